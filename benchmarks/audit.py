@@ -8,6 +8,10 @@ library claims no more than zCDP, whose epsilon is larger.  Exits with 1 if an a
 less than so many runs can show, by five standard errors, or if the coverage of an interval is below its level; that is
 summed exactly, as by `benchmarks.coverage`, and not simulated.  A right library fails so once in 100,000 times.  The
 last part only warns, since on a shared machine time depends on others.
+
+Records with amounts, with weights and several of one person are audited, each against what the fractions of this record
+cost, which the plan's cost bounds.  At last mechanisms that break their claim are audited with fewer runs, and each
+must be found.
 """
 
 import argparse
@@ -24,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import spearmanr
 
-import residualplanner as rp
+from benchmarks.audit_cases import FAULTS, counts, records
 from benchmarks.auditing import (
     STANDARD_ERRORS,
     Audit,
@@ -35,7 +39,6 @@ from benchmarks.auditing import (
     expected_epsilon,
     gaussian_epsilon,
     likelihood_scores,
-    plan_by_set,
     released_tables,
     table_cells,
     table_scores,
@@ -48,8 +51,8 @@ RANK_CORRELATION = 0.02
 #: Of the intervals whose coverage is printed.
 LEVEL = 0.95
 PART = 500_000
-PAIR = rp.Domain({"a": 2, "b": 3})
-TRIPLE = rp.Domain({"a": 2, "b": 2, "c": 3})
+#: Of a mechanism that breaks its claim, on each side.
+FAULT_RUNS = 500_000
 
 
 class Found(NamedTuple):
@@ -73,64 +76,31 @@ class Found(NamedTuple):
         return not too_far and least <= self.audit.epsilon <= gaussian_epsilon(self.claim)
 
 
-def plans() -> dict[str, rp.Plan]:
-    return {
-        "sum of variances": rp.select(rp.marginals(PAIR, up_to=2), budget=rp.zcdp("0.5")),
-        "maximum variance": rp.select(rp.marginals(TRIPLE, up_to=2), budget=rp.zcdp("0.5"), loss="max"),
-        "weights": rp.select(rp.Workload(PAIR, [("a",), ("a", "b")], weights=[25, 0.5]), budget=rp.zcdp("0.5")),
-        "bases by set": plan_by_set(),
-    }
-
-
-def amounts() -> dict[str, tuple[rp.Plan, list[int]]]:
-    """Plans with sums of amounts, each with a record: at the end of a bin, inside, and inside two."""
-    pay, hours = rp.Numeric(0, 30, bins=[10], outside="clip"), rp.Numeric(-8, 60, unit=4)
-    by_sex = {"sex": rp.Identity(), "pay": rp.Sum()}
-    one = rp.Workload(rp.Domain({"sex": 2, "pay": pay}), [("sex", "pay"), by_sex])
-    two = rp.Workload(rp.Domain({"pay": pay, "hours": hours}), [{"pay": rp.Sum(), "hours": rp.Sum()}, ("pay",)])
-    first, second = (rp.select(workload, budget=rp.zcdp("0.5")) for workload in (one, two))
-    return {
-        "amount at an end": (first, [1, 30]),
-        "amount beyond the end": (first, [1, 3000]),
-        "amount inside a bin": (first, [0, 17]),
-        "amounts at two ends": (second, [30, 60]),
-        "amounts inside two bins": (second, [4, 24]),
-    }
-
-
-def weights() -> dict[str, tuple[rp.Plan, list[int]]]:
-    """Plans of weighted records, each with a record of the largest weight, of another, and of one that is cut."""
-    hours = rp.Weight("hours", maximum=60, unit=0.5, above="clip")
-    two = rp.select(rp.marginals(rp.Domain({"a": 2, "b": 3}, weight=hours), up_to=2), budget=rp.zcdp("0.5"))
-    pay = rp.Domain({"sex": 2, "pay": rp.Numeric(0, 30, bins=[10])}, weight=hours)
-    by_sex = {"sex": rp.Identity(), "pay": rp.Sum()}
-    both = rp.select(rp.Workload(pay, [("sex", "pay"), by_sex]), budget=rp.zcdp("0.5"))
-    return {
-        "weight at the maximum": (two, [1, 2, 60]),
-        "weight above the maximum": (two, [1, 2, 3000]),
-        "weight between": (two, [1, 2, 47]),
-        "weight and amount": (both, [1, 17, 47]),
-    }
-
-
 def record_scores_of(name: str, is_after: bool, runs: int) -> Scores:
     """The best adversary's scores; called in another process."""
-    experiment = Experiment.adding_entries(*(amounts() | weights())[name])
+    return side_of(records()[name].experiment, is_after, runs)
+
+
+def fault_scores_of(name: str, is_after: bool, runs: int) -> Scores:
+    """The same for a mechanism that breaks its claim; called in another process."""
+    return side_of(FAULTS[name](), is_after, runs)
+
+
+def side_of(experiment: Experiment, is_after: bool, runs: int) -> Scores:
+    """The best adversary's scores on one side, with the operating system's bits."""
     table = experiment.neighbor if is_after else experiment.table
     return likelihood_scores(experiment, table, runs, OperatingSystemBits())
 
 
 def scores_of(name: str, is_after: bool, runs: int) -> Scores:
     """The best adversary's scores; called in another process."""
-    plan = plans()[name]
-    experiment = Experiment.adding(plan, [size - 1 for size in plan.domain.sizes])
-    table = experiment.neighbor if is_after else experiment.table
-    return likelihood_scores(experiment, table, runs, OperatingSystemBits())
+    plan = counts()[name]
+    return side_of(Experiment.adding(plan, [size - 1 for size in plan.domain.sizes]), is_after, runs)
 
 
 def cells_of(name: str, is_after: bool, runs: int) -> Any:
     """The last cell of the reconstructed table over the first two attributes; called in another process."""
-    plan = plans()[name]
+    plan = counts()[name]
     experiment = Experiment.adding(plan, [size - 1 for size in plan.domain.sizes])
     table = experiment.neighbor if is_after else experiment.table
     return table_cells(experiment, table, runs, OperatingSystemBits(), (0, 1))[:, -1]
@@ -138,25 +108,25 @@ def cells_of(name: str, is_after: bool, runs: int) -> Any:
 
 def end_to_end_of(is_after: bool, runs: int) -> Scores:
     """Scores from the tables of real releases; called in another process."""
-    plan = plans()["sum of variances"]
-    records = np.array([[0, 0], [0, 2], [1, 1], *([[1, 2]] if is_after else [])])
-    tables = released_tables(plan, [records], ("a", "b"), runs)
+    plan = counts()["sum of variances"]
+    people = np.array([[0, 0], [0, 2], [1, 1], *([[1, 2]] if is_after else [])])
+    tables = released_tables(plan, [people], ("a", "b"), runs)
     return table_scores(tables, plan.covariance(("a", "b")), 5)
 
 
 def engine(pool: ProcessPoolExecutor, runs: int) -> Iterator[Found]:
     """Every plan, by the best adversary; one also by an adversary who sees a cell."""
-    for name, plan in plans().items():
+    for name, plan in counts().items():
         sides = [gathered(pool, scores_of, runs, name, is_after) for is_after in (False, True)]
         claim = math.sqrt(plan.pcost)
         yield Found(f"answers, {name}", claim, audit(*sides, mu=claim))
-    for name, (plan, entries) in (amounts() | weights()).items():
+    for name, case in records().items():
         sides = [gathered(pool, record_scores_of, runs, name, is_after) for is_after in (False, True)]
-        power = claimed_power(Experiment.adding_entries(plan, entries))
-        if not power <= plan.pcost * (1 + 1e-9):
-            raise SystemExit(f"{name}: the record costs {power}, more than the plan's {plan.pcost}")
+        power = claimed_power(case.experiment)
+        if not power <= case.plan.pcost * (1 + 1e-9):
+            raise SystemExit(f"{name}: the records cost {power}, more than the plan's {case.plan.pcost}")
         yield Found(name, math.sqrt(power), audit(*sides, mu=math.sqrt(power)))
-    plan = plans()["sum of variances"]
+    plan = counts()["sum of variances"]
     before, after = (gathered(pool, cells_of, runs, "sum of variances", is_after) for is_after in (False, True))
     deviation = math.sqrt(plan.variance(("a", "b")).flat[-1])
     center = float(np.median(before))
@@ -171,8 +141,22 @@ def end_to_end(pool: ProcessPoolExecutor, runs: int) -> Found:
     """Records in, tables out."""
     before, after = (gathered(pool, end_to_end_of, runs, is_after, part=2000) for is_after in (False, True))
     center = float(np.median(before))
-    claim = math.sqrt(plans()["sum of variances"].pcost)
+    claim = math.sqrt(counts()["sum of variances"].pcost)
     return Found("records to tables", claim, audit(before - center, after - center, mu=claim))
+
+
+def faults(pool: ProcessPoolExecutor, runs: int) -> Iterator[dict[str, Any]]:
+    """Mechanisms that break their claim, each audited against it: what was found, and whether that contradicts it."""
+    for name, fault in FAULTS.items():
+        claim = fault().mu
+        found = audit(*(gathered(pool, fault_scores_of, runs, name, is_after) for is_after in (False, True)), mu=claim)
+        is_found = found.contradicts(claim)
+        print(
+            f"planted: {name:<40}claim {claim:.4f}, found {found.mu:.4f} +- {found.mu_error:.4f}"
+            f"  {'found' if is_found else 'MISSED'}",
+            flush=True,
+        )
+        yield {"what": name, "claim": claim, **found.__dict__, "right": is_found}
 
 
 def gathered(pool: ProcessPoolExecutor, function: Any, runs: int, *given: Any, part: int = PART) -> Any:
@@ -183,7 +167,7 @@ def gathered(pool: ProcessPoolExecutor, function: Any, runs: int, *given: Any, p
 
 def coverage() -> Iterator[tuple[str, float, bool]]:
     """Of each plan how often the 95% interval of its total covers the truth, exactly, and whether that is right."""
-    for name, plan in plans().items():
+    for name, plan in counts().items():
         missed = total_missed(plan, LEVEL)
         yield name, 1 - missed, is_right(missed, LEVEL)
 
@@ -227,24 +211,29 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     arguments = parser.parse_args()
     print(f"{'adversary sees':<28}{'runs a side':>12}{'expected':>9}{'mu':>9}{'epsilon: expected':>25}{'found':>9}")
-    told = []
+    figures: dict[str, list[dict[str, Any]]] = {"audits": [], "planted": [], "coverage": [], "time_and_size": []}
     with ProcessPoolExecutor(arguments.workers) as pool:
-        told += [show(found) for found in engine(pool, arguments.runs)]
-        told.append(show(end_to_end(pool, arguments.end_to_end)))
-    covered = list(coverage())
-    for name, found, right in covered:
+        for kind, figure in everything(pool, arguments):
+            figures[kind].append(figure)
+            if arguments.json:  # after each, as all together take half an hour
+                arguments.json.write_text(json.dumps(figures, indent=1) + "\n")
+    return 0 if all(figure.get("right", True) for each in figures.values() for figure in each) else 1
+
+
+def everything(pool: ProcessPoolExecutor, arguments: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any]]]:
+    """All figures, one by one, each with the kind that it is of; printed as they are found."""
+    yield from (("audits", show(found)) for found in engine(pool, arguments.runs))
+    yield from (("planted", figure) for figure in faults(pool, min(FAULT_RUNS, arguments.runs)))
+    yield "audits", show(end_to_end(pool, arguments.end_to_end))
+    for name, found, right in coverage():
         print(f"exact coverage of the total's 95% interval, {name}: {found:.9f}  {'right' if right else 'WRONG'}")
-    correlations = dict(time_and_size(arguments.draws))
-    for gamma, correlation in correlations.items():
+        yield "coverage", {"plan": name, "coverage": found, "right": right}
+    for gamma, correlation in time_and_size(arguments.draws):
         # Independent pairs stray by one over the root of their number: 0.007 for 20,000.
         is_high = abs(correlation) > max(RANK_CORRELATION, 4 / math.sqrt(arguments.draws))
         warning = "  warning: run again on a quiet machine" if is_high else ""
         print(f"time of a draw and its size, gamma {gamma}: rank correlation {correlation:+.4f}{warning}")
-    if arguments.json:
-        arguments.json.write_text(
-            json.dumps({"audits": told, "coverage": covered, "time_and_size": correlations}, indent=1) + "\n"
-        )
-    return 0 if all(entry["right"] for entry in told) and all(right for *_, right in covered) else 1
+        yield "time_and_size", {"gamma": gamma, "rank_correlation": correlation}
 
 
 if __name__ == "__main__":

@@ -152,13 +152,13 @@ class Experiment:
         return cls._changed(plan, change)
 
     @classmethod
-    def adding_entries(cls, plan: Plan, entries: Sequence[int]) -> "Experiment":
-        """A table without a record, and with one of these codes and amounts, counted as sources count it.
+    def adding_entries(cls, plan: Plan, records: Sequence[Sequence[int]]) -> "Experiment":
+        """A table without some records, and with them, counted as sources count them.
 
-        Where the domain has weights, the record's is last.
+        Each is a row of codes and amounts; where the domain has weights, the record's is last.
         """
         every = np.arange(len(plan.domain))[None]
-        return cls._changed(plan, open_source(np.array([entries]), plan.domain).count([every])[0][0])
+        return cls._changed(plan, open_source(np.array(records), plan.domain).count([every])[0][0])
 
     @classmethod
     def _changed(cls, plan: Plan, change: NDArray[np.int64]) -> "Experiment":

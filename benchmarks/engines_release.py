@@ -85,10 +85,12 @@ def in_this_process(engine: str, records: Path, folder: Path, attributes: int) -
         _tell(steps)
         return
     with ENGINES[engine]() as session:
+        workers = rp.SparkWorkers(session)
+        workers.require_ready()
         frame = session.read.parquet(str(records / "people.parquet"))
         print("ready", flush=True)
         measure = lambda: rp.measure_in_store(plan, frame, str(folder / "store"), scratch=folder)  # noqa: E731
-        _tell(released(folder, measure, rp.SparkWorkers(session)))
+        _tell(released(folder, measure, workers))
 
 
 def _tell(steps: Steps) -> None:
@@ -103,6 +105,7 @@ def run_engine(engine: str, records: Path, attributes: int) -> tuple[dict[str, A
         spent = run_watched([*command, "--folder", folder, "--attributes", str(attributes)])
         parts = {path.name for path in (Path(folder) / "release" / "parts").iterdir()}
     memory = {"driver_mib": spent.driver, "java_mib": spent.java, "peak_mib": spent.peak}
+    memory |= {"start_by_kind": spent.start_by_kind, "work_by_kind": spent.work_by_kind}
     return {
         "engine": engine,
         "attributes": attributes,

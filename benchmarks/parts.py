@@ -10,8 +10,8 @@ in a fresh process.  ``--per-table`` also writes a file for each table, as `Rele
 ``--only`` writes that fraction of the parts in place of all.  ``--kills`` kills a run that writes so many times, at
 times drawn at random, and compares the files with those of a run that was not killed; ``--kills-alone`` times nothing
 else.  SQL is timed where DuckDB is installed.  Each criterion that the project has for such a release is printed beside
-its limit, and stands in the file of ``--json`` with the rows; rows and criteria that were not measured now stay as they
-are in the file.  Exits with 1 if a table read
+its limit, and stands in the file of ``--json`` with the rows; rows that were not measured now, and criteria that are of
+such rows alone, stay as they are in the file.  Exits with 1 if a table read
 back is not bit for bit that of the release, if a killed run wrote a finished part again, or if its files are not the
 same; not if a limit is missed: that depends on the machine.
 """
@@ -34,6 +34,8 @@ from typing import Any
 import numpy as np
 
 import residualplanner as rp
+from benchmarks.criteria import Criterion
+from benchmarks.parts_criteria import PER_TABLE, criteria_of_parts
 from benchmarks.watched import Watched
 
 LOOKUPS = 200
@@ -169,55 +171,6 @@ def _run(folder: Path, step: str, *arguments: str) -> str:
     return subprocess.run(_command(folder, step, *arguments), check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
-def criteria(rows: dict[str, dict[str, Any]], options: argparse.Namespace) -> list[dict[str, Any]]:
-    """What the project wants of a release of this size: in words, found, at most (or at least) allowed."""
-    found: list[tuple[int, str, float, str, float]] = []
-    if options.kills:
-        found.append((4, "finished parts written again", rows["kills"]["parts_written_again"], "<=", 0))
-    if "save" in rows:
-        found += _of_speed(rows, options)
-    names = ("criterion", "what", "found", "sign", "limit")
-    return [dict(zip(names, row, strict=True)) | {"is_met": _is_met(*row[2:])} for row in found]
-
-
-def _of_speed(rows: dict[str, dict[str, Any]], options: argparse.Namespace) -> list[tuple[int, str, float, str, float]]:
-    """What is wanted of seconds, bytes and memory."""
-    save, read, gib = rows["save"], rows["read"], 2**30
-    found: list[tuple[int, str, float, str, float]] = []
-    if (options.attributes, options.order, options.only) == (100, 3, 1.0):
-        found += [
-            (1, "release, CPU seconds", save["cpu"], "<=", 12),
-            (1, "release, bytes a cell", save["bytes_per_cell"], "<=", 8.5),
-            (1, "release, files", save["files"], "<=", 200),
-            (1, "release, GiB", save["memory"] / gib, "<=", 0.3),
-        ]
-        if "save a file a table" in rows:
-            times = rows["save a file a table"]["cpu"] / save["cpu"]
-            found.append((1, "times the CPU seconds of a file a table", times, ">=", 12))
-    if (options.attributes, options.order, options.only) == (200, 3, 1.0):
-        found += [
-            (2, "release, CPU seconds", save["cpu"], "<=", 150),
-            (2, "release, GB", save["bytes"] / 1e9, "<=", 11.5),
-            (2, "a worker, GiB", rows["save by two"]["memory"] / gib, "<=", 0.5),
-            (2, "two workers, of the clock of one", rows["save by two"]["clock"] / save["clock"], "<=", 0.6),
-            (3, "open, seconds of the clock", read["open"], "<=", 1),
-            (3, "a table, 90th percentile, ms of the clock", 1000 * read["90th percentile"], "<=", 30),
-            (5, "measure, GiB", rows["measure"]["memory"] / gib, "<=", 4),
-        ]
-        if rows["sql"]:
-            found.append((3, "SQL filter, seconds of the clock", rows["sql"]["clock"], "<=", 0.5))
-    if options.order == 4:
-        found += [
-            (10, "select, GiB", rows["measure"]["select_memory"] / gib, "<=", 1),
-            (10, f"{options.only:.0%} of the parts, GiB", save["memory"] / gib, "<=", 1),
-        ]
-    return found
-
-
-def _is_met(found: float, sign: str, limit: float) -> bool:
-    return found <= limit if sign == "<=" else found >= limit
-
-
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--attributes", type=int, default=100)
@@ -239,10 +192,8 @@ def main(arguments: list[str] | None = None) -> None:
         return
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         rows = _rows(Path(name), options)
-    compared = criteria(rows, options)
-    for row in compared:
-        mark = "" if row["is_met"] else "  MISSED"
-        print(f"criterion {row['criterion']}: {row['what']}: {row['found']:.4g} {row['sign']} {row['limit']}{mark}")
+    compared = criteria_of_parts(rows, options.attributes, options.order, options.only)
+    print(*compared, sep="\n")
     if options.json:
         known = json.loads(options.json.read_text()) if options.json.exists() else {}
         size = f"{options.attributes} attributes of {options.size} values, up to {options.order}"
@@ -250,12 +201,17 @@ def main(arguments: list[str] | None = None) -> None:
         options.json.write_text(json.dumps(known, indent=1) + "\n")
 
 
-def _joined(known: dict[str, Any], compared: list[dict[str, Any]], rows: dict[str, Any]) -> dict[str, Any]:
-    """What a file holds of a size, with what was found now, and how busy the machine was, in its place."""
+def _joined(known: dict[str, Any], compared: list[Criterion], rows: dict[str, Any]) -> dict[str, Any]:
+    """What a file holds of a size, with what was found now, and how busy the machine was, in its place.
+
+    A criterion stays only if all rows that it was found from do: none is of two runs.
+    """
     load = {"load": os.getloadavg()[0], "cores": os.cpu_count()}
-    new = {row["what"] for row in compared}
-    kept = [row for row in known["criteria"] if row["what"] not in new]
-    return {"criteria": [*kept, *compared], "rows": known["rows"] | {name: row | load for name, row in rows.items()}}
+    kept = [row for row in known["criteria"] if rows.keys().isdisjoint(row["rows"])]
+    return {
+        "criteria": [*kept, *(one.row for one in compared)],
+        "rows": known["rows"] | {name: row | load for name, row in rows.items()},
+    }
 
 
 def _step(options: argparse.Namespace) -> dict[str, Any]:
@@ -263,7 +219,7 @@ def _step(options: argparse.Namespace) -> dict[str, Any]:
         "measure": lambda: measure(options.folder, options),
         "save": lambda: save(options.folder, options.name, options.only),
         "save by two": lambda: save(options.folder, options.name, options.only, workers=2),
-        "save a file a table": lambda: save_a_file_a_table(options.folder, options.name),
+        PER_TABLE: lambda: save_a_file_a_table(options.folder, options.name),
         "kill": lambda: kill(options.folder, options.kills),
         "read": lambda: read(options.folder),
         "sql": lambda: ask_sql(options.folder),
@@ -280,7 +236,7 @@ def _rows(folder: Path, options: argparse.Namespace) -> dict[str, dict[str, Any]
     if options.only == 1 and not options.kills_alone:
         steps.insert(2, ("save by two", ["two"]))
     if options.per_table:
-        steps.append(("save a file a table", ["tables"]))
+        steps.append((PER_TABLE, ["tables"]))
     rows: dict[str, dict[str, Any]] = {}
     for step, arguments in steps:
         rows[step] = json.loads(_run(folder, step, *arguments))

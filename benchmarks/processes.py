@@ -57,3 +57,11 @@ def name_of(process: int) -> str:
         return Path(f"/proc/{process}/comm").read_text().strip()
     except OSError:
         return ""
+
+
+def words_of(process: int) -> list[str]:
+    """The command that a process runs, word by word."""
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return []

@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.processes import anonymous_bytes, memory_of, name_of, processor_seconds, tree_of
+from benchmarks.processes import anonymous_bytes, memory_of, name_of, processor_seconds, tree_of, words_of
 
 MIB = 2**20
+#: The main class of a Java machine that works for Spark.
+_EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 
 
 class Spent(NamedTuple):
@@ -26,6 +28,8 @@ class Spent(NamedTuple):
         peak: the most memory of all its processes.
         driver: the most memory of its first process that is no file's.
         java: the same of the Java machine that it has started; 0 without one.
+        start_by_kind: what ``start`` is the sum of, by `kind_of` its processes.
+        work_by_kind: the same of ``work``.
     """
 
     said: dict[str, Any]
@@ -35,6 +39,8 @@ class Spent(NamedTuple):
     peak: float
     driver: float
     java: float
+    start_by_kind: dict[str, float]
+    work_by_kind: dict[str, float]
 
 
 def run_watched(command: Sequence[str]) -> Spent:
@@ -49,23 +55,51 @@ def run_watched(command: Sequence[str]) -> Spent:
         found: list[str] = []
         waiting = threading.Thread(target=lambda: found.append(child.stdout.readline()))
         waiting.start()
-        tree = tree_of(child.pid)
-        spent = {process: processor_seconds(process) for process in tree}
-        start = sum(spent.values())
-        before = peak = sum(map(memory_of, tree))
-        driver = java = 0.0
+        tree = _Tree(child.pid)
+        tree.look()
+        start, before = tree.by_kind(), tree.peak
         while waiting.is_alive():
             waiting.join(0.1)
-            tree = tree_of(child.pid)
-            peak = max(peak, sum(map(memory_of, tree)))
-            driver = max(driver, anonymous_bytes(child.pid) / MIB)
-            machine = next((process for process in tree if name_of(process) == "java"), None)
-            java = max(java, anonymous_bytes(machine) / MIB) if machine else java
-            spent |= {process: processor_seconds(process) for process in tree}
+            tree.look()
+        work = {kind: seconds - start.get(kind, 0) for kind, seconds in tree.by_kind().items()}
         child.communicate("done\n")
     if not found[0]:
         raise SystemExit(f"{' '.join(command)} failed:\n{''.join(errors)}")
-    return Spent(json.loads(found[0]), start, sum(spent.values()) - start, before, peak, driver, java)
+    said, seconds = json.loads(found[0]), (sum(start.values()), sum(work.values()))
+    return Spent(said, *seconds, before, tree.peak, tree.driver, tree.java, start, work)
+
+
+class _Tree:
+    """A process with all that it has started, and the most that they were seen to take."""
+
+    def __init__(self, root: int) -> None:
+        self._root, self._spent = root, dict[int, float]()
+        self._kinds = dict[int, str]()
+        self.peak = self.driver = self.java = 0.0
+
+    def look(self) -> None:
+        tree = tree_of(self._root)
+        self.peak = max(self.peak, sum(map(memory_of, tree)))
+        self.driver = max(self.driver, anonymous_bytes(self._root) / MIB)
+        machine = next((process for process in tree if name_of(process) == "java"), None)
+        self.java = max(self.java, anonymous_bytes(machine) / MIB) if machine else self.java
+        self._spent |= {process: processor_seconds(process) for process in tree}
+        self._kinds |= {process: kind_of(process) for process in tree if process != self._root}
+
+    def by_kind(self) -> dict[str, float]:
+        """The processor seconds of the process that asks, and of each kind of those that it has started."""
+        found: dict[str, float] = {}
+        for process, seconds in self._spent.items():
+            kind = self._kinds.get(process, "driver")
+            found[kind] = found.get(kind, 0) + seconds
+        return found
+
+
+def kind_of(process: int) -> str:
+    """What a process that an engine has started is for: Spark's own Java, a worker's Java, or Python."""
+    if name_of(process) != "java":
+        return "Python workers"
+    return "workers' Java" if _EXECUTOR in words_of(process) else "driver's Java"
 
 
 def add_rows(path: Path, rows: list[dict[str, Any]], keys: Sequence[str]) -> None:

@@ -48,7 +48,7 @@ from .postprocessing import (
     rounded,
 )
 from .privacy import Budget, approx_dp, gdp, pcost, zcdp
-from .queries import Custom, Hierarchy, Identity, Matching, Prefix, Range, Selection, Sum
+from .queries import Custom, Hierarchy, Identity, Matching, Mean, Prefix, Quantiles, Range, Selection, Sum
 from .reconstruction import Publication, Quality, Release, Table, choropleth, load_tables, reconstruct
 from .relaxed_projection import ProjectionSettings, RapPlan, RapResult, rap
 from .reporting import write_report
@@ -88,6 +88,7 @@ __all__ = [
     "LimitedRecords",
     "Matching",
     "MaxVariance",
+    "Mean",
     "MeanTable",
     "Measurement",
     "MissingExtraError",
@@ -101,6 +102,7 @@ __all__ = [
     "PublishedErrors",
     "Quality",
     "QuantileTable",
+    "Quantiles",
     "Range",
     "RapPlan",
     "RapResult",

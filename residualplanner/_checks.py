@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from residualplanner._words import suggestion
-from residualplanner.errors import ArgumentError, BudgetError, WorkloadError
+from residualplanner.errors import ArgumentError, BudgetError, FileFormatError, WorkloadError
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -123,6 +123,18 @@ def is_unicode(text: str) -> bool:
 def require_path(call: str, path: object, example: str) -> None:
     """Raise ArgumentError unless ``path`` is a string or path; ``example`` is a correct call."""
     require_type(call, "path", path, (str, os.PathLike), f"write {example}")
+
+
+def limited_bytes(path: str | os.PathLike[str], limit: int, *, name: object, remedy: str = "") -> bytes:
+    """The bytes of a file; FileFormatError, with its name and a remedy in words, where there are more than ``limit``.
+
+    No more than these are read: a file that somebody hands over may be of any size.
+    """
+    with open(path, "rb") as file:
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        raise FileFormatError(f"{name} is too large: the limit is {limit:,} bytes{remedy and f'; {remedy}'}")
+    return content
 
 
 def require_positive(name: str, value: float) -> float:

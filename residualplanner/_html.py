@@ -4,6 +4,10 @@ Reads: headings and rows.  Gives: strings.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: How many rows of a long table consoles and notebooks show.
 ROWS = 20
@@ -26,6 +30,18 @@ def html_table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]
         f"<table><caption>{escape(title)}</caption><thead><tr>{headings}</tr></thead><tbody>{body}</tbody></table>"
         f"{after}"
     )
+
+
+def frame_html(frame: "pd.DataFrame") -> str:
+    """The first rows of a data frame, without their numbers.
+
+    Example:
+        >>> import pandas as pd
+        >>> "&lt;b&gt;" in frame_html(pd.DataFrame({"job": ["<b>"]}))
+        True
+    """
+    html: str = frame.to_html(max_rows=ROWS, index=False)
+    return html
 
 
 def caption_of(noun: object) -> str:

@@ -19,11 +19,11 @@ from kinds import kinds_of
 from residualplanner.bases import Basis, integer_basis, subtraction_basis
 from residualplanner.domain import Domain
 from residualplanner.losses import DescribedLoss
-from residualplanner.optimize.bases.attribute_grams import attribute_grams
+from residualplanner.optimize.bases.workload_grams import attribute_grams
 from residualplanner.plan import Plan, select
 from residualplanner.privacy import Neighbors, pcost
 from residualplanner.queries import Custom, Hierarchy, Identity, Kind, Prefix, Range
-from residualplanner.queries.kind import Centered, bordered
+from residualplanner.queries.rows import Centered, bordered
 from residualplanner.strategy import Strategy, constant_strategy, cost_upper_bound, varying_strategy
 from residualplanner.workload import Workload
 from strategies import NAMES, Case, cases, names_of, noise_of, sizes

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, IntArray
 from residualplanner._words import count_text
-from residualplanner.kron import AxisMap, DenseIntegers, IntegerMap
+from residualplanner.kron import AxisMap, DenseIntegers, IntegerMap, matrix_map
 from residualplanner.queries import Identity, Kind, Prefix, Range, Rows
 
 #: The least variance factor where the attribute is present, relative to that where it is absent, at equal cost, and the
@@ -150,6 +150,11 @@ class Basis(ABC):
     @abstractmethod
     def reconstruction(self) -> AxisMap:
         """The map ``[u | G]`` from the total and the residual answers to the values.  Source: spec eq. (25)."""
+
+    @property
+    def reconstruction_transposed(self) -> AxisMap:
+        """The transpose of `reconstruction`: weights on values as weights on the total and the residual answers."""
+        return matrix_map(np.ascontiguousarray(self.reconstruction.matrix.T))
 
     def spans(self, kind: Kind) -> bool:
         """Whether the rows of a kind are combinations of B's and a row of ones: always where m = n-1.

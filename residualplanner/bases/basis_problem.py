@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import linalg
 
 from residualplanner._checks import FloatArray, frozen
 from residualplanner.bases.contrasts import Contrasts
@@ -252,8 +252,8 @@ class Problem:
         right = inverse @ (point.v - point.apart) - self.linear
         inverse[np.diag_indices_from(inverse)] += self.absent
         try:
-            found: FloatArray = linalg.cho_solve(linalg.cho_factor(inverse, check_finite=False), right)
-        except linalg.LinAlgError:
+            found: FloatArray = scipy.linalg.cho_solve(scipy.linalg.cho_factor(inverse, check_finite=False), right)
+        except scipy.linalg.LinAlgError:
             found = np.asarray(np.linalg.lstsq(inverse, right)[0], dtype=np.float64)
         return found
 

@@ -6,8 +6,8 @@ Reads: a symmetric matrix.  Gives: eigenvalues and eigenvectors.
 from typing import Literal
 
 import numpy as np
+import scipy  # which loads scipy.linalg, a tenth of the time to import this package, where it is first used
 from numpy.typing import NDArray
-from scipy import linalg
 
 from residualplanner.errors import SolverError
 
@@ -29,8 +29,8 @@ def eigen(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.
     if np.isfinite(matrix).all():
         for driver in _DRIVERS:
             try:
-                values, vectors = linalg.eigh(matrix, driver=driver, check_finite=False)
-            except linalg.LinAlgError:
+                values, vectors = scipy.linalg.eigh(matrix, driver=driver, check_finite=False)
+            except scipy.linalg.LinAlgError:
                 continue
             return values, vectors
     raise SolverError("the search for a basis left floating point; ask for bases='orthogonal', or scale the weights")

@@ -105,6 +105,11 @@ class NestedBasis(Basis):
         """``[u | G]``, layer by layer."""
         return self.maps.after
 
+    @property
+    def reconstruction_transposed(self) -> AxisMap:
+        """Its transpose, layer by layer."""
+        return self.maps.after_transposed
+
     def spans(self, kind: Kind) -> bool:
         """Whether values of which nothing is measured have equal columns in a kind."""
         if kind.at_least or self.answers == self.size - 1:

@@ -5,8 +5,8 @@ Source: paper section 7, Algorithm 4; spec section 4.
 """
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import linalg
 
 from residualplanner._checks import FloatArray, frozen, require_numbers
 from residualplanner.errors import WorkloadError
@@ -46,7 +46,7 @@ def orthogonal_residuals(strategy: ArrayLike, covariance: ArrayLike | None = Non
         if C.shape != (len(S), len(S)) or not np.isfinite(C).all() or not np.allclose(C, C.T):
             raise WorkloadError(f"the covariance must be symmetric, of shape ({len(S)}, {len(S)}), got {C.shape}")
         try:
-            P = linalg.solve_triangular(np.linalg.cholesky(C), P, lower=True)
+            P = scipy.linalg.solve_triangular(np.linalg.cholesky(C), P, lower=True)
         except np.linalg.LinAlgError:
             raise WorkloadError("the covariance of a strategy's noise must be positive definite") from None
     R: FloatArray = np.asarray(np.linalg.qr(P, mode="r"))[: S.shape[1] - 1]

@@ -3,7 +3,9 @@
 Reads: arguments.  Gives: calls of `commands`; messages and an exit status for whatever they raise.
 """
 
+import inspect
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import typer
@@ -28,6 +30,7 @@ app = typer.Typer(
     add_completion=True,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help: frames of a terminal's width would cut the names of options off
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Publish the most accurate differentially private tables that a privacy budget allows.\n\n"
     "New here? Run: residualplanner demo\n\n"
@@ -41,17 +44,22 @@ def _options(version: opt.Version = False) -> None:
     """Options that come before a command."""
 
 
-for command in (
-    planning.demo,
-    planning.init,
-    planning.plan,
-    releasing.measure,
-    releasing.reconstruct,
-    releasing.release,
-    synthesizing.synthesize,
-):
-    app.command()(command)
-app.command("compare")(planning.compare_plans)
-app.command()(reporting.report)
-app.command("ledger")(reporting.show_ledger)
-app.command()(planning.schema)
+def _summary(command: Callable[..., None]) -> str:
+    """The first paragraph of a command's docstring, on one line: in a list of commands it is wrapped, not cut off."""
+    return " ".join((inspect.getdoc(command) or "").split("\n\n")[0].split())
+
+
+for name, command in {
+    "demo": planning.demo,
+    "init": planning.init,
+    "plan": planning.plan,
+    "measure": releasing.measure,
+    "reconstruct": releasing.reconstruct,
+    "release": releasing.release,
+    "synthesize": synthesizing.synthesize,
+    "compare": planning.compare_plans,
+    "report": reporting.report,
+    "ledger": reporting.show_ledger,
+    "schema": planning.schema,
+}.items():
+    app.command(name, short_help=_summary(command))(command)

@@ -7,13 +7,12 @@ import csv
 import gzip
 import re
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from urllib.parse import unquote
 
 from residualplanner._words import SEPARATORS
 from residualplanner.cli.spec.file import SIZE_LIMIT
-from residualplanner.domain import Domain
 from residualplanner.errors import DataError, FileFormatError
 
 
@@ -85,8 +84,8 @@ def parquet_types(path: Path) -> dict[str, str | None]:
     return dict(types)
 
 
-def require_columns(path: Path, domain: Domain) -> None:
-    """Check that a file of records has the domain's columns, before anything is spent on it.
+def require_columns(path: Path, names: Sequence[str]) -> None:
+    """Check that a file of records has columns of these names, before anything is spent on it.
 
     Only a missing column is refused here: measuring finds whatever else may be wrong.
 
@@ -103,14 +102,25 @@ def require_columns(path: Path, domain: Domain) -> None:
         found = parquet_types(path)
     else:
         raise DataError(f"records are read from .csv, .csv.gz and .parquet files, not from {path.name!r}")
-    names = [column.name for column in domain.columns]
     missing = sorted(set(names).difference(found), key=names.index)
     if missing:
         if is_csv(path):
             _require_commas(path)
         raise DataError(
-            f"columns {missing} are missing from {path}; columns are matched by exact name", column=missing[0]
+            f"columns {missing} are missing from {path}; {_remedy(path, missing, found)}", column=missing[0]
         )
+
+
+def _remedy(path: Path, missing: Sequence[str], found: Iterable[str]) -> str:
+    """What to do about missing columns; nothing of the first line is told but that it has the names of the schema."""
+    alike = {name.strip().casefold() for name in found}
+    if all(name.strip().casefold() in alike for name in missing):
+        return "it has them in other letters, capital or small, or with spaces; columns are matched by exact name"
+    if is_csv(path):
+        return (
+            "columns are matched by exact name with its first line; if that is empty or a record, write the names there"
+        )
+    return "columns are matched by exact name"
 
 
 def _folder_names(folder: Path) -> list[str]:
@@ -129,7 +139,9 @@ def _first_line(path: Path) -> list[str]:
         return next(csv.reader([_text_of_first_line(path)], strict=True), [])
     except csv.Error:
         _require_commas(path)
-        raise FileFormatError(f"{path}: its first line is not a line of column names in UTF-8") from None
+        raise FileFormatError(
+            f"{path}: its first line is not a line of column names in UTF-8; save the file as CSV with that encoding"
+        ) from None
 
 
 def _text_of_first_line(path: Path) -> str:
@@ -140,7 +152,9 @@ def _text_of_first_line(path: Path) -> str:
     except (gzip.BadGzipFile, EOFError, zlib.error):
         raise FileFormatError(f"{path} is not gzipped, or damaged or cut off; copy or write it again") from None
     except UnicodeDecodeError:
-        raise FileFormatError(f"{path}: its first line is not a line of column names in UTF-8") from None
+        raise FileFormatError(
+            f"{path}: its first line is not a line of column names in UTF-8; save the file as CSV with that encoding"
+        ) from None
     if len(line) > SIZE_LIMIT:
         raise FileFormatError(f"{path}: its first line is longer than {SIZE_LIMIT:,} bytes")
     return text

@@ -191,7 +191,7 @@ MeasurementFiles = Annotated[
     list[Path],
     typer.Argument(
         help="A measurement, as measure writes it; or several of the same records, which are averaged.",
-        metavar="FILE...",
+        metavar="FILE",
     ),
 ]
 ProfileLevel = Annotated[
@@ -216,7 +216,7 @@ Answers = Annotated[
     typer.Argument(
         help="A measurement, or several of the same records, which are averaged; or the folder of a release whose "
         "tables are unbiased.",
-        metavar="FILE...|DIR",
+        metavar="FILE|DIR",
     ),
 ]
 NewRecords = Annotated[
@@ -246,7 +246,7 @@ FactsSpec = Annotated[
 ]
 
 # compare, report
-Plans = Annotated[list[Path], typer.Argument(help="Two or more plans over one domain.", metavar="PLAN PLAN")]
+Plans = Annotated[list[Path], typer.Argument(help="Two or more plans over one domain.", metavar="PLAN")]
 NewCsv = Annotated[
     Path | None, typer.Option("-o", "--output", help="A CSV file to write, of all tables.", metavar="CSV")
 ]

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from residualplanner._words import count_text, decimal_text_up, listed
-from residualplanner.cli.columns import require_columns
 from residualplanner.cli.ledgers import WantedLedger, left_text, say_balance, wanted_ledger
 from residualplanner.cli.messages.failures import naming
 from residualplanner.cli.messages.output import Output
 from residualplanner.cli.messages.summary import say_measured, say_workload
 from residualplanner.cli.paid import measurement_beside, measurement_bytes
+from residualplanner.cli.records_file import RecordsFile
 from residualplanner.cli.runs import make_plan_and_adjustments, require_tables, say_format
 from residualplanner.cli.spec.adjustments import WantedOutput
 from residualplanner.cli.spec.file import SpecFile
@@ -34,7 +34,7 @@ _AS_TEXT = 4
 _IN_PARTS = 8.25
 
 
-def rehearse_measure(plan: Plan, data: Path, path: Path, ledger: Path | None, output: Output) -> None:
+def rehearse_measure(plan: Plan, data: RecordsFile, path: Path, ledger: Path | None, output: Output) -> None:
     """Say what `runs.run_measure` would do."""
     say_workload(plan.workload, output)
     _measuring(plan, data, None if ledger is None else WantedLedger(ledger), output)
@@ -64,7 +64,14 @@ def rehearse_reconstruct(paths: Sequence[Path], folder: Path, wanted: WantedOutp
 
 
 def rehearse_release(
-    changed: SpecFile, spec: Path, data: Path, folder: Path, *, kept: Path | None, ledger: Path | None, output: Output
+    changed: SpecFile,
+    spec: Path,
+    data: RecordsFile,
+    folder: Path,
+    *,
+    kept: Path | None,
+    ledger: Path | None,
+    output: Output,
 ) -> None:
     """Say what `runs.run_release` would do; it plans, since that needs no records."""
     charged = wanted_ledger(ledger, changed, spec)
@@ -81,19 +88,20 @@ def rehearse_release(
     _end(folder, size, output)
 
 
-def _measuring(plan: Plan, data: Path, wanted: WantedLedger | None, output: Output) -> None:
+def _measuring(plan: Plan, data: RecordsFile, wanted: WantedLedger | None, output: Output) -> None:
     """Check and say what measuring would read and spend."""
     require_drawable_budget(plan.budget)
-    require_columns(data, plan.domain)
+    data.require_readable(plan)
     ledger = None if wanted is None else wanted.rehearsed()
-    cost, names = require_measurable(plan, ledger=ledger), [column.name for column in plan.domain.columns]
+    cost, names = require_measurable(plan, ledger=ledger), data.columns(plan)
     output.fact(
         "Would read",
-        f"{data}: column{'' if len(names) == 1 else 's'} {listed(names, 6)}; only the names have been read",
+        f"{data.path}: column{'' if len(names) == 1 else 's'} {listed(names, 6)}; only the names have been read",
         event="would-read",
-        path=data,
+        path=data.path,
         columns=names,
     )
+    data.say_people(plan, output)
     if wanted is None or ledger is None:
         words, left = "no ledger is named, so nothing adds up what is spent", None
     else:

@@ -13,7 +13,6 @@ from typing import Any
 
 from residualplanner._atomic import write_atomically
 from residualplanner._file_kinds import LEDGER, PLAN, RELEASE, kind_of_path
-from residualplanner.cli.columns import require_columns
 from residualplanner.cli.ledgers import WantedLedger, say_charge, wanted_ledger
 from residualplanner.cli.messages.failures import naming, telling_outputs
 from residualplanner.cli.messages.output import Output, command_text
@@ -35,11 +34,11 @@ from residualplanner.cli.paid import (
     telling_loss,
     telling_measurement,
 )
+from residualplanner.cli.records_file import RecordsFile
 from residualplanner.cli.spec.adjustments import WantedOutput
 from residualplanner.cli.spec.file import SpecFile
 from residualplanner.cli.spec.objects import domain_of_spec, plan_of_spec, workload_of_spec
 from residualplanner.cli.spec.output import OutputTable
-from residualplanner.cli.spec.records import PeopleTable, records_of
 from residualplanner.cli.spec.typed_budget import require_drawable_budget
 from residualplanner.errors import NoLedgerWarning
 from residualplanner.ledger import Ledger
@@ -79,7 +78,8 @@ def run_plan(changed: SpecFile, spec: Path, path: Path, errors: Path, output: Ou
         output.wrote(path, f", and the error of every table to {errors}.", also=[errors])
         wanted = wanted_ledger(None, changed, spec)
         beginning, option = (None, ()) if wanted is None else (wanted.beginning, wanted.option)
-        measuring = command_text("measure", path, "DATA", "-o", path.with_suffix(".measurement"), *option)
+        people = () if changed.people is None else changed.people.options
+        measuring = command_text("measure", path, "DATA", "-o", path.with_suffix(".measurement"), *people, *option)
         output.next(
             (command_text("report", path), "a page to decide from"),
             *([] if beginning is None else [(beginning, "the budget of all releases from these records")]),
@@ -87,23 +87,12 @@ def run_plan(changed: SpecFile, spec: Path, path: Path, errors: Path, output: Ou
         )
 
 
-def run_measure(
-    plan: Plan,
-    data: Path,
-    path: Path,
-    ledger: Path | None,
-    output: Output,
-    *,
-    newlines_in_values: bool = False,
-    people: PeopleTable | None = None,
-) -> None:
+def run_measure(plan: Plan, data: RecordsFile, path: Path, ledger: Path | None, output: Output) -> None:
     """Write the measurement of the records."""
     folder = path.with_suffix(".tables")
     with telling_measurement(path, folder, is_release=False):
         say_workload(plan.workload, output)
-        wanted = None if ledger is None else WantedLedger(ledger)
-        records = records_of(data, newlines_in_values=newlines_in_values, people=people)
-        _measure_to(path, plan, data, records, ledger=wanted, output=output)
+        _measure_to(path, plan, data, ledger=None if ledger is None else WantedLedger(ledger), output=output)
         output.wrote(path, ": the noisy answers, and nothing else of the records.")
         output.next((reconstructing(path, folder), "at no further cost, as often as you like"))
 
@@ -128,13 +117,12 @@ def run_reconstruct(
 def run_release(
     changed: SpecFile,
     spec: Path,
-    data: Path,
+    data: RecordsFile,
     folder: Path,
     *,
     kept: Path | None,
     ledger: Path | None,
     output: Output,
-    newlines_in_values: bool = False,
 ) -> None:
     """Plan, measure and reconstruct; the measurement is kept beside the folder until that is complete, or for good."""
     measured, options = kept or measurement_beside(folder), WantedOutput(changed.output, spec).options
@@ -146,8 +134,7 @@ def run_release(
             plan, adjustments = make_plan_and_adjustments(changed, spec, output)
         size, file_format = measurement_bytes(plan), say_format(plan.workload, changed.output, output)
         require_room_for_tables(folder, plan.workload, file_format, measurement=measured, size=size)
-        records = records_of(data, newlines_in_values=newlines_in_values, people=changed.people)
-        measurement = _measure_to(measured, plan, data, records, ledger=charged, output=output)
+        measurement = _measure_to(measured, plan, data, ledger=charged, output=output)
         if kept is not None:
             output.wrote(kept, ": the noisy answers, from which reconstruct makes tables at no further cost.")
         _write_tables(reconstruct(measurement), folder, changed.output, adjustments, output)
@@ -257,14 +244,15 @@ def _beside(tables: AdjustedRelease, wanted: OutputTable, output: Output) -> dic
 
 
 def _measure_to(
-    path: Path, plan: Plan, data: Path, records: object, *, ledger: WantedLedger | None, output: Output
+    path: Path, plan: Plan, data: RecordsFile, *, ledger: WantedLedger | None, output: Output
 ) -> Measurement:
     """Measure, and write the measurement at once, where there is known to be space for it."""
     require_drawable_budget(plan.budget)
-    require_columns(data, plan.domain)  # those of persons are found to be missing before the charge, too
+    data.require_readable(plan)
     require_space(path, measurement_bytes(plan))
+    data.say_people(plan, output)
     charged = None if ledger is None else ledger.opened(plan, output)
-    measurement = measure_records(plan, records, ledger=charged, output=output)
+    measurement = measure_records(plan, data.records, ledger=charged, output=output)
     with telling_loss(path, charged):
         measurement.save(path)
     say_spending(measurement, output)

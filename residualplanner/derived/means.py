@@ -1,79 +1,81 @@
-"""Means of amounts, by group, from the sums and the counts of a release.
+"""Means of amounts, by group, with counts and sums, from the tables of a release.
 
-Reads: a release, an attribute of amounts, groups.  Gives: MeanTable.
+Reads: a release, an attribute of amounts, groups; or the answers of a table.  Gives: MeanTable.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, frozen
 from residualplanner._margins import margin_factor
-from residualplanner.derived.amount_rows import moment_rows
-from residualplanner.derived.grouped import frame_of, grouped_table
+from residualplanner.derived.answers import StatisticAnswers, grouped_answers
 from residualplanner.derived.ratio import Ratio
-from residualplanner.queries import Kind, amounts_of
-from residualplanner.reconstruction import Release
-
-if TYPE_CHECKING:
-    import pandas as pd
+from residualplanner.derived.statistic_table import Column, StatisticTable, unit_of
+from residualplanner.queries import Kind, Mean
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class MeanTable:
-    """The mean amount of the records in each group, with standard errors and intervals.
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class MeanTable(StatisticTable):
+    """The mean amount of the records in each group, with standard errors and intervals; their count, and their sum.
 
     The mean of a group is the ratio of two estimates.  Records without an amount are in none.
 
     Attributes:
-        attribute: whose amounts are averaged.
-        unit: of the amounts, in words.
-        names: of the attributes that make the groups, axis by axis.
-        labels: along each axis.
+        attribute, unit, names, labels, level: as of `StatisticTable`; ``level`` is that of ``too_noisy``, too.
         estimate: the means, an axis for each attribute, within the limits of the amounts; NaN where the count of a
             group is estimated as 0 or less.
         std_err: their standard errors, to first order; NaN likewise.
         low: the lower ends of the intervals, within the limits of the amounts.
         high: the upper ends.
         count: the estimated number of records in each group.
+        count_std_err: its standard error, exact.
+        sum: the estimated sum of the amounts in each group.
+        sum_std_err: its standard error, exact.
         too_noisy: where the count is not clear of 0, so that the mean says nothing; the interval is right there, too.
-        level: the confidence level of the intervals and of ``too_noisy``.
     """
 
-    attribute: str
-    unit: str
-    names: tuple[str, ...]
-    labels: tuple[tuple[object, ...], ...]
+    columns = (
+        Column("mean", "estimate", "amounts", "sum divided by count, within the limits of the amounts"),
+        Column("std_err", "std_err", "amounts", "standard error of the mean, to first order"),
+        Column("low", "low", "amounts", "low end of Fieller's interval of the mean, of level {level}"),
+        Column("high", "high", "amounts", "high end of that interval"),
+        Column("count", "count", "counts", "unbiased estimate of the records with an amount"),
+        Column("count_std_err", "count_std_err", "counts", "standard error of the count, exact"),
+        Column("sum", "sum", "amounts", "unbiased estimate of the sum of the amounts"),
+        Column("sum_std_err", "sum_std_err", "amounts", "standard error of the sum, exact"),
+        Column(
+            "too_noisy", "too_noisy", "neither", "whether the count is not clear of 0, so that the mean says nothing"
+        ),
+    )
+
     estimate: FloatArray
     std_err: FloatArray
     low: FloatArray
     high: FloatArray
     count: FloatArray
+    count_std_err: FloatArray
+    sum: FloatArray
+    sum_std_err: FloatArray
     too_noisy: NDArray[np.bool_]
-    level: float
 
-    def __repr__(self) -> str:
-        return f"mean {self.attribute} ({self.unit})\n{self.to_pandas()}"
-
-    def _repr_html_(self) -> str:
-        return str(self.to_pandas().to_html(index=False))
-
-    def to_pandas(self) -> "pd.DataFrame":
-        """A row for each group: its labels, ``mean``, ``std_err``, ``low``, ``high``, ``count`` and ``too_noisy``."""
-        columns = {"mean": self.estimate, "std_err": self.std_err, "low": self.low, "high": self.high}
-        return frame_of(self.names, self.labels, {**columns, "count": self.count, "too_noisy": self.too_noisy})
+    @property
+    def title(self) -> str:
+        """What the table holds, in words."""
+        return f"mean {self.attribute} ({self.unit})"
 
 
 def means(
-    release: Release, attribute: str, by: Iterable[str] | Mapping[str, Kind] = (), *, level: float = 0.95
+    release: Any, attribute: str, by: Iterable[str] | Mapping[str, Kind] = (), *, level: float = 0.95
 ) -> MeanTable:
     """The means of the amounts of an attribute, by group: sums divided by counts.
 
     Args:
-        release: unbiased tables of a workload in which the same groups have counts and sums of the attribute.
+        release: unbiased tables, from `reconstruct` or `load_tables`, of a workload in which the same groups have the
+            `Mean` of the attribute, or counts and sums.
         attribute: one of amounts, declared by `Numeric`.
         by: the attributes that make the groups; with kinds, such as a hierarchy's, where they are not plain values.
         level: the confidence level of the intervals, which hold for groups of any size: Fieller's, which is all of the
@@ -83,13 +85,13 @@ def means(
         WorkloadError: the attribute has no amounts, or the release does not answer its sums or counts by these groups.
         BudgetError: ``level`` is not between 0 and 1.
 
-    Source: spec eqs. (118) and (119).
+    Source: spec eqs. (118), (119) and (121).
 
     Example:
         >>> import numpy as np, pandas as pd
         >>> import residualplanner as rp
         >>> domain = rp.Domain({"job": 2, "pay": rp.Numeric(0, 100)})
-        >>> workload = rp.Workload(domain, [("job",), {"job": rp.Identity(), "pay": rp.Sum()}])
+        >>> workload = rp.Workload(domain, [{"job": rp.Identity(), "pay": rp.Mean()}])
         >>> plan = rp.select(workload, budget=rp.zcdp(0.5))
         >>> records = pd.DataFrame({"job": np.repeat([0, 1], [400, 600]), "pay": np.repeat([20, 70], [400, 600])})
         >>> release = rp.reconstruct(rp.measure(plan, records, noise="gaussian", seed=1))
@@ -97,31 +99,53 @@ def means(
         >>> np.abs(found.estimate - [20, 70]) < 4 * found.std_err
         array([ True,  True])
     """
-    margin = margin_factor(level)
-    table = grouped_table(release, attribute, by, moment_rows, "sums and counts")
-    count, deviation, _ = np.moveaxis(table.estimate, -1, 0)
-    variances = np.moveaxis(table.variance, -1, 0)
-    low, high = _limits(release, attribute)
-    middle, half = (low + high) / 2, (high - low) / 2
-    covariance = (variances[2] - variances[1] - half**2 * variances[0]) / (2 * half)
-    ratio = Ratio(deviation, count, variances[1], variances[0], covariance)
+    margin_factor(level)
+    return mean_table(grouped_answers(release, attribute, by, Mean()), level)
+
+
+def mean_table(answers: StatisticAnswers, level: float) -> MeanTable:
+    """The means of the groups of a table, from the three answers of `Mean`.
+
+    Raises:
+        BudgetError: ``level`` is not between 0 and 1.
+
+    Source: spec eqs. (118), (119) and (121).
+    """
+    kind = answers.kind
+    assert isinstance(kind, Mean)
+    (low, high), (least, most) = kind.limits, kind.expected
+    middle, width, part = (low + high) / 2, high - low, (most - least) / (high - low)
+    (count, above, _), (of_count, of_above, of_below) = answers.estimate, answers.variance
+    covariance = (part**2 * of_count + of_above - of_below) / (2 * part)
+
+    def from_amount(amount: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The sum of what amounts are above one of them, its variance, and its covariance with the count."""
+        shift = least - amount
+        variance = width**2 * of_above + shift**2 * of_count + 2 * width * shift * covariance
+        return width * above + shift * count, np.maximum(variance, 0), width * covariance + shift * of_count
+
+    total, of_total, _ = from_amount(0.0)
+    deviation, of_deviation, with_count = from_amount(middle)
+    ratio = Ratio(deviation, count, of_deviation, of_count, with_count)
+    margin, half = margin_factor(level), width / 2
     ends = ratio.interval(margin, half)
     return MeanTable(
-        attribute,
-        release.plan.domain[attribute].about.unit or attribute,
-        table.names[:-1],
-        table.labels[:-1],
-        frozen(np.asarray(middle + np.clip(ratio.estimate, -half, half))),
-        frozen(np.asarray(ratio.std_err)),
-        frozen(np.asarray(middle + ends[0])),
-        frozen(np.asarray(middle + ends[1])),
-        frozen(np.asarray(count)),
-        frozen(np.asarray(~ratio.is_clear(margin))),
+        answers.attribute.name,
+        unit_of(answers.attribute),
+        answers.names,
+        answers.labels,
         level,
+        estimate=_frozen(middle + np.clip(ratio.estimate, -half, half)),
+        std_err=_frozen(ratio.std_err),
+        low=_frozen(middle + ends[0]),
+        high=_frozen(middle + ends[1]),
+        count=_frozen(count),
+        count_std_err=_frozen(np.sqrt(of_count)),
+        sum=_frozen(total),
+        sum_std_err=_frozen(np.sqrt(of_total)),
+        too_noisy=frozen(np.asarray(~ratio.is_clear(margin))),
     )
 
 
-def _limits(release: Release, attribute: str) -> tuple[float, float]:
-    """The least and the largest amount."""
-    ends = amounts_of(release.plan.domain[attribute], "to average").ends
-    return float(ends[0, 0]), float(ends[-1, 1])
+def _frozen(array: FloatArray) -> FloatArray:
+    return frozen(np.asarray(array))

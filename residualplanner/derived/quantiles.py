@@ -1,67 +1,58 @@
 """Quantiles of amounts or bins, by group, from the counts of a release, with intervals that need no approximation.
 
-Reads: a release, an attribute, groups.  Gives: QuantileTable.
+Reads: a release, an attribute, groups; or the answers of a table.  Gives: QuantileTable.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from residualplanner._checks import FloatArray, frozen
 from residualplanner._margins import margin_factor
-from residualplanner.derived.amount_rows import tail_rows
-from residualplanner.derived.grouped import frame_of, grouped_table
-from residualplanner.errors import WorkloadError
-from residualplanner.queries import Kind
-from residualplanner.reconstruction import Release
-
-if TYPE_CHECKING:
-    import pandas as pd
+from residualplanner.derived.answers import StatisticAnswers, grouped_answers
+from residualplanner.derived.statistic_table import Column, StatisticTable, unit_of
+from residualplanner.queries import Kind, Quantiles
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class QuantileTable:
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class QuantileTable(StatisticTable):
     """Quantiles of the amounts of the records in each group, with intervals whose ends are edges of bins.
 
     Attributes:
-        attribute: whose quantiles these are.
-        unit: of its amounts, in words.
-        names: of the attributes that make the groups, axis by axis.
-        labels: along each axis.
+        attribute, unit, names, labels, level: as of `StatisticTable`.
         probabilities (p,): the fractions of the records that are at or below the quantiles.
         estimate: an axis for each attribute, and the last one for the probabilities; amounts are taken to be spread
             evenly within a bin; NaN where the count of a group is estimated as 0 or less.
         low: the lower ends of the intervals.
         high: the upper ends.
-        level: the confidence level of each interval.
     """
 
-    attribute: str
-    unit: str
-    names: tuple[str, ...]
-    labels: tuple[tuple[object, ...], ...]
+    columns = (
+        Column("quantile", "estimate", "amounts", "estimate, as if amounts were spread evenly within a bin"),
+        Column("low", "low", "amounts", "low end of the interval of level {level}: an edge of a bin"),
+        Column("high", "high", "amounts", "high end of that interval"),
+    )
+
     probabilities: tuple[float, ...]
     estimate: FloatArray
     low: FloatArray
     high: FloatArray
-    level: float
 
-    def __repr__(self) -> str:
-        return f"quantiles of {self.attribute} ({self.unit})\n{self.to_pandas()}"
+    @property
+    def title(self) -> str:
+        """What the table holds, in words."""
+        return f"quantiles of {self.attribute} ({self.unit})"
 
-    def _repr_html_(self) -> str:
-        return str(self.to_pandas().to_html(index=False))
-
-    def to_pandas(self) -> "pd.DataFrame":
-        """A row for each group and probability: labels, ``probability``, ``quantile``, ``low`` and ``high``."""
-        columns = {"quantile": self.estimate, "low": self.low, "high": self.high}
-        return frame_of((*self.names, "probability"), (*self.labels, self.probabilities), columns)
+    @property
+    def more_axes(self) -> dict[str, tuple[float, ...]]:
+        """The probabilities."""
+        return {"probability": self.probabilities}
 
 
 def quantiles(
-    release: Release,
+    release: Any,
     attribute: str,
     probabilities: float | Sequence[float] = (0.25, 0.5, 0.75),
     by: Iterable[str] | Mapping[str, Kind] = (),
@@ -74,8 +65,8 @@ def quantiles(
     bins: those that the counts, with their exact errors, do not exclude.
 
     Args:
-        release: unbiased tables of a workload in which the groups have counts (`Identity`, `Prefix` or `Range`) of all
-            bins of the attribute.
+        release: unbiased tables, from `reconstruct` or `load_tables`, of a workload in which the groups have these
+            `Quantiles`, or counts (`Identity`, `Prefix` or `Range`) of all bins of the attribute.
         attribute: one of amounts, or of bins of numbers.
         probabilities: strictly between 0 and 1.
         by: the attributes that make the groups; with kinds where they are not plain values.
@@ -86,7 +77,7 @@ def quantiles(
             probability is not between 0 and 1.
         BudgetError: ``level`` is not between 0 and 1.
 
-    Source: spec eq. (120).
+    Source: spec eqs. (120) and (124).
 
     Example:
         >>> import numpy as np, pandas as pd
@@ -99,58 +90,58 @@ def quantiles(
         >>> found.low, found.high
         (array([45.]), array([55.]))
     """
-    margin = margin_factor(level)
-    chosen = np.atleast_1d(np.asarray(probabilities, dtype=float))
-    if chosen.ndim != 1 or not ((chosen > 0) & (chosen < 1)).all():
-        raise WorkloadError("the probabilities of quantiles must be numbers between 0 and 1, such as 0.5")
-    rows, edges = tail_rows(release.plan.domain[attribute])
-    table = grouped_table(release, attribute, by, lambda _: rows, "counts by bin")
-    count = len(edges) - 1
-    excess, deviation = _excesses(table.estimate, table.variance, chosen, count)
+    margin_factor(level)
+    return quantile_table(grouped_answers(release, attribute, by, Quantiles(probabilities)), level)
+
+
+def quantile_table(answers: StatisticAnswers, level: float) -> QuantileTable:
+    """The quantiles of the groups of a table, from the answers of `Quantiles`: the count, and the excesses.
+
+    Raises:
+        BudgetError: ``level`` is not between 0 and 1.
+
+    Source: spec eqs. (120) and (124).
+    """
+    kind, margin = answers.kind, margin_factor(level)
+    assert isinstance(kind, Quantiles)
+    edges, p = np.array(kind.edges), np.array(kind.chosen)
+    count, excess = answers.estimate[0], _by_probability(answers.estimate, len(p))
+    slack = margin * np.sqrt(_by_probability(answers.variance, len(p)))
     # The true bin is the first with no negative excess, so the interval starts in the first bin of which the excess may
-    # not be negative, and ends in the bin after the last of which it may be.
-    first = np.argmax(excess + margin * deviation >= 0, axis=-1)
-    last = count - 1 - np.argmax((excess - margin * deviation < 0)[..., -2::-1], axis=-1)
-    is_any = (excess - margin * deviation < 0)[..., :-1].any(axis=-1)
+    # not be negative, and ends in the bin after the last of which it may be.  The last bin is never exceeded.
+    may_be_reached = np.append(excess + slack >= 0, np.ones((*excess.shape[:-1], 1), dtype=bool), axis=-1)
+    may_be_below = excess - slack < 0
+    last = np.where(may_be_below.any(axis=-1), excess.shape[-1] - np.argmax(may_be_below[..., ::-1], axis=-1), 0)
     return QuantileTable(
-        attribute,
-        release.plan.domain[attribute].about.unit or attribute,
-        table.names[:-1],
-        table.labels[:-1],
-        tuple(chosen.tolist()),
-        frozen(_estimates(table.estimate[..., :count], chosen, edges)),
-        frozen(edges[first]),
-        frozen(edges[np.where(is_any, last, 0) + 1]),
+        answers.attribute.name,
+        unit_of(answers.attribute),
+        answers.names,
+        answers.labels,
         level,
+        kind.chosen,
+        frozen(_estimates(count, excess, p, edges)),
+        frozen(edges[np.argmax(may_be_reached, axis=-1)]),
+        frozen(edges[last + 1]),
     )
 
 
-def _excesses(
-    estimates: FloatArray, variances: FloatArray, probabilities: FloatArray, count: int
-) -> tuple[FloatArray, FloatArray]:
-    """(1 - p) times the records up to each bin less p times those above, and its standard error, (.., p, bins).
-
-    The last bin is never exceeded: 0 with standard error 0 there.
-    """
-    p = probabilities[:, None]
-    below, above = estimates[..., None, : count - 1], estimates[..., None, count:]
-    of_below, of_above = variances[..., None, : count - 1], variances[..., None, count:]
-    covariance = (variances[..., None, count - 1 : count] - of_below - of_above) / 2
-    excess = (1 - p) * below - p * above
-    variance = (1 - p) ** 2 * of_below + p**2 * of_above - 2 * p * (1 - p) * covariance
-    end = np.zeros((*excess.shape[:-1], 1))
-    return np.append(excess, end, axis=-1), np.append(np.sqrt(np.maximum(variance, 0)), end, axis=-1)
+def _by_probability(answers: FloatArray, probabilities: int) -> FloatArray:
+    """The answers after the first, (groups.., p, bins - 1)."""
+    groups = answers.shape[1:]
+    return np.moveaxis(answers[1:].reshape(probabilities, -1, *groups), (0, 1), (-2, -1))
 
 
-def _estimates(upward: FloatArray, probabilities: FloatArray, edges: FloatArray) -> FloatArray:
-    """Where the counts up to each bin (.., bins), made to increase, reach fractions of the last, (.., p)."""
-    total = upward[..., -1:]
+def _estimates(count: FloatArray, excess: FloatArray, probabilities: FloatArray, edges: FloatArray) -> FloatArray:
+    """Where the counts up to each bin, made to increase, reach fractions of the count, (groups.., p)."""
+    total = count[..., None, None]
+    upward = np.append(
+        excess + probabilities[:, None] * total, np.broadcast_to(total, (*excess.shape[:-1], 1)), axis=-1
+    )
     rising = np.minimum(np.maximum(np.maximum.accumulate(upward, axis=-1), 0), total)
-    padded = np.concatenate([np.zeros_like(total), rising], axis=-1)[..., None, :]
-    target = probabilities * total
+    padded = np.append(np.zeros((*excess.shape[:-1], 1)), rising, axis=-1)
+    target = probabilities * count[..., None]
     at = np.argmax(padded[..., 1:] >= target[..., None], axis=-1)
-    start = np.take_along_axis(padded[..., 0, :], at, axis=-1)
-    step = np.take_along_axis(padded[..., 0, :], at + 1, axis=-1) - start
-    within = np.divide(target - start, step, out=np.ones_like(target), where=step > 0)
+    start, end = (np.take_along_axis(padded, each[..., None], axis=-1)[..., 0] for each in (at, at + 1))
+    within = np.divide(target - start, end - start, out=np.ones_like(target), where=end > start)
     found = edges[at] + np.clip(within, 0, 1) * (edges[at + 1] - edges[at])
-    return np.where(total > 0, found, np.nan)
+    return np.where(count[..., None] > 0, found, np.nan)

@@ -102,12 +102,16 @@ class NestedMaps:
         return result
 
     def weights_on_answers(self, weights: FloatArray) -> FloatArray:
-        """Weights (n, c) on the values as weights (m, c) on the answers: `rebuilt`, transposed, without the total."""
+        """Weights (n, c) on the values as weights (m, c) on the answers: `weighted`, without the total."""
+        return self.weighted(weights)[1:]
+
+    def weighted(self, weights: FloatArray) -> FloatArray:
+        """Weights (n, c) on the values as weights (1 + m, c) on the total and the answers: `rebuilt`, transposed."""
         parts, weights = [], weights[self.order]
         for layer in reversed(self.layers):
             parts.append(layer.back.T @ weights)
             weights = layer.sums(layer.shares[:, None] * weights)
-        return np.concatenate(parts[::-1])
+        return np.concatenate([weights, *parts[::-1]])
 
     @property
     def before(self) -> AxisMap:
@@ -118,6 +122,11 @@ class NestedMaps:
     def after(self) -> AxisMap:
         """The map from the total and the answers to values, of an axis."""
         return _axis_map(1 + self.answers, self.size, self.rebuilt)
+
+    @property
+    def after_transposed(self) -> AxisMap:
+        """The transpose of `after`, of an axis."""
+        return _axis_map(self.size, 1 + self.answers, self.weighted)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

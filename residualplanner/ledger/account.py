@@ -70,10 +70,21 @@ class LedgerAccount:
             left = budget.pcost_exact - self.spent
             raise BudgetError(
                 f"the ledger has pcost {shown(left)} left of {limit.statement}; this costs {shown(cost)}; "
-                + (f"a plan for {self.balance.remaining_text} would fit" if left else "nothing else fits either")
+                + self._what_fits(left, cost)
             )
         entry = LedgerEntry(len(self.entries) + 1, cost, plan_sha256, label, "")
         return entry.chained(self.head, self.torn + TAB if self.torn else b"")
+
+    def _what_fits(self, left: Fraction, cost: Fraction) -> str:
+        """What may still be planned; a trace that rounding has left is not worth a plan."""
+        if not left:
+            return "nothing else fits either"
+        is_trace = left * 10**6 < cost
+        return (
+            "what is left is less than a millionth of that"
+            if is_trace
+            else f"a plan for {self.balance.remaining_text} would fit"
+        )
 
     def bytes_of(self, entry: LedgerEntry) -> bytes:
         """The bytes to append for the next entry."""

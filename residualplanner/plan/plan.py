@@ -5,55 +5,47 @@ Reads: a workload, noise variances, a budget.  Gives: Plan.  Never sees a record
 
 import math
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from residualplanner._archive import write_archive
 from residualplanner._atomic import PathLike
-from residualplanner._checks import FloatArray, require_numbers
 from residualplanner.bases import Basis
 from residualplanner.domain import Domain
-from residualplanner.errors import BudgetError, WorkloadError, memory_for
-from residualplanner.losses import Loss, LossLike, Targets, read_loss
+from residualplanner.errors import BudgetError, WorkloadError
+from residualplanner.losses import LossLike, read_loss
 from residualplanner.pictures import Picture, fairness_figure
-from residualplanner.plan.error_table import ErrorTable, mean_largest_error, query_table
-from residualplanner.plan.error_table_file import save_error_table
 from residualplanner.plan.html import plan_html
 from residualplanner.plan.noise_variances import NoiseVariances, checked_noise
+from residualplanner.plan.plan_errors import PlanErrors
 from residualplanner.plan.questions.resource_estimate import ResourceEstimate, resource_estimate
 from residualplanner.plan.strategy_arrays import strategy_to_arrays
 from residualplanner.plan.workload_arrays import workload_to_arrays
 from residualplanner.privacy import Budget, Neighbors
-from residualplanner.strategy import Accuracy, Strategy, cost_upper_bound, require_fitting, require_public_total
-from residualplanner.workload import Closure, QueryLike, Workload
-
-if TYPE_CHECKING:
-    import pandas as pd
+from residualplanner.strategy import cost_upper_bound, require_fitting, require_public_total
+from residualplanner.workload import Closure
 
 #: Of the files of plans; and what the names of all arrays of losses begin with.
 FORMAT_VERSION, LOSS = 6, "loss/"
 
-_within_memory = memory_for("for errors of this size; ask for smaller tables, or use a machine with more memory")
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Plan:
+class Plan(PlanErrors):
     """Noise for every base mechanism, its privacy cost, and the exact accuracy of every query that it can answer.
 
     Attributes:
         workload: the queries to publish.
+        strategy: what is measured: the basis of every attribute, in every set where it varies.
         noise_variances (m,): sigma squared of every set of the workload's closure, in its order, in counts squared.
-        budget: what may be spent.
         loss: what was made small; weights and targets as arrays with a number for each query.
+        budget: what may be spent.
         loss_value: the loss that this plan reaches.
         gap: the loss (for a given loss, the cost) is proved to be within this fraction of the best for these bases.
         status: how the noise was found; it says where loss and gap are for a safe bound of the cost.
-        strategy: what is measured: the basis of every attribute, in every set where it varies.
         neighbors: which data sets count as neighbors.
 
     Raises:
@@ -66,14 +58,10 @@ class Plan:
     Source: spec eqs. (8), (11), (12); paper Theorems 4.3 and 4.4.
     """
 
-    workload: Workload
-    noise_variances: FloatArray = field(repr=False)
     budget: Budget
-    loss: Loss
     loss_value: float
     gap: float
     status: str
-    strategy: Strategy = field(repr=False)
     neighbors: Neighbors = Neighbors()  # noqa: RUF009 - frozen
 
     def __post_init__(self) -> None:
@@ -134,42 +122,6 @@ class Plan:
         """
         return cost_upper_bound(self.strategy, self.noise_variances, self.neighbors)
 
-    @property
-    @_within_memory
-    def average_variances(self) -> FloatArray:
-        """The variance of an average cell of every query of the workload, in its order, (q,), in counts squared."""
-        return self._accuracy.average_variances
-
-    @cached_property
-    def rmse(self) -> float:
-        """The root of the average variance over all cells of all queries, in counts.
-
-        Errors of sums are measured as losses do: in units of the largest amount.  Source: spec eq. (107).
-        """
-        cells, variances = self.workload.cells, self.average_variances / self.workload.scales**2
-        return math.sqrt(float((cells / cells.sum()) @ variances))
-
-    @property
-    @_within_memory
-    def max_variances(self) -> FloatArray:
-        """The largest cell variance of every query, (q,), in counts squared.  Source: spec eqs. (23) and (26)."""
-        return self._accuracy.max_variances
-
-    @property
-    def max_variance(self) -> float:
-        """The largest cell variance over the workload, in counts squared; of sums as for `rmse`."""
-        return float((self.max_variances / self.workload.scales**2).max())
-
-    @property
-    def targets(self) -> Targets | None:
-        """The margins of error that it was planned for, as an array with one for each query, if there are any."""
-        return cast(Targets, self.loss) if self.loss.has_targets else None
-
-    @property
-    def meets_targets(self) -> bool:
-        """Whether no cell's margin of error is above the target of its table; True if there are no targets."""
-        return self.targets is None or bool(self.targets.are_met(self.workload, self.max_variances).all())
-
     def above_svd_bound(self, loss: LossLike = "sum") -> float:
         """How far a loss of this plan is above the bound for all mechanisms of the same cost, relative to the bound.
 
@@ -188,108 +140,9 @@ class Plan:
         least = goal.svd_bound(self.workload) / (self.pcost / self.neighbors.cost_factor_up)
         return goal.value(self.workload, self._accuracy) / least - 1
 
-    @_within_memory
-    def variance(self, query: QueryLike) -> NDArray[np.float64]:
-        """The variance of every cell of a query's table, (q_1, .., q_k), in counts squared; axes as it is written.
-
-        The query may be any on a subset of a workload query's attributes, in kinds that the bases span.
-
-        Raises:
-            WorkloadError: the plan does not answer the query, or the array would be too large.
-
-        Source: spec eqs. (11) and (26); paper Theorems 4.4 and 7.2.
-        """
-        return query_table(self._accuracy, query).variances()
-
-    @_within_memory
-    def covariance(self, query: QueryLike) -> NDArray[np.float64]:
-        """The covariance of a query's cells in C order, axes as it is written, (cells, cells), in counts squared.
-
-        Raises:
-            WorkloadError: the plan does not answer the query, or the matrix is too large.
-
-        Source: spec eqs. (12) and (26); paper Theorems 4.4 and 7.2.
-        """
-        return query_table(self._accuracy, query).covariance()
-
-    @_within_memory
-    def combination_variance(self, query: QueryLike, weights: ArrayLike) -> float:
-        """The variance of a weighted sum of the cells of a query's table, in counts squared.
-
-        Args:
-            query: any that the plan answers.
-            weights (q_1, .., q_k): the weight of each cell, with its axes as the query is written.
-
-        Raises:
-            WorkloadError: the plan does not answer the query, or the weights do not have its table's shape.
-
-        Cost: O(cells) for identity queries with the subtraction basis, else a product with a matrix of each attribute.
-        Source: spec eqs. (12) and (26).
-        """
-        table = query_table(self._accuracy, query)
-        array = require_numbers("weights must be numbers, one for each cell", weights)
-        if array.shape != table.shape or not np.isfinite(array).all():
-            raise WorkloadError(f"weights must be finite, one for each cell: shape {table.shape}, got {array.shape}")
-        return table.combination_variance(array)
-
-    @_within_memory
-    def expected_max_abs_error(self, query: QueryLike) -> float:
-        """A bound on the mean of the largest absolute error of the cells of a query's table, in counts.
-
-        It is that mean for independent cells of these variances, and by Sidak's inequality no less than it for others.
-        The mean is never below the root of 2/pi times the standard error of the cell with the largest variance.  The
-        bound is for continuous noise, and up to a part in 1e12 for the discrete noise that `measure` draws.
-
-        Raises:
-            WorkloadError: the plan does not answer the query, or its table has too many cells that differ.
-
-        Source: Sidak, J. Am. Stat. Assoc. 62 (1967), 626-633; spec eqs. (26) and (46).
-        """
-        return mean_largest_error(query_table(self._accuracy, query))
-
-    @_within_memory
-    def errors(self, level: float = 0.95) -> "pd.DataFrame":
-        """The error table: one row per query of the workload, known before any data are seen.
-
-        Args:
-            level: the confidence level of the margins of error, between 0 and 1.
-
-        Returns:
-            Columns ``query``, ``kinds``, ``order``, ``cells``, ``weight``, ``privacy_share`` (each residual's cost is
-            split over the queries that use it, in proportion to its part of their variances), ``std_err`` (the root of
-            the average cell variance), ``max_std_err`` (of the cell with the largest variance), ``moe`` (for
-            ``std_err``), ``conf_level``, ``expected_abs_error`` (the mean over cells; for a workload of more than 2**22
-            cells that differ that of the average variance, which is no less) and ``expected_max_abs_error`` (as the
-            method; for that many cells that of as many with the largest variance), all in counts.  With `targets` also
-            ``target``, NaN for none, and ``meets_target``: of the cell with the largest variance, at their level.
-
-        Raises:
-            BudgetError: ``level`` is not between 0 and 1.
-        """
-        return self.error_table(level).frame(0, len(self.workload))
-
     def plot(self) -> Picture:
         """The standard error of a cell of every table against the size of the table, by order, on log axes."""
         return Picture("standard errors by size of table", lambda: fairness_figure({"": self.errors()}))
-
-    def error_table(self, level: float = 0.95) -> ErrorTable:
-        """The same for any of its rows, where they are too many to hold at once."""
-        return ErrorTable(self.workload, self._accuracy, level, self.targets)
-
-    @_within_memory
-    def save_errors(self, path: PathLike, level: float = 0.95) -> None:
-        """Write the error table to one file, whole or not at all, without holding all of it.
-
-        Args:
-            path: a name that ends in ".csv" or ".parquet".
-            level: the confidence level of the margins of error, between 0 and 1.
-
-        Raises:
-            BudgetError: ``level`` is not between 0 and 1.
-            FileFormatError: the name ends in something else.
-            OSError: the file cannot be written.
-        """
-        save_error_table(self.error_table(level), path)
 
     def resource_estimate(self, *, records: int | None = None, memory: int | None = None) -> ResourceEstimate:
         """What the plan takes to measure and write, and took to make, in time, memory and on disk, from sizes alone.
@@ -312,10 +165,6 @@ class Plan:
         """
         header, arrays = plan_to_archive(self)
         write_archive(path, kind="plan", version=FORMAT_VERSION, header=header, arrays=arrays)
-
-    @cached_property
-    def _accuracy(self) -> Accuracy:
-        return Accuracy(self.workload, self.strategy, self.noise_variances)
 
 
 def plan_to_archive(plan: Plan) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

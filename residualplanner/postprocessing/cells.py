@@ -18,6 +18,11 @@ from residualplanner.kron import AxisMap, ProductMap, matrix_map
 from residualplanner.plan import Plan
 from residualplanner.queries import Custom, Identity, Kind
 
+#: Up to this many entries the matrix of an axis is formed, and its norm is exact.
+_FORMED = 2**18
+#: To what accuracy Lanczos' method finds the norm of larger ones, and the reserve that covers it.
+_LANCZOS, _RESERVE = 1e-3, 0.01
+
 
 def cell_kinds(plan: Plan) -> tuple[Kind, ...]:
     """The cells of each attribute, (d,), as a kind of query whose rows have no negative entry.
@@ -90,9 +95,30 @@ def cell_axis(basis: Basis, kind: Kind) -> CellAxis:
         spread = AxisMap(n + 1, n, lambda: _centered_matrix(n), _spread)
         gather = AxisMap(n, n + 1, lambda: _centered_matrix(n).T, _gather)
         return CellAxis(kind, spread, gather, 1 / n, 1.0, True)
+    if kind == Identity() and not basis.takes_differences and n * (1 + basis.answers) > _FORMED:
+        spread, gather = basis.reconstruction, basis.reconstruction_transposed
+        return CellAxis(kind, spread, gather, float(basis.u @ basis.u), _squared_norm(spread, gather), False)
     matrix = kind.apply(np.column_stack([basis.u, basis.G @ basis.after_noise.matrix]), 0)
     absent, present = (float(np.linalg.norm(part, 2)) ** 2 for part in (matrix[:, :1], matrix[:, 1:]))
     return CellAxis(kind, matrix_map(matrix), matrix_map(np.ascontiguousarray(matrix.T)), absent, present, False)
+
+
+def _squared_norm(spread: AxisMap, gather: AxisMap) -> float:
+    """The squared norm of a map without its first column, with a reserve for what Lanczos' method lacks."""
+    from scipy.sparse.linalg import LinearOperator, eigsh
+
+    forward, back, size = ProductMap([spread]), ProductMap([gather]), spread.columns
+
+    def squared(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        without_total = np.concatenate([[0.0], values.ravel()[1:]])
+        found: NDArray[np.float64] = back.apply(forward.apply(without_total[None]))[0]
+        found[0] = 0
+        return found
+
+    operator = LinearOperator((size, size), matvec=squared, dtype=np.float64)
+    first = np.random.default_rng(0).normal(size=size)
+    largest = eigsh(operator, k=1, v0=first, tol=_LANCZOS, return_eigenvectors=False)
+    return float(largest[0]) * (1 + _RESERVE)
 
 
 def answers_of_components(bases: Sequence[Basis]) -> ProductMap:
@@ -102,12 +128,16 @@ def answers_of_components(bases: Sequence[Basis]) -> ProductMap:
 
 def components_of_counts(bases: Sequence[Basis]) -> ProductMap:
     """The map from a table of counts to the components of its residual.  Source: spec eq. (7)."""
-    return ProductMap([matrix_map(_component_rows(basis)) for basis in bases])
+    return ProductMap([_component_map(basis) for basis in bases])
+
+
+def _component_map(basis: Basis) -> AxisMap:
+    return matrix_map(_component_rows(basis)) if basis.takes_differences else basis.before_noise
 
 
 def _component_rows(basis: Basis) -> FloatArray:
     rows: FloatArray = basis.after_noise.matrix @ basis.before_noise.matrix
-    return basis.G @ rows if basis.takes_differences else rows
+    return basis.G @ rows
 
 
 def _centered_matrix(n: int) -> NDArray[np.float64]:

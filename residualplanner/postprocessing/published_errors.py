@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from residualplanner._checks import FloatArray, require_type
+from residualplanner._html import frame_html
 from residualplanner.errors import WorkloadError
 from residualplanner.plan import Plan, plan_hash
 from residualplanner.reconstruction import PUBLISHED_ERRORS, Product, Tables
@@ -45,8 +46,7 @@ class PublishedErrors:
         return f"<PublishedErrors of {len(self.rmse):,} {self.product.name} tables: {self.simulations:,} simulations>"
 
     def _repr_html_(self) -> str:
-        html: str = self.to_frame().to_html(max_rows=20)
-        return html
+        return frame_html(self.to_frame())
 
     def to_frame(self) -> "pd.DataFrame":
         """One row per query, in the order of the workload.

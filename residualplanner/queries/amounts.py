@@ -17,7 +17,9 @@ from residualplanner._checks import value_text
 from residualplanner.domain import Attribute, Label, Numeric
 from residualplanner.errors import WorkloadError
 from residualplanner.kron import SameArray, namespace
-from residualplanner.queries.kind import Centered, Kind, OfAllRecords, Rows, require_size
+from residualplanner.queries.kind import Kind, require_size
+from residualplanner.queries.plain_kinds import OfAllRecords
+from residualplanner.queries.rows import Centered, Rows
 from residualplanner.queries.sparse_kind import SparseKind
 
 

@@ -15,7 +15,8 @@ from scipy import sparse
 from residualplanner._checks import frozen
 from residualplanner.domain import Attribute
 from residualplanner.errors import WorkloadError
-from residualplanner.queries.kind import OfAllRecords, require_size
+from residualplanner.queries.kind import require_size
+from residualplanner.queries.plain_kinds import OfAllRecords
 from residualplanner.queries.sparse_kind import ENTRY_LIMIT, SparseKind, is_text, require_more_than_total, require_total
 
 #: Every entry is at most this in size, and the largest of every row at least its inverse: so far do squares reach.

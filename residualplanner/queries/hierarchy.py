@@ -14,7 +14,6 @@ from residualplanner.domain import Attribute, Label
 from residualplanner.errors import WorkloadError
 from residualplanner.queries.classifications import Classification, RowItem
 from residualplanner.queries.from_sources import FromSources
-from residualplanner.queries.kind import OfAllRecords, meaning_column, names_by_meaning
 from residualplanner.queries.levels import (
     GivenLevel,
     Level,
@@ -24,6 +23,8 @@ from residualplanner.queries.levels import (
     rows_of_levels,
     with_own_labels,
 )
+from residualplanner.queries.meanings import meaning_column, names_by_meaning
+from residualplanner.queries.plain_kinds import OfAllRecords
 from residualplanner.queries.sparse_kind import SparseKind, is_text, require_more_than_total
 
 #: The label of the row for all values.

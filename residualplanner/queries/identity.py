@@ -14,7 +14,7 @@ from residualplanner._checks import value_text
 from residualplanner.domain import Attribute
 from residualplanner.errors import WorkloadError
 from residualplanner.kron import SameArray
-from residualplanner.queries.kind import PlainRows
+from residualplanner.queries.plain_kinds import PlainRows
 
 
 class ValueRows(PlainRows, Protocol):

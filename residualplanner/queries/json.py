@@ -3,7 +3,9 @@
 Reads: kinds, or JSON values that may come from anyone.  Gives: the other of these.
 """
 
+import math
 import reprlib
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -21,6 +23,7 @@ from residualplanner.queries.kind import SIZE_LIMIT, Kind
 from residualplanner.queries.runs import Prefix, Range
 from residualplanner.queries.selection import Selection
 from residualplanner.queries.sparse_kind import is_text
+from residualplanner.queries.statistics import Mean, Quantiles, Statistic
 
 _PLAIN: dict[str, Kind] = {"identity": Identity(), "prefix": Prefix(), "range": Range()}
 _FIELDS: dict[str, set[str]] = {
@@ -30,6 +33,8 @@ _FIELDS: dict[str, set[str]] = {
     "matching": {"at_least"},
     "by bin": {"of_bins", "bins"},
     "sum": {"by", "edges"},
+    "mean": {"between", "edges"},
+    "quantiles": {"probabilities", "edges", "ends"},
     "selection": {"size", "codes", "labels", "words", "of"},
 }
 #: The fields of a hierarchy from a file or a frame.
@@ -64,6 +69,8 @@ def kind_to_json(kind: Kind) -> dict[str, Any]:
         return {"kind": "by bin", "of_bins": kind_to_json(kind.of_bins), "bins": kind.bins}
     if isinstance(kind, Sum):
         return {"kind": "sum", "by": kind.by, "edges": None if kind.edges is None else list(kind.edges)}
+    if isinstance(kind, Statistic):
+        return {"kind": kind.name, **kind.to_json()}
     if isinstance(kind, Selection):
         of = None if kind.of is None else kind_to_json(kind.of)
         fields = {"codes": list(kind.codes), "labels": list(kind.where), "words": kind.where_words}
@@ -83,7 +90,7 @@ def kind_from_json(value: object) -> Kind:
     if not isinstance(value, dict) or not isinstance(word, str) or word not in _FIELDS:
         message = (
             "a kind of query must be {'kind': 'identity'}, 'prefix', 'range', 'hierarchy', 'custom', 'matching', "
-            "'selection', 'by bin' or 'sum', got "
+            "'selection', 'by bin', 'sum', 'mean' or 'quantiles', got "
         )
         raise FileFormatError(message + reprlib.repr(value))
     allowed = {"kind"} | (_CLASSIFIED if "classification" in value and word == "hierarchy" else _FIELDS[word])
@@ -91,21 +98,9 @@ def kind_from_json(value: object) -> Kind:
         fields = sorted(allowed)
         raise FileFormatError(f"a kind {word!r} must have the fields {fields}, got {reprlib.repr(sorted(value))}")
     try:
-        if word == "hierarchy":
-            return _hierarchy(value)
-        if word == "custom":
-            return _custom(value)
-        if word == "matching":
-            return Matching(value["at_least"])
-        if word == "by bin":
-            return _by_bin(value)
-        if word == "sum":
-            return _sum(value)
-        if word == "selection":
-            return _selection(value)
+        return _PLAIN[word] if word in _PLAIN else _READERS[word](value)
     except (DomainError, WorkloadError) as error:
         raise FileFormatError(f"an invalid kind {word!r}: {error}") from None
-    return _PLAIN[word]
 
 
 def _hierarchy(value: dict[str, Any]) -> Hierarchy:
@@ -142,23 +137,48 @@ def _untied_hierarchy(value: dict[str, Any], *, total: bool | str, leaves: bool)
 
 def _by_bin(value: dict[str, Any]) -> ByBin:
     of_bins, bins = kind_from_json(value["of_bins"]), value["bins"]
-    if isinstance(of_bins, ByBin | Sum) or of_bins.at_least:
+    if isinstance(of_bins, ByBin | Sum | Statistic) or of_bins.at_least:
         raise FileFormatError("a kind 'by bin' must be of counts of bins")
     if type(bins) is not int or not 1 <= bins <= SIZE_LIMIT // 2:
         raise FileFormatError(f"a kind 'by bin' must have from 1 to {SIZE_LIMIT // 2:,} bins")
     return ByBin(of_bins, bins)
 
 
-def _sum(value: dict[str, Any]) -> Sum:
-    edges = value["edges"]
+def _edges(value: dict[str, Any]) -> tuple[float, ...] | None:
+    """The edges of bins that a kind is tied to, or None."""
+    word, edges = value["kind"], value["edges"]
     if edges is None:
-        return Sum(value["by"])
+        return None
     is_list = isinstance(edges, list) and 2 <= len(edges) <= SIZE_LIMIT // 2 + 1
-    if not is_list or not all(type(edge) is float for edge in edges):
-        raise FileFormatError("a kind 'sum' must have null or a list of numbers for its edges")
+    if not is_list or not all(type(edge) is float and math.isfinite(edge) for edge in edges):
+        raise FileFormatError(f"a kind {word!r} must have null or a list of numbers for its edges")
     if not all(low < high for low, high in pairwise(edges)):
-        raise FileFormatError("the edges of a kind 'sum' must increase")
-    return Sum(value["by"], tuple(edges))
+        raise FileFormatError(f"the edges of a kind {word!r} must increase")
+    return tuple(edges)
+
+
+def _sum(value: dict[str, Any]) -> Sum:
+    return Sum(value["by"], _edges(value))
+
+
+def _mean(value: dict[str, Any]) -> Mean:
+    between, edges = value["between"], _edges(value)
+    is_pair = isinstance(between, list) and len(between) == 2 and all(type(end) is float for end in between)
+    if between is not None and not is_pair:
+        raise FileFormatError("a kind 'mean' must have null or two numbers for what it is between")
+    kind = Mean(None if between is None else (between[0], between[1]), edges)
+    if edges is not None and not edges[0] <= kind.expected[0] < kind.expected[1] <= edges[-1]:
+        raise FileFormatError("a kind 'mean' must be between amounts within its edges")
+    return kind
+
+
+def _quantiles(value: dict[str, Any]) -> Quantiles:
+    given, ends = value["probabilities"], value["ends"]
+    if not isinstance(given, list) or not all(type(entry) is float for entry in given):
+        raise FileFormatError("a kind 'quantiles' must have a list of numbers for its probabilities")
+    if type(ends) is not int or ends not in (1, 2):
+        raise FileFormatError("a kind 'quantiles' must have 1 or 2 cells for each bin")
+    return Quantiles(tuple(given), _edges(value), ends)
 
 
 def _level(level: object) -> Any:
@@ -217,3 +237,15 @@ def _is_row(row: object, size: int) -> bool:
     if columns[0] < 0 or columns[-1] >= size or any(a >= b for a, b in pairwise(columns)):
         return False
     return all(type(entry) in (int, float) and 0 < abs(entry) <= LARGEST_ENTRY for entry in entries)
+
+
+_READERS: dict[str, Callable[[dict[str, Any]], Kind]] = {
+    "hierarchy": _hierarchy,
+    "custom": _custom,
+    "matching": lambda value: Matching(value["at_least"]),
+    "by bin": _by_bin,
+    "sum": _sum,
+    "mean": _mean,
+    "quantiles": _quantiles,
+    "selection": _selection,
+}

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from residualplanner.domain import Attribute
 from residualplanner.kron import SameArray, add_up_into, cumulative_sums, namespace
-from residualplanner.queries.kind import PlainRows
+from residualplanner.queries.plain_kinds import PlainRows
 
 
 @dataclass(frozen=True, slots=True)

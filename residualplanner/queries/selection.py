@@ -15,7 +15,8 @@ from scipy import sparse
 from residualplanner._checks import IntArray, value_text
 from residualplanner.domain import Attribute, Label
 from residualplanner.errors import WorkloadError
-from residualplanner.queries.kind import Kind, meaning_column, names_by_meaning, require_size
+from residualplanner.queries.kind import Kind, require_size
+from residualplanner.queries.meanings import meaning_column, names_by_meaning
 from residualplanner.queries.selected_values import SPELLED, checked_values, selected_codes, selected_words
 from residualplanner.queries.sparse_kind import ENTRY_LIMIT, SparseKind
 from residualplanner.queries.tying import tied_kind

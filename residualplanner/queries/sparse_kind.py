@@ -5,10 +5,9 @@ Reads: a sparse matrix.  Gives: the methods of Rows, and the check that the matr
 
 import math
 import reprlib
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,8 @@ from residualplanner._checks import is_unicode
 from residualplanner.domain import Attribute
 from residualplanner.errors import WorkloadError
 from residualplanner.kron import SameArray, namespace, sparse_product
-from residualplanner.queries.kind import Centered, Kind, meaning_column, names_by_meaning
+from residualplanner.queries.plain_kinds import AnsweredAlone
+from residualplanner.queries.rows import Centered, Rows
 
 #: The most entries other than 0 that a matrix may have; JSON of as many fits into a plan's header.
 ENTRY_LIMIT = 2**20
@@ -33,33 +33,15 @@ _QUICK, _SMALL = 2.0**34, 256
 _CHUNK = 2**22
 
 
-class SparseKind(ABC):
-    """A kind whose rows are held as a sparse matrix; each attribute is answered for itself."""
+class SparseRows(Rows, Protocol):
+    """Rows that are held as a sparse matrix."""
 
-    is_identity = False
-    at_least = 0
+    __slots__ = ()
 
     @property
-    def scale(self) -> float:
-        """1: answers are counts, or as good as counts."""
-        return 1.0
-
-    def unit(self, attribute: Attribute) -> str:
-        """None in words: answers are counts, or as good as counts."""
-        del attribute
-        return ""
-
-    @abstractmethod
-    def sparse_rows(self, size: int) -> sparse.csr_array:
-        """The basic matrix W, (q, size)."""
-
-    def columns_beside(self: Kind, attribute: Attribute) -> dict[str, tuple[str, ...]]:
-        """The meanings of the labels, (q,), where values have some."""
-        return meaning_column(self, attribute)
-
-    def full_names(self: Kind, attribute: Attribute) -> tuple[tuple[str, ...], ...]:
-        """The meanings of the labels, (q,), where values have some."""
-        return names_by_meaning(self, attribute)
+    def is_identity(self) -> bool:
+        """No, as far as is known."""
+        return False
 
     def rows(self, size: int) -> int:
         """How many answers there are: q."""
@@ -117,8 +99,14 @@ class SparseKind(ABC):
         return forms
 
 
+class SparseKind(AnsweredAlone, SparseRows, Protocol):
+    """A kind whose rows are held as a sparse matrix; each attribute is answered for itself."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, eq=False, slots=True)
-class _Deviations(SparseKind):
+class _Deviations(SparseRows):
     """The rows (q, n) of a kind without their constant parts: they need not give the total.
 
     Attributes:

@@ -8,8 +8,8 @@ from typing import Protocol, runtime_checkable
 from residualplanner.domain import Attribute
 from residualplanner.errors import WorkloadError
 from residualplanner.queries.amounts import ByBin, Sum
-from residualplanner.queries.cell_rows import CellRows
 from residualplanner.queries.kind import Kind
+from residualplanner.queries.statistics import Statistic
 
 
 @runtime_checkable
@@ -38,7 +38,7 @@ def tied_kind(kind: Kind, attribute: Attribute) -> Kind:
 
 
 def written_kind(kind: Kind) -> Kind:
-    """The kind as users write it: of one that was tied to the ends of bins, the sum, or the kind on the bins.
+    """The kind as users write it: of one that was tied to bins, the sum or statistic, or the kind on the bins.
 
     Example:
         >>> from residualplanner.domain import Numeric
@@ -47,6 +47,8 @@ def written_kind(kind: Kind) -> Kind:
         >>> tied.matrix(4).astype(int).tolist(), written_kind(tied)
         ([[1, 1, 0, 0], [0, 0, 1, 1]], Identity())
     """
+    if isinstance(kind, Statistic):
+        return kind.written
     if isinstance(kind, Sum):
         return Sum(kind.by)
     return kind.of_bins if isinstance(kind, ByBin) else kind
@@ -54,13 +56,14 @@ def written_kind(kind: Kind) -> Kind:
 
 def _on_amounts(kind: Kind, attribute: Attribute) -> Kind:
     """A kind tied to the cells of an attribute whose values are amounts; WorkloadError for that of a threshold."""
-    if isinstance(kind, Sum):
+    if isinstance(kind, Sum | Statistic):
         return kind.on(attribute)
-    if isinstance(kind, ByBin | CellRows):
+    if isinstance(kind, ByBin):
         return kind
-    if isinstance(getattr(kind, "of", None), Sum):
+    if isinstance(of := getattr(kind, "of", None), Sum | Statistic):
         raise WorkloadError(
-            f"a sum of {attribute.name!r} cannot be about some of its own bins only; Sum('bin') has the sum of each bin"
+            f"the {of.name} of {attribute.name!r} cannot be about some of its own bins only; Sum('bin') has the sum of "
+            "each bin"
         )
     if kind.at_least:
         raise WorkloadError(f"a threshold cannot match {attribute.name!r}, whose values are amounts; leave it out")

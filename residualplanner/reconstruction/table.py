@@ -11,20 +11,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from residualplanner._checks import FloatArray, frozen, require_numbers
 from residualplanner._margins import margin_factor
-from residualplanner.domain import Attribute
 from residualplanner.errors import WorkloadError
 from residualplanner.pictures import Picture, ShownTable, draw_intervals, rows_to_show, shown_table
-from residualplanner.plan import Plan
-from residualplanner.queries import Kind, labels_in_words
 from residualplanner.reconstruction.estimate import Estimate
 from residualplanner.reconstruction.forms.table_views import html_of, polars_of, text_of, xarray_of
 from residualplanner.reconstruction.forms.tidy_form import TidyForm
+from residualplanner.reconstruction.heading import Heading
 from residualplanner.reconstruction.lookups import adds_up, index_of_cell, require_members
 from residualplanner.reconstruction.origin import Origin
 from residualplanner.reconstruction.product import UNBIASED, Product
 from residualplanner.reconstruction.profiles import ProfileName
 from residualplanner.reconstruction.quality import Quality
-from residualplanner.workload import QueryKey, WrittenQuery, query_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
-class Table:
+class Table(Heading):
     """The answer to one query: unbiased estimates, consistent with every other table, with exact variances.
 
     Everything about it has the attributes in the order in which the query was written.  Where its numbers are another
@@ -51,9 +48,6 @@ class Table:
         origin: what numbers that are not unbiased were made from; None where they are, and where they come from a file.
     """
 
-    plan: Plan = field(repr=False)
-    positions: tuple[int, ...]
-    kinds: tuple[Kind, ...]
     estimate: FloatArray
     product: Product = UNBIASED
     origin: Origin | None = field(default=None, repr=False)
@@ -68,59 +62,6 @@ class Table:
 
     def _repr_html_(self) -> str:
         return html_of(self)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The attributes' names, axis by axis."""
-        return tuple(attribute.name for attribute, _ in self._axes)
-
-    @property
-    def title(self) -> str:
-        """The table in words: its attributes, and which records it is about, where these are not all.
-
-        Such as "age × sex among employed: yes".
-        """
-        return self._written.words(self.plan.domain)
-
-    @property
-    def universe(self) -> str:
-        """Which records it is about, such as "employed: yes"; empty where these are all."""
-        return ", ".join(self._written.about(self.plan.domain))
-
-    @property
-    def where(self) -> dict[str, tuple[object, ...]]:
-        """The labels, of some attributes, of which the records in the table have one; empty where it is about all."""
-        attributes = self.plan.domain.attributes
-        return {attributes[position].name: kind.where for position, kind in zip(*self._written.universe, strict=True)}
-
-    @property
-    def query(self) -> QueryKey:
-        """The query that this table answers, as every method accepts it: names, or a mapping from name to kind."""
-        return query_of(self.plan.domain, self.positions, self.kinds)
-
-    @property
-    def unit(self) -> str:
-        """The unit of estimates and errors in words: "counts", or that of the amounts that are summed up."""
-        return WrittenQuery(self.positions, self.kinds).unit(self.plan.domain)
-
-    @property
-    def labels(self) -> tuple[tuple[object, ...], ...]:
-        """The labels along each axis: what its entries are about."""
-        return tuple(kind.labels(attribute) for attribute, kind in self._axes)
-
-    @property
-    def labels_in_words(self) -> tuple[tuple[str, ...], ...]:
-        """The same as strings, with the meanings of the values that have one, such as "1 (female)"."""
-        return tuple(labels_in_words(kind, attribute) for attribute, kind in self._axes)
-
-    @property
-    def _axes(self) -> list[tuple[Attribute, Kind]]:
-        attributes = self.plan.domain.attributes
-        return [(attributes[position], kind) for position, kind in zip(*self._written.table_axes, strict=True)]
-
-    @property
-    def _written(self) -> WrittenQuery:
-        return WrittenQuery(self.positions, self.kinds)
 
     @property
     def variance(self) -> NDArray[np.float64]:

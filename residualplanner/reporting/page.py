@@ -19,6 +19,7 @@ from residualplanner.reporting.html import html_of, ready, script_hash, source
 from residualplanner.reporting.promises import Promise, promise_of
 from residualplanner.reporting.published import HEAD, published_rows
 from residualplanner.reporting.rows import ErrorRows, rows_json
+from residualplanner.reporting.statistics import statistics_of
 from residualplanner.reporting.subject import Subject
 from residualplanner.reporting.words import level_text, publication_texts
 
@@ -90,6 +91,7 @@ def _values(contents: Contents) -> dict[str, Any]:
         "figures": figures,
         "estimates": contents.estimates,
         "maps": contents.maps,
+        "statistics": statistics_of(subject),
         "published": _published(subject),
         "omission": remarks_of(subject.plan.domain),
         "promise": promise,

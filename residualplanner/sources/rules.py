@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import IntArray, frozen
-from residualplanner.domain import ABOVE, BETWEEN_UNITS, MISSING, NEGATIVE, UNKNOWN, Attribute, Domain, Into
+from residualplanner.domain import ABOVE, BETWEEN_UNITS, MISSING, NEGATIVE, UNKNOWN, Attribute, Domain, Into, Numeric
 from residualplanner.errors import DataError
 from residualplanner.sources.covering import Codes
 from residualplanner.sources.multiplicities import Multiplicities, Once
@@ -142,8 +142,26 @@ def data_error_of_breaches(domain: Domain, breaches: Iterable[Breach]) -> DataEr
     ordered = sorted(breaches)
     names = [column.name for column in domain.columns]
     columns = [f"column {name!r}" for name in names] + ["the column of persons"]
-    lines = [f"{columns[position]} {_PROBLEM[word]}" for position, word in ordered]
+    lines = [f"{columns[position]} {_problem(domain, position, word)}" for position, word in ordered]
     return DataError("; ".join(lines), column=[*names, ""][ordered[0][0]] or None)
+
+
+def _problem(domain: Domain, position: int, word: str) -> str:
+    """What is wrong with a column, and what to do about it."""
+    numeric = domain.attributes[position].numeric if position < len(domain) else None
+    return _PROBLEM[word] if numeric is None or word != "unknown" else _unknown_amounts(numeric)
+
+
+def _unknown_amounts(numeric: Numeric) -> str:
+    """The same of a column of amounts, by what is declared of it, which is public."""
+    problems, remedies = ["entries that are not finite numbers"], ['unknown="Other" or "drop"']
+    if numeric.between_units == "refuse":
+        problems.append("amounts between units")
+        remedies.insert(0, 'a smaller unit or between_units="round"')
+    if numeric.outside == "refuse":
+        problems.append("amounts outside its limits")
+        remedies.insert(0, 'wider limits or outside="clip"')
+    return f"has {' or '.join(problems)}; declare {', or '.join(remedies)}"
 
 
 def _settle(attribute: Attribute, raw: IntArray) -> tuple[IntArray, NDArray[np.bool_], Sequence[str]]:

@@ -3,7 +3,7 @@
 Reads: attributes, numbers of kinds of query, weights.  Gives: QueryBlock, in order and without repetitions.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -100,3 +100,24 @@ def merged(block: QueryBlock) -> QueryBlock:
     starts = np.flatnonzero(np.concatenate([[True], (rows[1:] != rows[:-1]).any(axis=1)]))
     last = order[np.concatenate([starts[1:], [len(rows)]]) - 1]
     return replace(block.part(last), weights=np.maximum.reduceat(block.weights[order], starts))
+
+
+def runs_of(blocks: Sequence[QueryBlock], most: int | None) -> Iterator[tuple[slice, QueryBlock]]:
+    """All queries of a workload's blocks in order, in runs of one order, as `Workload.runs` describes."""
+    start = 0
+    for order, block in enumerate(blocks):
+        step = max(1, len(block) if most is None else most >> order)
+        for first in range(0, len(block), step):
+            part = block.part(slice(first, first + step))
+            yield slice(start + first, start + first + len(part)), part
+        start += len(block)
+
+
+def runs_between(blocks: Sequence[QueryBlock], first: int, last: int) -> Iterator[tuple[slice, QueryBlock]]:
+    """The queries from one number on up to another, in runs of one order, as `Workload.between` describes."""
+    start = 0
+    for block in blocks:
+        low, high = (min(max(number - start, 0), len(block)) for number in (first, last))
+        if low < high:
+            yield slice(start + low, start + high), block.part(slice(low, high))
+        start += len(block)

@@ -15,7 +15,7 @@ from residualplanner._checks import value_text
 from residualplanner._words import COUNTS, JOIN, query_text, suggestion
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
-from residualplanner.queries import Identity, Kind, require_joint, tied_kind, written_kind
+from residualplanner.queries import Identity, Kind, require_joint, statistic_among, tied_kind, written_kind
 from residualplanner.workload.among import Among
 from residualplanner.workload.threshold import Threshold
 
@@ -35,6 +35,9 @@ _KINDS = {
     "custom": "Custom(...)",
     "threshold": "Threshold(names, at_least)",
     "selection": "Selection(labels)",
+    "sum": "Sum()",
+    "mean": "Mean()",
+    "quantiles": "Quantiles(0.5)",
 }
 #: Kinds that have been tied to an attribute, so that each is checked once and not for every query.
 TiedKinds = dict[tuple[int, Kind], Kind]
@@ -174,6 +177,7 @@ def written_query(domain: Domain, query: QueryLike, tied: TiedKinds | None = Non
             tied[pair] = tied_kind(pair[1], domain.attributes[pair[0]])
     found = tuple(tied[pair] for pair in zip(positions, kinds, strict=True))
     require_joint(found, np.arange(len(found), dtype=np.int16)[None])
+    statistic_among(found)
     return _universe_last(domain, WrittenQuery(positions, found))
 
 

@@ -3,30 +3,30 @@
 Reads: a domain, kinds of query, weights.  Gives: Workload.  Never sees a record.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from residualplanner._checks import frozen, is_data, require_type
+from residualplanner._checks import frozen, require_type
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
 from residualplanner.queries import Identity, Kind, joint_factors, require_joint
 from residualplanner.workload.attribute_sets import SET_LIMIT, AttributeSets, unique_rows
-from residualplanner.workload.blocks import QueryBlock, block_as_written, block_of_order, concatenated, merged
+from residualplanner.workload.blocks import (
+    QueryBlock,
+    block_of_order,
+    concatenated,
+    merged,
+    runs_between,
+    runs_of,
+)
 from residualplanner.workload.closure import Closure, downward_closure
 from residualplanner.workload.html import workload_html
-from residualplanner.workload.query import (
-    QueryKey,
-    QueryLike,
-    TiedKinds,
-    WrittenQuery,
-    query_of,
-    require_distinct,
-    written_query,
-)
+from residualplanner.workload.query import QueryKey, QueryLike, WrittenQuery, query_of, require_distinct
+from residualplanner.workload.written_queries import blocks_of_queries
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -68,21 +68,7 @@ class Workload:
 
     def __init__(self, domain: Domain, queries: Iterable[QueryLike], weights: ArrayLike | None = None) -> None:
         require_type("Workload", "domain", domain, Domain, "write Workload(domain, queries)")
-        if isinstance(queries, str | Mapping | Domain) or not isinstance(queries, Iterable) or is_data(queries):
-            raise WorkloadError("queries must be a list of queries; write [query] for a single one")
-        tied: TiedKinds = {}
-        read = [written_query(domain, query, tied) for query in queries]
-        given = _checked_weights(weights, len(read))
-        kinds = tuple(dict.fromkeys(kind for query in read for kind in query.in_domain_order.kinds)) or (Identity(),)
-        require_distinct(kinds)
-        codes = {kind: code for code, kind in enumerate(kinds)}
-        blocks = []
-        for order in range(max(len(query.positions) for query in read) + 1):
-            chosen = [number for number, query in enumerate(read) if len(query.positions) == order]
-            written = np.array([read[i].positions for i in chosen], dtype=np.int32).reshape(len(chosen), order)
-            numbers = np.array([[codes[kind] for kind in read[i].kinds] for i in chosen], dtype=np.int16)
-            blocks.append(merged(block_as_written(written, numbers.reshape(len(chosen), order), given[chosen])))
-        self._set(domain, tuple(blocks), kinds)
+        self._set(domain, *blocks_of_queries(domain, queries, weights))
 
     @classmethod
     def from_blocks(
@@ -212,13 +198,7 @@ class Workload:
             most: about how many subsets of attributes the queries of a run have in all; with none given, a run is all
                 queries of its order.
         """
-        start = 0
-        for order, block in enumerate(self.blocks):
-            step = max(1, len(block) if most is None else most >> order)
-            for first in range(0, len(block), step):
-                part = block.part(slice(first, first + step))
-                yield slice(start + first, start + first + len(part)), part
-            start += len(block)
+        return runs_of(self.blocks, most)
 
     def between(self, first: int, last: int) -> Iterator[tuple[slice, QueryBlock]]:
         """The queries from one number on up to another, in runs of one order: their numbers, a slice, and the queries.
@@ -228,12 +208,7 @@ class Workload:
             >>> [(numbers, block.attributes.tolist()) for numbers, block in workload.between(1, 3)]
             [(slice(1, 2, None), [[1]]), (slice(2, 3, None), [[0, 1]])]
         """
-        start = 0
-        for block in self.blocks:
-            low, high = (min(max(number - start, 0), len(block)) for number in (first, last))
-            if low < high:
-                yield slice(start + low, start + high), block.part(slice(low, high))
-            start += len(block)
+        return runs_between(self.blocks, first, last)
 
     @property
     def weights(self) -> NDArray[np.float64]:
@@ -320,21 +295,3 @@ class Workload:
 def require_workload(call: str, workload: object) -> None:
     """Raise ArgumentError, naming the function called, unless it is a workload."""
     require_type(call, "workload", workload, Workload, "make one with marginals(domain, up_to=2)")
-
-
-def _checked_weights(weights: ArrayLike | None, count: int) -> NDArray[np.float64]:
-    if not count:
-        raise WorkloadError("the workload has no queries; name at least one table to publish")
-    if weights is None:
-        return np.ones(count)
-    try:
-        array = np.array(weights, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise WorkloadError("weights must be numbers, one for each query") from None
-    if array.shape != (count,):
-        raise WorkloadError(f"one weight for each query: got {count} queries and weights of shape {array.shape}")
-    if not (np.isfinite(array) & (array >= 0)).all():
-        raise WorkloadError("weights must be finite and at least 0")
-    if not (array > 0).any():
-        raise WorkloadError("all weights are 0; at least one query must matter")
-    return array

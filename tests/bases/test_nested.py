@@ -44,6 +44,7 @@ def test_a_nested_basis_has_the_numbers_of_its_matrix(basis):
     assert basis.matrix.shape == (basis.answers, basis.size)
     assert np.allclose(basis.u, inverse[:, 0])
     assert np.allclose(basis.G, inverse[:, 1:])
+    assert np.allclose(basis.reconstruction_transposed.matrix, inverse.T)
     assert [int(square) for square in basis.column_squares] == (matrix**2).sum(axis=0).tolist()
     assert basis.pcost == (matrix**2).sum(axis=0).max()
     assert basis.largest_entry == abs(matrix).max()

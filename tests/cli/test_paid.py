@@ -272,3 +272,22 @@ def test_what_tables_take_at_least_is_not_more_than_what_they_take(tmp_path):
             written = sum(file.stat().st_size for file in [*files, *folder.glob("tables.xlsx")])
             least = per_cell * release.plan.workload.cells.sum() + per_table * len(release)
             assert 0.1 * written < least < written, (form, profile)
+
+
+@pytest.mark.parametrize(
+    ("content", "remedy"),
+    [
+        ("AGE,Sex, region,grade\n", "it has them in other letters, capital or small, or with spaces"),
+        ("", "if that is empty or a record, write the names there"),
+        ("31,F,01,4\n", "if that is empty or a record, write the names there"),
+    ],
+)
+def test_a_first_line_that_has_not_the_names_is_told_from_one_that_has_them_otherwise(
+    run, spec, folder, content, remedy
+):
+    (folder / "records.csv").write_text(content)
+    told = run("release", spec, "records.csv", "-o", "new", "--dry-run")
+    assert told.exit_code == 2
+    assert remedy in told.stderr
+    assert "Sex" not in told.stderr
+    assert "31" not in told.stderr

@@ -220,12 +220,14 @@ def test_the_schema_knows_the_kinds():
         "prefix",
         "range",
         "sum",
+        "mean",
+        "quantiles",
         "hierarchy",
         "custom",
         "matching",
     ]
     short = definitions["QueriesTable"]["properties"]["kinds"]["additionalProperties"]["anyOf"]
-    assert {"enum": ["identity", "prefix", "range", "sum", "hierarchy"], "type": "string"} in short
+    assert {"enum": ["identity", "prefix", "range", "sum", "mean", "quantiles", "hierarchy"], "type": "string"} in short
     assert {"$ref": "#/$defs/KindTable"} in short
 
 

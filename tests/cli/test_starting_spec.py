@@ -183,7 +183,7 @@ def test_another_delimiter_is_told_with_what_to_write_and_without_the_line(tmp_p
         starting_spec(tmp_path / "records.csv", has_header=True)
     assert CANARY not in str(told.value)
     with pytest.raises(FileFormatError, match=f"separated by {word}"):
-        require_columns(tmp_path / "records.csv", Domain({"sex": 2}))
+        require_columns(tmp_path / "records.csv", ["sex"])
 
 
 @pytest.mark.parametrize("first", ["a;b,c", '"a","b;c;d","e"', "a|b,c", '"x;y;z",b'])

@@ -1,5 +1,7 @@
 """Weights of records and people with several of them, in specs and on the command line."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -65,3 +67,60 @@ def test_a_spec_is_written_with_the_weight_of_a_domain(tmp_path):
     domain = rp.Domain({"job": 3}, weight=rp.Weight("hours", maximum=60, unit=0.5, above="clip"))
     (tmp_path / "spec.toml").write_text(spec_text(domain))
     assert domain_of_spec(read_spec(tmp_path / "spec.toml")) == domain
+
+
+def told(result):
+    return {event["event"]: event for event in map(json.loads, result.stdout.splitlines())}
+
+
+def test_the_next_command_after_a_plan_keeps_the_records_of_each_person(written, run):
+    command = told(run("plan", "spec.toml", "--json"))["next"]["command"]
+    assert "--person id --order day" in command
+    words = [*command.replace("DATA", "records.csv").split()[1:], "--quiet"]
+    assert run(*words).exit_code == 0
+    estimates = rp.reconstruct(rp.load_measurement("spec.measurement"))["job"].estimate
+    assert estimates == pytest.approx(np.array([60, 7.5, 0.5]), abs=0.2)
+
+
+MEASURE = ("measure", "spec.plan", "records.csv", "-o", "new", "--person", "id", "--order", "day")
+RELEASE = ("release", "spec.toml", "records.csv", "-o", "new")
+
+
+@pytest.mark.parametrize("command", [MEASURE, RELEASE])
+def test_a_dry_run_says_whose_records_are_counted_as_the_run_does(written, run, command):
+    run("plan", "spec.toml", "--quiet")
+    dry, real = told(run(*command, "--dry-run", "--json")), told(run(*command, "--json"))
+    assert dry["people"] == real["people"]
+    assert dry["people"]["text"] == "at most 2 records of each id count, the first by day"
+    assert dry["would-read"]["columns"] == ["job", "hours", "id", "day"]
+
+
+@pytest.mark.parametrize("command", [MEASURE, RELEASE])
+@pytest.mark.parametrize("column", ["id", "day"])
+def test_a_missing_column_of_persons_or_order_is_refused_as_the_run_refuses_it(written, run, command, column):
+    run("plan", "spec.toml", "--quiet")
+    records().drop(columns=column).to_csv("records.csv", index=False)
+    dry, real = run(*command, "--dry-run"), run(*command)
+    assert (dry.exit_code, dry.stderr) == (2, real.stderr.removesuffix("Nothing was written.\n"))
+    assert f"columns ['{column}'] are missing from records.csv" in dry.stderr
+
+
+def test_persons_that_are_their_own_order_are_refused_before_the_charge(written, run):
+    run("plan", "spec.toml", "--quiet")
+    run("ledger", "l", "--create", "jobs", "--budget", f"pcost={2 * 10**10}")
+    refused = run(*MEASURE[:-1], "id", "--ledger", "l")
+    assert refused.exit_code == 2
+    assert "order them by another column" in refused.stderr
+    assert not rp.Ledger.open("l").entries
+
+
+def test_a_promise_that_nothing_keeps_is_called_one(written, run):
+    (written / "spec.toml").write_text(
+        SPEC.format(pcost=1, more="records_per_person = 2").replace("people", "# people")
+    )
+    run("plan", "spec.toml", "--quiet")
+    for command in (MEASURE[:5], RELEASE):
+        assert "is a promise that nothing checks" in run(*command, "--dry-run").stdout
+    one = SPEC.format(pcost=1, more="").replace("people", "# people")
+    (written / "spec.toml").write_text(one)
+    assert "People" not in run(*RELEASE, "--dry-run").stdout

@@ -112,14 +112,15 @@ def test_means_of_negative_amounts_are_near_the_truth_and_those_of_everybody_hav
     everybody = rp.means(release, "pay")
     assert everybody.estimate.shape == ()
     assert abs(everybody.estimate - 8) < 5 * everybody.std_err
-    assert list(found.to_pandas()) == ["job", "mean", "std_err", "low", "high", "count", "too_noisy"]
+    shown = ["job", "mean", "std_err", "low", "high", "count", "count_std_err", "sum", "sum_std_err", "too_noisy"]
+    assert list(found.to_pandas()) == shown
 
 
 @pytest.mark.parametrize(
     "queries", [[BY_JOB], [BY_JOB, ("job",)], [("job", "pay")], [{"pay": rp.Sum()}, ("job", "pay")]]
 )
 def test_what_a_plan_lacks_for_means_is_named(queries):
-    needed = r"\{'job': Identity\(\), 'pay': Sum\(\)\} and \{'job': Identity\(\), 'pay': Identity\(\)\}"
+    needed = r"mean of 'pay' by \['job'\]; let the workload have \{'job': Identity\(\), 'pay': Mean\(\)\}"
     release = release_of(STATED, queries)
     if queries[0] == {"pay": rp.Sum()}:
         assert rp.means(release, "pay", ["job"]).count.shape == (3,)  # bases know the sum's row

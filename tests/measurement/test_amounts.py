@@ -1,5 +1,7 @@
 """Counts and sums of amounts, from records to tables, against explicit matrices and exact fractions."""
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -163,11 +165,25 @@ def test_amounts_that_are_clipped_after_they_were_divided_would_cost_more_than_i
 @pytest.mark.parametrize(
     ("column", "numeric", "rule", "message"),
     [
-        ([5.0, 31.0], {}, {}, "column 'pay' has values outside its schema"),
-        ([5.0, -1.0], {}, {}, "column 'pay' has values outside its schema"),
-        ([5.0, np.inf], {"outside": "clip"}, {}, "column 'pay' has values outside its schema"),
-        ([5.0, 7.25], {"between_units": "refuse"}, {}, "column 'pay' has values outside its schema"),
-        (["5", "secret"], {"outside": "clip"}, {}, "column 'pay' has values outside its schema"),
+        (
+            [5.0, 31.0],
+            {},
+            {},
+            'numbers or amounts outside its limits; declare wider limits or outside="clip", or unknown=',
+        ),
+        ([5.0, -1.0], {}, {}, "column 'pay' has entries that are not finite numbers or amounts outside its limits"),
+        ([5.0, np.inf], {"outside": "clip"}, {}, 'has entries that are not finite numbers; declare unknown="Other"'),
+        ([2**70, -(2**70), 31.0], {}, {}, "amounts outside its limits"),
+        ([Decimal(10) ** 60, Decimal(31)], {}, {}, "amounts outside its limits"),
+        (
+            [5.0, 7.25],
+            {"between_units": "refuse"},
+            {},
+            'numbers or amounts between units or .* or between_units="round"',
+        ),
+        (["5", "secret"], {"outside": "clip"}, {}, "column 'pay' has entries that are not finite numbers; declare"),
+        (["5", "1,000"], {"outside": "clip"}, {}, "column 'pay' has entries that are not finite numbers; declare"),
+        ([5.0, Decimal("sNaN")], {}, {}, "column 'pay' has missing values"),
         ([5.0, np.nan], {}, {}, "column 'pay' has missing values"),
         ([[5], [7]], {}, {}, "column 'pay'"),
         ([True, False], {}, {}, "column 'pay' is of a type that holds truth values, and .* are amounts"),
@@ -178,7 +194,7 @@ def test_entries_that_are_no_amounts_are_refused_and_never_shown(column, numeric
     plan = select(Workload(domain, [{"pay": Sum()}]), budget=pcost(1))
     with pytest.raises(DataError, match=message) as caught:
         measure(plan, pd.DataFrame({"pay": column}))
-    assert not any(word in str(caught.value) for word in ("31", "7.25", "secret", "inf"))
+    assert not any(word in str(caught.value) for word in ("31", "7.25", "secret", "inf", "1,000", "1180591", "E+60"))
 
 
 def test_what_is_no_amount_follows_the_rules_of_the_attribute():

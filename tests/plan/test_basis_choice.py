@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from residualplanner.bases import integer_basis, rounded_matrix
 from residualplanner.domain import Domain
 from residualplanner.losses import MaxVariance
-from residualplanner.optimize.bases import attribute_grams as forms
+from residualplanner.optimize.bases import attribute_grams, one_attribute
 from residualplanner.optimize.bases import basis_choice as choice
 from residualplanner.optimize.bases import joint_choice as joint
 from residualplanner.plan import load_plan, select
@@ -106,7 +106,7 @@ def test_a_custom_matrix_of_low_rank_costs_hardly_more_than_its_rows():
 def test_merging_values_loses_little(kind, monkeypatch):
     workload = marginals(Domain({"a": 150, "b": 3}), up_to=2, kinds={"a": kind})
     direct = select(workload, budget=ONE)
-    monkeypatch.setattr(forms, "COARSE_VALUES", 20)
+    monkeypatch.setattr(attribute_grams, "COARSE_VALUES", 20)
     assert direct.loss_value * (1 - 1e-5) <= select(workload, budget=ONE).loss_value <= direct.loss_value * 1.005
 
 
@@ -115,8 +115,8 @@ def test_the_largest_attributes_are_within_5_percent_and_say_so(monkeypatch, tmp
     """The steps that attributes of thousands of values get, on 150 values, where the optimum is known."""
     workload = marginals(Domain({"a": 150, "b": 2}), up_to=2, kinds={"a": Prefix()})
     direct = select(workload, budget=ONE).loss_value
-    monkeypatch.setattr(forms, "COARSE_VALUES", 20)
-    monkeypatch.setattr(forms, "_STEPS", ((20, 20), (65, 30), (10_000, 8)))
+    monkeypatch.setattr(attribute_grams, "COARSE_VALUES", 20)
+    monkeypatch.setattr(one_attribute, "_STEPS", ((20, 20), (65, 30), (10_000, 8)))
     monkeypatch.setattr(choice, "_FULL_VALUES", 100)
     plan = select(workload, budget=ONE)
     assert plan.loss_value <= direct * 1.05

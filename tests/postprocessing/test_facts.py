@@ -14,6 +14,7 @@ from made_releases import answers_of, any_release, exact_release
 from nearest_tables import EXACT, nearest
 from random_plans import noise_of, plan_by_set, query_rows, sample_workload
 from residualplanner.errors import DomainError, WorkloadError
+from residualplanner.postprocessing import Adjustments, StatedTable, StatedZeros
 from residualplanner.queries import Prefix
 
 DOMAIN = rp.Domain({"age": 4, "marital": ["single", "married", "widowed"], "sex": ["F", "M"], "one": 1})
@@ -156,6 +157,17 @@ def test_prefix_sums_that_no_counts_have_are_refused():
     plan = rp.select(rp.Workload(domain, [{"a": rp.Range()}]), budget=rp.zcdp(1))
     with pytest.raises(WorkloadError, match="contradicts itself: no counts have these range answers"):
         rp.nonnegative(any_release(plan), known=[({"a": rp.Range()}, np.arange(10.0))])
+
+
+def test_sums_that_do_not_determine_what_was_measured_are_refused():
+    with pytest.raises(WorkloadError, match="custom answers on 'age' do not determine what was measured of it; give"):
+        rp.nonnegative(release(), known=[({"age": rp.Custom([[1, 1, 0, 0], [0, 0, 1, 1]])}, [3, 4])])
+
+
+def test_facts_about_tables_that_are_not_made_non_negative_are_refused():
+    for facts in ({"known": (StatedTable("age", [1, 2, 3, 4]),)}, {"impossible": (StatedZeros({"age": 0}),)}):
+        with pytest.raises(WorkloadError, match="what is known anyway is for non-negative tables only"):
+            Adjustments(base=1, **facts).require_for(PLAN)
 
 
 def test_files_say_what_was_taken_from_elsewhere_and_is_not_protected(tmp_path):

@@ -147,3 +147,13 @@ def test_errors_of_very_many_cells_are_those_of_few(monkeypatch, kept):
     assert found.bias == pytest.approx(exact.bias, rel=0.05, abs=0.01)
     assert found.rmse_simulation_error == pytest.approx(exact.rmse_simulation_error, rel=0.2)
     assert (found.rmse != exact.rmse).all()
+
+
+@pytest.mark.parametrize("cells", [0, 2_000_000], ids=["very many cells", "few"])
+def test_a_simulation_whose_tables_are_not_found_is_an_error(monkeypatch, cells):
+    made = rp.nonnegative(release_for("triples"))
+    monkeypatch.setattr("residualplanner.postprocessing.many_cells.solving._MANY_CELLS", cells)
+    monkeypatch.setattr("residualplanner.postprocessing.adjusted.drawing._STEPS", 160)
+    monkeypatch.setattr("residualplanner.postprocessing.adjusted.drawing._GAP", -1.0)
+    with pytest.raises(rp.SolverError, match="no tables were found for a simulation in 160 steps"):
+        rp.published_errors(made, simulations=10)

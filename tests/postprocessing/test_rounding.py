@@ -1,6 +1,7 @@
 """Tables of integers that add up."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -71,6 +72,14 @@ def test_sums_that_integers_next_to_the_numbers_cannot_have_are_still_reached():
 def test_sums_of_different_totals_are_refused():
     with pytest.raises(SolverError, match="sums of rows and columns of a table do not fit together"):
         rounded_matrix(np.ones((2, 2)), np.array([3.0, 1.0]), np.array([1.0, 2.0]))
+
+
+@pytest.mark.parametrize(("status", "amounts"), [(4, None), (0, [0.0, 0.0, 0.0, 0.0])])
+def test_integers_that_a_solver_did_not_find_are_not_made_up(monkeypatch, status, amounts):
+    answer = SimpleNamespace(status=status, x=amounts and np.array(amounts), message="numerical difficulties")
+    monkeypatch.setattr("scipy.optimize.linprog", lambda *arguments, **options: answer)
+    with pytest.raises(SolverError, match="no integers were found for a table: numerical difficulties"):
+        rounded_matrix(np.full((2, 2), 0.5), np.array([1.0, 1.0]), np.array([1.0, 1.0]))
 
 
 @FEW

@@ -114,6 +114,9 @@ def test_a_ledger_says_what_would_fit_when_it_refuses():
     left = ledger.balance.remaining_text
     with pytest.raises(BudgetError, match=re.escape(f"this costs 1; a plan for {left} would fit")):
         ledger.charge(1, "0" * 64, neighbors="add-remove")
+    ledger.charge(ledger.remaining - Fraction(1, 10**7), "0" * 64, neighbors="add-remove")
+    with pytest.raises(BudgetError, match="this costs 1; what is left is less than a millionth of that"):
+        ledger.charge(1, "0" * 64, neighbors="add-remove")
     ledger.charge(ledger.remaining, "0" * 64, neighbors="add-remove")
     with pytest.raises(BudgetError, match="this costs 1; nothing else fits either"):
         ledger.charge(1, "0" * 64, neighbors="add-remove")

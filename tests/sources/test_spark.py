@@ -15,6 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+import amounts_by_hand as by_hand
 import residualplanner as rp
 from counted_records import DOMAIN, GROUPS, TEXT, assert_counts, columns_of, naive_tables
 from residualplanner.domain import Attribute, Bins, Domain
@@ -355,3 +356,27 @@ def test_weights_and_the_first_records_of_each_person_are_those_of_a_frame_in_me
     nobody = session.createDataFrame([(0, 1.0, None)], "a int, w double, Id string")
     with pytest.raises(DataError, match="the column of persons does not say whose each record is"):
         open_source(rp.LimitedRecords(nobody, person="Id"), domain).count([np.array([[0]])])
+
+
+@pytest.mark.slow
+def test_amounts_of_all_types_and_the_first_records_of_each_person_are_counted_like_by_a_loop(session):
+    domain, groups, frame = by_hand.DOMAIN, by_hand.GROUPS, session.createDataFrame(by_hand.RECORDS).repartition(3)
+    exact = frame.selectExpr("sex", "cast(cents as decimal(10, 2)) / 100 as pay", "hours", "name", "day")
+    text = exact.selectExpr("sex", "cast(pay as string) as pay", "hours")
+    found = by_hand.as_lists(open_source(text, domain).count(groups))
+    assert found == by_hand.tables_by_hand(by_hand.RECORDS.itertuples())
+    limited = rp.LimitedRecords(exact, person="name", order="day", key=bytes(32))
+    kept = by_hand.first_of_each_person(by_hand.RECORDS, 2)
+    digest, (table, *_) = digesting(), by_hand.tables_by_hand(kept)
+    cluster = open_cluster(limited, domain, records_per_person=2)
+    assert cluster.draw([CountingTask(0, groups[:1])], digest) == [digest(0, [np.array(table, dtype=np.int64)])]
+
+
+@pytest.mark.slow
+def test_columns_that_are_no_amounts_are_told_by_name(session):
+    frame = session.createDataFrame(by_hand.RECORDS)
+    wrong = frame.selectExpr("sex", "if(cents > 0, pay, double('inf')) as pay", "hours")
+    with pytest.raises(DataError, match="column 'pay' has entries that are not finite numbers"):
+        open_source(wrong, by_hand.DOMAIN).count(by_hand.GROUPS)
+    with pytest.raises(DataError, match="column 'pay' is of a type that holds truth values"):
+        open_source(frame.selectExpr("sex", "cents > 0 as pay", "hours"), by_hand.DOMAIN)

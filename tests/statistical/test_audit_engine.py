@@ -11,6 +11,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks.audit_cases import FAULTS as RECORD_FAULTS
+from benchmarks.audit_cases import hours_by_pair, mixtures, pay_by_sex
 from benchmarks.auditing import (
     DELTA,
     Experiment,
@@ -25,10 +27,9 @@ from benchmarks.auditing import (
     plan_by_set,
 )
 from residualplanner.discrete_gaussian import InsecureTestBits
-from residualplanner.domain import Domain, Numeric, Weight
+from residualplanner.domain import Domain
 from residualplanner.plan import select
 from residualplanner.privacy import gdp, zcdp
-from residualplanner.queries import Identity, Sum
 from residualplanner.workload import Workload, marginals
 
 #: Runs on each side: of the main audit, of the others, and of mechanisms that are far off.
@@ -104,17 +105,10 @@ def test_all_records_of_a_person_together_achieve_the_claim_and_no_more():
     assert 0.8 * gaussian_epsilon(1.0) <= found.epsilon <= gaussian_epsilon(1.0)
 
 
-def amounts_plan():
-    """Counts by bin and sums of amounts, by sex."""
-    domain = Domain({"sex": 2, "pay": Numeric(0, 30, bins=[10], outside="clip")})
-    by_sex = {"sex": Identity(), "pay": Sum()}
-    return select(Workload(domain, [("sex", "pay"), by_sex]), budget=zcdp("0.5"))
-
-
 @pytest.mark.parametrize("amount", [0, 17, 30, 3000])
 def test_a_record_of_any_amount_achieves_what_its_ends_say_and_no_more_than_the_claim(amount):
-    plan = amounts_plan()
-    each = Experiment.adding_entries(plan, (1, amount))
+    plan = pay_by_sex()
+    each = Experiment.adding_entries(plan, [[1, amount]])
     mu = math.sqrt(claimed_power(each))
     assert mu <= math.sqrt(plan.pcost) * (1 + 1e-9)
     assert amount != 3000 or mu == math.sqrt(claimed_power(Experiment.adding(plan, (1, 3))))
@@ -123,16 +117,10 @@ def test_a_record_of_any_amount_achieves_what_its_ends_say_and_no_more_than_the_
     assert found.epsilon <= gaussian_epsilon(mu)
 
 
-def weights_plan():
-    """All tables of two attributes, of records that are weighted by hours."""
-    hours = Weight("hours", maximum=60, unit=0.5, above="clip")
-    return select(marginals(Domain({"a": 2, "b": 3}, weight=hours), up_to=2), budget=zcdp("0.5"))
-
-
 @pytest.mark.parametrize("hours", [60, 61, 47, 1])
 def test_a_record_of_any_weight_achieves_what_its_weight_says_and_no_more_than_the_claim(hours):
-    plan = weights_plan()
-    each = Experiment.adding_entries(plan, (1, 2, hours))
+    plan = hours_by_pair()
+    each = Experiment.adding_entries(plan, [[1, 2, hours]])
     mu = math.sqrt(claimed_power(each))
     assert mu == pytest.approx(min(hours, 60) / 60 * math.sqrt(plan.pcost))
     found = audit_likelihood(each, FEW, bits(f"weight {hours}"))
@@ -140,35 +128,29 @@ def test_a_record_of_any_weight_achieves_what_its_weight_says_and_no_more_than_t
     assert found.epsilon <= gaussian_epsilon(mu)
 
 
+@pytest.mark.parametrize("name", mixtures())
+def test_records_of_one_person_and_amounts_in_universes_achieve_no_more_than_the_claim(name):
+    case = mixtures()[name]
+    mu = math.sqrt(claimed_power(case.experiment))
+    assert mu <= math.sqrt(case.plan.pcost) * (1 + 1e-9)
+    found = audit_likelihood(case.experiment, FEW, bits(name))
+    assert abs(found.mu - mu) <= 5 * found.mu_error
+    assert found.epsilon <= gaussian_epsilon(mu)
+
+
 # Mechanisms that break their claim.
-
-
-def weight_above_its_maximum() -> Experiment:
-    """A weight of twice the maximum that was not clipped."""
-    honest = Experiment.adding_entries(weights_plan(), (1, 2, 60))
-    return replace(honest, neighbor=2 * honest.neighbor - honest.table)
-
-
-def clipped_after_interpolation() -> Experiment:
-    """An amount of twice the limit, which was divided between two ends as it is."""
-    plan = amounts_plan()
-    within, beyond = Experiment.adding(plan, (1, 3)), Experiment.adding(plan, (1, 2))
-    low, high = beyond.neighbor - beyond.table, within.neighbor - within.table
-    return replace(within, neighbor=within.table + (5 * high - 3 * low) // 2)
 
 
 def replaced() -> Experiment:
     return experiment("sum").replacing((1, 2), (0, 0))
 
 
-FAULTS = {
+FAULTS = RECORD_FAULTS | {
     "noise 10% low": lambda: experiment("sum").with_deviation(0.9),
     "the total measured twice": lambda: experiment("sum").measuring_twice(0),
     "a table measured twice": lambda: experiment("sum").measuring_twice(3),
     "a record that weighs 2": lambda: experiment("sum", times=2),
     "one record replaced, called added": replaced,
-    "a weight above its maximum": weight_above_its_maximum,
-    "an amount clipped after it was divided": clipped_after_interpolation,
     "noise 10% low with bases by set": lambda: experiment("by set").with_deviation(0.9),
 }
 

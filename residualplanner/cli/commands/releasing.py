@@ -32,6 +32,7 @@ def measure(  # noqa: PLR0913
     require_file(plan, "measure", PLAN)
     require_records(data, "measure")
     require_free_file(path)
+    from residualplanner.cli.records_file import RecordsFile
     from residualplanner.cli.rehearsal import rehearse_measure
     from residualplanner.cli.runs import run_measure
     from residualplanner.cli.spec.records import PeopleTable
@@ -40,8 +41,8 @@ def measure(  # noqa: PLR0913
     if person is None and order is not None:
         raise DataError("--order is for the records of each person; name the column of persons with --person")
     people = None if person is None else PeopleTable(person=person, keep=None, order=order)
-    run = rehearse_measure if dry_run else partial(run_measure, newlines_in_values=newlines_in_values, people=people)
-    run(load_plan(plan), data, path, ledger, messages.output)
+    run = rehearse_measure if dry_run else run_measure
+    run(load_plan(plan), RecordsFile(data, newlines_in_values, people), path, ledger, messages.output)
 
 
 @with_groups
@@ -109,6 +110,7 @@ def release(  # noqa: PLR0913
     if kept is not None:
         require_free_file(kept)
     from residualplanner.cli.paid import measurement_beside, require_no_measurement
+    from residualplanner.cli.records_file import RecordsFile
     from residualplanner.cli.rehearsal import rehearse_release
     from residualplanner.cli.runs import run_release
     from residualplanner.cli.spec.adjustments import WantedOutput
@@ -119,5 +121,6 @@ def release(  # noqa: PLR0913
     changed = overridden(read_spec(spec), spec, typed, output)
     if kept is None:
         require_no_measurement(measurement_beside(folder), folder, WantedOutput(changed.output, spec).options)
-    run = rehearse_release if dry_run else partial(run_release, newlines_in_values=newlines_in_values)
-    run(changed, spec, data, folder, kept=kept, ledger=ledger, output=output)
+    records = RecordsFile(data, newlines_in_values, changed.people)
+    run = rehearse_release if dry_run else run_release
+    run(changed, spec, records, folder, kept=kept, ledger=ledger, output=output)

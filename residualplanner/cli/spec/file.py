@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
+from residualplanner._checks import limited_bytes
 from residualplanner.cli.spec.attributes import Attribute
 from residualplanner.cli.spec.kinds import Kind, Query, Where
 from residualplanner.cli.spec.messages import messages_of
@@ -24,6 +25,7 @@ from residualplanner.cli.spec.values import (
     Real,
     SpecTable,
     refusal,
+    unlike,
 )
 from residualplanner.errors import BudgetError, FileFormatError
 from residualplanner.losses import SumOfVariances
@@ -92,8 +94,12 @@ class BudgetTable(SpecTable):
 
     @model_validator(mode="before")
     @classmethod
-    def _holds_for_discrete_noise(cls, value: Any) -> Any:
-        if isinstance(value, dict) and "gdp" in value:
+    def _is_a_notion_of_discrete_noise(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise unlike('expected a table such as { zcdp = "0.5" }', value)
+        if {"epsilon", "delta"} & set(value):
+            raise refusal('epsilon and delta stand together: { approx_dp = { epsilon = "1", delta = "1e-9" } }')
+        if "gdp" in value:
             try:
                 require_discrete(gdp(value["gdp"]), spelled=toml_text)
             except BudgetError as error:
@@ -214,10 +220,7 @@ def read_limited(path: Path) -> str:
         FileFormatError: it is longer, or not UTF-8.
         OSError: the file cannot be opened.
     """
-    with open(path, "rb") as file:
-        content = file.read(SIZE_LIMIT + 1)
-    if len(content) > SIZE_LIMIT:
-        raise FileFormatError(f"{path} is too large: the limit is {SIZE_LIMIT:,} bytes")
+    content = limited_bytes(path, SIZE_LIMIT, name=path)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -10,9 +10,11 @@ from pydantic import BeforeValidator, Discriminator, Field, PlainValidator, Tag,
 from residualplanner.cli.spec.classifications import CrosswalkTable
 from residualplanner.cli.spec.values import LABEL_SCHEMA, Real, SpecTable, checked, is_label, refusal, unlike
 
-KindWord = Literal["identity", "prefix", "range", "sum", "hierarchy", "custom", "matching"]
+KindWord = Literal["identity", "prefix", "range", "sum", "mean", "quantiles", "hierarchy", "custom", "matching"]
 _FIELDS = {
     "sum": {"by"},
+    "mean": {"between"},
+    "quantiles": {"probabilities"},
     "hierarchy": {"levels", "total", "leaves", "crosswalk"},
     "custom": {"matrix", "labels"},
     "matching": {"at_least"},
@@ -46,8 +48,14 @@ Total = Annotated[
 class KindTable(SpecTable):
     """The kind of query on one attribute: a hierarchy has levels or a file, a custom query has a matrix."""
 
-    kind: KindWord = Field(description="identity, prefix, range, sum, hierarchy, custom or matching.")
+    kind: KindWord = Field(description="identity, prefix, range, sum, mean, quantiles, hierarchy, custom or matching.")
     by: Literal["bin"] | None = Field(None, description="Of a sum: bin, for one of the amounts in each bin.")
+    between: tuple[Real, Real] | None = Field(
+        None, description="Of a mean: two amounts between which the means are expected, from public knowledge."
+    )
+    probabilities: list[Real] | None = Field(
+        None, description="Of quantiles: numbers between 0 and 1, such as [0.5]; quartiles without."
+    )
     levels: list[GroupLevel] | None = Field(
         None, description="Of a hierarchy, from coarse to fine: widths of bands, or groups and their members."
     )
@@ -92,7 +100,9 @@ def _kind(value: Any) -> Any:
 Kind = Annotated[
     KindTable,
     BeforeValidator(
-        _kind, json_schema_input_type=Literal["identity", "prefix", "range", "sum", "hierarchy"] | KindTable
+        _kind,
+        json_schema_input_type=Literal["identity", "prefix", "range", "sum", "mean", "quantiles", "hierarchy"]
+        | KindTable,
     ),
 ]
 

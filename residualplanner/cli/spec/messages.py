@@ -52,6 +52,8 @@ def _message(detail: dict[str, Any], model: type[BaseModel]) -> str:
         return f"{_at(where)}{detail['msg']}"
     if kind == "literal_error":
         return f"{_at(where)}expected {detail['ctx']['expected']}, got {reprlib.repr(found)}"
+    if kind == "list_type" and len(where) == 1 and isinstance(found, dict):
+        return f"[{where[0]}] is written in double brackets, [[{where[0]}]], once for each entry"
     if kind == "greater_than_equal":
         return f"{_at(where)}expected a number that is at least {detail['ctx']['ge']}, got {reprlib.repr(found)}"
     return f"{_at(where)}{_EXPECTED.get(kind, detail['msg'])}, got {reprlib.repr(found)}"

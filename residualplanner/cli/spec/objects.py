@@ -17,7 +17,7 @@ from residualplanner.errors import DomainError, WorkloadError
 from residualplanner.losses import Targets
 from residualplanner.plan import Plan, select
 from residualplanner.privacy import Budget, approx_dp, pcost, zcdp
-from residualplanner.queries import Custom, Identity, Kind, Matching, Prefix, Range, Sum
+from residualplanner.queries import Custom, Identity, Kind, Matching, Mean, Prefix, Quantiles, Range, Sum
 from residualplanner.workload import Among, QueryLike, Threshold, Workload, marginals
 
 
@@ -49,8 +49,7 @@ def workload_of_spec(spec: SpecFile, domain: Domain) -> Workload:
             attribute.
     """
     found = hierarchies_of_spec(spec)
-    numbered = enumerate(spec.workload, 1)
-    parts = [_queries(table, domain, f"[[workload]] number {number}", found) for number, table in numbered]
+    parts = [_entry(table, domain, f"[[workload]] number {n}", found) for n, table in enumerate(spec.workload, 1)]
     whole = parts[0]
     for part in parts[1:]:
         whole = whole + part
@@ -154,6 +153,15 @@ def _labels(name: str, declared: list[Any]) -> Any:
     return dict(pairs)
 
 
+def _entry(table: QueriesTable, domain: Domain, where: str, found: SpecHierarchies) -> Workload:
+    """The tables of an entry at ``where``, which every refusal names."""
+    try:
+        return _queries(table, domain, where, found)
+    except (DomainError, WorkloadError) as error:
+        message = str(error)
+        raise type(error)(message if message.startswith(where) else f"{where}: {message}") from None
+
+
 def _queries(table: QueriesTable, domain: Domain, where: str, found: SpecHierarchies) -> Workload:
     kinds = {name: kind_of_table(kind, f"{where}, kinds, {name}", name, found) for name, kind in table.kinds.items()}
     if table.queries is not None:
@@ -241,6 +249,10 @@ def kind_of_table(table: KindTable, where: str, name: str, hierarchies: SpecHier
             return Matching(table.at_least or 0)
         if table.kind == "sum":
             return Sum(table.by)
+        if table.kind == "mean":
+            return Mean(table.between)
+        if table.kind == "quantiles":
+            return Quantiles() if table.probabilities is None else Quantiles(table.probabilities)
     except WorkloadError as error:
         raise WorkloadError(f"{where}: {error}") from None
     plain: dict[str, Kind] = {"identity": Identity(), "prefix": Prefix(), "range": Range()}

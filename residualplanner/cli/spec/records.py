@@ -1,17 +1,14 @@
 """What the records are, in a spec file: how much each counts, and how many of each person do.
 
-Reads: values as TOML's parser gives them.  Gives: tables whose values have been checked one by one, and from them what
-`measure` takes.
+Reads: values as TOML's parser gives them.  Gives: tables whose values have been checked one by one.
 """
 
-from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
 
 from residualplanner.cli.spec.values import Exact, SpecTable
 from residualplanner.domain import Weight
-from residualplanner.measurement import CsvFile, LimitedRecords
 
 
 class WeightTable(SpecTable):
@@ -41,10 +38,12 @@ class PeopleTable(SpecTable):
         None, description="The column by which each person's records are ordered, the first of which count."
     )
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it names."""
+        return (self.person,) if self.order is None else (self.person, self.order)
 
-def records_of(path: Path, *, newlines_in_values: bool, people: PeopleTable | None) -> object:
-    """The records of a file, as `measure` takes them."""
-    records = CsvFile(path, newlines_in_values=True) if newlines_in_values else path
-    if people is None:
-        return records
-    return LimitedRecords(records, person=people.person, keep=people.keep, order=people.order)
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options with which `measure` keeps as many records as a plan protects."""
+        return ("--person", self.person, *(() if self.order is None else ("--order", self.order)))

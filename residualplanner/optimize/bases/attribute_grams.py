@@ -1,12 +1,9 @@
-"""The kinds of query of one attribute as Gram matrices, and the basis that is best for given weights of them.
+"""The kinds of query of one attribute as Gram matrices, and what the search for its basis needs of them.
 
-Reads: a workload.  Gives: AttributeGrams; a ResidualBasis, and a Basis of integers.
+Reads: Gram matrices.  Gives: AttributeGrams.
 Source: spec sections 4 and 5, eqs. (19), (31) and (36); docs/bases.md.
 """
 
-import math
-from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,30 +13,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from residualplanner._checks import FloatArray
-from residualplanner.bases import (
-    Basis,
-    Directions,
-    ResidualBasis,
-    integer_basis,
-    rounded_matrix,
-    weighted_directions,
-)
-from residualplanner.errors import SolverError, WorkloadError
+from residualplanner.bases import Basis, Directions, ResidualBasis, integer_basis, rounded_matrix, weighted_directions
 from residualplanner.optimize.bases.tangent import Tangent, inverse_forms
-from residualplanner.queries import SIZE_LIMIT, Kind
 from residualplanner.workload import Workload
 
-#: How much larger, relative, an attribute's part of the loss may get because its basis is rounded to integers.
-ROUNDING_LOSS = 3e-6
 #: Attributes of more values are searched for with neighboring values merged, then solved once in full.
 COARSE_VALUES = 400
-#: Steps for the convex problem of one attribute, up to a number of values: each solves an eigenvalue problem.
-_STEPS = ((128, 60), (COARSE_VALUES, 20), (2048, 30), (math.inf, 8))
-#: So many binary digits, and one more for each doubling of the number of values, are tried first.
-_FEWEST_DIGITS = 1
-#: Up to so many rows of a kind are scaled to one length to see which directions matter; rows with less than this part
-#: of their squared length off their mean depend on the total alone.
-_SCALED_ROWS, CONSTANT = 2**20, 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,150 +160,3 @@ class AttributeGrams:
         whole = np.concatenate([[1.0], u])
         present = np.einsum("kij,ij->k", self.grams[:, 1:, 1:], form)
         return present, np.einsum("i,kij,j->k", whole, self.grams, whole)
-
-
-def kind_classes(workload: Workload) -> NDArray[np.int64]:
-    """Equal numbers for attributes of one size that have the same kinds, (d,)."""
-    return np.unique(np.column_stack([workload.domain.sizes, workload.uses]), axis=0, return_inverse=True)[1].ravel()
-
-
-def attribute_grams(
-    workload: Workload, forms_of: Callable[[Workload, int, tuple[int, ...]], AttributeGrams] | None = None
-) -> dict[int, AttributeGrams]:
-    """The Gram matrices of each attribute with more than one value and another kind than single values, by position.
-
-    An attribute of a joint kind has none: it has the subtraction basis, which treats all its values in the same way.
-    Attributes of one size and the same kinds have the same object, made by ``forms_of``, or `plain_forms`.
-    """
-    made: dict[tuple[int, tuple[int, ...]], AttributeGrams] = {}
-    forms, make = {}, forms_of or plain_forms
-    for attribute in searched_attributes(workload):
-        key = workload.domain.sizes[attribute], tuple(np.flatnonzero(workload.uses[attribute]).tolist())
-        if key not in made:
-            made[key] = make(workload, *key)
-        forms[attribute] = made[key]
-    return forms
-
-
-def searched_attributes(workload: Workload) -> list[int]:
-    """The attributes whose basis is searched for, ascending."""
-    found = []
-    for attribute, size in enumerate(workload.domain.sizes):
-        own = [workload.kinds[code] for code in np.flatnonzero(workload.uses[attribute]).tolist()]
-        if size > 1 and not all(kind.is_identity for kind in own) and not any(kind.at_least for kind in own):
-            found.append(attribute)
-    return found
-
-
-def plain_forms(workload: Workload, size: int, kinds: tuple[int, ...]) -> AttributeGrams:
-    """The Gram matrices of kinds, by their numbers in a workload, with equal columns merged.
-
-    Raises:
-        WorkloadError: there are too many values for matrices of n x n.
-    """
-    if size > SIZE_LIMIT:
-        raise WorkloadError(
-            f"an attribute of {size:,} values, more than {SIZE_LIMIT:,}, can only have hierarchies whose groups lie "
-            "inside one another or apart, and one basis for all sets; leave out queries that overlap, or "
-            "'optimal_by_set'"
-        )
-    own = [workload.kinds[code] for code in kinds]
-    same = np.unique(np.column_stack([kind.equal_columns(size) for kind in own]), axis=0, return_inverse=True)[1]
-    _, first, number = np.unique(same, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    group = np.argsort(order)[number.ravel()]
-    first = first[order]
-    corner = np.concatenate([[0], 1 + first])
-    grams = np.array([kind.augmented_gram(size)[np.ix_(corner, corner)] / kind.rows(size) for kind in own])
-    reach: NDArray[np.float64] = np.sum([_reach(kind, size)[np.ix_(first, first)] for kind in own], axis=0)
-    width = np.bincount(group).astype(np.float64)
-    return AttributeGrams(size, kinds, group, width, np.ascontiguousarray(grams), reach)
-
-
-def _reach(kind: Kind, size: int) -> NDArray[np.float64]:
-    """The Gram matrix of a kind's rows without their constants, each scaled to length 1, with trace 1 or less.
-
-    Kinds of very many rows have rows of like size.
-    """
-    rows, count = kind.centered(size).rows, kind.rows(size)
-    if count > _SCALED_ROWS:
-        gram = rows.gram(size)
-        return gram / float(np.trace(gram))
-    lengths = rows.row_forms(np.eye(size) - 1 / size)
-    is_some = lengths > CONSTANT * rows.row_forms(np.eye(size))
-    return rows.weighted_gram(np.divide(1.0, lengths, where=is_some, out=np.zeros(count)), size) / count
-
-
-def in_full(
-    coarse: AttributeGrams, forms: AttributeGrams, found: ResidualBasis, tangent: Tangent, option: str
-) -> ResidualBasis:
-    """The basis for all values, from one for merged values: threefold finer each time.
-
-    Args:
-        coarse: the Gram matrices with values merged.
-        forms: the same without.
-        found: the basis for ``coarse``.
-        tangent: the objective, for ``forms``.
-        option: "orthogonal" keeps u at ``1/n`` for every value; else u is free.
-
-    Source: spec eq. (31).
-    """
-    while coarse is not forms:
-        finer = forms.coarse(3 * len(coarse.width))
-        start, steps = coarse.refined(found, finer), steps_for(len(finer.width))
-        averaging = np.zeros((len(finer.width), len(forms.width)))
-        averaging[finer.group, forms.group] = forms.width[forms.group] / finer.width[finer.group]
-        here = tangent.restricted(averaging)
-        if option == "orthogonal":
-            found = best_orthogonal(finer, here, start=start, steps=steps)
-        else:
-            found = here.best(finer.directions, start=start, steps=steps)
-        coarse = finer
-    return found
-
-
-def orthogonal_start(forms: AttributeGrams) -> ResidualBasis:
-    """The best basis orthogonal to the total, where every kind counts as if it were alone."""
-    tangent = forms.tangent(np.tile(1 / forms.scales, 2))
-    return best_orthogonal(forms, tangent, steps=steps_for(len(forms.width)))
-
-
-def best_orthogonal(forms: AttributeGrams, tangent: Tangent, **how: Any) -> ResidualBasis:
-    """The best basis orthogonal to the total for the present part of a tangent, see `optimal_residuals`."""
-    return tangent.best_orthogonal(forms.width / forms.size, forms.directions, **how)
-
-
-def steps_for(values: int) -> int:
-    """How many steps to take for an attribute of so many distinct values."""
-    return next(steps for limit, steps in _STEPS if values <= limit)
-
-
-def whole_basis(
-    forms: AttributeGrams,
-    found: ResidualBasis,
-    is_close: Callable[[Any], bool],
-    family: str,
-    slack: float = 0.0,
-    gap_of: Callable[[Any], float] = lambda _: math.inf,
-) -> Basis:
-    """The basis in integers, with as few digits as ``is_close`` accepts.
-
-    Args:
-        forms: the Gram matrices.
-        found: the basis in real numbers.
-        is_close: whether one from `AttributeGrams.rounded` is as good; it may raise LinAlgError if it is no basis.
-        family: the word for it in plans.
-        slack: how exact the lengths of columns are, see `rounded_matrix`.
-        gap_of: the gap of one from `AttributeGrams.rounded`, if one is proved.
-
-    Raises:
-        SolverError: no such matrix was found.
-
-    Source: spec eq. (36).
-    """
-    for exponent in range(_FEWEST_DIGITS + len(forms.width).bit_length(), 30):
-        with suppress(np.linalg.LinAlgError, WorkloadError):
-            near = forms.rounded(found, exponent, slack)
-            if is_close(near):
-                return forms.made(near, exponent, family, gap_of(near))
-    raise SolverError("no integer matrix comes close to the best residual basis; ask for bases='orthogonal'")

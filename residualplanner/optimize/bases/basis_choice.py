@@ -21,19 +21,18 @@ import numpy as np
 from residualplanner._checks import FloatArray
 from residualplanner._threads import one_thread
 from residualplanner.bases import Basis, ResidualBasis, ResidualNumbers, subtraction_basis, subtraction_numbers
-from residualplanner.optimize.bases.attribute_grams import (
-    COARSE_VALUES,
+from residualplanner.optimize.bases.attribute_grams import COARSE_VALUES, AttributeGrams
+from residualplanner.optimize.bases.grams_of_attributes import grams_for_sum
+from residualplanner.optimize.bases.one_attribute import (
     ROUNDING_LOSS,
-    AttributeGrams,
-    attribute_grams,
     best_orthogonal,
     in_full,
     orthogonal_start,
     steps_for,
     whole_basis,
 )
-from residualplanner.optimize.bases.grams_of_attributes import forms_for_sum
 from residualplanner.optimize.bases.tangent import Tangent
+from residualplanner.optimize.bases.workload_grams import attribute_grams
 from residualplanner.strategy import CHUNK, noise_weights, variance_pieces
 from residualplanner.workload import Workload
 
@@ -68,7 +67,7 @@ def choose_bases(
 
     Source: spec eqs. (31) and (109); with "orthogonal" spec section 4, paper section 7.
     """
-    grams = attribute_grams(workload, forms_for_sum if merged else None)
+    grams = attribute_grams(workload, grams_for_sum if merged else None)
     many = any(len(forms.width) > _FULL_VALUES for forms in grams.values())
     with nullcontext() if many else one_thread():
         coarse = {attribute: forms.coarse() for attribute, forms in grams.items()}

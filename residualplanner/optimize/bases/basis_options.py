@@ -15,9 +15,9 @@ from residualplanner._words import suggestion
 from residualplanner.bases import Basis, integer_basis, integer_twin, subtraction_basis
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
-from residualplanner.optimize.bases.attribute_grams import searched_attributes
 from residualplanner.optimize.bases.basis_choice import choose_bases
 from residualplanner.optimize.bases.joint_choice import choose_bases_for_maximum
+from residualplanner.optimize.bases.workload_grams import searched_attributes
 from residualplanner.workload import Workload
 
 #: What `select` accepts as bases.

@@ -3,11 +3,12 @@
 Reads: a workload.  Gives: AttributeGrams, of which MergedGrams and TreeGrams are two sorts.
 """
 
-from residualplanner.optimize.bases.attribute_grams import AttributeGrams, plain_forms
+from residualplanner.optimize.bases.attribute_grams import AttributeGrams
 from residualplanner.optimize.bases.exchangeable import exchangeable_groups, merged_rows
 from residualplanner.optimize.bases.merged_grams import merged_grams
 from residualplanner.optimize.bases.tree import tree_of_rows
 from residualplanner.optimize.bases.tree_grams import TreeGrams
+from residualplanner.optimize.bases.workload_grams import plain_grams
 from residualplanner.workload import Workload
 
 #: Attributes of at most so many values have matrices: these are as quick, and Newton steps bring them closer.
@@ -16,23 +17,23 @@ MERGED_ABOVE = 96
 _MOST_FOR_SUM, _MOST_FOR_MAXIMUM = 400, 2048
 
 
-def forms_for_sum(workload: Workload, size: int, codes: tuple[int, ...]) -> AttributeGrams:
+def grams_for_sum(workload: Workload, size: int, codes: tuple[int, ...]) -> AttributeGrams:
     """The kinds (numbers in the workload) of an attribute, for weighted sums of variances.
 
     Raises:
-        WorkloadError: as `plain_forms`, where the rows are not those of one hierarchy.
+        WorkloadError: as `plain_grams`, where the rows are not those of one hierarchy.
     """
     return _forms(workload, size, codes, _MOST_FOR_SUM)
 
 
-def forms_for_maximum(workload: Workload, size: int, codes: tuple[int, ...]) -> AttributeGrams:
+def grams_for_maximum(workload: Workload, size: int, codes: tuple[int, ...]) -> AttributeGrams:
     """The same for the largest variance."""
     return _forms(workload, size, codes, _MOST_FOR_MAXIMUM)
 
 
 def _forms(workload: Workload, size: int, codes: tuple[int, ...], most: int) -> AttributeGrams:
     if size <= MERGED_ABOVE:
-        return plain_forms(workload, size, codes)
+        return plain_grams(workload, size, codes)
     own = [workload.kinds[code] for code in codes]
     group = exchangeable_groups(own, size)
     count = int(group.max()) + 1
@@ -43,4 +44,4 @@ def _forms(workload: Workload, size: int, codes: tuple[int, ...], most: int) -> 
         tree = tree_of_rows(rows)
         if tree is not None:
             return TreeGrams.of(own, codes, group, rows, tree)
-    return plain_forms(workload, size, codes)
+    return plain_grams(workload, size, codes)

@@ -16,17 +16,13 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray
 from residualplanner._threads import one_thread
 from residualplanner.bases import Basis, ResidualBasis, subtraction_basis, subtraction_numbers
-from residualplanner.optimize.bases.attribute_grams import (
-    AttributeGrams,
-    attribute_grams,
-    kind_classes,
-    orthogonal_start,
-    whole_basis,
-)
+from residualplanner.optimize.bases.attribute_grams import AttributeGrams
 from residualplanner.optimize.bases.basis_choice import choose_bases
 from residualplanner.optimize.bases.cell_weights import CellGroup, cell_groups, similar_rows
-from residualplanner.optimize.bases.grams_of_attributes import forms_for_maximum
+from residualplanner.optimize.bases.grams_of_attributes import grams_for_maximum
+from residualplanner.optimize.bases.one_attribute import orthogonal_start, whole_basis
 from residualplanner.optimize.bases.tangent import Tangent
+from residualplanner.optimize.bases.workload_grams import attribute_grams, kind_classes
 from residualplanner.workload import Workload, workload_orbits
 
 #: How many weights there are at most: above it similar rows of a kind have one in common.
@@ -72,7 +68,7 @@ def choose_bases_for_maximum(workload: Workload, importance: FloatArray) -> tupl
         to 150 rounds.
     Source: spec section 10, warning 1; eqs. (17) and (31).
     """
-    grams = attribute_grams(workload, forms_for_maximum)
+    grams = attribute_grams(workload, grams_for_maximum)
     bases = [subtraction_basis(size) for size in workload.domain.sizes]
     if any(len(forms.width) > _EFFORT[-1][0] for forms in grams.values()):
         return choose_bases(workload, importance)

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import linalg
 
 from residualplanner._checks import FloatArray
 from residualplanner.errors import WorkloadError
@@ -100,7 +100,7 @@ def root_trace(matrix: NDArray[np.float64]) -> float:
 
     Eigenvalues that cannot be told from 0 count as 0, which can only lower the sum.
     """
-    values = linalg.eigvalsh(matrix, check_finite=False)
+    values = scipy.linalg.eigvalsh(matrix, check_finite=False)
     return float(np.sqrt(np.where(values > len(values) * 2e-16 * values[-1], values, 0.0)).sum())
 
 
@@ -147,7 +147,7 @@ def _head_and_tail(name: str, size: int, kinds: list[Kind], always: bool) -> tup
 def _arrow(turned: NDArray[np.float64]) -> tuple[list[FloatArray], float]:
     """The head of a single matrix (n, n), with entries in its first row and column and on its diagonal; its tail."""
     corner = turned[0, 0]
-    values, vectors = linalg.eigh(turned[1:, 1:], check_finite=False)
+    values, vectors = scipy.linalg.eigh(turned[1:, 1:], check_finite=False)
     values = np.maximum(values, 0.0)
     largest = max(corner, float(values.max(initial=0.0)))
     group = np.cumsum(np.diff(values, prepend=values[:1]) > _SAME * largest)

@@ -15,8 +15,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import linalg, sparse
+from scipy import sparse
 
 from residualplanner._checks import FloatArray
 from residualplanner.errors import WorkloadError
@@ -206,7 +207,7 @@ class _Search:
                 if number not in grams:
                     grams[number] = self.groups[number].gram(weights[number])
                 matrix[np.ix_(index, index)] += entry * grams[number]
-            values, vectors = linalg.eigh(matrix, driver="evd", overwrite_a=True, check_finite=False)
+            values, vectors = scipy.linalg.eigh(matrix, driver="evd", overwrite_a=True, check_finite=False)
             value += block.count * float(np.sqrt(np.maximum(values, 0.0)).sum())
             half = vectors / np.maximum(values, values[-1] * 1e-15) ** 0.25
             for number, entry, index in zip(block.groups, block.entries, block.indices, strict=True):

@@ -13,7 +13,7 @@ from residualplanner._checks import FloatArray, IntArray
 from residualplanner._threads import one_thread
 from residualplanner.bases import Basis, integer_basis, rounded_matrix, subtraction_basis
 from residualplanner.errors import SolverError, WorkloadError
-from residualplanner.optimize.bases.attribute_grams import ROUNDING_LOSS
+from residualplanner.optimize.bases.one_attribute import ROUNDING_LOSS
 from residualplanner.optimize.by_set.basis import GroupBasis, Numbers
 from residualplanner.optimize.by_set.problem import BySetProblem
 from residualplanner.optimize.by_set.search import Family, Member, search

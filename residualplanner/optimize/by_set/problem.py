@@ -21,7 +21,7 @@ import numpy as np
 
 from residualplanner._checks import FloatArray, IntArray
 from residualplanner.errors import WorkloadError
-from residualplanner.optimize.bases.attribute_grams import attribute_grams, kind_classes
+from residualplanner.optimize.bases.workload_grams import attribute_grams, kind_classes
 from residualplanner.optimize.by_set.terms import LossTerms, OwnAxis, TermBuilder
 from residualplanner.workload import Workload, workload_orbits
 

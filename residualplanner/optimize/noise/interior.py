@@ -15,8 +15,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import linalg, sparse
+from scipy import sparse
 
 from residualplanner._checks import FloatArray
 
@@ -48,7 +49,7 @@ def interior_weights(
         with np.errstate(all="ignore"):
             try:
                 state = problem.step(state)
-            except (linalg.LinAlgError, ValueError):
+            except (scipy.linalg.LinAlgError, ValueError):
                 return
         if not (np.isfinite(state.weights) & (state.weights > 0) & (state.slack > 0)).all():
             return
@@ -120,12 +121,12 @@ class _Problem:
         rows, stiffness = sparse.csr_array(rows), weights / slack
         inner = (rows.T @ (sparse.diags_array(stiffness) @ rows)).toarray()
         inner[np.diag_indices_from(inner)] += 1
-        factor = linalg.cho_factor(inner, overwrite_a=True)
+        factor = scipy.linalg.cho_factor(inner, overwrite_a=True)
 
         def solved(right: NDArray[np.float64]) -> NDArray[np.float64]:
             """Solve with the diagonal ``slack / weights`` plus the curvature, for each column of (q + c, k)."""
             near: NDArray[np.float64] = stiffness[:, None] * right
-            near -= stiffness[:, None] * (rows @ linalg.cho_solve(factor, rows.T @ near))
+            near -= stiffness[:, None] * (rows @ scipy.linalg.cho_solve(factor, rows.T @ near))
             return near
 
         to_level = solved(groups)
@@ -135,7 +136,7 @@ class _Problem:
         def direction(target: FloatArray | float) -> _State:
             """Towards products of weights and slacks equal to ``target``."""
             free = solved((target / weights - slack - missed)[:, None])[:, 0]
-            levels: FloatArray = linalg.solve(schur, groups.T @ free - lacking)
+            levels: FloatArray = scipy.linalg.solve(schur, groups.T @ free - lacking)
             change = free - to_level @ levels
             return _State(change, (target - slack * change) / weights - slack, levels)
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from residualplanner._atomic import PathLike
-from residualplanner._checks import FloatArray, frozen, value_text
+from residualplanner._checks import FloatArray, frozen, limited_bytes, value_text
 from residualplanner._json import parse_json
 from residualplanner._words import listed, suggestion
 from residualplanner.errors import FileFormatError
@@ -62,10 +62,7 @@ class Boundaries:
 
 
 def _value_of_file(path: PathLike) -> Any:
-    with open(path, "rb") as file:
-        content = file.read(SIZE_LIMIT + 1)
-    if len(content) > SIZE_LIMIT:
-        raise FileFormatError(f"{Path(path).name} is too large: the limit is {SIZE_LIMIT:,} bytes; simplify its shapes")
+    content = limited_bytes(path, SIZE_LIMIT, name=Path(path).name, remedy="simplify its shapes")
     try:
         return parse_json(content.decode("utf-8-sig"))
     except UnicodeDecodeError:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from residualplanner._atomic import PathLike
+from residualplanner._checks import limited_bytes
 from residualplanner._words import listed, separators, suggestion
 from residualplanner.errors import FileFormatError, WorkloadError
 
@@ -103,7 +104,8 @@ def table_of_file(path: PathLike, *, encoding: str = "utf-8", separator: str = "
             a line has more or fewer entries than names, or one with a character that cannot be seen.
         OSError: it cannot be opened.
     """
-    name, content = Path(path).name, _limited(path)
+    name = Path(path).name
+    content = limited_bytes(path, SIZE_LIMIT, name=name)
     reader = csv.reader(io.StringIO(_decoded(name, content, encoding), newline=""), delimiter=separator, strict=True)
     try:
         names = _checked_names(name, next(reader, []))
@@ -127,14 +129,6 @@ def seen_text(where: str, text: str) -> str:
         if unseen is not None:
             raise FileFormatError(f"{where}: {stripped!r} has a character that cannot be seen, {unseen!r}; remove it")
     return stripped
-
-
-def _limited(path: PathLike) -> bytes:
-    with open(path, "rb") as file:
-        content = file.read(SIZE_LIMIT + 1)
-    if len(content) > SIZE_LIMIT:
-        raise FileFormatError(f"{Path(path).name} is too large: the limit is {SIZE_LIMIT:,} bytes")
-    return content
 
 
 def _decoded(name: str, content: bytes, encoding: str) -> str:

@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from residualplanner._archive import HEADER_LIMIT
 from residualplanner._json import parse_json
 from residualplanner.errors import FileFormatError, ResidualPlannerError
 
@@ -34,15 +33,6 @@ def content_of(folder: Path, name: str, digest: object) -> bytes:
     content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != digest:
         raise FileFormatError(f"{path} was altered: its SHA-256 is not the one in the manifest or index; {AGAIN}")
-    return content
-
-
-def limited_bytes(path: Path) -> bytes:
-    """The bytes of a file that no hash protects, refused if it is longer than any that is written."""
-    with open(path, "rb") as file:
-        content = file.read(HEADER_LIMIT + 1)
-    if len(content) > HEADER_LIMIT:
-        raise FileFormatError(f"{path} is too large: the limit is {HEADER_LIMIT:,} bytes; {AGAIN}")
     return content
 
 

@@ -40,6 +40,15 @@ from residualplanner.reconstruction.files.file_names import (
 )
 from residualplanner.reconstruction.files.manifest import manifest_bytes, plan_files
 from residualplanner.reconstruction.files.sidecar import Description
+from residualplanner.reconstruction.files.statistics import (
+    FOLDER,
+    StatisticWriter,
+    about_statistics,
+    require_free_statistic_names,
+    statistic_columns,
+    statistic_file,
+    statistic_formats,
+)
 from residualplanner.reconstruction.files.workbook import (
     ABOUT_SHEET,
     Book,
@@ -84,6 +93,7 @@ def require_exportable(
     if format == PARTS_FORMAT and profile_named(profile).name != "default":
         raise WorkloadError(f'"parts" has estimates and standard errors only: profile={profile!r} is for other formats')
     _require_free_names(workload, profile_named(profile).graded(quality))
+    require_free_statistic_names(workload)
     if format == "xlsx":
         require_workbooks(workload)
     if format == BOOK_FORMAT:
@@ -142,26 +152,36 @@ def _write_files(tables: Iterable[Table], folder: Path, described: Description) 
     plan = described.plan
     errors = pa.Table.from_pandas(plan.errors(described.level), preserve_index=False)
     index = errors.select(["query", "kinds", "cells", *(["unit"] if "unit" in errors.column_names else [])])
+    statistics: dict[str, str] = {}
     write = _write_book if described.file_format == BOOK_FORMAT else _write_tables
-    for name, values in write(tables, folder, described, index).items():
+    for name, values in write(tables, folder, described, index, statistics).items():
         index = index.append_column(name, [values])
     files: dict[str, Any] = {
         "errors.csv": [csv_bytes(errors)],
         "index.csv": [csv_bytes(index)],
         **{name: [content] for name, content in plan_files(described).items()},
-        "metadata.json": [json.dumps(described.metadata(), indent=1).encode("ascii"), b"\n"],
+        "metadata.json": [
+            json.dumps(described.metadata() | about_statistics(described), indent=1).encode("ascii"),
+            b"\n",
+        ],
     }
     if described.file_format == "csv":
         files[f"tables/{csvw.FILE}"] = csvw.csvw_pieces(described, _tables_of(index, plan))
     if described.profile.has_noise:
         files["noise.csv"] = [csv_bytes(_noise_table(plan))]
-    return {name: write_new(folder / name, pieces) for name, pieces in files.items()}
+    return statistics | {name: write_new(folder / name, pieces) for name, pieces in files.items()}
 
 
-def _write_tables(tables: Iterable[Table], folder: Path, described: Description, index: Any) -> dict[str, list[str]]:
-    """Write one file per table; return their names, files and hashes, in the order of the workload."""
+def _write_tables(
+    tables: Iterable[Table], folder: Path, described: Description, index: Any, statistics: dict[str, str]
+) -> dict[str, list[str]]:
+    """Write one file per table; return their names, files and hashes, in the order of the workload.
+
+    The statistics that tables are for get files, too, whose hashes are added to ``statistics``.
+    """
     plan, ending = described.plan, described.file_format
     writer, to_bytes = TidyWriter(plan, described.profile, described.level), _to_bytes(described, index)
+    of_statistics = StatisticWriter(described, writer)
     found: dict[str, list[str]] = {"name": [], "file": [], "sha256": []}
     (folder / "tables").mkdir()
     pairs = zip(tables, plan.average_variances.tolist(), strict=True)
@@ -171,16 +191,27 @@ def _write_tables(tables: Iterable[Table], folder: Path, described: Description,
         found["name"].append(table_name(parts))
         found["file"].append(file)
         found["sha256"].append(write_new(folder / file, [to_bytes(number, writer.tidy(table, variance))]))
+        statistic = of_statistics.tidy(table)
+        if statistic is not None:
+            file = statistic_file(described, WrittenQuery(table.positions, table.kinds))
+            (folder / FOLDER).mkdir(exist_ok=True)
+            statistics[file] = write_new(folder / file, [to_bytes(number, statistic, is_statistic=True)])
     return found
 
 
-def _write_book(tables: Iterable[Table], folder: Path, described: Description, index: Any) -> dict[str, list[str]]:
-    """Write one workbook for all tables; return what `_write_tables` returns, and the names of their sheets."""
+def _write_book(
+    tables: Iterable[Table], folder: Path, described: Description, index: Any, _: dict[str, str]
+) -> dict[str, list[str]]:
+    """Write one workbook for all tables; return what `_write_tables` returns, and the names of their sheets.
+
+    A statistic has the sheet after that of its table.
+    """
     plan, queries = described.plan, list(written_queries(described.plan.workload))
     writer, book = (
         TidyWriter(plan, described.profile, described.level),
-        Book(described.number_formats, described.publication),
+        Book(described.number_formats | statistic_formats(plan.workload), described.publication),
     )
+    of_statistics = StatisticWriter(described, writer)
     names = [table_name(described.parts_of(*query)) for query in queries]
     sheets = sheet_names(names)
     titles = [described.title_of(query) for query in queries]
@@ -191,42 +222,51 @@ def _write_book(tables: Iterable[Table], folder: Path, described: Description, i
     about = [*described.publication.to_json().items(), ("tables", str(len(names))), *described.about_every, ("", "")]
     positions = sorted({position for query in queries for position in query.table_axes.positions})
     about_columns = described.about_columns(positions, described.plan.domain.unit)
+    about_columns += dict.fromkeys(column for query in queries for column in statistic_columns(described, query))
     book.add_texts(ABOUT_SHEET, [*about, ("column", "unit", "meaning"), *about_columns])
     titled = [title or query for title, query in zip(titles, index["query"].to_pylist(), strict=True)]
     for sheet, title, table, variance in zip(sheets, titled, tables, plan.average_variances.tolist(), strict=True):
         book.add_table(sheet, writer.tidy(table, variance), title)
+        statistic = of_statistics.tidy(table)
+        if statistic is not None:
+            book.add_table(f"{sheet.split(' ')[0]} {FOLDER}", statistic, title)
     digest = write_new(folder / BOOK_FILE, [book.close()])
     return {"name": names, "file": [BOOK_FILE] * len(names), "sha256": [digest] * len(names), "sheet": sheets}
 
 
-def _to_bytes(described: Description, index: Any) -> Callable[[int, Any], Any]:
-    """The function that turns a table, given its number in the workload, into the bytes of a file."""
+def _to_bytes(described: Description, index: Any) -> Callable[..., Any]:
+    """The function that turns a table, or its statistic, given its number in the workload, into the bytes of a file."""
     if described.file_format == "xlsx":
         return partial(_book_bytes, described, index)
     if described.file_format == "csv":
-        return lambda _, table: csv_bytes(table)
+        return lambda _, table, **__: csv_bytes(table)
     workload, queries, kinds = described.plan.workload, index["query"], index["kinds"]
 
-    def to_parquet(number: int, table: Any) -> Any:
+    def to_parquet(number: int, table: Any, *, is_statistic: bool = False) -> Any:
         query = workload.query_at(number)
         about = described.about_query(queries[number].as_py(), kinds[number].as_py(), query)
-        return parquet_bytes(described_table(table, about, _about_columns(described, query)))
+        columns = _about_columns(described, query, is_statistic=is_statistic)
+        return parquet_bytes(described_table(table, about, columns))
 
     return to_parquet
 
 
-def _about_columns(described: Description, written: WrittenQuery) -> list[tuple[str, ...]]:
-    """Name, unit and meaning of the columns of a table."""
+def _about_columns(described: Description, written: WrittenQuery, *, is_statistic: bool) -> list[tuple[str, ...]]:
+    """Name, unit and meaning of the columns of a table, or of its statistic."""
+    if is_statistic:
+        return [*described.about_attributes(written.positions), *statistic_columns(described, written)]
     return described.about_columns(written.positions, written.unit(described.plan.domain))
 
 
-def _book_bytes(described: Description, index: Any, number: int, table: Any) -> bytes:
-    """The workbook of one table, given its number in the workload."""
+def _book_bytes(described: Description, index: Any, number: int, table: Any, *, is_statistic: bool = False) -> bytes:
+    """The workbook of one table, or of its statistic, given its number in the workload."""
     name, query = index["query"][number].as_py(), described.plan.workload.query_at(number)
+    formats = statistic_formats(described.plan.workload) if is_statistic else described.number_formats
+    columns = _about_columns(described, query, is_statistic=is_statistic)
     return workbook_bytes(
         table,
-        described.about_table(name, index["kinds"][number].as_py(), query),
-        described.number_formats,
+        described.about_table(name, index["kinds"][number].as_py(), query, columns),
+        formats,
         title=described.title_of(query) or name,
         publication=described.publication,
     )

@@ -105,7 +105,8 @@ class TidyWriter:
         std_err = np.broadcast_to(np.sqrt(variance), estimate.shape)
         axes = WrittenQuery(table.positions, table.kinds).table_axes
         keys = enumerate(zip(*axes, strict=True))
-        columns = {name: column for axis, key in keys for name, column in self._columns(table, axis, key)}
+        shape = table.estimate.shape
+        columns = {name: column for axis, key in keys for name, column in self.label_arrays(shape, axis, key)}
         if self.profile.is_described:
             columns[QUERY] = pa.array(cell_words(table.names, table.labels_in_words, table.universe), type=pa.string())
         origin = (table.origin or unlimited(table.estimate)).raveled()
@@ -116,14 +117,14 @@ class TidyWriter:
             columns[name] = array.dictionary_encode() if name in self.profile.text_names else array
         return pa.table(columns)
 
-    def _columns(self, table: Table, axis: int, key: tuple[int, Kind]) -> Iterator[tuple[str, Any]]:
-        """The columns of labels of an axis, by name."""
+    def label_arrays(self, shape: tuple[int, ...], axis: int, key: tuple[int, Kind]) -> Iterator[tuple[str, Any]]:
+        """The columns of labels of an axis of a table of this shape, by name, as PyArrow arrays."""
         import pyarrow as pa
 
         if key not in self.labels:
             columns = label_columns(self.plan.domain.attributes[key[0]], key[1])
             self.labels[key] = {name: _label_array(labels) for name, labels in columns.items()}
-        codes = cell_indices(table.estimate.shape, axis)
+        codes = cell_indices(shape, axis)
         for name, labels in self.labels[key].items():
             is_number = isinstance(labels, np.ndarray)
             yield name, pa.array(labels[codes]) if is_number else pa.DictionaryArray.from_arrays(codes, labels)

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from residualplanner._archive import HEADER_LIMIT
 from residualplanner._atomic import PathLike
-from residualplanner._checks import frozen, require_path
+from residualplanner._checks import frozen, limited_bytes, require_path
 from residualplanner._margins import require_level
 from residualplanner.errors import FileFormatError, WorkloadError
 from residualplanner.plan import Plan, plan_of_bytes
-from residualplanner.reconstruction.files.checked_files import AGAIN, checked, content_of, json_of, limited_bytes
+from residualplanner.reconstruction.files.checked_files import AGAIN, checked, content_of, json_of
 from residualplanner.reconstruction.files.export_files import BOOK_FORMAT, FORMATS, PARTS_FORMAT
 from residualplanner.reconstruction.files.file_names import (
     BOOK_FILE,
@@ -171,7 +172,7 @@ def load_tables(folder: PathLike) -> SavedTables | SavedParts:
     path = home / "manifest.json"
     if not path.is_file():
         raise FileFormatError(f"{home} has no manifest.json; name the folder of a release")
-    manifest = json_of(path, limited_bytes(path))
+    manifest = json_of(path, limited_bytes(path, HEADER_LIMIT, name=path, remedy=AGAIN))
     _require_version(manifest, path)
     try:
         return _opened(home, manifest)

@@ -3,7 +3,7 @@
 Reads: a plan, its noise, and how the release is written.  Gives: Description, and JSON values.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -135,17 +135,18 @@ class Description:
             for name, quantity in self.profile.columns
         }
 
-    def about_table(self, name: str, kinds: str, query: WrittenQuery) -> list[tuple[str, ...]]:
+    def about_table(
+        self, name: str, kinds: str, query: WrittenQuery, columns: Iterable[tuple[str, ...]]
+    ) -> list[tuple[str, ...]]:
         """What one table is, as rows of strings for people.
 
         Args:
             name: the query in words.
             kinds: the kinds of query on its attributes in words; empty where all are the identity.
             query: its attributes with their kinds.
+            columns: name, unit and meaning of each.
         """
-        unit = query.unit(self.plan.domain)
-        columns = [("column", "unit", "meaning"), *self.about_columns(query.table_axes.positions, unit)]
-        return [*self.about_query(name, kinds, query), ("", ""), *columns]
+        return [*self.about_query(name, kinds, query), ("", ""), ("column", "unit", "meaning"), *columns]
 
     def about_query(self, name: str, kinds: str, query: WrittenQuery) -> list[tuple[str, str]]:
         """What one table is, but not its columns, in pairs of strings; arguments as in `about_table`."""
@@ -179,9 +180,9 @@ class Description:
     def about_columns(self, positions: Sequence[int], unit: str) -> list[tuple[str, ...]]:
         """Name, unit and meaning of the columns of a table of some attributes, where there is something to say."""
         values = [(column["name"], column["unit"], column["meaning"]) for column in self.columns(unit)]
-        return [*self._about_attributes(positions), *values]
+        return [*self.about_attributes(positions), *values]
 
-    def _about_attributes(self, positions: Sequence[int]) -> list[tuple[str, ...]]:
+    def about_attributes(self, positions: Sequence[int]) -> list[tuple[str, ...]]:
         """The columns of labels that something is said about: name, unit, meaning."""
         described = [self.plan.domain.attributes[position] for position in positions]
         texts = [(each.name, each.about, (each.about.title, each.about.note, each.about.source)) for each in described]

@@ -1,0 +1,83 @@
+"""The file of records that a command names, and how many records of each person in it count.
+
+Reads: a path, options, [people] of a spec; of the file itself the names of columns.  Gives: what `measure` takes, and
+messages.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from residualplanner._words import count_text
+from residualplanner.cli.columns import require_columns
+from residualplanner.cli.messages.output import Output
+from residualplanner.cli.spec.records import PeopleTable
+from residualplanner.measurement import CsvFile, LimitedRecords
+from residualplanner.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class RecordsFile:
+    """A file of records, as a command reads it.
+
+    Attributes:
+        path: of the file, or of the folder of Parquet files.
+        newlines_in_values: whether, in CSV, a newline between quotes belongs to the value.
+        people: whose each record is; None if no column says so.
+    """
+
+    path: Path
+    newlines_in_values: bool = False
+    people: PeopleTable | None = None
+
+    @property
+    def records(self) -> object:
+        """The records, as `measure` takes them.
+
+        Raises:
+            DataError: the column of persons is also that of their order.
+        """
+        records = CsvFile(self.path, newlines_in_values=True) if self.newlines_in_values else self.path
+        if self.people is None:
+            return records
+        return LimitedRecords(records, person=self.people.person, keep=self.people.keep, order=self.people.order)
+
+    def columns(self, plan: Plan) -> list[str]:
+        """The names of the columns that are read, each once."""
+        names = [column.name for column in plan.domain.columns]
+        return list(dict.fromkeys([*names, *(() if self.people is None else self.people.columns)]))
+
+    def require_readable(self, plan: Plan) -> None:
+        """Refuse a file that lacks a column, and persons that do not fit the plan, before anything is spent.
+
+        Raises:
+            DataError: a column is missing, or more records of a person are to be counted than the plan protects.
+            FileFormatError: the file is not what its name says.
+            OSError: it cannot be opened.
+        """
+        records = self.records
+        if isinstance(records, LimitedRecords):
+            records.contributions(plan.domain, plan.neighbors.records_per_person)
+        require_columns(self.path, self.columns(plan))
+
+    def say_people(self, plan: Plan, output: Output) -> None:
+        """Say how many records of each person count, or that nothing checks it; nothing where each record is protected.
+
+        Nobody is protected whose records are more than the plan says, so that the latter is told, too.
+        """
+        most = plan.neighbors.records_per_person
+        if self.people is not None:
+            keep, order = self.people.keep or most, self.people.order
+            chosen = "chosen at random" if order is None else f"the first by {order}"
+            text = (
+                f"at most {count_text(keep, 'record')} of each {self.people.person} count{'s' * (keep == 1)}, {chosen}"
+            )
+            output.fact("People", text, person=self.people.person, keep=keep, order=order)
+        elif most > 1:
+            output.fact(
+                "People",
+                f"that nobody has more than {most} records is a promise that nothing checks;",
+                "a column that says whose each record is keeps it: --person COLUMN, or people in the spec",
+                person=None,
+                keep=None,
+                order=None,
+            )
