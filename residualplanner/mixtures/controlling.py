@@ -18,8 +18,9 @@ from residualplanner.mixtures.triples import Beside, tables_beside
 
 Floats = NDArray[np.float32]
 
-#: How often all attributes are gone through: the fewest and the most times, and how many records are seen in between.
-_FEWEST, _MOST, _RECORDS = 4, 32, 400_000
+#: How often all attributes are gone through: the fewest and the most times, and how many records are seen in between,
+#: for tables of two attributes and of three.
+_FEWEST, _MOST, _RECORDS = 4, 32, {2: 400_000, 3: 500_000}
 #: The share of the exchanges that would each lower the loss that is made at first; how it grows and shrinks.
 _SHARE, _MORE, _LESS = 0.3, 1.3, 0.7
 #: How often the share is halved where all exchanges together do not lower the loss.
@@ -56,7 +57,7 @@ def controlled_records(mixture: Mixture, records: int, generator: np.random.Gene
     rows = codes + mixture.blocks.offsets[:-1]
     shares = np.full(codes.shape[1], _SHARE)
     beside = tables_beside(mixture, records) if order > 2 else {}
-    for _ in range(min(max(_RECORDS // records, _FEWEST), _MOST) if records > 1 else 0):
+    for _ in range(min(max(_RECORDS[order] // records, _FEWEST), _MOST) if records > 1 else 0):
         pairs = _pairs_within(classes, generator)
         for attribute in _tractable(mixture):
             tables = _tables_of(mixture, attribute, records)
@@ -107,6 +108,16 @@ class _Tables:
         found = counts.astype(np.float32)
         found -= self.expected
         return found
+
+    def moved(self, rows: IntArray, one: IntArray, other: IntArray) -> Floats:
+        """What exchanges of values of records (p,) and (p,) add to the counts, (n, d'); not beside itself."""
+        shape = self.expected.shape
+        these, those = rows[one], rows[other]
+        mine, yours = ((each[:, [self.attribute]] - self.first) * shape[1] for each in (these, those))
+        come = np.concatenate([(yours + these).ravel(), (mine + those).ravel()])
+        gone = np.concatenate([(mine + these).ravel(), (yours + those).ravel()])
+        counts = np.bincount(come, minlength=self.expected.size) - np.bincount(gone, minlength=self.expected.size)
+        return counts.astype(np.float32).reshape(shape)
 
     def loss(self, away: Floats) -> float:
         """The weighted sum of squared differences."""
@@ -199,12 +210,12 @@ def _exchange(
     better = np.flatnonzero(changes < 0)
     for _ in range(_HALVINGS if better.size else 0):
         chosen = better[generator.random(better.size) < shares[attribute]]
-        _swap(rows, one[chosen], other[chosen], attribute)
-        after, promised = tables.loss(tables.away(rows)), float(changes[chosen].sum())
+        after = tables.loss(away + tables.moved(rows, one[chosen], other[chosen]))
         if after <= before:
+            promised = float(changes[chosen].sum())
             shares[attribute] = min(shares[attribute] * (_MORE if after - before < promised / 2 else _LESS), 1.0)
+            _swap(rows, one[chosen], other[chosen], attribute)
             return
-        _swap(rows, one[chosen], other[chosen], attribute)
         shares[attribute] /= 2
 
 

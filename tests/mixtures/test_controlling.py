@@ -54,6 +54,16 @@ def test_an_exchange_changes_the_loss_as_it_promises(mixture, codes, attribute):
             assert promised[number] == pytest.approx(after - before, rel=1e-3, abs=1e-3)
 
 
+@pytest.mark.parametrize("attribute", [0, 1, 2])
+def test_what_exchanges_move_is_the_difference_of_the_counts(mixture, codes, attribute):
+    tables, rows = _tables_of(mixture, attribute, len(codes)), codes + mixture.blocks.offsets[:-1]
+    one, other = np.arange(8), np.arange(8, 16)
+    before, moved = tables.away(rows), tables.moved(rows, one, other)
+    rows[one, attribute], rows[other, attribute] = rows[other, attribute], rows[one, attribute]
+    beside = tables.weights > 0
+    np.testing.assert_allclose((before + moved)[beside], tables.away(rows)[beside], atol=1e-4)
+
+
 @pytest.mark.parametrize("share", [0.2, 1.0])
 def test_exchanges_never_raise_the_loss_of_their_attribute_and_keep_its_values_in_their_class(mixture, codes, share):
     rng, classes = np.random.default_rng(2), np.sort(np.arange(60) % 3)
