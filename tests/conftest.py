@@ -60,7 +60,7 @@ def pytest_collection_modifyitems(items, config):
 
 @pytest.fixture(scope="module")
 def memory_asked_once():
-    """Of thousands of measurements in a row, only the first reads how much memory is left: it takes a sixth of their time."""
+    """Of thousands of measurements only the first reads how much memory is left: it takes a sixth of their time."""
     resources = importlib.import_module("residualplanner.measurement.resources")
     left = list(resources.memory_left())
     with pytest.MonkeyPatch.context() as patch:

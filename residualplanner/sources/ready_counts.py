@@ -126,7 +126,7 @@ def _holders(domain: Domain, tables: Sequence[Table]) -> dict[Key, int]:
                 other = holder.setdefault(part, index)
                 if other != index and not any(set(part) <= larger for larger in compared):
                     compared.append(set(part))
-                    mine, others = (_sum_down(domain, tables[number], part) for number in (index, other))
-                    if not np.array_equal(mine, others):
+                    ours, theirs = (_sum_down(domain, tables[number], part) for number in (index, other))
+                    if not np.array_equal(ours, theirs):
                         raise DataError("the tables of counts contradict each other: they must count the same records")
     return holder
