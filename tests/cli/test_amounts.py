@@ -84,6 +84,7 @@ def test_amounts_in_a_spec_that_are_wrong_are_refused(folder, wrong, message):
         domain_of_spec(read_spec(folder / "wrong.toml"))
 
 
+@pytest.mark.slow
 def test_plan_and_release_are_those_of_the_library_and_say_their_units(run, amounts, people, folder):
     told = run("plan", amounts)
     assert told.exit_code == 0, told.output

@@ -79,6 +79,7 @@ def test_intervals_of_means_of_small_groups_cover_as_often_as_stated(count):
     assert ((low <= mean) & (mean <= high)).mean() >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / draws)
 
 
+@pytest.mark.slow
 def test_intervals_of_quantiles_cover_as_often_as_stated():
     domain = rp.Domain({"age": rp.Bins(range(0, 101, 10))})
     plan = rp.select(rp.Workload(domain, [{"age": rp.Prefix()}]), budget=rp.zcdp(0.5))
