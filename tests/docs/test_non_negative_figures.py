@@ -124,7 +124,8 @@ def test_how_long_counties_and_ten_attributes_take_is_that_of_the_benchmark():
 
 def test_what_is_stated_of_tables_of_three_attributes_is_that_of_the_benchmark():
     words = (
-        r"([\d,]+) cells, each .* median table is ([\d.]+) times the actual one \(([\d.]+), of unbiased estimates (\d+)\); "
+        r"([\d,]+) cells, each .* median table is ([\d.]+) times the actual one "
+        r"\(([\d.]+), of unbiased estimates (\d+)\); "
         r"([\d.]+)% of 95% intervals cover\. A simulation takes ([\d.]+) CPU seconds there, and all of it ([\d.]+) GiB"
     )
     shown = [float(each.replace(",", "")) for each in re.search(words, PAGE.replace("\n", " ")).groups()]
