@@ -194,13 +194,17 @@ def wrong(found: dict[str, float]) -> Iterator[str]:
         yield "the error that is stated for the median table is off by more than a tenth"
 
 
+def told_before(path: Path | None) -> dict[str, Any]:
+    """The figures of a file, if it exists."""
+    return json.loads(path.read_text(encoding="utf-8")) if path and path.exists() else {}
+
+
 def tell_triples(found: dict[str, Any], path: Path | None) -> int:
     """Show these figures, and put them beside the others in a file."""
     for name, value in found.items():
         print(f"  {name:40} {value}")
     if path:
-        told = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        path.write_text(json.dumps(told | {"triples": found}, indent=1) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(told_before(path) | {"triples": found}, indent=1) + "\n", encoding="utf-8")
     return 0
 
 
@@ -224,7 +228,8 @@ def main() -> int:
     if arguments.salary:
         data["salary"] = [salary_codes(arguments.salary)]
     names = ("measurements", "stated", "simulations")
-    told: dict[str, Any] = {"delta": DELTA} | {name: getattr(arguments, name) for name in names} | {"data": {}}
+    before = told_before(arguments.json)
+    told: dict[str, Any] = before | {"delta": DELTA} | {name: getattr(arguments, name) for name in names} | {"data": {}}
     failures = []
     for epsilon in arguments.epsilon:
         for name, every in data.items():

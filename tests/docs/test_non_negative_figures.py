@@ -8,7 +8,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/non-negative.md").read_text(encoding="utf-8")
-STATED = json.loads((ROOT / "benchmarks/results/published_errors.json").read_text(encoding="utf-8"))["data"]
+ERRORS = json.loads((ROOT / "benchmarks/results/published_errors.json").read_text(encoding="utf-8"))
+STATED, TRIPLES = ERRORS["data"], ERRORS["triples"]
 RESULTS = json.loads((ROOT / "benchmarks/results/nonnegative.json").read_text(encoding="utf-8"))
 QUALITY, TIMES = RESULTS["data"], RESULTS["times"]
 PUBLISHED = json.loads((ROOT / "benchmarks/results/published_ascent.json").read_text(encoding="utf-8"))
@@ -119,3 +120,22 @@ def test_how_long_counties_and_ten_attributes_take_is_that_of_the_benchmark():
     )
     keys = ("ten attributes, up to 3-way", "3,143 counties by age and sex")
     assert [float(each) for each in found.groups()] == [round(TIMES[key]["cpu s"], 1) for key in keys]
+
+
+def test_what_is_stated_of_tables_of_three_attributes_is_that_of_the_benchmark():
+    words = (
+        r"([\d,]+) cells, each .* median table is ([\d.]+) times the actual one "
+        r"\(([\d.]+), of unbiased estimates (\d+)\); "
+        r"([\d.]+)% of 95% intervals cover\. A simulation takes ([\d.]+) CPU seconds there, and all of it ([\d.]+) GiB"
+    )
+    shown = [float(each.replace(",", "")) for each in re.search(words, PAGE.replace("\n", " ")).groups()]
+    wanted = (
+        ("cells", 1, 0),
+        ("stated/actual rmse, median", 1, 2),
+        ("rmse, median table", 1, 1),
+        ("rmse of unbiased, median table", 1, 0),
+        ("coverage of 95%", 100, 1),
+        ("cpu s a simulation", 1, 1),
+        ("peak GiB of the process", 1, 2),
+    )
+    assert shown == [round(factor * TRIPLES[key], digits) for key, factor, digits in wanted]
