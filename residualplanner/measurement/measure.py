@@ -43,7 +43,15 @@ from residualplanner.measurement.measurement import Measurement, groups_of_plan
 from residualplanner.measurement.noise_record import NoiseRecord
 from residualplanner.measurement.shielding import WatchedProgress, shielded, without_history
 from residualplanner.plan import Plan
-from residualplanner.sources import Progress, Source, is_read_once, kept_records, open_source, require_result_room
+from residualplanner.sources import (
+    Progress,
+    Source,
+    is_read_once,
+    kept_records,
+    open_source,
+    require_public_number,
+    require_result_room,
+)
 from residualplanner.workers import require_guarded_main
 
 
@@ -174,6 +182,7 @@ def _measured(
         return wrong
     require_guarded_main("measure")
     _require_options(noise, seed)
+    require_public_number(data, plan.neighbors)
     if noise == "discrete":
         job = _discrete_job(plan, OperatingSystemBits(), room, progress.report)
     else:

@@ -160,3 +160,29 @@ def test_a_manifest_that_states_another_rule_for_people_is_refused(written, run,
     path.write_text(json.dumps(manifest))
     with pytest.raises(rp.FileFormatError):
         rp.load_tables("new")
+
+
+def test_a_key_makes_the_choice_that_it_makes_in_python(written, run):
+    """Of 30 persons with three records each one is chosen at random: another choice is as good as sure otherwise."""
+    people = pd.DataFrame({"id": np.repeat(np.arange(30), 3), "job": np.tile([0, 1, 2], 30), "day": 0, "hours": 1})
+    people.to_csv("records.csv", index=False)
+    spec = SPEC.format(pcost=10**10, more="").replace('keep = 2, order = "day"', f'keep = 1, key = "{"7f" * 32}"')
+    (written / "spec.toml").write_text(spec)
+    run("release", "spec.toml", "records.csv", "-o", "tables")
+    run("plan", "spec.toml", "-o", "p.plan")
+    limited = rp.LimitedRecords(people, person="id", key=bytes.fromhex("7f" * 32))
+    estimates = rp.reconstruct(rp.measure(rp.load_plan("p.plan"), limited))["job"].estimate
+    assert totals(written / "tables") == pytest.approx(estimates, abs=0.3)
+    (written / "spec.toml").write_text(spec.replace('key = "7f', 'key = "0x'))
+    with pytest.raises(rp.FileFormatError, match="people, key: 64 hexadecimal digits"):
+        read_spec(written / "spec.toml")
+
+
+def test_a_dry_run_tells_that_a_public_number_of_records_leaves_none_out(written, run):
+    spec = SPEC.format(pcost=1, more='neighbors = "replace"').replace("weight", "# weight")
+    (written / "spec.toml").write_text(spec)
+    for options in ([], ["--dry-run"]):
+        refused = run("release", "spec.toml", "records.csv", "-o", "tables", *options)
+        assert refused.exit_code == 2
+        assert "how many records of all persons together are kept is not" in refused.stderr.replace("\n", " ")
+    assert not (written / "tables").exists()

@@ -23,7 +23,7 @@ from residualplanner.measurement.stored.reading import collected, collector_of, 
 from residualplanner.measurement.stored.release import StoredRelease, open_release, opened_release, require_unused
 from residualplanner.measurement.stored.tasks import TASK_CELLS, Tasks, tasks_of_noise, tasks_of_release
 from residualplanner.plan import Plan, bytes_text
-from residualplanner.sources import Cluster, KeptRecords, kept_records, open_cluster
+from residualplanner.sources import Cluster, KeptRecords, kept_records, open_cluster, require_public_number
 from residualplanner.stores import ObjectStore, open_store, require_create_if_absent
 from residualplanner.workers import require_guarded_main
 
@@ -166,8 +166,9 @@ def resumed(store: object, data: object, options: Options) -> Measurement | Base
 
 def _ready_cluster(data: object, tasks: Tasks, progress: WatchedProgress) -> Cluster | BaseException:
     """The workers that count the records, or the error to raise if they cannot."""
+    plan = tasks.noise.plan
+    require_public_number(data, plan.neighbors)
     try:
-        plan = tasks.noise.plan
         cluster = open_cluster(
             data, plan.domain, records_per_person=plan.neighbors.records_per_person, progress=progress.report
         )

@@ -7,7 +7,12 @@ a person are kept, so the privacy cost is that of k records (spec eq. (103)).
 
 from residualplanner.sources.people.contributions import AllRecords, Contributions, FirstRecords, PersonReader
 from residualplanner.sources.people.kept_records import KeptRecords, kept_from_json, kept_records, kept_to_json
-from residualplanner.sources.people.limited_records import LimitedRecords, contributions_of, unlimited
+from residualplanner.sources.people.limited_records import (
+    LimitedRecords,
+    contributions_of,
+    require_public_number,
+    unlimited,
+)
 
 __all__ = [
     "AllRecords",
@@ -20,5 +25,6 @@ __all__ = [
     "kept_from_json",
     "kept_records",
     "kept_to_json",
+    "require_public_number",
     "unlimited",
 ]
