@@ -183,9 +183,8 @@ def _fairness(subject: Subject) -> Figure:
     titles = {"plan": f"this plan: {subject.plan.loss.words}"}
     titles |= {name: f"weights {name}: {words}" for name, words in WEIGHTINGS.items()}
     plan = data["plan"]["std_err"]
-    ends = [plan.idxmin(), plan.idxmax()]
-    names = table_names(subject.errors.loc[ends])
-    low, high = (f"{number_text(row)} for {name}" for row, name in zip(plan.loc[ends], names, strict=True))
+    names = table_names(subject.errors.loc[[plan.idxmin(), plan.idxmax()]])
+    low, high = (f"{number_text(end)} for {name}" for end, name in zip((plan.min(), plan.max()), names, strict=True))
     in_units = "Of sums it is in units of the largest amount. " if subject.plan.workload.has_sums else ""
     others = [f"{ratio_text(spread(frame))} times with weights “{name}”" for name, frame in data.items()][1:]
     beside = (
