@@ -40,7 +40,7 @@ def measure(  # noqa: PLR0913
 
     if person is None and order is not None:
         raise DataError("--order is for the records of each person; name the column of persons with --person")
-    people = None if person is None else PeopleTable(person=person, keep=None, order=order)
+    people = None if person is None else PeopleTable(person=person, keep=None, order=order, key=None)
     run = rehearse_measure if dry_run else run_measure
     run(load_plan(plan), RecordsFile(data, newlines_in_values, people), path, ledger, messages.output)
 
