@@ -84,7 +84,7 @@ def compared(ours: dict[str, Any], peers: dict[str, Any]) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|---|"
     for name, by_epsilon in ours["data"].items():
         for epsilon, plans in by_epsilon.items():
-            own = [plans.get("synthesis_plan", plans["pairs"]), plans.get("quick", {})]
+            own = [plans["synthesis_plan"], plans.get("quick", {})]
             spent = [f"{each['fit cpu s'] + each['records cpu s']:.3g}" if each else "-" for each in own]
             cells = [
                 f"{each['controlled, 3-way']:.3f} ({each['controlled, 2-way']:.3f})" if each else "" for each in own

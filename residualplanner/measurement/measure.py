@@ -47,6 +47,7 @@ from residualplanner.sources import (
     Progress,
     Source,
     is_read_once,
+    kept_records,
     open_source,
     require_public_number,
     require_result_room,
@@ -202,9 +203,10 @@ def _measured(
     outcome = run_charged(
         lambda: None if ledger is None else charge_plan(ledger, plan, job.cost), lambda: job.run(source), progress
     )
-    if isinstance(outcome, Measurement) and ledger is not None:
-        return replace(outcome, noise=outcome.noise.charged_to(ledger))
-    return outcome
+    if not isinstance(outcome, Measurement):
+        return outcome
+    record = outcome.noise if ledger is None else outcome.noise.charged_to(ledger)
+    return replace(outcome, noise=replace(record, kept=kept_records(data, plan)))
 
 
 class _Job(NamedTuple):

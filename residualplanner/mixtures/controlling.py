@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 from residualplanner._checks import IntArray
 from residualplanner.mixtures.margins import correct_margins
 from residualplanner.mixtures.mixture import Mixture
-from residualplanner.mixtures.rounding import even_records_by_class
+from residualplanner.mixtures.rounding import even_records_by_class, independent_points
+from residualplanner.mixtures.triples import Beside, tables_beside
 
 Floats = NDArray[np.float32]
 
-#: How often all attributes are gone through: the fewest and the most times, and how many records are seen in between.
-_FEWEST, _MOST, _RECORDS = 4, 32, 400_000
+#: How often all attributes are gone through: the fewest and the most times, and how many records are seen in between,
+#: for tables of two attributes and of three.
+_FEWEST, _MOST, _RECORDS = 4, 32, {2: 400_000, 3: 500_000}
 #: The share of the exchanges that would each lower the loss that is made at first; how it grows and shrinks.
 _SHARE, _MORE, _LESS = 0.3, 1.3, 0.7
 #: How often the share is halved where all exchanges together do not lower the loss.
@@ -31,8 +33,11 @@ _MOST_CELLS = 1 << 22
 _BATCH = 1 << 20
 
 
-def controlled_records(mixture: Mixture, records: int, generator: np.random.Generator) -> IntArray:
+def controlled_records(mixture: Mixture, records: int, generator: np.random.Generator, *, order: int = 2) -> IntArray:
     """Records spread evenly over the mixture, (n, d), whose tables of pairs are then brought nearer to the mixture's.
+
+    Within a class they are a Latin hypercube sample: every value is there as often as expected, and combinations are
+    random.  After the exchanges, points of a sequence would be no nearer, and they take a second to import.
 
     First as few values as it takes are changed, so that every value is there as often as expected, to less than one
     record.  Then two records of one class exchange their values of an attribute where that brings the tables of this
@@ -42,18 +47,24 @@ def controlled_records(mixture: Mixture, records: int, generator: np.random.Gene
         mixture: their distribution.
         records: how many.
         generator: of random numbers.
+        order: 3 if tables of three attributes, too, are to be brought nearer, as far as they are not too large.
 
-    Cost: some ten times the number of records times the square of the number of attributes.
+    Cost: some ten times the number of records times the square of the number of attributes, or its cube.
     Source: spec section 13.
     """
-    codes, classes = even_records_by_class(mixture, records, generator)
+    codes, classes = even_records_by_class(mixture, records, generator, points=independent_points)
     correct_margins(mixture, codes, classes, generator)
     rows = codes + mixture.blocks.offsets[:-1]
     shares = np.full(codes.shape[1], _SHARE)
-    for _ in range(min(max(_RECORDS // records, _FEWEST), _MOST) if records > 1 else 0):
+    beside = tables_beside(mixture, records) if order > 2 else {}
+    for _ in range(min(max(_RECORDS[order] // records, _FEWEST), _MOST) if records > 1 else 0):
         pairs = _pairs_within(classes, generator)
         for attribute in _tractable(mixture):
-            _exchange(_tables_of(mixture, attribute, records), rows, pairs, shares, generator)
+            tables = _tables_of(mixture, attribute, records)
+            if attribute in beside:
+                _exchange_beside(tables, beside[attribute], rows, pairs, shares, generator)
+            else:
+                _exchange(tables, rows, pairs, shares, generator)
     return generator.permutation(rows - mixture.blocks.offsets[:-1])
 
 
@@ -94,7 +105,19 @@ class _Tables:
         shape = self.expected.shape
         cells = (rows[:, self.attribute] - self.first)[:, None] * shape[1] + rows
         counts = np.bincount(cells.ravel(), minlength=shape[0] * shape[1]).reshape(shape)
-        return counts.astype(np.float32) - self.expected
+        found = counts.astype(np.float32)
+        found -= self.expected
+        return found
+
+    def moved(self, rows: IntArray, one: IntArray, other: IntArray) -> Floats:
+        """What exchanges of values of records (p,) and (p,) add to the counts, (n, d'); not beside itself."""
+        shape = self.expected.shape
+        these, those = rows[one], rows[other]
+        mine, yours = ((each[:, [self.attribute]] - self.first) * shape[1] for each in (these, those))
+        come = np.concatenate([(yours + these).ravel(), (mine + those).ravel()])
+        gone = np.concatenate([(mine + these).ravel(), (yours + those).ravel()])
+        counts = np.bincount(come, minlength=self.expected.size) - np.bincount(gone, minlength=self.expected.size)
+        return counts.astype(np.float32).reshape(shape)
 
     def loss(self, away: Floats) -> float:
         """The weighted sum of squared differences."""
@@ -110,7 +133,8 @@ class _Tables:
             other (p,): the other record.
         """
         pull = 2 * self.weights * away
-        gone, come = (self.weights - pull).ravel(), (self.weights + pull).ravel()
+        come = (self.weights + pull).ravel()
+        gone = np.subtract(self.weights, pull, out=pull).ravel()
         width, found = self.expected.shape[1], np.empty(len(one), dtype=np.float32)
         step = max(_BATCH // rows.shape[1], 1)
         for start in range(0, len(one), step):
@@ -131,9 +155,38 @@ def _tables_of(mixture: Mixture, attribute: int, records: int) -> _Tables:
     own = mixture.blocks.rows(attribute)
     masses = (mixture.of_attribute(attribute) * (mixture.weights * records)).astype(np.float32)
     expected = masses @ mixture.probabilities.T.astype(np.float32)
-    weights = 1 / np.sqrt(expected + np.float32(_HALF))
+    weights = _weights(expected)
     weights[:, own] = 0
     return _Tables(attribute, own.start, expected, weights)
+
+
+def _weights(expected: Floats) -> Floats:
+    """Of squared differences from expected counts."""
+    found: Floats = 1 / np.sqrt(expected + np.float32(_HALF))
+    return found
+
+
+def _exchange_beside(
+    tables: _Tables,
+    beside: Beside,
+    rows: IntArray,
+    pairs: tuple[IntArray, IntArray],
+    shares: NDArray[np.float64],
+    generator: np.random.Generator,
+) -> None:
+    """`_exchange` that looks at the tables of an attribute with two others, too."""
+    attribute, width = tables.attribute, tables.expected.shape[1]
+    wider = _Tables(
+        attribute,
+        tables.first,
+        np.concatenate([tables.expected, beside.expected], axis=1),
+        np.concatenate([tables.weights, _weights(beside.expected)], axis=1),
+    )
+    columns = beside.columns(rows)
+    columns += width
+    found = np.concatenate([rows.astype(np.int32), columns], axis=1)
+    _exchange(wider, found, pairs, shares, generator)
+    rows[:, attribute] = found[:, attribute]
 
 
 def _exchange(
@@ -157,12 +210,12 @@ def _exchange(
     better = np.flatnonzero(changes < 0)
     for _ in range(_HALVINGS if better.size else 0):
         chosen = better[generator.random(better.size) < shares[attribute]]
-        _swap(rows, one[chosen], other[chosen], attribute)
-        after, promised = tables.loss(tables.away(rows)), float(changes[chosen].sum())
+        after = tables.loss(away + tables.moved(rows, one[chosen], other[chosen]))
         if after <= before:
+            promised = float(changes[chosen].sum())
             shares[attribute] = min(shares[attribute] * (_MORE if after - before < promised / 2 else _LESS), 1.0)
+            _swap(rows, one[chosen], other[chosen], attribute)
             return
-        _swap(rows, one[chosen], other[chosen], attribute)
         shares[attribute] /= 2
 
 

@@ -4,7 +4,7 @@ Reads: a mixture.  Gives: codes of records.
 Source: spec eq. (76); rap-and-microdata (A11).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray, IntArray
 from residualplanner.mixtures.mixture import Mixture
 
+#: Makes points in the unit cube, (p, d) at a time, without end, from the number of attributes and p.
+PointMaker = Callable[[int, int, np.random.Generator], Iterator[FloatArray]]
 #: About how many records are drawn together.
 _BATCH = 1 << 18
 #: The most points of a sequence that are made together, a power of two.
@@ -52,24 +54,28 @@ def even_records(mixture: Mixture, records: int, generator: np.random.Generator)
     return generator.permutation(codes)
 
 
-def even_records_by_class(mixture: Mixture, records: int, generator: np.random.Generator) -> tuple[IntArray, IntArray]:
+def even_records_by_class(
+    mixture: Mixture, records: int, generator: np.random.Generator, *, points: PointMaker | None = None
+) -> tuple[IntArray, IntArray]:
     """Records as `even_records` makes them, class by class: codes (n, d), and the class of each (n,), ascending.
 
     Args:
         mixture: their distribution.
         records: how many.
         generator: of random numbers.
+        points: makes the points that combinations of values follow; those of a Sobol sequence unless given.
 
     Source: spec eq. (76).
     """
+    made = points or sobol_points
     classes = _even_classes(mixture.weights, records, generator)
     found = np.empty((records, len(mixture.blocks.sizes)), dtype=np.int64)
     starts = np.searchsorted(classes, np.arange(mixture.classes + 1))
-    points = _points(found.shape[1], min(_POINTS, 1 << max(records - 1, 0).bit_length()), generator)
-    turns = _taken(_points(found.shape[1], 1 << (mixture.classes - 1).bit_length(), generator), mixture.classes)
+    own_points = made(found.shape[1], min(_POINTS, 1 << max(records - 1, 0).bit_length()), generator)
+    turns = _taken(made(found.shape[1], 1 << (mixture.classes - 1).bit_length(), generator), mixture.classes)
     for first, last in _batches(starts):
         own = classes[first:last]
-        uniforms = _taken(points, last - first)
+        uniforms = _taken(own_points, last - first)
         for attribute in range(found.shape[1]):
             strata = _restratified(own, uniforms[:, attribute], starts, turns[:, attribute])
             found[first:last, attribute] = _values(mixture, attribute, own, strata)
@@ -96,7 +102,13 @@ def _batches(starts: IntArray) -> Iterator[tuple[int, int]]:
         yield first, int(starts[-1])
 
 
-def _points(attributes: int, count: int, generator: np.random.Generator) -> Iterator[FloatArray]:
+def independent_points(attributes: int, count: int, generator: np.random.Generator) -> Iterator[FloatArray]:
+    """Independent uniform points, (p, d), so many at a time."""
+    while True:
+        yield generator.random((count, attributes))
+
+
+def sobol_points(attributes: int, count: int, generator: np.random.Generator) -> Iterator[FloatArray]:
     """Scrambled Sobol points, (p, d), a power of two at a time."""
     from scipy.stats import qmc
 

@@ -188,7 +188,7 @@ def drawn(
     """
     require_count("records", records)
     require_count("seed", seed)
-    rounding = rounding_named(method)
+    rounding = rounding_named(method).of_order(max(map(len, release.plan.closure)))
     codes, weights = rounding.draw(fitted.mixture, int(records), np.random.default_rng([seed, 1]))
     if rounding.is_weighted and records:
         scale = records / fitted.records

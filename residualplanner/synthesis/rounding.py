@@ -30,14 +30,29 @@ class Rounding(ABC):
     def draw(self, mixture: Mixture, records: int, generator: np.random.Generator) -> tuple[IntArray, FloatArray]:
         """Codes (n, d) and weights (n,), which add up to ``records``."""
 
+    def of_order(self, order: int) -> "Rounding":
+        """The method for a mixture that was fitted to tables of so many attributes at most; the same by default."""
+        del order
+        return self
+
 
 @dataclass(frozen=True, slots=True)
 class Controlled(Rounding):
-    """Records whose tables of pairs are near those of the mixture, each of weight 1."""
+    """Records whose tables of pairs are near those of the mixture, each of weight 1.
+
+    Attributes:
+        order: 3 if those of three attributes are to be, too.
+    """
+
+    order: int = 2
 
     def draw(self, mixture: Mixture, records: int, generator: np.random.Generator) -> tuple[IntArray, FloatArray]:
         """Codes and weights."""
-        return controlled_records(mixture, records, generator), np.ones(records)
+        return controlled_records(mixture, records, generator, order=self.order), np.ones(records)
+
+    def of_order(self, order: int) -> "Controlled":
+        """Tables of three attributes are controlled where such were measured."""
+        return Controlled(min(max(order, 2), 3))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,9 @@ from residualplanner.workload import Workload
 
 #: Triples are measured, too, where the budget is at least this pcost, that of epsilon 5 at delta 1e-9.
 _PCOST_OF_TRIPLES = 0.62
+#: The weight of single attributes beside pairs at pcost 1; it falls with the root of the budget.  Below 1 they are left
+#: out.
+_WEIGHT_ALONE = 0.36
 #: How many triples to a pair, and the most cells that each may have.
 _TRIPLES_TO_A_PAIR, _CELLS = 4 / 3, 2600
 #: Triples are of so many of the smallest attributes.
@@ -37,8 +40,10 @@ def synthesis_plan(
     """The plan of a release from which records are to be made.
 
     All pairs of attributes are measured with equal weights: none is chosen by looking at the records, which would cost
-    a part of the budget and did not pay in our measurements.  From about epsilon 5 (at delta 1e-9) on, the smallest
-    triples are measured besides.
+    a part of the budget and did not pay in our measurements.  Up to about epsilon 2 (at delta 1e-9) single
+    attributes are asked for besides, with a weight that is the larger the smaller the budget is: 2 at epsilon 1, 19 at
+    0.1.  Where pairs hardly show above the noise, single attributes are what records are made of.  From about epsilon 5
+    on, the smallest triples are measured besides.
 
     Args:
         domain: the schema.
@@ -62,7 +67,7 @@ def synthesis_plan(
         >>> from residualplanner import Domain, approx_dp
         >>> domain = Domain({"age": 85, "sex": 2, "race": 5, "income": 2})
         >>> [len(synthesis_plan(domain, approx_dp(epsilon, 1e-9)).workload) for epsilon in (1, 10)]
-        [6, 10]
+        [10, 10]
     """
     require_type("synthesis_plan", "domain", domain, Domain, "write synthesis_plan(domain, zcdp(0.1))")
     require_type("synthesis_plan", "budget", budget, Budget, "write synthesis_plan(domain, zcdp(0.1))")
@@ -70,10 +75,13 @@ def synthesis_plan(
     most = require_positive("max_cells", max_cells)
     several = [position for position, size in enumerate(domain.sizes) if size > 1]
     pairs = [pair for pair in combinations(several, 2) if domain.sizes[pair[0]] * domain.sizes[pair[1]] <= most]
-    alone = [(position,) for position in several if not any(position in pair for pair in pairs)]
-    chosen = [*alone, *pairs, *_smallest_triples(domain, several, _count(budget, triples, len(pairs)), triples is None)]
+    weight = _WEIGHT_ALONE / math.sqrt(budget.pcost)
+    alone = [(position,) for position in several if weight > 1 or not any(position in pair for pair in pairs)]
+    larger = _smallest_triples(domain, several, _count(budget, triples, len(pairs)), triples is None)
+    chosen = [*alone, *pairs, *larger]
     workload = Workload(domain, [tuple(domain.names[position] for position in members) for members in chosen])
-    loss = SumOfVariances(weights="equal")
+    weights = [weight if len(members) == 1 else 1.0 for members in chosen]
+    loss = SumOfVariances(weights=weights if weight > 1 else "equal")
     return select(workload, budget=budget, loss=loss, neighbors=neighbors, records_per_person=records_per_person)
 
 

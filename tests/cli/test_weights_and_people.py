@@ -126,6 +126,42 @@ def test_a_promise_that_nothing_keeps_is_called_one(written, run):
     assert "People" not in run(*RELEASE, "--dry-run").stdout
 
 
+SAYS = "Of each person (column 'id') at most 2 records are counted, the first by 'day'."
+
+
+def test_whatever_is_published_says_which_records_of_a_person_are_counted(written, run):
+    assert SAYS in run(*RELEASE).stdout
+    manifest, metadata = (
+        json.loads((written / "new" / name).read_text()) for name in ("manifest.json", "metadata.json")
+    )
+    assert manifest["noise"]["people"] == {"person": "id", "keep": 2, "order": "day"}
+    assert SAYS in manifest["noise"]["guarantee"]
+    assert SAYS in json.dumps(metadata)
+    assert SAYS in rp.load_tables("new").noise.sentence
+    rp.write_report("new", "page.html")
+    assert SAYS.replace("'", "&#39;") in (written / "page.html").read_text()
+
+
+def test_a_measurement_that_counts_all_records_says_nothing_of_people(written, run):
+    (written / "spec.toml").write_text(SPEC.format(pcost=1, more="").replace("people", "# people"))
+    run(*RELEASE)
+    assert "people" not in json.loads((written / "new" / "manifest.json").read_text())["noise"]
+
+
+@pytest.mark.parametrize(
+    "people",
+    [{"person": "id", "keep": 3, "order": None}, {"person": "", "keep": 1, "order": None}, {"person": "id"}, "id"],
+)
+def test_a_manifest_that_states_another_rule_for_people_is_refused(written, run, people):
+    run(*RELEASE)
+    path = written / "new" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["noise"]["people"] = people
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(rp.FileFormatError):
+        rp.load_tables("new")
+
+
 def test_a_key_makes_the_choice_that_it_makes_in_python(written, run):
     """Of 30 persons with three records each one is chosen at random: another choice is as good as sure otherwise."""
     people = pd.DataFrame({"id": np.repeat(np.arange(30), 3), "job": np.tile([0, 1, 2], 30), "day": 0, "hours": 1})

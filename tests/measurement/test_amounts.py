@@ -1,5 +1,6 @@
 """Counts and sums of amounts, from records to tables, against explicit matrices and exact fractions."""
 
+import math
 from decimal import Decimal
 
 import numpy as np
@@ -16,6 +17,7 @@ from residualplanner.domain import UNKNOWN, Attribute, Domain, Numeric, Weight
 from residualplanner.errors import DataError, WorkloadError
 from residualplanner.ledger import Ledger
 from residualplanner.measurement import CsvFile, load_measurement, measure
+from residualplanner.measurement.precision import PRECISION_RULE, precision_rule
 from residualplanner.plan import Plan, load_plan, select
 from residualplanner.privacy import pcost
 from residualplanner.queries import Identity, Sum
@@ -355,3 +357,14 @@ def test_sums_and_counts_matter_alike_whatever_the_unit():
         assert plan.errors()["unit"].tolist() == ["counts", "pay"]
         assert plan.errors()["scale"].tolist() == [1, 30 * factor]
     np.testing.assert_allclose(found[1:], found[:1] * 2, rtol=1e-6)
+
+
+def test_the_rule_of_the_noise_names_the_denominator_of_each_attribute_of_amounts():
+    pay, hours = Numeric(-10, 30, bins=[5], outside="clip"), Numeric(0, 4)
+    domain = Domain({"sex": 2, "pay": pay, "hours": hours})
+    plan = select(Workload(domain, [("sex", "pay"), {"hours": Sum()}]), budget=pcost(1))
+    rule = precision_rule(plan)
+    assert rule.startswith(PRECISION_RULE)
+    assert rule.endswith(f"'pay' has D = {math.lcm(15, 25)}, 'hours' has D = 4")
+    counts = select(Workload(Domain({"sex": 2}), [("sex",)]), budget=pcost(1))
+    assert precision_rule(counts) == PRECISION_RULE

@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 from residualplanner.errors import ArgumentError
 from residualplanner.mixtures import (
@@ -172,6 +173,20 @@ def test_noisy_counts_become_positive_probabilities(table):
     found = denoised(np.array(table), 3.0)
     assert (found > 0).all()
     assert found.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("table", "scale"), [([90.0, 13.0, -3.0], 10.0), ([5.0, -30.0, 40.0, 2.0], 3.0)])
+def test_denoised_counts_are_the_most_probable_under_a_weak_prior(table, scale):
+    """No other probabilities of the same sum have a larger density, by a generic solver."""
+    noisy = np.array(table)
+    total = noisy.sum()
+
+    def surprise(logits):
+        counts = total * np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
+        return ((counts - noisy) ** 2).sum() / (2 * scale**2) - 0.2 * np.log(counts).sum()
+
+    best = minimize(surprise, np.log(np.maximum(noisy, 1.0)), method="BFGS", options={"gtol": 1e-9})
+    assert surprise(np.log(denoised(noisy, scale))) <= best.fun + 1e-6
 
 
 @pytest.mark.parametrize("sizes", [(0, 5), (5, 0)])

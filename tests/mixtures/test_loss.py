@@ -137,6 +137,8 @@ def test_tables_with_views_in_common_are_the_tables_one_by_one():
     variances = [np.zeros((4, 5)) for _ in range(2)]
     terms = [list(prefix_terms(features.layout, tables, np.float64)), [TableTerm(features.layout, t) for t in tables]]
     assert len(terms[0]) < len(terms[1])
+    assert max(len(term.prefixes) for term in terms[0]) > 1
+    assert any(isinstance(term.rows, slice) for term in terms[0])
     for way in range(2):
         for term in terms[way]:
             loss[way] += term.add(point, slopes[way])
@@ -167,6 +169,7 @@ def test_at_the_truth_the_loss_has_as_many_degrees_of_freedom_as_it_says():
     assert np.var(losses) == pytest.approx(2 * loss.freedom, rel=0.35)
 
 
+@pytest.mark.slow
 def test_noise_gives_slopes_the_variances_that_are_stated():
     views, matrices = views_and_matrices()
     views, matrices = [Values(0), Values(1), views[2]], [np.eye(3), np.eye(2), matrices[2]]

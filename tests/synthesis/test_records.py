@@ -11,6 +11,7 @@ import pytest
 
 import residualplanner as rp
 from residualplanner.mixtures import Blocks, controlled_records, even_records, independent_records, mixture_of
+from residualplanner.synthesis import rounding
 from residualplanner.synthesis.synthesis_plan import _smallest_triples
 
 SMALL = rp.Ensemble(2, 10, rp.Descent(steps=40))
@@ -442,9 +443,9 @@ def test_another_method_or_another_thing_is_refused(release):
 # What to measure.
 
 
-def test_all_pairs_are_measured_and_small_triples_where_noise_is_low():
+def test_all_pairs_are_measured_and_single_attributes_and_small_triples_by_budget():
     domain = rp.Domain({"a": 50, "b": 3, "c": 2, "d": 4, "e": 60, "one": 1})
-    low, high = (rp.synthesis_plan(domain, rp.approx_dp(epsilon, 1e-9)) for epsilon in (1, 10))
+    low, middle, high = (rp.synthesis_plan(domain, rp.approx_dp(epsilon, 1e-9)) for epsilon in (1, 3, 10))
     pairs = [
         ("a", "b"),
         ("a", "c"),
@@ -457,16 +458,43 @@ def test_all_pairs_are_measured_and_small_triples_where_noise_is_low():
         ("c", "e"),
         ("d", "e"),
     ]
-    assert list(low.workload) == pairs
+    assert list(low.workload) == [*((name,) for name in "abcde"), *pairs]
+    assert low.loss.weights == pytest.approx([0.36 / np.sqrt(low.pcost)] * 5 + [1.0] * 10)
+    assert list(middle.workload) == pairs
     assert list(high.workload)[:10] == pairs
     assert {len(query) for query in list(high.workload)[10:]} == {3}
     assert high.loss.weights == "equal"
+
+
+def test_the_smaller_the_budget_the_more_exact_are_single_attributes_beside_pairs():
+    domain = rp.Domain({"a": 50, "b": 3, "c": 2})
+    ratios = []
+    for epsilon in (0.1, 1, 3):
+        plan = rp.synthesis_plan(domain, rp.approx_dp(epsilon, 1e-9))
+        noise = dict(zip(plan.closure, plan.noise_variances, strict=True))
+        ratios.append(noise[(0, 1)] / noise[(0,)])
+    assert ratios[0] > 1.5 * ratios[1] > 1.5 * ratios[2]
 
 
 def test_the_triples_are_the_smallest():
     domain = rp.Domain({"a": 9, "b": 3, "c": 2, "d": 4, "e": 5, "f": 30})
     found = list(_smallest_triples(domain, list(range(6)), 4, False))
     assert found == [(0, 1, 2), (1, 2, 3), (1, 2, 4), (2, 3, 4)]  # of 54, 24, 30 and 40 cells
+
+
+def test_tables_of_three_attributes_are_controlled_where_such_were_measured(monkeypatch):
+    orders = []
+
+    def seen(mixture, records, generator, *, order):
+        orders.append(order)
+        return controlled_records(mixture, records, generator, order=order)
+
+    monkeypatch.setattr(rounding, "controlled_records", seen)
+    quick = rp.Ensemble(1, 3, rp.Descent(steps=1))
+    for order in (1, 2, 3):
+        released = release_of(workload=rp.marginals(DOMAIN, order=order))
+        rp.synthesize(released, 20, ensemble=quick)
+    assert orders == [2, 2, 3]
 
 
 def test_large_pairs_are_left_out_but_not_their_attributes():

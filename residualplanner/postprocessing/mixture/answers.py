@@ -87,15 +87,11 @@ def measured_tables(measurement: NoisyAnswers, facts: Facts) -> MeasuredTables:
     components, variances = measured_components(layout, measurement), plan.noise_variances.copy()
     for fact in facts.known:
         fix(plan, layout, fact, components, variances)
-    number_of_view: dict[tuple[int, tuple[int, bytes]], int] = {}
-    views: list[View] = []
+    blocks = Blocks(tuple(plan.domain.sizes))
+    number_of_view, views = _views(plan, layout, blocks)
     tables: list[Measured] = []
     least = float(plan.noise_variances.min()) * _KNOWN**2
     for number, members, bases in _sets(plan, layout):
-        for attribute, basis in zip(members, bases, strict=True):
-            if (attribute, basis.key) not in number_of_view:
-                number_of_view[attribute, basis.key] = len(views)
-                views.append(_view(attribute, basis))
         own = tuple(number_of_view[attribute, basis.key] for attribute, basis in zip(members, bases, strict=True))
         values = layout.block(components, int(layout.groups.group[number]))[layout.groups.row[number]]
         variance = float(variances[number])
@@ -106,8 +102,7 @@ def measured_tables(measurement: NoisyAnswers, facts: Facts) -> MeasuredTables:
         Possible(fact.attributes, np.maximum(fact.counts, 0.0)) for fact in facts.zeros if (fact.counts <= 0).any()
     )
     records = max(float(components[0]), 1.0)
-    blocks = Blocks(tuple(plan.domain.sizes))
-    return MeasuredTables(plan, layout, blocks, tuple(views), tuple(tables), records, near, possible)
+    return MeasuredTables(plan, layout, blocks, views, tuple(tables), records, near, possible)
 
 
 def _sets(plan: Plan, layout: ComponentLayout) -> Iterator[tuple[int, tuple[int, ...], tuple[Basis, ...]]]:
@@ -115,6 +110,22 @@ def _sets(plan: Plan, layout: ComponentLayout) -> Iterator[tuple[int, tuple[int,
     for number, members in enumerate(plan.closure):
         if members:
             yield number, tuple(members), layout.groups.bases[int(layout.groups.group[number])]
+
+
+def _views(
+    plan: Plan, layout: ComponentLayout, blocks: Blocks
+) -> tuple[dict[tuple[int, tuple[int, bytes]], int], tuple[View, ...]]:
+    """What the components of all sets are of values, small ones first, and the number of each by attribute and basis.
+
+    Small sets are measured with all that are small, so the rows of their views then stand side by side.
+    """
+    found = {
+        (attribute, basis.key): _view(attribute, basis)
+        for _, members, bases in _sets(plan, layout)
+        for attribute, basis in zip(members, bases, strict=True)
+    }
+    keys = sorted(found, key=lambda key: (found[key].rows(blocks), key[0]))
+    return {key: number for number, key in enumerate(keys)}, tuple(found[key] for key in keys)
 
 
 def _view(attribute: int, basis: Basis) -> View:

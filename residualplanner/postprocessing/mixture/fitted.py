@@ -32,8 +32,8 @@ from residualplanner.postprocessing.mixture.polishing import polished
 _STEPS, _MORE_STEPS, _MOST_STEPS = 110, 40, 300
 #: Steps of the mean, as one mixture, for every doubling, and at most; their rate, and that of a start that is far away.
 _TOGETHER, _MOST_TOGETHER, _RATE, _FAR_RATE = 65, 300, 0.1, 0.2
-#: How many mixtures, and latent classes of each; how many doublings are far, and then fewer mixtures of more classes.
-_MEMBERS, _CLASSES, _FAR, _FEWER, _MORE_CLASSES = 6, 50, 3.0, 5, 100
+#: How many mixtures, and latent classes of each; how many doublings are far, and how many classes there then are.
+_MEMBERS, _CLASSES, _FAR, _MORE_CLASSES = 5, 50, 3.0, 100
 #: The standard deviation of the logits of starts that are as near as noise allows, how much more it is for every
 #: doubling of their distance, and its maximum.
 _SPREAD, _MORE_SPREAD, _MOST_SPREAD = 0.3, 0.2, 1.0
@@ -145,7 +145,7 @@ def ensemble_for(doublings: float) -> Ensemble:
     steps = min(round(_STEPS + _MORE_STEPS * doublings), _MOST_STEPS)
     together = min(round(_TOGETHER * doublings), _MOST_TOGETHER)
     return Ensemble(
-        _FEWER if is_far else _MEMBERS,
+        _MEMBERS,
         _MORE_CLASSES if is_far else _CLASSES,
         Descent(steps=steps),
         Descent(steps=together, rate=_FAR_RATE if is_far else _RATE),
