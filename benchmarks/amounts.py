@@ -8,7 +8,6 @@ how far the singular value bound is below.  Exits with 1 if a plan with bases by
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple
 
 import residualplanner as rp
 from benchmarks.dense_optimum import gram_matrix, least_loss
+from benchmarks.rows import printed, save_rows
 
 #: How far above the best mechanism a plan may be, as a fraction of the sum of variances.
 LIMIT = 0.01
@@ -65,22 +65,20 @@ def result(name: str, queries: rp.Workload) -> Result:
     return Result(name, queries.domain.cells(), least, gap, *(other / least - 1 for other in others))
 
 
+def line(found: Result) -> str:
+    return (
+        f"{found.name:<62}{found.cells:>4}{found.least:>10.4f}{found.gap:>9.0e}{found.one_basis:>+10.3%}"
+        f"{found.by_set:>+10.3%}{found.bound:>+10.3%}"
+    )
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Plans with sums of amounts beside the best of all mechanisms.")
     parser.add_argument("--json", type=Path, help="also write the results to this file")
     arguments = parser.parse_args()
-    results = []
     print(f"{'workload':<62}{'N':>4}{'least':>10}{'gap':>9}{'optimal':>10}{'by set':>10}{'bound':>10}")
-    for name, queries in cases():
-        found = result(name, queries)
-        results.append(found)
-        print(
-            f"{name:<62}{found.cells:>4}{found.least:>10.4f}{found.gap:>9.0e}{found.one_basis:>+10.3%}"
-            f"{found.by_set:>+10.3%}{found.bound:>+10.3%}",
-            flush=True,
-        )
-    if arguments.json:
-        arguments.json.write_text(json.dumps([each._asdict() for each in results], indent=1) + "\n")
+    results = printed((result(name, queries) for name, queries in cases()), line)
+    save_rows(arguments.json, (each._asdict() for each in results))
     return int(any(each.by_set > LIMIT for each in results))
 
 

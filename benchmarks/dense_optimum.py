@@ -19,7 +19,6 @@ limit of one basis is that of its family, 11%; ``benchmarks.wider_family`` has m
 """
 
 import argparse
-import json
 import math
 import sys
 import time
@@ -33,6 +32,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 import residualplanner as rp
+from benchmarks.rows import printed, save_rows
 
 Matrix = NDArray[np.float64]
 
@@ -246,34 +246,29 @@ def result(name: str, queries: rp.Workload) -> Result:
     return Result(name, math.prod(queries.domain.sizes), optimum, gap, optimal, by_set, orthogonal, bound, seconds)
 
 
+def line(found: Result) -> str:
+    return (
+        f"{found.workload:<58}{found.cells:>5}{found.optimum:>10.4f}{found.gap:>9.1e}{found.ratio:>10.5f}"
+        f"{found.ratio_by_set:>9.5f}{found.orthogonal / found.optimum:>12.4f}"
+        f"{found.svd_bound / found.optimum:>10.4f}{found.seconds:>9.1f}{found.verdict}"
+    )
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Residual bases beside the best of all matrix mechanisms.")
     parser.add_argument("--json", type=Path, help="also write the results to this file")
     parser.add_argument("--only", help="only the workloads whose name holds this")
     arguments = parser.parse_args()
-    results = []
     print(
         f"{'workload':<58}{'N':>5}{'dense':>10}{'gap':>9}{'optimal':>10}{'by set':>9}{'orthogonal':>12}{'bound':>10}"
         f"{'seconds':>9}"
     )
-    for name, queries in cases():
-        if arguments.only and arguments.only not in name:
-            continue
-        found = result(name, queries)
-        results.append(found)
-        print(
-            f"{name:<58}{found.cells:>5}{found.optimum:>10.4f}{found.gap:>9.1e}{found.ratio:>10.5f}"
-            f"{found.ratio_by_set:>9.5f}{found.orthogonal / found.optimum:>12.4f}"
-            f"{found.svd_bound / found.optimum:>10.4f}{found.seconds:>9.1f}{found.verdict}",
-            flush=True,
-        )
+    chosen = ((name, queries) for name, queries in cases() if not arguments.only or arguments.only in name)
+    results = printed((result(name, queries) for name, queries in chosen), line)
     one = sum(found.ratio <= LIMIT for found in results)
     by_set = sum(found.ratio_by_set <= LIMIT for found in results)
     print(f"of {len(results)}, {one} and by set {by_set} are within {LIMIT - 1:.1%} of the best of all mechanisms")
-    if arguments.json:
-        arguments.json.write_text(
-            json.dumps([{**found._asdict(), "ratio": found.ratio} for found in results], indent=1) + "\n"
-        )
+    save_rows(arguments.json, ({**found._asdict(), "ratio": found.ratio} for found in results))
     return 1 if any(found.missed for found in results) else 0
 
 

@@ -5,8 +5,10 @@
 All tables of up to three attributes of ten values are measured, the measurement is saved, and its tables are written
 in parts.  At Spark's workers they are counted, get their noise, which goes to a store, and are written; in one process
 `measure` and `Release.save` do that.  Each way runs in a process of its own, and seconds are those of all processes
-that it has started; "start" is until Spark has opened the records.  Memory is the most that is no file's: "driver" of
-the process that asks, "Java" of the Java machine that it has started, which with "local" is the one that works, too.
+that it has started; "start" is until Spark has started its workers, whose Python has imported this library, and has
+opened the records.  How much of them Java and Python take is in the file of ``--json``.  Memory is the most that is no
+file's: "driver" of the process that asks, "Java" of the Java machine that it has started, which with "local" is the one
+that works, too.
 Exits with 1 if there are other parts than one process writes.
 """
 
@@ -43,21 +45,22 @@ def plan_of(attributes: int) -> rp.Plan:
 
 
 class Steps:
-    """Processor seconds of all processes, step by step."""
+    """Processor seconds of all processes, step by step; of those that have ended, what was last seen of them."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
         self.clock: dict[str, float] = {}
+        self._seen: dict[int, float] = {}
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        before, start = _spent(), time.perf_counter()
+        before, start = self._spent(), time.perf_counter()
         yield
-        self.seconds[name], self.clock[name] = _spent() - before, time.perf_counter() - start
+        self.seconds[name], self.clock[name] = self._spent() - before, time.perf_counter() - start
 
-
-def _spent() -> float:
-    return sum(map(processor_seconds, tree_of(os.getpid())))
+    def _spent(self) -> float:
+        self._seen |= {process: processor_seconds(process) for process in tree_of(os.getpid())}
+        return sum(self._seen.values())
 
 
 def released(folder: Path, measure: Callable[[], rp.Measurement], workers: Any) -> Steps:

@@ -7,15 +7,16 @@ digits.  Most figures were printed rounded to three digits, a few cut off after 
 """
 
 import argparse
-import json
 import math
 import sys
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 import residualplanner as rp
 from benchmarks.published import DOMAINS, MAX_VARIANCE, RMSE, SYNTH_BY_DIMENSION, SYNTH_BY_SIZE, WORKLOADS
+from benchmarks.rows import printed, save_rows
 
 GAP = 1e-9
 
@@ -70,27 +71,25 @@ def synthetic_domains() -> Iterator[Figure]:
             yield Figure(table, f"Synth-{name}", "<=3-way", ours, figure)
 
 
+def line(figure: Figure) -> str:
+    published = "-" if figure.published is None else f"{figure.published:.3f}"
+    difference = "-" if figure.difference is None else f"{figure.difference:+.4f}"
+    return (
+        f"{figure.table:<14}{figure.domain:<14}{figure.workload:<10}{figure.ours:>14.4f}{published:>14}"
+        f"{difference:>12}  {figure.verdict}"
+    )
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Published figures for pure marginals, beside ours.")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     arguments = parser.parse_args()
-    figures = []
     print(f"{'table':<14}{'domain':<14}{'workload':<10}{'ours':>14}{'published':>14}{'difference':>12}")
-    for figure in (*real_domains(), *synthetic_domains()):
-        figures.append(figure)
-        published = "-" if figure.published is None else f"{figure.published:.3f}"
-        difference = "-" if figure.difference is None else f"{figure.difference:+.4f}"
-        print(
-            f"{figure.table:<14}{figure.domain:<14}{figure.workload:<10}{figure.ours:>14.4f}{published:>14}"
-            f"{difference:>12}  {figure.verdict}"
-        )
+    figures = printed(chain(real_domains(), synthetic_domains()), line)
     compared = [figure for figure in figures if figure.published is not None]
     agreeing = sum(figure.verdict.startswith("same") for figure in compared)
     print(f"{agreeing} of {len(compared)} published figures reproduced to the printed digits")
-    if arguments.json:
-        arguments.json.write_text(
-            json.dumps([{**figure._asdict(), "verdict": figure.verdict} for figure in figures], indent=1) + "\n"
-        )
+    save_rows(arguments.json, ({**figure._asdict(), "verdict": figure.verdict} for figure in figures))
     return 0 if agreeing == len(compared) else 1
 
 

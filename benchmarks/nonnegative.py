@@ -1,6 +1,6 @@
 """Non-negative tables beside the baselines: how near the truth they are, whether they agree, and how long they take.
 
-    python -m benchmarks.nonnegative [--salary FILE] [--puma FOLDER] [--seeds N] [--three-way] [--json FILE]
+    python -m benchmarks.nonnegative [--salary FILE] [--puma FOLDER] [--seeds N] [--three-way] [--json FILE] [--only P]
 
 Adult ships with the package.  FILE is salary.csv, FOLDER holds histograms of race by origin, ``ST_*.csv``.  For each
 data set and budget, means over seeds of the noise: the total variation between a table and the truth (the mean over
@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 import residualplanner as rp
 from benchmarks.naive_ascent import seconds_to_gap
+from benchmarks.trees_cases import counties
 from residualplanner.datasets.adult import adult
 from residualplanner.postprocessing.facets import facets_of
 from residualplanner.postprocessing.facts import Facts
@@ -40,6 +41,8 @@ DELTA = 1e-9
 DENSE_CELLS = 10_000
 #: Other factors than the default's 30 by which a residual moves more freely for each attribute, and their weights.
 FACTORS = {f"variance times {factor} an attribute": Weights(True, float(factor)) for factor in (100, 300)}
+#: What can be measured by itself: the comparison, times, and times of all three-way tables of Adult.
+PARTS = ["data", "times", "three-way"]
 #: How often a data set is measured at least, by its name and epsilon.
 SEEDS = {("Adult", 1.0): 10}
 Array = NDArray[np.float64]
@@ -213,9 +216,14 @@ def averaged(
         for release in releases(domain, codes, epsilon, range(number * seeds, (number + 1) * seeds)):
             for name, figures in compared(release, truth):
                 found.setdefault(name, []).append(figures)
-    return {
-        name: {key: float(np.mean([each[key] for each in rows])) for key in rows[0]} for name, rows in found.items()
-    }
+    return {name: summary(rows) for name, rows in found.items()}
+
+
+def summary(rows: list[dict[str, float]]) -> dict[str, float]:
+    """Means of all figures, and the standard error of the mean total variation."""
+    means = {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}
+    variation = [row["total variation"] for row in rows]
+    return means | {"its standard error": float(np.std(variation, ddof=1)) / math.sqrt(len(rows))}
 
 
 # The targets of time.
@@ -239,6 +247,16 @@ def ten_attributes() -> dict[str, float]:
     domain = rp.Domain({f"a{i}": 10 for i in range(10)})
     codes = np.minimum(np.random.default_rng(0).geometric(0.35, (20_000, 10)) - 1, 9)
     plan = rp.select(rp.marginals(domain, up_to=3), budget=rp.zcdp("0.5"))
+    return timed(rp.reconstruct(rp.measure(plan, codes, noise="gaussian", seed=0)))
+
+
+def counties_by_age_and_sex() -> dict[str, float]:
+    """All counties of the United States within their states, by 18 ages and 2 sexes: a hierarchy of 3,143 values."""
+    labels, levels = counties(3143)
+    query = {"place": rp.Hierarchy(levels), "age": rp.Identity(), "sex": rp.Identity()}
+    workload = rp.Workload(rp.Domain({"place": labels, "age": 18, "sex": 2}), [query])
+    codes = np.random.default_rng(1).integers(0, (len(labels), 18, 2), (500_000, 3))
+    plan = rp.select(workload, budget=rp.zcdp("0.5"))
     return timed(rp.reconstruct(rp.measure(plan, codes, noise="gaussian", seed=0)))
 
 
@@ -281,13 +299,31 @@ def main() -> int:
     parser.add_argument("--naive-seconds", type=float, default=120.0, help="when the naive ascent is stopped")
     parser.add_argument("--three-way", action="store_true", help="also all three-way tables of Adult (minutes, 4 GiB)")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="what to measure")
     arguments = parser.parse_args()
+    found: dict[str, Any] = {"delta": DELTA, "data": {}, "times": {}}
+    if arguments.json and arguments.json.exists() and arguments.only != PARTS:
+        found = json.loads(arguments.json.read_text(encoding="utf-8"))
+    if "data" in arguments.only:
+        compare_all(arguments, found)
+    if "times" in arguments.only:
+        found["times"]["ten attributes, up to 3-way"] = ten_attributes()
+        found["times"]["3,143 counties by age and sex"] = counties_by_age_and_sex()
+        found["times"]["Adult, pairs"] = adult_pairs(arguments.naive_seconds)
+    if arguments.three_way and "three-way" in arguments.only:
+        found["times"] |= adult_triples()
+    show("times", found["times"])
+    write(found, arguments.json)
+    return 0
+
+
+def compare_all(arguments: argparse.Namespace, found: dict[str, Any]) -> None:
+    """Measure every data set at every budget."""
     data = {"Adult": [adult_codes()]}
     if arguments.salary:
         data["salary"] = [salary_codes(arguments.salary)]
     if arguments.puma:
         data["PUMA"] = [puma_codes(path) for path in sorted(arguments.puma.glob("ST_*.csv"))]
-    found: dict[str, Any] = {"delta": DELTA, "data": {}, "times": {}}
     for name, sets in data.items():
         for epsilon in BUDGETS:
             seeds = max(arguments.seeds, SEEDS.get((name, epsilon), 0))
@@ -295,13 +331,6 @@ def main() -> int:
             found["data"].setdefault(name, {})[str(epsilon)] = {"seeds": seeds} | rows
             show(f"{name}, epsilon = {epsilon}, {seeds} measurements", rows)
             write(found, arguments.json)
-    found["times"]["ten attributes, up to 3-way"] = ten_attributes()
-    found["times"]["Adult, pairs"] = adult_pairs(arguments.naive_seconds)
-    if arguments.three_way:
-        found["times"] |= adult_triples()
-    show("times", found["times"])
-    write(found, arguments.json)
-    return 0
 
 
 def write(found: dict[str, Any], path: Path | None) -> None:

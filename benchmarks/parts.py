@@ -197,11 +197,11 @@ def main(arguments: list[str] | None = None) -> None:
     if options.json:
         known = json.loads(options.json.read_text()) if options.json.exists() else {}
         size = f"{options.attributes} attributes of {options.size} values, up to {options.order}"
-        known[size] = _joined(known.get(size, {"criteria": [], "rows": {}}), compared, rows)
+        known[size] = joined(known.get(size, {"criteria": [], "rows": {}}), compared, rows)
         options.json.write_text(json.dumps(known, indent=1) + "\n")
 
 
-def _joined(known: dict[str, Any], compared: list[Criterion], rows: dict[str, Any]) -> dict[str, Any]:
+def joined(known: dict[str, Any], compared: list[Criterion], rows: dict[str, Any]) -> dict[str, Any]:
     """What a file holds of a size, with what was found now, and how busy the machine was, in its place.
 
     A criterion stays only if all rows that it was found from do: none is of two runs.

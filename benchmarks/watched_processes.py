@@ -7,6 +7,7 @@ import json
 import subprocess
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,7 +49,8 @@ def run_watched(command: Sequence[str]) -> Spent:
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, text=True, **pipes) as child:  # type: ignore[call-overload]
         errors: list[str] = []
-        threading.Thread(target=lambda: errors.extend(child.stderr), daemon=True).start()
+        listening = threading.Thread(target=lambda: errors.extend(child.stderr), daemon=True)
+        listening.start()
         while "ready" not in (text := child.stdout.readline()):
             if not text:
                 raise SystemExit(f"{' '.join(command)} failed:\n{''.join(errors)}")
@@ -62,7 +64,10 @@ def run_watched(command: Sequence[str]) -> Spent:
             waiting.join(0.1)
             tree.look()
         work = {kind: seconds - start.get(kind, 0) for kind, seconds in tree.by_kind().items()}
-        child.communicate("done\n")
+        with suppress(BrokenPipeError):  # it has failed, and says why below
+            child.stdin.write("done\n")
+            child.stdin.close()
+        listening.join()
     if not found[0]:
         raise SystemExit(f"{' '.join(command)} failed:\n{''.join(errors)}")
     said, seconds = json.loads(found[0]), (sum(start.values()), sum(work.values()))

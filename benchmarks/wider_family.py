@@ -13,7 +13,6 @@ more than 0.5% above the best.
 """
 
 import argparse
-import json
 import math
 import sys
 import time
@@ -28,6 +27,7 @@ from numpy.typing import NDArray
 import residualplanner as rp
 from benchmarks import dense_optimum
 from benchmarks.dense_optimum import IDENTITY, LIMIT, OTHERWISE, PREFIX, RANGE, gram_matrix, workload
+from benchmarks.rows import printed, save_rows
 
 #: How far plans may be from the explicit matrices, relative.
 TOLERANCE = 1e-8
@@ -136,10 +136,21 @@ def result(name: str, queries: rp.Workload) -> Result:
     start = time.perf_counter()
     plan = rp.select(queries, budget=rp.pcost(1), bases="optimal_by_set")
     seconds = time.perf_counter() - start
-    slack = plan.pcost / require_confirmed(plan) - 1
+    try:
+        slack = plan.pcost / require_confirmed(plan) - 1
+    except ArithmeticError as error:
+        raise ArithmeticError(f"{name}: {error}") from None
     optimum, one, by_set = (math.sqrt(loss / cells) for loss in (least, library, plan.loss_value))
     assert plan.strategy.varying.any()
     return Result(name, optimum, one, by_set, len(plan.strategy.bases), slack, seconds)
+
+
+def line(found: Result) -> str:
+    return (
+        f"{found.workload:<60}{found.optimum:>9.4f}{found.library / found.optimum:>9.4f}"
+        f"{found.by_set / found.optimum:>9.4f}{found.bases:>6}{found.slack:>9.0e}{found.seconds:>9.1f}"
+        f"{'  MISSED' if found.missed else ''}"
+    )
 
 
 def main() -> int:
@@ -147,24 +158,14 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="also write the results to this file")
     parser.add_argument("--only", default="", help="only the workloads whose name holds this")
     arguments = parser.parse_args()
-    results = []
     print(f"{'workload':<60}{'dense':>9}{'optimal':>9}{'by set':>9}{'bases':>6}{'slack':>9}{'seconds':>9}")
-    for name, queries in cases():
-        if arguments.only not in name:
-            continue
-        try:
-            found = result(name, queries)
-        except ArithmeticError as error:
-            print(f"{name}: {error}")
-            return 1
-        results.append(found)
-        print(
-            f"{name:<60}{found.optimum:>9.4f}{found.library / found.optimum:>9.4f}{found.by_set / found.optimum:>9.4f}"
-            f"{found.bases:>6}{found.slack:>9.0e}{found.seconds:>9.1f}{'  MISSED' if found.missed else ''}",
-            flush=True,
-        )
-    if arguments.json:
-        arguments.json.write_text(json.dumps([found._asdict() for found in results], indent=1) + "\n")
+    chosen = ((name, queries) for name, queries in cases() if arguments.only in name)
+    try:
+        results = printed((result(name, queries) for name, queries in chosen), line)
+    except ArithmeticError as error:
+        print(error)
+        return 1
+    save_rows(arguments.json, (found._asdict() for found in results))
     return 1 if any(found.missed for found in results) else 0
 
 

@@ -2,7 +2,7 @@ from . import losses as losses
 from . import microdata as microdata
 from . import privacy as privacy
 from .bases import Basis, orthogonal_residuals
-from .derived import MeanTable, QuantileTable, means, quantiles
+from .derived import MeanTable, QuantileTable, mean_std_err, means, quantiles
 from .domain import About, Attribute, Bins, Domain, Numeric, Weight
 from .errors import (
     ArgumentError,
@@ -139,6 +139,7 @@ __all__ = [
     "load_stored_measurement",
     "load_tables",
     "marginals",
+    "mean_std_err",
     "means",
     "measure",
     "measure_in_store",

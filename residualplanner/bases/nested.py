@@ -49,7 +49,7 @@ class NestedBasis(Basis):
 
     @property
     def u(self) -> FloatArray:
-        """The product of the shares from the total down to each value."""
+        """The product of the proportions from the total down to each value."""
         return self.maps.rebuilt(np.eye(1 + self.answers, 1))[:, 0]
 
     @property

@@ -43,7 +43,7 @@ def float_maps(layers: Sequence[tuple[IntArray, FloatArray]], order: IntArray) -
 def inverted_layer(children: IntArray, entries: NDArray[Any]) -> Layer:
     """The layer with what divides a group's sum and what adds its answers, group by group."""
     measured = children if entries.size else np.ones_like(children)
-    shares, back = 1.0 / np.repeat(children, children), np.zeros(entries.size)
+    proportions, back = 1.0 / np.repeat(children, children), np.zeros(entries.size)
     count = measured * (measured - 1)
     first_entry, first = np.cumsum(count) - count, np.cumsum(children) - children
     pairs = np.flatnonzero(measured == 2)
@@ -51,17 +51,17 @@ def inverted_layer(children: IntArray, entries: NDArray[Any]) -> Layer:
     apart = right - left
     if not (np.abs(left) + np.abs(right) <= _CONDITION * np.abs(apart)).all() or (apart == 0).any():
         raise WorkloadError("a basis must have rows that are independent of one another and of a row of ones")
-    for side, share, step in ((0, right / apart, -1 / apart), (1, -left / apart, 1 / apart)):
-        shares[first[pairs] + side], back[first_entry[pairs] + side] = share, step
+    for side, proportion, step in ((0, right / apart, -1 / apart), (1, -left / apart, 1 / apart)):
+        proportions[first[pairs] + side], back[first_entry[pairs] + side] = proportion, step
     for group in np.flatnonzero(measured > 2).tolist():
         c, at = int(measured[group]), int(first_entry[group])
         u, G = pseudo_inverse_parts(entries[at : at + c * (c - 1)].reshape(c - 1, c))
-        shares[first[group] : first[group] + c], back[at : at + c * (c - 1)] = u, G.T.ravel()
+        proportions[first[group] : first[group] + c], back[at : at + c * (c - 1)] = u, G.T.ravel()
     if entries.size:
         rows, back_rows = nested_rows(children, entries), nested_rows(children, back)
     else:
         rows = back_rows = sparse.csr_array((0, int(children.sum())))
-    return layer_of(children, rows, shares, sparse.csr_array(back_rows.T))
+    return layer_of(children, rows, proportions, sparse.csr_array(back_rows.T))
 
 
 def row_factors(maps: NestedMaps, rows: sparse.csr_array) -> tuple[FloatArray, FloatArray]:
@@ -94,8 +94,8 @@ def parts_of_rows(maps: NestedMaps, rows: sparse.csr_array) -> Iterator[sparse.c
     for layer in reversed(maps.layers):
         yield sparse.csr_array(weights @ layer.back)
         members = len(layer.parent)
-        shares = sparse.csr_array(
-            (layer.shares, layer.parent, np.arange(members + 1)), shape=(members, len(layer.starts))
+        proportions = sparse.csr_array(
+            (layer.proportions, layer.parent, np.arange(members + 1)), shape=(members, len(layer.starts))
         )
-        weights = sparse.csr_array(weights @ shares)
+        weights = sparse.csr_array(weights @ proportions)
     yield weights

@@ -39,7 +39,9 @@ class RecordsFile:
         records = CsvFile(self.path, newlines_in_values=True) if self.newlines_in_values else self.path
         if self.people is None:
             return records
-        return LimitedRecords(records, person=self.people.person, keep=self.people.keep, order=self.people.order)
+        return LimitedRecords(
+            records, person=self.people.person, keep=self.people.keep, order=self.people.order, **self.people.choice
+        )
 
     def columns(self, plan: Plan) -> list[str]:
         """The names of the columns that are read, each once."""
@@ -50,12 +52,14 @@ class RecordsFile:
         """Refuse a file that lacks a column, and persons that do not fit the plan, before anything is spent.
 
         Raises:
+            BudgetError: the plan assumes that the number of records is public, of which some would be left out.
             DataError: a column is missing, or more records of a person are to be counted than the plan protects.
             FileFormatError: the file is not what its name says.
             OSError: it cannot be opened.
         """
         records = self.records
         if isinstance(records, LimitedRecords):
+            records.require_public_number(plan.neighbors)
             records.contributions(plan.domain, plan.neighbors.records_per_person)
         require_columns(self.path, self.columns(plan))
 

@@ -111,7 +111,7 @@ def run_reconstruct(
             say_workload(tables.plan.workload, output)
             say_measured(tables.noise, output)
             say_format(tables.plan.workload, wanted.table, output)
-            _write_tables(tables, folder, wanted.table, adjustments, output, workers=workers)
+            _write_tables(tables, folder, wanted, adjustments, output, workers=workers)
 
 
 def run_release(
@@ -137,7 +137,7 @@ def run_release(
         measurement = _measure_to(measured, plan, data, ledger=charged, output=output)
         if kept is not None:
             output.wrote(kept, ": the noisy answers, from which reconstruct makes tables at no further cost.")
-        _write_tables(reconstruct(measurement), folder, changed.output, adjustments, output)
+        _write_tables(reconstruct(measurement), folder, WantedOutput(changed.output, spec), adjustments, output)
         if kept is None:
             measured.unlink()
 
@@ -261,12 +261,12 @@ def _measure_to(
 
 
 def _write_tables(
-    release: Release, folder: Path, wanted: OutputTable, adjustments: Adjustments, output: Output, *, workers: int = 1
+    release: Release, folder: Path, wanted: WantedOutput, adjustments: Adjustments, output: Output, *, workers: int = 1
 ) -> None:
     tables: Release | AdjustedRelease = release
     if adjustments:
         with output.progress("adjusting the tables") as progress:
             tables = adjustments.of(release, progress)
-    save_tables(tables, folder, wanted, output, workers=workers)
-    in_parts = wanted.file_format(release.plan.workload) == PARTS_FORMAT
-    say_release(tables, folder, output, in_parts=in_parts)
+    save_tables(tables, folder, wanted.table, output, workers=workers)
+    in_parts = wanted.table.file_format(release.plan.workload) == PARTS_FORMAT
+    say_release(tables, folder, output, in_parts=in_parts, options=wanted.report_options)

@@ -93,20 +93,30 @@ def grouped_answers(
         raise WorkloadError(_UNBIASED)
     if not release.product.is_unbiased:  # type: ignore[attr-defined]
         raise WorkloadError(_UNBIASED)
-    plan: Plan = release.plan  # type: ignore[attr-defined]
-    groups = dict(by) if isinstance(by, Mapping) else {name: Identity() for name in [*by]}
-    if attribute in groups:
-        raise WorkloadError(f"{attribute!r} cannot make the groups of its own statistics; leave it out of by=")
-    tied = tied_kind(kind, plan.domain[attribute])
-    query = {**groups, attribute: kind}
-    if not _is_answered(plan.workload, attribute, tied):
-        raise WorkloadError(_lacking(kind, attribute, query))
+    query = statistic_query(release.plan, attribute, by, kind)  # type: ignore[attr-defined]
     try:
         found = answers_of(release[query])
     except WorkloadError as error:
         raise WorkloadError(f"{_lacking(kind, attribute, query)} ({error})") from None
     assert found is not None
     return found
+
+
+def statistic_query(
+    plan: Plan, attribute: str, by: Iterable[str] | Mapping[str, Kind], kind: Statistic
+) -> dict[str, Kind]:
+    """The query for a statistic of an attribute by groups, its axis the last.
+
+    Raises:
+        WorkloadError: the attribute has no such statistic, or the plan does not answer it for want of its rows.
+    """
+    groups = dict(by) if isinstance(by, Mapping) else {name: Identity() for name in [*by]}
+    if attribute in groups:
+        raise WorkloadError(f"{attribute!r} cannot make the groups of its own statistics; leave it out of by=")
+    query: dict[str, Kind] = {**groups, attribute: kind}
+    if not _is_answered(plan.workload, attribute, tied_kind(kind, plan.domain[attribute])):
+        raise WorkloadError(_lacking(kind, attribute, query))
+    return query
 
 
 def _is_answered(workload: Workload, attribute: str, kind: Kind) -> bool:

@@ -25,7 +25,11 @@ class MeanTable(StatisticTable):
     The mean of a group is the ratio of two estimates.  Records without an amount are in none.
 
     Attributes:
-        attribute, unit, names, labels, level: as of `StatisticTable`; ``level`` is that of ``too_noisy``, too.
+        attribute: whose amounts it is about.
+        unit: of the amounts, in words.
+        names: of the attributes that make the groups, axis by axis.
+        labels: along each axis.
+        level: the confidence level of the intervals; that of ``too_noisy``, too.
         estimate: the means, an axis for each attribute, within the limits of the amounts; NaN where the count of a
             group is estimated as 0 or less.
         std_err: their standard errors, to first order; NaN likewise.

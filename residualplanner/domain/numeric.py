@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import Any, ClassVar, Literal, cast, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from residualplanner._checks import IntArray, value_text
 from residualplanner._words import suggestion
@@ -25,13 +25,15 @@ from residualplanner.domain.declared_amounts import MOST_UNITS, Amount, amount_t
 from residualplanner.domain.entries import number_of
 from residualplanner.domain.families import MISSING, UNKNOWN, Entries, Matching
 from residualplanner.domain.labels import Label
-from residualplanner.errors import DomainError
+from residualplanner.errors import DataError, DomainError
 
 Outside = Literal["refuse", "clip"]
 BetweenUnits = Literal["round", "refuse"]
 
 #: No denominator is larger, so that 2**33 records times a denominator are fewer than 2**63.
 LARGEST_DENOMINATOR = 2**30
+#: Fractions of records that int64 adds up.
+_MOST_PARTS = 2**62
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -162,6 +164,40 @@ class Numeric:
         """
         bins, numerators = np.divmod(codes, self.denominator + 1)
         return np.where(codes < 0, codes, 2 * bins), np.where(codes < 0, 0, numerators)
+
+    def ready_counts(self, counts: ArrayLike, sums: ArrayLike) -> IntArray:
+        """The cells of records of which only counts and sums by bin are at hand, for a table of ready counts.
+
+        Args:
+            counts (..., bins): how many records have amounts in each bin; where they are weighted, multiples of 1/q.
+            sums (..., bins): of these amounts, none beyond the limits, in the unit of the column.
+
+        Returns:
+            The cells (..., 2 bins): at the low and the high end of each bin, in fractions 1/D of a record.
+
+        Raises:
+            DomainError: the shapes are not these, or no amounts within the bins have such counts and sums.
+
+        Source: spec eqs. (104) and (105): the counts are the sums of both ends, the sums those of ends times amounts.
+
+        Example:
+            >>> Numeric(0, 30, bins=[10]).ready_counts([2, 1], [13, 17])
+            array([14, 26, 13,  7])
+        """
+        records, totals = np.asarray(counts), np.asarray(sums)
+        bins, edges = len(self.edges) - 1, np.array(self.edges, dtype=np.int64)
+        if records.dtype.kind not in "iu" or records.shape[-1:] != (bins,) or totals.shape != records.shape:
+            raise DataError(f"counts and sums need equal shapes with {bins} bins last, and counts integers")
+        units = np.rint(totals.astype(np.float64) * self.unit.denominator / self.unit.numerator)
+        widths = edges[1:] - edges[:-1]
+        largest = float(np.abs(edges).max()) * float(records.max(initial=0))
+        if not (np.abs(units) < MOST_UNITS).all() or max(largest, 1) * self.denominator >= _MOST_PARTS:
+            raise DataError("sums must be finite, and as small as 64-bit integers hold; choose a coarser unit")
+        above = units.astype(np.int64) - records * edges[:-1]
+        if (above < 0).any() or (above > records * widths).any():
+            raise DataError("the sums of some bins are not of amounts within them; sum up what each bin counts")
+        at_high = above * (self.denominator // widths)
+        return np.stack([records * self.denominator - at_high, at_high], axis=-1).reshape(*records.shape[:-1], -1)
 
     def integer_range(self) -> tuple[int, int] | None:
         """None: single integers are not told apart."""

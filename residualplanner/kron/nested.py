@@ -33,14 +33,14 @@ class Layer:
         starts (groups,): where the members of each group start, from 0 on, ascending.
         parent (members,): the group of each.
         rows (answers, members): what is measured of the members of a group besides their sum, in integers or floats.
-        shares (members,): how the sum of a group is divided among its members where all answers are 0.
+        proportions (members,): how the sum of a group is divided among its members where all answers are 0.
         back (members, answers): how much each answer adds to each member.
     """
 
     starts: IntArray
     parent: IntArray
     rows: sparse.csr_array
-    shares: FloatArray
+    proportions: FloatArray
     back: sparse.csr_array
 
     def sums(self, values: NDArray[Any]) -> NDArray[Any]:
@@ -95,7 +95,7 @@ class NestedMaps:
         values, first = answers[:1], 1
         for layer in self.layers:
             last = first + layer.rows.shape[0]
-            values = layer.shares[:, None] * values[layer.parent] + layer.back @ answers[first:last]
+            values = layer.proportions[:, None] * values[layer.parent] + layer.back @ answers[first:last]
             first = last
         result = np.empty_like(values)
         result[self.order] = values
@@ -110,7 +110,7 @@ class NestedMaps:
         parts, weights = [], weights[self.order]
         for layer in reversed(self.layers):
             parts.append(layer.back.T @ weights)
-            weights = layer.sums(layer.shares[:, None] * weights)
+            weights = layer.sums(layer.proportions[:, None] * weights)
         return np.concatenate([weights, *parts[::-1]])
 
     @property
@@ -182,9 +182,9 @@ def nested_rows(children: IntArray, entries: NDArray[Any]) -> sparse.csr_array:
     return sparse.csr_array((entries, columns, ends), shape=(len(group), int(children.sum())))
 
 
-def layer_of(children: IntArray, rows: sparse.csr_array, shares: FloatArray, back: sparse.csr_array) -> Layer:
+def layer_of(children: IntArray, rows: sparse.csr_array, proportions: FloatArray, back: sparse.csr_array) -> Layer:
     """The layer of groups of so many members each (groups,)."""
-    return Layer(_starts(children), np.repeat(np.arange(len(children)), children), rows, shares, back)
+    return Layer(_starts(children), np.repeat(np.arange(len(children)), children), rows, proportions, back)
 
 
 def _starts(children: IntArray) -> IntArray:

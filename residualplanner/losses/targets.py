@@ -46,6 +46,8 @@ class Targets(Loss):
     Raises:
         BudgetError: ``level`` or ``reserve`` is not between 0 and 1.
 
+    Source: spec eq. (125), for targets that are the errors of another mechanism.
+
     Example:
         >>> from residualplanner.domain import Domain
         >>> from residualplanner.plan import select

@@ -43,7 +43,15 @@ from residualplanner.measurement.measurement import Measurement, groups_of_plan
 from residualplanner.measurement.noise_record import NoiseRecord
 from residualplanner.measurement.shielding import WatchedProgress, shielded, without_history
 from residualplanner.plan import Plan
-from residualplanner.sources import Progress, Source, is_read_once, open_source, require_result_room
+from residualplanner.sources import (
+    Progress,
+    Source,
+    is_read_once,
+    kept_records,
+    open_source,
+    require_public_number,
+    require_result_room,
+)
 from residualplanner.workers import require_guarded_main
 
 
@@ -174,6 +182,7 @@ def _measured(
         return wrong
     require_guarded_main("measure")
     _require_options(noise, seed)
+    require_public_number(data, plan.neighbors)
     if noise == "discrete":
         job = _discrete_job(plan, OperatingSystemBits(), room, progress.report)
     else:
@@ -194,9 +203,10 @@ def _measured(
     outcome = run_charged(
         lambda: None if ledger is None else charge_plan(ledger, plan, job.cost), lambda: job.run(source), progress
     )
-    if isinstance(outcome, Measurement) and ledger is not None:
-        return replace(outcome, noise=outcome.noise.charged_to(ledger))
-    return outcome
+    if not isinstance(outcome, Measurement):
+        return outcome
+    record = outcome.noise if ledger is None else outcome.noise.charged_to(ledger)
+    return replace(outcome, noise=replace(record, kept=kept_records(data, plan)))
 
 
 class _Job(NamedTuple):

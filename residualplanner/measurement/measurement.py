@@ -16,7 +16,6 @@ from residualplanner._atomic import PathLike
 from residualplanner._html import caption_of, html_table
 from residualplanner._verified_file import VerifiedFile
 from residualplanner._words import decimal_text_up
-from residualplanner.domain import remarks_of
 from residualplanner.errors import FileFormatError, memory_for
 from residualplanner.measurement.answers import AnswerLayout, FloatResiduals, IntegerResiduals
 from residualplanner.measurement.lattice import lattice_divisors
@@ -54,7 +53,7 @@ class Measurement:
     mapped_from: VerifiedFile | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "noise", replace(self.noise, omission=remarks_of(self.plan.domain)))
+        object.__setattr__(self, "noise", self.noise.told(self.plan.domain))
 
     def __repr__(self) -> str:
         return f"<Measurement of {len(self.plan.closure):,} attribute sets: {self.noise.kind}, {self.noise.randomness}>"

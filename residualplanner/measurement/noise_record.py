@@ -16,7 +16,7 @@ import scipy
 from residualplanner._version import __version__
 from residualplanner._words import decimal_text_up, fraction_text
 from residualplanner.discrete_gaussian import InsecureTestBits, OperatingSystemBits
-from residualplanner.domain import remarks_of
+from residualplanner.domain import Domain, remarks_of
 from residualplanner.errors import BudgetError, FileFormatError
 from residualplanner.ledger import TEXT_LIMIT, Ledger
 from residualplanner.measurement.precision import (
@@ -28,6 +28,7 @@ from residualplanner.measurement.precision import (
 )
 from residualplanner.plan import Plan
 from residualplanner.privacy import PrivacyClaim
+from residualplanner.sources import KeptRecords, kept_from_json, kept_to_json
 
 Kind = Literal["discrete", "gaussian"]
 
@@ -60,6 +61,7 @@ class NoiseRecord:
         neighbors: the change that the privacy statement is about, in words.
         versions: of the packages that drew the noise.
         unlimited_because: the reason of the ledger that was charged for having no budget; empty where it has one.
+        kept: which records of each person were counted; None where all were.
         omission: which records are in no table, and how much the others count, in sentences; or empty.
     """
 
@@ -70,11 +72,17 @@ class NoiseRecord:
     neighbors: str = "adding or removing one record"
     versions: tuple[tuple[str, str], ...] = field(default_factory=package_versions)
     unlimited_because: str = ""
+    kept: KeptRecords | None = None
     omission: str = ""
 
     def charged_to(self, ledger: Ledger) -> "NoiseRecord":
         """The same noise, after its cost was charged to a ledger."""
         return self if ledger.budget is not None else replace(self, unlimited_because=ledger.reason)
+
+    def told(self, domain: Domain) -> "NoiseRecord":
+        """The same noise, with what readers must know of the records: which are counted, and how much."""
+        people = "" if self.kept is None else self.kept.sentence
+        return replace(self, omission="  ".join(filter(None, (people, remarks_of(domain)))))
 
     def __repr__(self) -> str:
         cost = "" if self.pcost is None else f", pcost {decimal_text_up(self.pcost)}"
@@ -155,6 +163,7 @@ def noise_to_json(noise: NoiseRecord, plan: Plan) -> dict[str, Any]:
         "unlimited_because": noise.unlimited_because,
         "guarantee": noise.guarantee,
         "package_versions": dict(noise.versions),
+        **kept_to_json(noise.kept),
     }
 
 
@@ -165,7 +174,7 @@ def noise_from_json(stated: object, plan: Plan) -> NoiseRecord:
         FileFormatError: a field is missing, superfluous, of another type, or contradicts the others or the plan.
         BudgetError: the exact cost is another than the stated one, or more than the plan's budget.
     """
-    if not isinstance(stated, Mapping) or set(stated) != set(noise_to_json(NoiseRecord(), plan)):
+    if not isinstance(stated, Mapping) or set(stated) - {"people"} != set(noise_to_json(NoiseRecord(), plan)):
         raise FileFormatError("a measurement must say which kind of noise it has, and where it came from")
     kind, seed, source = stated["kind"], stated["seed"], stated["source"]
     if seed is not None and (type(seed) is not int or seed < 0):
@@ -189,9 +198,10 @@ def noise_from_json(stated: object, plan: Plan) -> NoiseRecord:
     reason = stated["unlimited_because"]
     if not isinstance(reason, str) or len(reason) > TEXT_LIMIT or not reason.isprintable():
         raise FileFormatError("the reason why a ledger has no budget must be a short printable string, or empty")
-    record = NoiseRecord(kind, seed, bits, cost, plan.neighbors.words, _versions(stated["package_versions"]), reason)
+    versions, kept = _versions(stated["package_versions"]), kept_from_json(stated.get("people"), plan)
+    record = NoiseRecord(kind, seed, bits, cost, plan.neighbors.words, versions, reason, kept)
     # older files do not say what is left out
-    for candidate in (replace(record, omission=remarks_of(plan.domain)), record):
+    for candidate in (record.told(plan.domain), record):
         if dict(stated) == noise_to_json(candidate, plan):
             return candidate
     raise FileFormatError(_CONTRADICTION)

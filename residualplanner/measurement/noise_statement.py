@@ -116,8 +116,8 @@ class CombinedNoise:
 
     @property
     def omission(self) -> str:
-        """Which records are in no table, and how much the others count: the same for all, with one domain."""
-        return self.records[0].omission
+        """Which records are in no table, and how much the others count: what one of the measurements says, once."""
+        return "  ".join(dict.fromkeys(record.omission for record in self.records if record.omission))
 
     @property
     def sentence(self) -> str:

@@ -38,6 +38,12 @@ _WEIGHT_RULE = (
     "; records count up to {weight}, so that pcost is that times the square of this number; they are counted in "
     "multiples of 1/{denominator}, so that gamma is that times {denominator}"
 )
+#: What is added for attributes of amounts.
+_AMOUNT_RULE = (
+    "; a record with an amount counts at the ends of its bin, in fractions of denominator D: the least common multiple "
+    "of the widths of the bins in units, so that gamma, also where f is chosen, has the factor D of each attribute of "
+    "amounts in the set: {denominators}"
+)
 #: The largest precision by policy; integers are then divided by less than 2**53, exactly.
 LARGEST_PRECISION = 2.0**60
 
@@ -81,6 +87,11 @@ def gamma2_ratio(divisor: int, precision: float) -> tuple[int, int]:
 def precision_rule(plan: Plan) -> str:
     """The rule by which `precision_of` and `measured_cost` compute the exact noise of a plan and its cost, in words."""
     rule = PRECISION_RULE_VARYING if plan.strategy.varying.any() else PRECISION_RULE
+    amounts = [
+        f"{each.name!r} has D = {each.denominator}" for each in plan.domain.attributes if each.numeric is not None
+    ]
+    if amounts:
+        rule += _AMOUNT_RULE.format(denominators=", ".join(amounts))
     weight, denominator = plan.domain.weight.maximum, plan.domain.denominator
     if weight == denominator == 1:
         return rule

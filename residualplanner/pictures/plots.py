@@ -50,7 +50,11 @@ def draw_budget(names: Sequence[str], parts: Sequence[float]) -> "Figure":
 
 
 def fairness_figure(
-    data: Mapping[str, "pd.DataFrame"], titles: Mapping[str, str] | None = None, *, std_errs: Sequence[float] = ()
+    data: Mapping[str, "pd.DataFrame"],
+    titles: Mapping[str, str] | None = None,
+    *,
+    std_errs: Sequence[float] = (),
+    unit: str = "counts",
 ) -> "Figure":
     """The standard error of a cell against the size of its table, a panel for each plan, by order, on log axes.
 
@@ -58,6 +62,7 @@ def fairness_figure(
         data: from a name to what `fairness_data` gives.
         titles: what to write above a panel instead of its name.
         std_errs: more standard errors that the axis covers, in counts, so that several figures can be compared.
+        unit: of all of them, in words.
 
     Source: paper section 6.2, figures 1 to 3.
     """
@@ -78,7 +83,7 @@ def fairness_figure(
     for panel in panels.ravel()[len(data) :]:
         panel.set_axis_off()
     figure.supxlabel("cells of the table", fontsize=9, color=INK)
-    figure.supylabel("standard error of a cell, counts", fontsize=9, color=INK)
+    figure.supylabel(f"standard error of a cell, {short_text(unit, 40)}", fontsize=9, color=INK)
     handles = {label: handle for panel in panels.ravel() for handle, label in zip(*_legend(panel), strict=True)}
     figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=4, handletextpad=0.2)
     return figure

@@ -55,7 +55,7 @@ def _names(workload: Workload, block: QueryBlock) -> list[Any]:
 
 
 def _names_of_pattern(workload: Workload, block: QueryBlock, is_axis: Any, has_where: Any) -> Any:
-    """The names of queries that have axes, and selections, at the same places."""
+    """The names of queries that have axes, and selections, in the same positions."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -88,8 +88,7 @@ def select(
     goal = read_loss(loss)
     limit = _read_limit(budget, at_most, goal)
     require_workload("select", workload)
-    notion = Neighbors(neighbors, records_per_person, workload.domain.weight.maximum)
-    _require_something_to_protect(workload, notion)
+    notion = _read_neighbors(workload, neighbors, records_per_person)
     importance = goal.importance(workload)
     by_set = goal.by_set(workload, importance, notion) if isinstance(bases, str) and bases == BY_SET else None
     measured = bases_for(workload, goal.basis_importance(importance), bases, for_maximum=goal.is_of_maximum)
@@ -139,8 +138,15 @@ def _read_limit(budget: Budget | None, at_most: float | None, loss: Loss) -> flo
     return spendable(budget)
 
 
-def _require_something_to_protect(workload: Workload, neighbors: Neighbors) -> None:
-    """Refuse a workload whose records are dropped though their number is public, or that asks for no more than that."""
+def _read_neighbors(workload: Workload, notion: Notion, records_per_person: int) -> Neighbors:
+    """Which data sets are neighbors.
+
+    Raises:
+        BudgetError: they differ in records of which the workload drops some though their number is public, or in
+            nothing that the workload has tables of.
+    """
+    neighbors = Neighbors(notion, records_per_person, workload.domain.weight.maximum)
     require_public_total(workload.domain, neighbors)
     if neighbors.has_public_total and len(workload.closure) == 1:
         raise BudgetError("when records are replaced their number is public: this workload has nothing to protect")
+    return neighbors

@@ -27,10 +27,10 @@ class Neighbors:
             records is public).
         records_per_person: the most records that one person contributes, all of which may change; at least 1.  It is a
             promise about the data, which is not checked.
-        largest_weight: how often each of them counts at most; where this is not 1, records are added or removed.
+        largest_weight: how often each of them counts at most; weighted records are added or removed.
 
     Raises:
-        BudgetError: another notion, or not an integer of records; records of different weights are replaced.
+        BudgetError: another notion, or not an integer of records.
 
     Example:
         >>> print(Neighbors("replace", 3).words)
@@ -50,11 +50,6 @@ class Neighbors:
         records = self.records_per_person
         if isinstance(records, bool) or not isinstance(records, int) or not 1 <= records <= 10**6:
             raise BudgetError(f"records_per_person must be an integer from 1 to 1,000,000, got {value_text(records)}")
-        if self.has_public_total and self.largest_weight != 1:
-            raise BudgetError(
-                "where a record is replaced by one of another weight, the total changes, so it is not public; write "
-                'neighbors="add-remove" for weighted records, with twice as many records per person for replacements'
-            )
 
     @property
     def has_public_total(self) -> bool:

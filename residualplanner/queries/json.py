@@ -6,6 +6,7 @@ Reads: kinds, or JSON values that may come from anyone.  Gives: the other of the
 import math
 import reprlib
 from collections.abc import Callable
+from functools import singledispatch
 from itertools import pairwise
 from typing import Any
 
@@ -41,6 +42,7 @@ _FIELDS: dict[str, set[str]] = {
 _CLASSIFIED = {"classification", "total", "leaves", "values"}
 
 
+@singledispatch
 def kind_to_json(kind: Kind) -> dict[str, Any]:
     """The kind as an object that `kind_from_json` reads.
 
@@ -50,34 +52,55 @@ def kind_to_json(kind: Kind) -> dict[str, Any]:
         >>> kind_to_json(Custom([[1, 1, 1], [0, 0.5, 0]], labels=["all", "half"]))["rows"]
         [[[0, 1, 2], [1, 1, 1]], [[1], [0.5]]]
     """
-    if isinstance(kind, Hierarchy):
-        levels = [
-            level if isinstance(level, int) else [[name, list(all_)] for name, all_ in level] for level in kind.levels
-        ]
-        values = None if kind.values is None else list(kind.values)
-        shape: dict[str, Any] = {"levels": levels}
-        if kind.classification is not None:  # which the levels follow from
-            shape = {"classification": kind.classification.to_json()}
-        return {"kind": kind.name, **shape, "total": kind.total, "leaves": kind.leaves, "values": values}
-    if isinstance(kind, Custom):
-        W = kind.weights
-        numbers = [int(entry) if entry.is_integer() else entry for entry in W.data.tolist()]
-        columns, bounds = W.indices.tolist(), W.indptr.tolist()
-        rows = [[columns[i:j], numbers[i:j]] for i, j in pairwise(bounds)]
-        return {"kind": kind.name, "size": W.shape[1], "rows": rows, "labels": list(kind.row_labels)}
-    if isinstance(kind, ByBin):
-        return {"kind": "by bin", "of_bins": kind_to_json(kind.of_bins), "bins": kind.bins}
-    if isinstance(kind, Sum):
-        return {"kind": "sum", "by": kind.by, "edges": None if kind.edges is None else list(kind.edges)}
-    if isinstance(kind, Statistic):
-        return {"kind": kind.name, **kind.to_json()}
-    if isinstance(kind, Selection):
-        of = None if kind.of is None else kind_to_json(kind.of)
-        fields = {"codes": list(kind.codes), "labels": list(kind.where), "words": kind.where_words}
-        return {"kind": "selection", "size": kind.size, **fields, "of": of}
-    if kind.at_least:
-        return {"kind": "matching", "at_least": kind.at_least}
     return {"kind": kind.name}
+
+
+@kind_to_json.register
+def _json_of_hierarchy(kind: Hierarchy) -> dict[str, Any]:
+    levels = [
+        level if isinstance(level, int) else [[name, list(all_)] for name, all_ in level] for level in kind.levels
+    ]
+    values = None if kind.values is None else list(kind.values)
+    shape: dict[str, Any] = {"levels": levels}
+    if kind.classification is not None:  # which the levels follow from
+        shape = {"classification": kind.classification.to_json()}
+    return {"kind": kind.name, **shape, "total": kind.total, "leaves": kind.leaves, "values": values}
+
+
+@kind_to_json.register
+def _json_of_custom(kind: Custom) -> dict[str, Any]:
+    W = kind.weights
+    numbers = [int(entry) if entry.is_integer() else entry for entry in W.data.tolist()]
+    columns, bounds = W.indices.tolist(), W.indptr.tolist()
+    rows = [[columns[i:j], numbers[i:j]] for i, j in pairwise(bounds)]
+    return {"kind": kind.name, "size": W.shape[1], "rows": rows, "labels": list(kind.row_labels)}
+
+
+@kind_to_json.register
+def _json_of_bins(kind: ByBin) -> dict[str, Any]:
+    return {"kind": "by bin", "of_bins": kind_to_json(kind.of_bins), "bins": kind.bins}
+
+
+@kind_to_json.register
+def _json_of_sum(kind: Sum) -> dict[str, Any]:
+    return {"kind": "sum", "by": kind.by, "edges": None if kind.edges is None else list(kind.edges)}
+
+
+@kind_to_json.register
+def _json_of_statistic(kind: Statistic) -> dict[str, Any]:
+    return {"kind": kind.name, **kind.to_json()}
+
+
+@kind_to_json.register
+def _json_of_selection(kind: Selection) -> dict[str, Any]:
+    of = None if kind.of is None else kind_to_json(kind.of)
+    fields = {"codes": list(kind.codes), "labels": list(kind.where), "words": kind.where_words}
+    return {"kind": "selection", "size": kind.size, **fields, "of": of}
+
+
+@kind_to_json.register
+def _json_of_matching(kind: Matching) -> dict[str, Any]:
+    return {"kind": "matching", "at_least": kind.at_least}
 
 
 def kind_from_json(value: object) -> Kind:

@@ -55,7 +55,7 @@ class Origin:
         """Of the cells in C order."""
         return Origin(*(part.ravel() for part in self._parts))
 
-    def taken(self, numbers: NDArray[np.int64]) -> "Origin":
+    def part(self, numbers: NDArray[np.int64]) -> "Origin":
         """Of some of its cells, along the first axis."""
         return Origin(*(frozen(part[numbers]) for part in self._parts))
 

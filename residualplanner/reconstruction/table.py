@@ -195,7 +195,7 @@ class Table(Heading):
         found = shown_table(self.names, self.labels_in_words, self.estimate, self.std_err, level)
         if self.origin is None:
             return replace(found, has_intervals=self.product.is_unbiased)
-        origin = self.origin.raveled().taken(rows_to_show(self.estimate.ravel()))
+        origin = self.origin.raveled().part(rows_to_show(self.estimate.ravel()))
         return replace(found, ends=origin.interval(found.margins), joint_ends=origin.interval(found.joint_margins))
 
     def to_frame(

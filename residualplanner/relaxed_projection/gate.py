@@ -27,7 +27,7 @@ from residualplanner.relaxed_projection.counts import Counts, KeptCounts, Recoun
 from residualplanner.relaxed_projection.mechanism import Run
 from residualplanner.relaxed_projection.plan import RapPlan
 from residualplanner.relaxed_projection.result import RapResult
-from residualplanner.sources import Source, is_read_once, open_source, require_result_room
+from residualplanner.sources import Source, is_read_once, open_source, require_public_number, require_result_room
 from residualplanner.workers import require_guarded_main
 
 T = TypeVar("T")
@@ -99,6 +99,7 @@ def _outcome(
         return wrong
     require_guarded_main("rap")
     bits, generator = _randomness(seed)
+    require_public_number(data, plan.protected)
     keeps = _require_room(plan, data, memory)
     if ledger is not None:
         require_type("rap", "ledger", ledger, Ledger, "write ledger=Ledger.open(path)")

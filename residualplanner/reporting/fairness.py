@@ -32,9 +32,10 @@ def fairness_data(plan: Plan) -> "pd.DataFrame":
 
     Returns:
         Columns ``query``, ``order`` (how many attributes it has), ``cells`` and ``std_err`` (the root of the average
-        cell variance, in counts), a row for each query of the workload, in its order.
+        cell variance, in counts; of sums of amounts in units of the largest amount, so that tables can be compared),
+        a row for each query of the workload, in its order.
 
-    Source: paper section 6.2.
+    Source: paper section 6.2; of sums spec eq. (107).
 
     Example:
         >>> from residualplanner.domain import Domain
@@ -44,7 +45,16 @@ def fairness_data(plan: Plan) -> "pd.DataFrame":
         >>> fairness_data(plan)[["query", "order", "cells"]].values.tolist()
         [['(total)', 0, 1], ['age', 1, 3], ['sex', 1, 2]]
     """
-    return plan.errors()[["query", "order", "cells", "std_err"]]
+    return comparable(plan.errors())
+
+
+def comparable(errors: "pd.DataFrame") -> "pd.DataFrame":
+    """The standard errors of an error table in counts, those of sums in units of the largest amount.
+
+    Source: spec eq. (107).
+    """
+    scaled = errors.assign(std_err=errors["std_err"] / errors.get("scale", 1.0))
+    return scaled[["query", "order", "cells", "std_err"]]
 
 
 def fairness_of(subject: Subject) -> dict[str, "pd.DataFrame"]:
@@ -56,7 +66,7 @@ def fairness_of(subject: Subject) -> dict[str, "pd.DataFrame"]:
     is_secret = ~(subject.is_total & subject.plan.neighbors.has_public_total)
     if not is_secret.any():
         is_secret = ~is_secret
-    found = {"plan": subject.errors.loc[is_secret, ["query", "order", "cells", "std_err"]]}
+    found = {"plan": comparable(subject.errors)[is_secret]}
     for weights in WEIGHTINGS:
         if subject.plan.loss.words != SumOfVariances(weights).words:
             other = _other_plan(subject.plan, weights)

@@ -183,8 +183,10 @@ def _fairness(subject: Subject) -> Figure:
     titles = {"plan": f"this plan: {subject.plan.loss.words}"}
     titles |= {name: f"weights {name}: {words}" for name, words in WEIGHTINGS.items()}
     plan = data["plan"]["std_err"]
-    own = subject.errors.loc[[plan.idxmin(), plan.idxmax()]]
-    low, high = (f"{number_text(row)} for {name}" for row, name in zip(own["std_err"], table_names(own), strict=True))
+    ends = [plan.idxmin(), plan.idxmax()]
+    names = table_names(subject.errors.loc[ends])
+    low, high = (f"{number_text(row)} for {name}" for row, name in zip(plan.loc[ends], names, strict=True))
+    in_units = "Of sums it is in units of the largest amount. " if subject.plan.workload.has_sums else ""
     others = [f"{ratio_text(spread(frame))} times with weights “{name}”" for name, frame in data.items()][1:]
     beside = (
         f"For the same budget these would be {_listed(others)}."
@@ -195,9 +197,9 @@ def _fairness(subject: Subject) -> Figure:
         name="fairness",
         title="Cell fairness",
         caption=f"The standard error of a cell ranges from {low} to {high}; the largest is "
-        f"{ratio_text(spread(data['plan']))} times the least. {beside} "
+        f"{ratio_text(spread(data['plan']))} times the least. {in_units}{beside} "
         "A slope downwards means that large tables are favored, upwards that small ones are.",
-        svg=svg_of(partial(fairness_figure, data, titles)),
+        svg=svg_of(partial(fairness_figure, data, titles, unit=subject.plan.domain.unit)),
         data=wide_table(data),
         head=("Weights", "Order", "Tables", "Least", "Median", "Largest standard error"),
         rows=[

@@ -14,6 +14,7 @@ from residualplanner.domain import Attribute, label_text, remarks_of
 from residualplanner.plan import Plan, plan_hash
 from residualplanner.queries import Identity, labels_in_words, origins_of
 from residualplanner.reporting.cells import PageTables, tables_json
+from residualplanner.reporting.fairness import comparable
 from residualplanner.reporting.figures import Figure, spread_rows
 from residualplanner.reporting.html import html_of, ready, script_hash, source
 from residualplanner.reporting.promises import Promise, promise_of
@@ -93,7 +94,7 @@ def _values(contents: Contents) -> dict[str, Any]:
         "maps": contents.maps,
         "statistics": statistics_of(subject),
         "published": _published(subject),
-        "omission": remarks_of(subject.plan.domain),
+        "omission": subject.tables.noise.omission if subject.tables else remarks_of(subject.plan.domain),
         "promise": promise,
         "facts": _facts(subject, promise) + ([contents.total] if contents.total else []),
         "by_order": _by_order(subject),
@@ -169,7 +170,7 @@ def _by_order(subject: Subject) -> list[tuple[str, ...]]:
     cells = subject.errors.groupby("order")["cells"].sum()
     return [
         (order, tables, number_text(float(count)), *spread)
-        for (order, tables, *spread), count in zip(spread_rows(subject.errors), cells, strict=True)
+        for (order, tables, *spread), count in zip(spread_rows(comparable(subject.errors)), cells, strict=True)
     ]
 
 
@@ -181,6 +182,7 @@ def _origins(plan: Plan) -> list[tuple[str, str]]:
 
 def _attribute_texts(attribute: Attribute) -> tuple[str, str, str, str]:
     """An attribute's name and title, size and values, and how other values are treated."""
+    attribute = attribute.by_bin
     if attribute.matching == "code" and not attribute.own_labels:
         values = f"codes 0 to {attribute.size - 1:,}"
     else:

@@ -11,19 +11,31 @@ from residualplanner.sources.counting import count_groups
 from residualplanner.sources.csv_files import CsvFile
 from residualplanner.sources.engines import require_result_room
 from residualplanner.sources.opening import is_read_once, open_source
-from residualplanner.sources.people import LimitedRecords
+from residualplanner.sources.people import (
+    KeptRecords,
+    LimitedRecords,
+    kept_from_json,
+    kept_records,
+    kept_to_json,
+    require_public_number,
+)
 from residualplanner.sources.source import Progress, Source
 
 __all__ = [
     "Cluster",
     "CountingTask",
     "CsvFile",
+    "KeptRecords",
     "LimitedRecords",
     "Progress",
     "Source",
     "count_groups",
     "is_read_once",
+    "kept_from_json",
+    "kept_records",
+    "kept_to_json",
     "open_cluster",
     "open_source",
+    "require_public_number",
     "require_result_room",
 ]

@@ -9,10 +9,12 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from residualplanner._checks import IntArray
-from residualplanner.domain import Domain
+from residualplanner.domain import Attribute, Domain
 from residualplanner.errors import DataError
+from residualplanner.sources.amounts import denominator_of_set
 from residualplanner.sources.counting import zero_tables
 from residualplanner.sources.source import Progress, Source
 
@@ -26,16 +28,18 @@ def source_of_counts(counts: Mapping[Any, Any], domain: Domain) -> Source:
     """Tables of counts; smaller tables are summed down from the smallest that holds them.
 
     Args:
-        counts: attribute names to an integer array, its axes in the order of the names.  The unit is one record.
+        counts: attribute names to an integer array, its axes in the order of the names.  The unit is one record; in
+            tables with amounts, whose axes have the cells that `Numeric.ready_counts` gives, the fraction 1/D of one.
         domain: the schema.
 
     Raises:
         DataError: a table that is not of nonnegative integers, not of the schema's shape, or contradicts another.
         DomainError: a name is not in the domain, or comes twice.
+
+    Source: spec eq. (104).
     """
-    domain.require_no_amounts("tables of ready counts hold records by value")
     tables = sorted((_table(names, array, domain) for names, array in counts.items()), key=lambda item: item[1].size)
-    return Source(partial(_count, domain, tables, _holders(tables)))
+    return Source(partial(_count, domain, tables, _holders(domain, tables)))
 
 
 def _count(
@@ -54,7 +58,7 @@ def _count(
     total, done = sum(map(len, groups)), 0
     for group, stack in zip(keys, stacks, strict=True):
         for table, key in zip(stack.reshape(len(group), -1), group, strict=True):
-            table[:] = _sum_down(tables[holder[key]], key).reshape(-1)
+            table[:] = _sum_down(domain, tables[holder[key]], key).reshape(-1)
         done += len(group)
         if progress is not None:
             progress(done, total)
@@ -82,18 +86,33 @@ def _table(names: object, array: object, domain: Domain) -> Table:
         raise DataError(f"the counts of {names} must not be negative")
     if int(array.max(initial=0)) * array.size >= 2**63:
         raise DataError(f"the counts of {names} are too large for 64-bit integers")
+    for axis, position in enumerate(given):
+        _require_whole_records(array.swapaxes(0, axis), domain.attributes[position], names)
     ordered = array.astype(np.int64).transpose([given.index(position) for position in wanted])
     key = _key(wanted, domain.sizes)
     return key, ordered.reshape([domain.sizes[position] for position in key])
 
 
-def _sum_down(table: Table, wanted: Key) -> IntArray:
+def _require_whole_records(counts: NDArray[Any], attribute: Attribute, names: object) -> None:
+    """DataError where the two ends of a bin, along the first axis, do not hold multiples of D together."""
+    if attribute.numeric is None:
+        return
+    ends, denominator = len(attribute.numeric), attribute.numeric.denominator
+    if ((counts[0:ends:2] + counts[1:ends:2]) % denominator).any() or (counts[ends:] % denominator).any():
+        raise DataError(
+            f"the counts of {names} must count each record {denominator:,} times along {attribute.name!r}, divided "
+            "between the ends of a bin; make that axis by Numeric.ready_counts(counts, sums)"
+        )
+
+
+def _sum_down(domain: Domain, table: Table, wanted: Key) -> IntArray:
+    """A smaller table, in the fractions of its own amounts."""
     key, counts = table
     axes = tuple(axis for axis, position in enumerate(key) if position not in wanted)
-    return np.asarray(counts.sum(axis=axes, dtype=np.int64))
+    return np.asarray(counts.sum(axis=axes, dtype=np.int64)) // denominator_of_set(domain, [key[axis] for axis in axes])
 
 
-def _holders(tables: Sequence[Table]) -> dict[Key, int]:
+def _holders(domain: Domain, tables: Sequence[Table]) -> dict[Key, int]:
     """For every set that some table holds, the first such table; DataError where two tables contradict each other.
 
     A table is compared with those before it on the largest sets that both hold.  Agreement on a set implies agreement
@@ -107,6 +126,7 @@ def _holders(tables: Sequence[Table]) -> dict[Key, int]:
                 other = holder.setdefault(part, index)
                 if other != index and not any(set(part) <= larger for larger in compared):
                     compared.append(set(part))
-                    if not np.array_equal(_sum_down(tables[index], part), _sum_down(tables[other], part)):
+                    ours, theirs = (_sum_down(domain, tables[number], part) for number in (index, other))
+                    if not np.array_equal(ours, theirs):
                         raise DataError("the tables of counts contradict each other: they must count the same records")
     return holder

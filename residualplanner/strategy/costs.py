@@ -138,16 +138,23 @@ def _mean_at_largest(costs: NDArray[np.float64], term: NDArray[np.float64]) -> f
 
 
 def require_public_total(domain: Domain, neighbors: Neighbors) -> None:
-    """Refuse to drop records where their number is assumed to be public.
+    """Refuse to weigh or drop records where their number is assumed to be public.
 
-    A record that is replaced by one that is dropped changes the number of records in the tables, which is measured as
-    if it never changed.
+    A record that is replaced by one of another weight, or by one that is dropped, changes the total of the tables,
+    which is measured as if it never changed.  That holds for every maximum of the weights, 1 among them.
 
     Raises:
-        BudgetError: records are replaced, and an attribute drops records.
+        BudgetError: records are replaced, and are weighted, or an attribute drops records.
+
+    Source: docs/mathematics.md, section 15.
     """
     if not neighbors.has_public_total:
         return
+    if domain.weight.columns:
+        raise BudgetError(
+            "where a record is replaced by one of another weight, the total changes, so it is not public; write "
+            'neighbors="add-remove" for weighted records, with twice as many records per person for replacements'
+        )
     dropping = [each.name for each in domain.attributes if "drop" in (each.unknown, each.missing)]
     if dropping:
         raise BudgetError(

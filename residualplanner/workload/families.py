@@ -75,7 +75,8 @@ def marginals(
     blocks, found = [], np.empty((1, 0), dtype=np.int32)
     for k in range(max(orders, default=0) + 1):
         found = _sets(k, found, rows, limit, wanted=k in orders)
-        of_order = members[found if k in orders else found[:0]]
+        chosen_sets = found if k in orders else found[:0]
+        of_order = chosen_sets if len(members) == len(domain) else members[chosen_sets]
         blocks.append(QueryBlock(of_order, codes[of_order], np.ones(len(of_order))))
         if not len(found):
             break

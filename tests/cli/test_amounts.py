@@ -10,11 +10,11 @@ from residualplanner.cli.spec.file import read_spec, spec_schema
 from residualplanner.cli.spec.objects import domain_of_spec, workload_of_spec
 from residualplanner.cli.starting.starting_spec import spec_text
 from residualplanner.domain import About, Attribute, Domain, Numeric
-from residualplanner.errors import DomainError, FileFormatError
+from residualplanner.errors import DomainError, FileFormatError, WorkloadError
 from residualplanner.measurement import measure
 from residualplanner.plan import load_plan, select
 from residualplanner.privacy import zcdp
-from residualplanner.queries import Identity, Sum
+from residualplanner.queries import Identity, Mean, Quantiles, Sum
 from residualplanner.reconstruction import load_tables, reconstruct
 from residualplanner.reporting import write_report
 from residualplanner.workload import Workload
@@ -84,6 +84,7 @@ def test_amounts_in_a_spec_that_are_wrong_are_refused(folder, wrong, message):
         domain_of_spec(read_spec(folder / "wrong.toml"))
 
 
+@pytest.mark.slow
 def test_plan_and_release_are_those_of_the_library_and_say_their_units(run, amounts, people, folder):
     told = run("plan", amounts)
     assert told.exit_code == 0, told.output
@@ -140,3 +141,54 @@ def test_tables_say_their_unit_wherever_they_are_shown(release, tmp_path):
     page = (tmp_path / "report.html").read_text()
     assert "US dollars" in page
     assert "sums in units of the largest amount" in page
+
+
+STATISTICS = (
+    SPEC[: SPEC.index("[[workload]]")]
+    + """\
+[[workload]]
+queries = [["sex", "pay"]]
+kinds = { pay = "mean" }
+[[workload]]
+queries = [{ pay = { kind = "mean", between = [20000, 90000] } }, { sex = "identity", pay = "quantiles" }]
+[[workload]]
+queries = [{ pay = { kind = "quantiles", probabilities = [0.5] } }]
+"""
+)
+
+
+def test_a_spec_asks_for_means_and_quantiles(folder):
+    (folder / "pay.toml").write_text(STATISTICS)
+    expected = [
+        {"sex": Identity(), "pay": Mean()},
+        {"pay": Mean((20_000, 90_000))},
+        {"sex": Identity(), "pay": Quantiles()},
+        {"pay": Quantiles(0.5)},
+    ]
+    found = list(workload_of_spec(read_spec(folder / "pay.toml"), DOMAIN))
+    assert sorted(map(repr, found)) == sorted(map(repr, expected))
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ('{ kind = "mean", by = "bin" }', "'by' does not belong to the kind 'mean'"),
+        ('{ kind = "mean", between = [2, 1] }', "between= must be two increasing numbers"),
+        ('{ kind = "quantiles", probabilities = [2] }', "must be different numbers between 0 and 1"),
+        ('{ kind = "sum", probabilities = [0.5] }', "'probabilities' does not belong to the kind 'sum'"),
+    ],
+)
+def test_a_statistic_that_is_none_is_refused_with_its_place(folder, kind, message):
+    (folder / "pay.toml").write_text(STATISTICS.replace('kinds = { pay = "mean" }', f"kinds = {{ pay = {kind} }}"))
+    with pytest.raises((FileFormatError, WorkloadError), match=message):
+        workload_of_spec(read_spec(folder / "pay.toml"), DOMAIN)
+
+
+def test_a_release_on_the_command_line_writes_means(folder, people, run):
+    (folder / "pay.toml").write_text(STATISTICS)
+    run("release", "pay.toml", "people.csv", "-o", "out", "--format", "csv")
+    names = ["pay@mean2.csv", "pay@quantiles2.csv", "sex.pay@mean1.csv", "sex.pay@quantiles1.csv"]
+    assert sorted(path.name for path in (folder / "out" / "statistics").iterdir()) == names
+    found = pd.read_csv(folder / "out" / "statistics" / "sex.pay@mean1.csv")
+    truth = people["pay"].clip(0, 200_000).groupby(people["sex"]).mean()
+    assert (np.abs(found["mean"].to_numpy() - truth.to_numpy()) < 6 * found["std_err"].to_numpy()).all()

@@ -237,6 +237,7 @@ def test_help_loads_nothing_heavy(folder):
     assert result.stderr == "[]\n"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="the console script is found beside the interpreter on POSIX")
 def test_the_script_is_installed(folder):
     script = os.path.join(os.path.dirname(sys.executable), "residualplanner")

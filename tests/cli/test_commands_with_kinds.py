@@ -126,6 +126,7 @@ def test_a_slow_search_for_bases_by_set_is_said_before_it_is_made(run, mixed, mo
     assert "Size        looking for bases by set takes less than a second" in told
 
 
+@pytest.mark.slow
 def test_where_an_attribute_is_queried_in_several_kinds_bases_by_set_are_named(run, mixed):
     mixed.write_text(MIXED.replace('bases = "optimal_by_set"', ""))
     hint = 'age, grade: several kinds of query; bases = "optimal_by_set" may be more accurate, and takes longer'

@@ -153,7 +153,8 @@ def test_a_release_by_county_from_the_command_line(write, run, folder):
     maps = '\n[output]\nformat = "csv"\n[output.maps]\ncounty = { geojson = "shapes.json", code = "GEOID" }\n'
     spec = write(more=maps)
     (folder / "d.csv").write_text("county,sex\n01001,F\n02013,M\n01001,M\n")
-    run("release", spec, "d.csv", "-o", "out")
+    told = run("release", spec, "d.csv", "-o", "out").stdout
+    assert f"report out --spec {spec}" in told
     plan = rp.load_plan(folder / "out" / "release.plan")
     (kind,) = [kind for kind in plan.workload.kinds if kind.name == "hierarchy"]
     content = (spec.parent / "counties.csv").read_bytes()

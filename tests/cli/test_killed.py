@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -86,7 +87,7 @@ def prepare(folder, text, records):
     return set(os.listdir(folder))
 
 
-EXACT = """
+RELEASES = """
 import os, signal, sys
 import pandas, pyarrow.csv, pyarrow.parquet, scipy.optimize  # as much as can be before the fork
 import residualplanner.cli.app, residualplanner.cli.rehearsal, residualplanner.cli.runs
@@ -95,7 +96,7 @@ from residualplanner.cli import main
 
 gate = sys.modules["residualplanner.measurement.measure"]
 count_tables = gate.count_tables
-every = int(sys.argv.pop())
+every = int(sys.argv.pop())  # so many steps further each time; 0 for a release that goes on until it is killed
 folder, steps = os.fsencode(sys.argv[1]), {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir"}
 
 def count_down(event, arguments):
@@ -117,17 +118,31 @@ for number in range(10**6):
     if child == 0:
         os.chdir(where)
         log = os.open("log", os.O_CREAT | os.O_WRONLY)
-        quiet = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(quiet, 1)
+        os.dup2(os.open(os.devnull if every else "told", os.O_WRONLY), 1)
         gate.count_tables, left, sys.argv = reading, [number * every], ["residualplanner", *sys.argv[2:]]
-        sys.addaudithook(count_down)
+        if every:
+            sys.addaudithook(count_down)
         try:
             main()
         except SystemExit as end:
             os._exit(end.code or 0)
         os._exit(3)
+    print(child, flush=True)
     print(os.waitpid(child, 0)[1], flush=True)
 """
+
+
+def releases(base, every, *options):
+    """A process that begins a release whenever it is told to, and tells its number and then how it has ended."""
+    command = [sys.executable, "-c", RELEASES, str(base), *COMMAND, *options, str(every)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def begin(process):
+    """Have the next release begin, and return the number of its process."""
+    process.stdin.write("\n")
+    process.stdin.flush()
+    return int(process.stdout.readline())
 
 
 #: Numbers that are not unbiased, with all that stands beside them.
@@ -146,13 +161,11 @@ def test_killed_at_any_step_on_the_disk(run, spec, records, tmp_path, monkeypatc
     base, seen = tmp_path / "base", set()
     base.mkdir()
     text = spec.read_text().replace("up_to = 2", "up_to = 1") + output
-    command = [sys.executable, "-c", EXACT, str(base), *COMMAND, str(every)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with releases(base, every) as process:
         for number in range(200):
             folder = base / str(number)
             given = prepare(folder, text, records) | {"log"}
-            process.stdin.write("\n")
-            process.stdin.flush()
+            begin(process)
             ended = int(process.stdout.readline())
             left = check_what_is_left(folder, given)
             has_read = (folder / "log").read_text() == "reading"
@@ -184,33 +197,36 @@ def test_killed_at_ten_random_moments(run, tmp_path, monkeypatch):
     pd.read_parquet(data).to_csv(tmp_path / "records.csv", index=False)
     text, records = (tmp_path / "spec.toml").read_text(), tmp_path / "records.csv"
 
-    def start(name):
-        given = prepare(tmp_path / name, text, records)
-        process = subprocess.Popen(
-            [sys.executable, "-m", "residualplanner", *COMMAND, "--json"],
-            cwd=tmp_path / name,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
-        return given, process, [process.stdout.readline()]  # it has begun
+    def start(number):
+        folder = tmp_path / str(number)
+        given = prepare(folder, text, records) | {"log", "told"}
+        os.mkfifo(folder / "told")
+        return given, begin(process), (folder / "told").open("rb")
 
-    _, process, _ = start("whole")
-    begun = time.monotonic()
-    lines = process.communicate(timeout=60)[0].splitlines()
-    lasts = time.monotonic() - begun
-    assert process.returncode == 0
+    with releases(tmp_path, 0, "--json") as process:
+        *_, told = start(0)
+        with told:
+            lines = [told.readline()]  # it has begun
+            begun = time.monotonic()
+            lines += told.readlines()
+        lasts = time.monotonic() - begun
+        assert int(process.stdout.readline()) == 0
 
-    chance, reached = random.Random(20301), []
-    for moment in range(10):
-        given, process, told = start(str(moment))
-        # A tenth further each time by what it tells, since no two runs take as long, and then at random.
-        told += [process.stdout.readline() for _ in range(len(lines) * moment // 10)]
-        time.sleep(lasts * chance.random() / 10)
+        chance, reached = random.Random(20301), []
+        for moment in range(10):
+            given, child, told = start(1 + moment)
+            with told:
+                # A tenth further each time by what it tells, since no two runs take as long, and then at random.
+                heard = [told.readline() for _ in range(1 + len(lines) * moment // 10)]
+                time.sleep(lasts * chance.random() / 10)
+                with suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGKILL)
+                heard += told.readlines()
+            assert int(process.stdout.readline()) in (0, signal.SIGKILL)
+            left = check_what_is_left(tmp_path / str(1 + moment), given)
+            assert left.charges or b'"measuring"' not in b"".join(heard)
+            reached.append((left.charges, left.is_measured or left.is_written))
+            if moment % 3 == 0:
+                check_that_one_can_go_on(run, tmp_path / str(1 + moment), left, monkeypatch)
         process.kill()
-        told = b"".join([*told, process.communicate(timeout=60)[0]])
-        left = check_what_is_left(tmp_path / str(moment), given)
-        assert left.charges or b'"measuring"' not in told
-        reached.append((left.charges, left.is_measured or left.is_written))
-        if moment % 3 == 0:
-            check_that_one_can_go_on(run, tmp_path / str(moment), left, monkeypatch)
     assert len(set(reached)) > 1, "all kills fell at the same step: the test has shown nothing"

@@ -103,6 +103,7 @@ def test_every_format_has_codes_and_meanings(survey, run, file_format):
     assert sex["values"][0] == {"label": 1, "meaning": "male"}
 
 
+@pytest.mark.slow
 def test_what_is_left_out_is_told_by_every_command_and_file(survey, run):
     spec = (survey / "survey.toml").read_text().replace('missing = "Not stated", unit', 'missing = "drop", unit')
     (survey / "survey.toml").write_text(spec)

@@ -27,6 +27,7 @@ def test_a_release_folder_becomes_a_page(folder, tables, run):
     assert "replace both with --force" in again.output
 
 
+@pytest.mark.slow
 def test_a_report_is_replaced_by_force_and_other_files_are_not(folder, spec, run):
     assert run("plan", spec, "-o", "small.plan", "--quiet").exit_code == 0
     assert run("report", "small.plan", "--quiet").exit_code == 0
@@ -48,6 +49,7 @@ def test_a_report_is_replaced_by_force_and_other_files_are_not(folder, spec, run
     assert "--force" not in run("report", "small.plan", "-o", "page.html").output
 
 
+@pytest.mark.slow
 def test_a_report_that_fails_leaves_the_old_one(folder, spec, run, monkeypatch):
     from residualplanner.reporting import report
 

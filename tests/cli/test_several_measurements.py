@@ -58,6 +58,7 @@ def test_a_plan_among_measurements_is_named(run, measured):
     assert "p is a plan, which is for measure" in " ".join(result.output.split())
 
 
+@pytest.mark.slow
 def test_the_report_of_the_folder_lists_the_measurements(run, measured, folder):
     assert run("reconstruct", *measured, "-o", "tables").exit_code == 0
     assert run("report", "tables", "-o", "page.html").exit_code == 0

@@ -135,6 +135,7 @@ def test_a_plan_of_a_spec_is_what_select_gives(read):
     np.testing.assert_array_equal(plan.noise_variances, expected.noise_variances)
 
 
+@pytest.mark.slow
 def test_targets_are_the_librarys_own_at_the_level_of_the_output(read):
     domain = Domain({"a": 3, "b": 2})
     workload = marginals(domain, up_to=2) + Workload(domain, [{"a": Prefix(), "b": Identity()}])

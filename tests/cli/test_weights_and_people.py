@@ -124,3 +124,65 @@ def test_a_promise_that_nothing_keeps_is_called_one(written, run):
     one = SPEC.format(pcost=1, more="").replace("people", "# people")
     (written / "spec.toml").write_text(one)
     assert "People" not in run(*RELEASE, "--dry-run").stdout
+
+
+SAYS = "Of each person (column 'id') at most 2 records are counted, the first by 'day'."
+
+
+def test_whatever_is_published_says_which_records_of_a_person_are_counted(written, run):
+    assert SAYS in run(*RELEASE).stdout
+    manifest, metadata = (
+        json.loads((written / "new" / name).read_text()) for name in ("manifest.json", "metadata.json")
+    )
+    assert manifest["noise"]["people"] == {"person": "id", "keep": 2, "order": "day"}
+    assert SAYS in manifest["noise"]["guarantee"]
+    assert SAYS in json.dumps(metadata)
+    assert SAYS in rp.load_tables("new").noise.sentence
+    rp.write_report("new", "page.html")
+    assert SAYS.replace("'", "&#39;") in (written / "page.html").read_text()
+
+
+def test_a_measurement_that_counts_all_records_says_nothing_of_people(written, run):
+    (written / "spec.toml").write_text(SPEC.format(pcost=1, more="").replace("people", "# people"))
+    run(*RELEASE)
+    assert "people" not in json.loads((written / "new" / "manifest.json").read_text())["noise"]
+
+
+@pytest.mark.parametrize(
+    "people",
+    [{"person": "id", "keep": 3, "order": None}, {"person": "", "keep": 1, "order": None}, {"person": "id"}, "id"],
+)
+def test_a_manifest_that_states_another_rule_for_people_is_refused(written, run, people):
+    run(*RELEASE)
+    path = written / "new" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["noise"]["people"] = people
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(rp.FileFormatError):
+        rp.load_tables("new")
+
+
+def test_a_key_makes_the_choice_that_it_makes_in_python(written, run):
+    """Of 30 persons with three records each one is chosen at random: another choice is as good as sure otherwise."""
+    people = pd.DataFrame({"id": np.repeat(np.arange(30), 3), "job": np.tile([0, 1, 2], 30), "day": 0, "hours": 1})
+    people.to_csv("records.csv", index=False)
+    spec = SPEC.format(pcost=10**10, more="").replace('keep = 2, order = "day"', f'keep = 1, key = "{"7f" * 32}"')
+    (written / "spec.toml").write_text(spec)
+    run("release", "spec.toml", "records.csv", "-o", "tables")
+    run("plan", "spec.toml", "-o", "p.plan")
+    limited = rp.LimitedRecords(people, person="id", key=bytes.fromhex("7f" * 32))
+    estimates = rp.reconstruct(rp.measure(rp.load_plan("p.plan"), limited))["job"].estimate
+    assert totals(written / "tables") == pytest.approx(estimates, abs=0.3)
+    (written / "spec.toml").write_text(spec.replace('key = "7f', 'key = "0x'))
+    with pytest.raises(rp.FileFormatError, match="people, key: 64 hexadecimal digits"):
+        read_spec(written / "spec.toml")
+
+
+def test_a_dry_run_tells_that_a_public_number_of_records_leaves_none_out(written, run):
+    spec = SPEC.format(pcost=1, more='neighbors = "replace"').replace("weight", "# weight")
+    (written / "spec.toml").write_text(spec)
+    for options in ([], ["--dry-run"]):
+        refused = run("release", "spec.toml", "records.csv", "-o", "tables", *options)
+        assert refused.exit_code == 2
+        assert "how many records of all persons together are kept is not" in refused.stderr.replace("\n", " ")
+    assert not (written / "tables").exists()

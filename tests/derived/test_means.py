@@ -10,7 +10,7 @@ import dense
 import residualplanner as rp
 from random_plans import mechanism
 from residualplanner.derived.ratio import Ratio
-from residualplanner.errors import WorkloadError
+from residualplanner.errors import BudgetError, WorkloadError
 
 IDENTITY = rp.Identity()
 BY_JOB = {"job": IDENTITY, "pay": rp.Sum()}
@@ -79,6 +79,7 @@ def test_intervals_of_means_of_small_groups_cover_as_often_as_stated(count):
     assert ((low <= mean) & (mean <= high)).mean() >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / draws)
 
 
+@pytest.mark.slow
 def test_intervals_of_quantiles_cover_as_often_as_stated():
     domain = rp.Domain({"age": rp.Bins(range(0, 101, 10))})
     plan = rp.select(rp.Workload(domain, [{"age": rp.Prefix()}]), budget=rp.zcdp(0.5))
@@ -137,3 +138,104 @@ def test_amounts_that_nobody_leaves_out_need_the_sum_and_the_groups_only():
 def test_adjusted_tables_are_refused():
     with pytest.raises(WorkloadError, match="unbiased tables that reconstruct returns"):
         rp.means(rp.nonnegative(release_of(STATED, [("job", "pay"), BY_JOB])), "pay", ["job"])
+
+
+@pytest.mark.parametrize("between", [None, (-5, 20)])
+def test_counts_and_sums_beside_means_have_the_errors_of_explicit_matrices(between):
+    release = release_of(STATED, [{"job": IDENTITY, "pay": rp.Mean(between)}])
+    found = rp.means(release, "pay", ["job"])
+    rows = np.array([[1, 1, 1, 1, 0], [-10, 5, 5, 30, 0]])
+    for row, std_err in zip(rows, (found.count_std_err, found.sum_std_err), strict=True):
+        covariance = dense.least_squares_covariance(*mechanism(release.plan), np.kron(np.eye(3), row))
+        np.testing.assert_allclose(std_err, np.sqrt(np.diag(covariance)), rtol=1e-9)
+    truth = np.array([[100, 100, 0], [-400, 2000, 0]])
+    for each, true, std_err in zip(
+        (found.count, found.sum), truth, (found.count_std_err, found.sum_std_err), strict=True
+    ):
+        assert (np.abs(each - true) < 6 * std_err).all()
+
+
+@pytest.mark.parametrize(("least", "most"), [(-10, 30), (-5, 20)])
+def test_no_mean_that_is_expected_has_a_larger_error_than_is_told_in_advance_and_the_worst_has_it(least, most):
+    plan = release_of(STATED, [{"job": IDENTITY, "pay": rp.Mean((-5, 20))}]).plan
+    told = rp.mean_std_err(plan, "pay", ["job"], records=25, between=(least, most))
+    rows = np.array([[-10, 5, 5, 30, 0], [1, 1, 1, 1, 0]])
+    covariance = dense.least_squares_covariance(*mechanism(plan), np.kron(np.eye(3)[:1], rows))
+    along = [np.array([1, -t]) @ covariance @ np.array([1, -t]) for t in np.linspace(least, most, 101)]
+    assert np.sqrt(max(along)) / 25 == pytest.approx(told[0], rel=1e-9)
+
+
+def variances_of_mean(K):
+    """Of the count, and of what amounts from 0 to 1 are above 0 and below 1, from a precision matrix on both cells."""
+    return np.diag(np.array([[1, 1], [0, 1], [1, 0]]) @ np.linalg.inv(K) @ np.array([[1, 0, 1], [1, 1, 0]]))
+
+
+@pytest.mark.parametrize(("loss", "least"), [("max", 4 / 3), ("sum", 2 + np.sqrt(3))])
+def test_the_plan_for_a_mean_has_the_least_errors_that_were_proved(loss, least):
+    domain = rp.Domain({"job": 4, "pay": rp.Numeric(20, 60)})
+    query = {"job": IDENTITY, "pay": rp.Mean()}
+    plan = rp.select(rp.Workload(domain, [query]), budget=rp.pcost(1), loss=loss)
+    found = plan.variance(query)[0]
+    assert (found.max() if loss == "max" else found.sum()) == pytest.approx(least, rel=1e-5)
+
+
+@given(a=st.floats(0.05, 1), b=st.floats(0.05, 1), r=st.floats(-0.95, 0.95))
+@settings(max_examples=300)
+def test_no_mechanism_of_the_same_cost_has_smaller_errors_of_counts_and_sums(a, b, r):
+    K = np.array([[a, r * np.sqrt(a * b)], [r * np.sqrt(a * b), b]])
+    found = variances_of_mean(K / max(a, b))
+    assert found.max() >= 4 / 3 * (1 - 1e-9)
+    assert found.sum() >= (2 + np.sqrt(3)) * (1 - 1e-9)
+
+
+shares = st.lists(st.floats(0.1, 1), min_size=4, max_size=4)
+
+
+@given(shares=shares)
+@settings(max_examples=10, deadline=None)
+def test_a_plan_is_no_worse_in_any_query_than_a_budget_that_is_divided(shares):
+    domain = rp.Domain({"job": 5, "year": 3, "pay": rp.Numeric(0, 40)})
+    queries = [("job",), ("year",), *({name: IDENTITY, "pay": rp.Sum()} for name in ("job", "year"))]
+    std_err = np.sqrt(sum(shares) / np.array(shares)) * [1, 1, 40, 40]  # each with its share of the cost 1
+    targets = rp.Targets([(query, MARGIN * each) for query, each in zip(queries, std_err, strict=True)])
+    plan = rp.select(rp.Workload(domain, queries), budget=rp.pcost(1), loss=targets)
+    ours = [np.sqrt(plan.variance(query).max()) for query in queries]
+    assert (np.array(ours) <= std_err).all()
+
+
+@pytest.mark.parametrize("records", [0, -1, np.nan, np.inf])
+def test_errors_of_means_of_no_records_are_refused(records):
+    plan = release_of(STATED, [{"job": IDENTITY, "pay": rp.Mean()}]).plan
+    with pytest.raises(BudgetError, match="records must be positive"):
+        rp.mean_std_err(plan, "pay", ["job"], records=records)
+
+
+@pytest.mark.parametrize("p", [0.5, (0.2, 0.5, 0.9)])
+def test_quantiles_of_a_workload_for_them_are_those_of_its_counts_by_bin(p):
+    pay = rp.Numeric(-10, 30, bins=4)
+    release = release_of(pay, [{"job": IDENTITY, "pay": rp.Quantiles(p)}], seed=3)
+    found, counts = rp.quantiles(release, "pay", p, ["job"]), release["job", "pay"].estimate
+    edges, probabilities = np.array([-10, 0, 10, 20, 30]), np.atleast_1d(p)
+    for job in range(2):
+        rising = np.clip(np.maximum.accumulate(np.append(0, counts[job].cumsum())), 0, counts[job].sum())
+        expected = np.interp(probabilities * rising[-1], rising, edges)
+        np.testing.assert_allclose(found.estimate[job], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("wrong", [None, "release", [1, 2]])
+def test_means_of_what_is_no_release_are_refused(wrong):
+    with pytest.raises(WorkloadError, match="unbiased tables that reconstruct returns"):
+        rp.means(wrong, "pay", ["job"])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_intervals_of_quantiles_are_made_of_the_bins_that_excesses_do_not_exclude(seed):
+    edges, query = [-10, 0, 10, 20, 30], {"job": IDENTITY, "pay": rp.Quantiles((0.3, 0.8))}
+    release = release_of(rp.Numeric(-10, 30, bins=4), [query], seed=seed)
+    found, table = rp.quantiles(release, "pay", (0.3, 0.8), ["job"]), release[query]
+    for job, p in np.ndindex(3, 2):
+        rows = slice(1 + 3 * p, 4 + 3 * p)
+        excess, slack = table.estimate[job, rows], MARGIN * table.std_err[job, rows]
+        may_be = [b for b in range(4) if b == 3 or excess[b] >= -slack[b]]  # the quantile's bin, or one before it
+        below = [b for b in range(3) if excess[b] < slack[b]]  # the quantile may be above their upper edges
+        assert (found.low[job, p], found.high[job, p]) == (edges[may_be[0]], edges[below[-1] + 2 if below else 1])

@@ -17,6 +17,8 @@ from sybil import Example, Sybil
 from sybil.example import SybilFailure
 from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser
 
+from warm_commands import warm_commands
+
 ROOT = Path(__file__).resolve().parents[2]
 MANUAL = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(MANUAL.rglob("*.md"))]
@@ -24,12 +26,23 @@ FLAGS = ELLIPSIS | NORMALIZE_WHITESPACE
 LINK = re.compile(r"\]\((?!https?://|#)([^)#\s]+)(#[^)\s]*)?\)")
 
 
+def shown_environment() -> dict[str, str]:
+    """What commands run in: no color, 120 columns, and no warning."""
+    return {**os.environ, "NO_COLOR": "1", "COLUMNS": "120", "PYTHONWARNINGS": "error"}
+
+
+@pytest.fixture(scope="module")
+def commands():
+    """The command of the page is on the path, and starts at once."""
+    with warm_commands(shown_environment()) as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", os.pathsep.join([folder, str(Path(sys.executable).parent), os.environ["PATH"]]))
+        yield
+
+
 def run_commands(example: Example) -> str | None:
-    folder = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    environment = {**os.environ, "PATH": folder, "NO_COLOR": "1", "COLUMNS": "120", "PYTHONWARNINGS": "error"}
     for step in re.split(r"^\$ ", example.parsed, flags=re.MULTILINE)[1:]:
         command, _, shown = step.partition("\n")
-        done = subprocess.run(command, shell=True, capture_output=True, text=True, env=environment, check=False)
+        done = subprocess.run(command, shell=True, capture_output=True, text=True, env=shown_environment(), check=False)
         if done.returncode != 0:
             return f"{command!r} ended with status {done.returncode}:\n{done.stdout}{done.stderr}"
         if shown.strip() and not OutputChecker().check_output(shown.strip(), done.stdout.strip(), FLAGS):
@@ -61,7 +74,7 @@ def run_page(page: Path) -> int:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_example_of_a_page_runs_and_shows_what_it_says(page, tmp_path, monkeypatch):
+def test_every_example_of_a_page_runs_and_shows_what_it_says(page, commands, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run_page(page)
 

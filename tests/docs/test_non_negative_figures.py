@@ -9,7 +9,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/non-negative.md").read_text(encoding="utf-8")
 STATED = json.loads((ROOT / "benchmarks/results/published_errors.json").read_text(encoding="utf-8"))["data"]
-QUALITY = json.loads((ROOT / "benchmarks/results/nonnegative.json").read_text(encoding="utf-8"))["data"]
+RESULTS = json.loads((ROOT / "benchmarks/results/nonnegative.json").read_text(encoding="utf-8"))
+QUALITY, TIMES = RESULTS["data"], RESULTS["times"]
+PUBLISHED = json.loads((ROOT / "benchmarks/results/published_ascent.json").read_text(encoding="utf-8"))
 DATA = ("PUMA", "Adult", "salary")
 ROWS = {
     "coverage of 95% intervals, all cells": ("coverage of 95%", "{:.1%}"),
@@ -57,3 +59,63 @@ def test_the_quality_of_tables_is_that_of_the_benchmark(row):
     shown = [float(cell.replace(",", "")) for cell in cells_of(row)[:4]]
     keys = ("total variation", "rmse", "one-way rmse", "error of the total")
     assert shown == pytest.approx([figures[key] for key in keys], rel=0.01)
+
+
+@pytest.mark.parametrize("name", ["Adult", "salaries", "PUMA"])
+@pytest.mark.parametrize("factor", [30, 100, 300])
+def test_the_quality_with_other_factors_is_that_of_the_benchmark(name, factor):
+    method = "protect-margins" if factor == 30 else f"variance times {factor} an attribute"
+    rows = QUALITY[{"salaries": "salary"}.get(name, name)]
+    for cell, key in zip(cells_of(f"{name}, {factor}"), ("total variation", "rmse", "one-way rmse"), strict=True):
+        shown = [float(part) for part in cell.split(",")]
+        assert shown == pytest.approx(
+            [rows[e][f"nonnegative, {method}"][key] for e in ("0.3", "1.0", "3.0")], rel=0.015
+        )
+
+
+#: Rows of times: CPU seconds, and what else is shown, with the number in it.
+TIMED = {
+    "until no cell is below 0 by more than 1e-4 of the total, and bound and distance agree to 1e-4": (
+        TIMES["Adult, 3-way, nearly"]["cpu s"],
+        48_257 * TIMES["Adult, 3-way, nearly"]["below 0, of the total"],
+    ),
+    "non-negative after 650 steps": (TIMES["Adult, 3-way"]["cpu s"], TIMES["Adult, 3-way"]["gap"]),
+    "constant step, table by table, stopped after 3,748 steps": (
+        TIMES["Adult, pairs"]["naive cpu s"],
+        TIMES["Adult, pairs"]["naive gap"],
+    ),
+    "the published code, after 82 rounds": (PUBLISHED["published code"]["cpu s"], PUBLISHED["published code"]["gap"]),
+}
+
+
+@pytest.mark.parametrize("row", TIMED)
+def test_times_are_those_of_the_benchmark(row):
+    seconds, rest = cells_of(row)
+    number = re.search(r"\d+(?:\.\d+)?(?:e-\d+)?", rest)
+    assert [float(seconds), float(number[0])] == pytest.approx(TIMED[row], rel=0.05)
+
+
+def test_how_much_faster_the_same_gap_is_reached_is_that_of_the_benchmark():
+    ours, theirs = PUBLISHED["nonnegative, to the same gap"], PUBLISHED["published code"]
+    assert ours["gap"] <= theirs["gap"]
+    (ratio,) = re.findall(r"That is (\d+) times faster", PAGE)
+    assert int(ratio) == pytest.approx(theirs["cpu s"] / ours["cpu s"], rel=0.01)
+    for row in ("`nonnegative`, asked for the same gap", "`nonnegative`, asked for 1e-6"):
+        assert float(cells_of(row)[0]) == pytest.approx(ours["cpu s"], rel=0.05)
+    assert PUBLISHED["published code"]["rounds"] == 82
+
+
+def test_the_standard_error_of_the_mean_of_all_draws_is_that_of_the_benchmark():
+    figures = QUALITY["Adult"]["1.0"]["nonnegative, protect-margins"]
+    words = r"mean of ten draws, ([\d.]+), with a standard error of ([\d.]+)\. .* off by ([\d.]+) of these on average"
+    shown = re.search(words, PAGE.replace("\n", " ")).groups()
+    wanted = ("total variation", 4), ("its standard error", 4), ("standard errors", 2)
+    assert [float(each) for each in shown] == [round(figures[key], digits) for key, digits in wanted]
+
+
+def test_how_long_counties_and_ten_attributes_take_is_that_of_the_benchmark():
+    found = re.search(
+        r"ten values take ([\d.]+) seconds, .* by 18 ages and 2 sexes ([\d.]+)\. ", PAGE.replace("\n", " ")
+    )
+    keys = ("ten attributes, up to 3-way", "3,143 counties by age and sex")
+    assert [float(each) for each in found.groups()] == [round(TIMES[key]["cpu s"], 1) for key in keys]

@@ -1,5 +1,6 @@
 """Counts and sums of amounts, from records to tables, against explicit matrices and exact fractions."""
 
+import math
 from decimal import Decimal
 
 import numpy as np
@@ -13,9 +14,10 @@ from amounts import Asked, asked, data_vector, records_of
 from random_plans import mechanism
 from replayed_measuring import noise_left_out
 from residualplanner.domain import UNKNOWN, Attribute, Domain, Numeric, Weight
-from residualplanner.errors import DataError, DomainError, WorkloadError
+from residualplanner.errors import DataError, WorkloadError
 from residualplanner.ledger import Ledger
 from residualplanner.measurement import CsvFile, load_measurement, measure
+from residualplanner.measurement.precision import PRECISION_RULE, precision_rule
 from residualplanner.plan import Plan, load_plan, select
 from residualplanner.privacy import pcost
 from residualplanner.queries import Identity, Sum
@@ -298,10 +300,43 @@ def test_records_that_are_too_many_for_integers_are_refused():
         assert int(source.count([np.empty((1, 0), dtype=int)])[0][0]) == 3
 
 
-def test_ready_counts_hold_no_amounts():
-    plan = select(TABLES, budget=pcost(1))
-    with pytest.raises((DataError, DomainError), match="ready counts hold records by value"):
-        measure(plan, {("sex", "pay"): np.zeros((2, 5), dtype=int)})
+def test_counts_and_sums_by_bin_that_were_made_elsewhere_are_counted_like_the_records():
+    frame = RECORDS.assign(pay=RECORDS.pay.clip(0, 30))
+    amounts, bins = frame.dropna(), [(0, 10), (10, 31)]  # the last bin holds its high end
+    own = [int(frame.pay[frame.sex == sex].isna().sum()) for sex in "FM"]
+    by_bin = [
+        [amounts.pay[(amounts.sex == sex) & (amounts.pay >= l) & (amounts.pay < h)] for l, h in bins] for sex in "FM"
+    ]
+    counts, sums = ([[int(of(each)) for each in row] for row in by_bin] for of in (len, sum))
+    cells = np.column_stack([PAY.numeric.ready_counts(counts, sums), np.array(own) * PAY.numeric.denominator])
+    groups = [np.array([[0, 1]]), np.array([[1]]), np.array([[0]]), np.empty((1, 0), dtype=int)]
+    expected = open_source(frame, PEOPLE).count(groups)
+    for found, table in zip(open_source({("pay", "sex"): cells.T}, PEOPLE).count(groups), expected, strict=True):
+        assert (found == table).all()
+    contradicting = {("pay", "sex"): cells.T, ("sex",): np.array([4, 4])}
+    with pytest.raises(DataError, match="contradict each other"):
+        open_source(contradicting, PEOPLE)
+    assert open_source({**contradicting, ("sex",): np.array([4, 3])}, PEOPLE)
+    with pytest.raises(DataError, match=r"must count each record 20 times along 'pay', .* by Numeric\.ready_counts"):
+        open_source({("pay", "sex"): cells.T + 1}, PEOPLE)
+
+
+@pytest.mark.parametrize(
+    ("counts", "sums", "message"),
+    [
+        ([1, 1], [11, 20], "not of amounts within them"),
+        ([1, 1], [5, 9], "not of amounts within them"),
+        ([1, 1], [5, np.nan], "must be finite"),
+        ([2**60, 1], [5, 20], "as small as 64-bit"),
+        ([1], [5], "equal shapes with 2 bins last"),
+        ([1.0, 1.0], [5, 20], "and counts integers"),
+        ([1, 1], [[5, 20]], "equal shapes"),
+    ],
+)
+def test_sums_that_no_amounts_have_are_refused(counts, sums, message):
+    with pytest.raises(DataError, match=message) as caught:
+        PAY.numeric.ready_counts(counts, sums)
+    assert "11" not in str(caught.value)
 
 
 def test_a_sum_alone_is_as_accurate_as_the_largest_amount_allows():
@@ -322,3 +357,14 @@ def test_sums_and_counts_matter_alike_whatever_the_unit():
         assert plan.errors()["unit"].tolist() == ["counts", "pay"]
         assert plan.errors()["scale"].tolist() == [1, 30 * factor]
     np.testing.assert_allclose(found[1:], found[:1] * 2, rtol=1e-6)
+
+
+def test_the_rule_of_the_noise_names_the_denominator_of_each_attribute_of_amounts():
+    pay, hours = Numeric(-10, 30, bins=[5], outside="clip"), Numeric(0, 4)
+    domain = Domain({"sex": 2, "pay": pay, "hours": hours})
+    plan = select(Workload(domain, [("sex", "pay"), {"hours": Sum()}]), budget=pcost(1))
+    rule = precision_rule(plan)
+    assert rule.startswith(PRECISION_RULE)
+    assert rule.endswith(f"'pay' has D = {math.lcm(15, 25)}, 'hours' has D = 4")
+    counts = select(Workload(Domain({"sex": 2}), [("sex",)]), budget=pcost(1))
+    assert precision_rule(counts) == PRECISION_RULE

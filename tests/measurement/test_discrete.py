@@ -262,6 +262,7 @@ def test_zero_records_are_measured_as_any_others():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("memory_asked_once")
 def test_tables_are_unbiased_and_spread_as_the_plan_says():
     """1,500 measurements of fixed bits.  Power: a bias of 0.25 standard errors, or a variance off by 40%, is found."""
     repeats, bits, query = 1500, InsecureTestBits(11), ("a", "c")

@@ -1,6 +1,7 @@
 """Plans and measurements of weighted records, against explicit matrices and sums in exact fractions."""
 
 from collections import Counter
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import product
@@ -75,9 +76,14 @@ def test_plans_with_weights_survive_files_and_have_hashes_of_their_own():
     assert len({plan_bytes(plan_of(weight)) for weight in (None, HOURS, rp.Weight("hours", maximum=60))}) == 3
 
 
-def test_replaced_records_with_weights_are_refused():
+@pytest.mark.parametrize("maximum", [60, 1, 0.5])
+def test_replaced_records_with_weights_are_refused_whatever_their_maximum(maximum):
+    """The total is not public where a record of weight 1/2 may be replaced by one of weight 1, or of weight 0."""
+    weight = rp.Weight("hours", maximum=maximum, unit=0.5)
     with pytest.raises(rp.BudgetError, match='write neighbors="add-remove" for weighted records'):
-        plan_of(HOURS, neighbors="replace")
+        plan_of(weight, neighbors="replace")
+    with pytest.raises(rp.BudgetError, match='write neighbors="add-remove" for weighted records'):
+        replace(plan_of(weight), neighbors=rp.privacy.Neighbors("replace"))
 
 
 @pytest.mark.parametrize("weight", [HOURS, rp.Weight("hours", maximum="12.5", unit="0.1", above="clip")])

@@ -169,6 +169,7 @@ def test_at_the_truth_the_loss_has_as_many_degrees_of_freedom_as_it_says():
     assert np.var(losses) == pytest.approx(2 * loss.freedom, rel=0.35)
 
 
+@pytest.mark.slow
 def test_noise_gives_slopes_the_variances_that_are_stated():
     views, matrices = views_and_matrices()
     views, matrices = [Values(0), Values(1), views[2]], [np.eye(3), np.eye(2), matrices[2]]

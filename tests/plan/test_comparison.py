@@ -70,6 +70,13 @@ def test_a_comparison_in_words_has_both_tables():
     assert "x0 × x1" in text
 
 
+def test_orders_are_those_of_the_queries_whatever_names_contain():
+    workload = Workload(Domain({"a × b": 3, "c among d": 2}), [("a × b",), ("c among d", "a × b"), ()])
+    comparison = compare([select(workload, budget=zcdp(1))])
+    assert list(comparison.queries.index.get_level_values("query")) == ["(total)", "a × b", "c among d × a × b"]
+    assert comparison.orders == (0, 1, 2)
+
+
 @settings(max_examples=40)
 @given(case=cases(smallest=2))
 def test_a_part_of_a_plan_is_as_accurate_as_the_plan_says(case):

@@ -218,7 +218,11 @@ def test_letters_of_other_encodings_are_read_as_declared(read):
         ("a,b\n1,2\n", {"encoding": "klingon"}, "not text in the encoding 'klingon'"),
         ("", {}, "counties.csv is empty"),
         ("state,county\n", {}, "counties.csv has no lines after the names"),
-        ("state;county\n01;01001\n", {}, "counties.csv is separated by semicolons, not commas; pass separator"),
+        (
+            "state;county\n01;01001\n",
+            {},
+            "separated by semicolons, not commas; save it with commas, or name the separator: separator=';'",
+        ),
         ("state,state\n01,01001\n", {}, "line 1: two columns are called 'state'"),
         ("state,\n01,01001\n", {}, "line 1: column 2 has no name"),
         ("state,county\n01,01001\n01,01003,Lee\n", {}, "line 3: 3 entries, expected 2"),

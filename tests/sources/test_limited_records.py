@@ -222,6 +222,23 @@ def test_records_in_the_plan_and_measured_in_blocks_or_a_store_are_the_same_as_a
     assert sum(tables[0]) == 2 * PEOPLE
 
 
+def test_where_the_number_of_records_is_public_none_are_left_out(tmp_path):
+    """The total would be told nearly exactly, and with it how many records were left out."""
+    ledger = rp.Ledger(rp.pcost(9), neighbors="replace", records_per_person=2)
+    domain = rp.Domain({"who": PEOPLE, "what": CELLS})
+    plan = rp.select(rp.marginals(domain, order=1), budget=rp.pcost(1), neighbors="replace", records_per_person=2)
+    limited = rp.LimitedRecords(frame_of([(0, 1, 2)] * 4321), person="name")
+    projection = rp.RapPlan(plan.workload, budget=rp.zcdp(1), neighbors="replace", rounds=1, choices=1)
+    for attempt in (
+        lambda: rp.measure(plan, limited, ledger=ledger),
+        lambda: rp.measure_in_store(plan, limited, tmp_path / "store", ledger=ledger),
+        lambda: rp.rap(projection, limited),
+    ):
+        with pytest.raises(rp.BudgetError, match=r"how many records .* are kept is not; plan LimitedRecords with"):
+            attempt()
+    assert not ledger.entries
+
+
 def test_nothing_that_is_released_tells_how_many_were_left_out(tmp_path):
     frame = frame_of([(0, 1, 2)] * 4321)
     measurement = rp.measure(plan_of(2), rp.LimitedRecords(frame, person="name"))

@@ -27,6 +27,7 @@ from residualplanner.privacy import zcdp
 from residualplanner.queries import Identity, Prefix
 from residualplanner.workload import Workload
 
+pytestmark = pytest.mark.usefixtures("memory_asked_once")
 RUNS, FEW = 4_000, 1_000
 NOISE = sys.modules["residualplanner.measurement.exact_noise"]
 DOMAIN = Domain({"sex": ["F", "M"], "age": 3})
@@ -56,12 +57,12 @@ def tables(records, runs, seed, plan=PLAN):
 
 
 @pytest.fixture(scope="module")
-def before():
+def before(memory_asked_once):
     return tables(RECORDS, RUNS, 1)
 
 
 @pytest.fixture(scope="module")
-def after():
+def after(memory_asked_once):
     return tables([*RECORDS, RECORD], RUNS, 2)
 
 

@@ -4,6 +4,7 @@ Reads: Plan, Measurement, Release.  Gives: messages, and the error table as a fi
 """
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -101,8 +102,10 @@ def say_omission(plan: Plan, output: Output) -> None:
         )
 
 
-def say_release(release: Tables, folder: Path, output: Output, *, in_parts: bool = False) -> None:
-    """Say what has been written to a folder of tables, and what their numbers are where they are not unbiased."""
+def say_release(
+    release: Tables, folder: Path, output: Output, *, in_parts: bool = False, options: Sequence[str] = ()
+) -> None:
+    """Say what has been written to a folder of tables, what their numbers are, and how to make a page with options."""
     product = release.product
     if product.mark:
         lines = (f"{product.mark}; standard errors are those of the unbiased estimates", product.elsewhere)
@@ -114,7 +117,7 @@ def say_release(release: Tables, folder: Path, output: Output, *, in_parts: bool
         f": {count_text(len(release), 'table')}; {files} which,\n"
         f"            {errors} how accurate each is, manifest.json how they were made and at what cost",
     )
-    output.next((command_text("report", folder), "a page to read and pass on"))
+    output.next((command_text("report", folder, *options), "a page to read and pass on"))
 
 
 def say_errors(errors: "pd.DataFrame", output: Output, *, rows: int = 10) -> None:

@@ -47,7 +47,7 @@ class WantedOutput:
 
     def __post_init__(self) -> None:
         if problem := self.table.problem:
-            raise WorkloadError(f"[output], with the options in its place: {problem}")
+            raise WorkloadError(problem if self.spec is None else f"[output], with the options in its place: {problem}")
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -58,6 +58,11 @@ class WantedOutput:
         values = {name: getattr(self.table, name) for name in _WORDS}
         typed = [_WORDS[name](value) for name, value in values.items() if value != getattr(own, name)]
         return ("--spec", str(self.spec), *itertools.chain.from_iterable(typed))
+
+    @property
+    def report_options(self) -> tuple[str, ...]:
+        """The options with which report draws the maps of the spec: none where it has no maps."""
+        return () if self.spec is None or not self.table.maps else ("--spec", str(self.spec))
 
     def naming(self) -> AbstractContextManager[None]:
         """Name the spec, if there is one, in errors of the block's library calls."""

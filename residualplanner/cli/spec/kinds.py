@@ -50,8 +50,11 @@ class KindTable(SpecTable):
 
     kind: KindWord = Field(description="identity, prefix, range, sum, mean, quantiles, hierarchy, custom or matching.")
     by: Literal["bin"] | None = Field(None, description="Of a sum: bin, for one of the amounts in each bin.")
-    between: tuple[Real, Real] | None = Field(
-        None, description="Of a mean: two amounts between which the means are expected, from public knowledge."
+    between: list[Real] | None = Field(
+        None,
+        min_length=2,
+        max_length=2,
+        description="Of a mean: two amounts between which the means are expected, from public knowledge.",
     )
     probabilities: list[Real] | None = Field(
         None, description="Of quantiles: numbers between 0 and 1, such as [0.5]; quartiles without."

@@ -250,7 +250,7 @@ def kind_of_table(table: KindTable, where: str, name: str, hierarchies: SpecHier
         if table.kind == "sum":
             return Sum(table.by)
         if table.kind == "mean":
-            return Mean(table.between)
+            return Mean() if table.between is None else Mean((table.between[0], table.between[1]))
         if table.kind == "quantiles":
             return Quantiles() if table.probabilities is None else Quantiles(table.probabilities)
     except WorkloadError as error:

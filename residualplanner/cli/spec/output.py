@@ -22,6 +22,9 @@ from residualplanner.reconstruction import (
 )
 from residualplanner.workload import Workload
 
+#: How numbers become others than the unbiased estimates.
+_ADJUSTED = "write nonnegative = true or round_to = 1, or as options --nonnegative or --round-to 1"
+
 
 class QualityTable(SpecTable):
     """Which estimates are too noisy to use, by their coefficient of variation: standard error over estimate."""
@@ -126,13 +129,15 @@ class OutputTable(SpecTable):
     def problem(self) -> str:
         """What does not go together, and what to write instead; empty where all does."""
         if (self.known or self.impossible) and not self.nonnegative:
-            return "known and impossible are for tables without negative cells; write nonnegative = true"
+            return (
+                "known and impossible are for tables without negative cells; write nonnegative = true, or --nonnegative"
+            )
         if self.with_unbiased and not self.is_adjusted:
-            return "with_unbiased is for other numbers beside them; write nonnegative = true or round_to = 1"
+            return f"with_unbiased is for other numbers beside them; {_ADJUSTED}"
         if self.published_errors is not None and not self.is_adjusted:
             return (
-                "published_errors are those of numbers that are not unbiased, whose errors the plan has; write "
-                "nonnegative = true or round_to = 1"
+                "published_errors are those of numbers that are not unbiased; the plan has those of unbiased ones; "
+                f"{_ADJUSTED}"
             )
         if self.with_unbiased and self.format == PARTS_FORMAT:
             return 'the format "parts" has one number for each cell; leave with_unbiased out, or choose another format'

@@ -3,11 +3,12 @@
 Reads: values as TOML's parser gives them.  Gives: tables whose values have been checked one by one.
 """
 
+import re
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
-from residualplanner.cli.spec.values import Exact, SpecTable
+from residualplanner.cli.spec.values import Exact, SpecTable, refusal
 from residualplanner.domain import Weight
 
 
@@ -37,6 +38,23 @@ class PeopleTable(SpecTable):
     order: str | None = Field(
         None, description="The column by which each person's records are ordered, the first of which count."
     )
+    key: str | None = Field(
+        None, description="64 hexadecimal digits from which random choices follow: the same choice in every run."
+    )
+
+    @field_validator("key")
+    @classmethod
+    def _is_hexadecimal(cls, key: str | None) -> str | None:
+        if key is not None and re.fullmatch("[0-9a-f]{64}", key) is None:
+            raise refusal(
+                "64 hexadecimal digits, 0 to 9 and a to f, are expected, as `openssl rand -hex 32` writes them"
+            )
+        return key
+
+    @property
+    def choice(self) -> dict[str, bytes]:
+        """The key of random choices, as an argument of `LimitedRecords`; nothing where it makes one."""
+        return {} if self.key is None else {"key": bytes.fromhex(self.key)}
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ Reads: a plan, confidential records, a store.  Gives: Measurement, or the error 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from residualplanner._atomic import PathLike
 from residualplanner._checks import type_refusal
@@ -23,7 +23,7 @@ from residualplanner.measurement.stored.reading import collected, collector_of, 
 from residualplanner.measurement.stored.release import StoredRelease, open_release, opened_release, require_unused
 from residualplanner.measurement.stored.tasks import TASK_CELLS, Tasks, tasks_of_noise, tasks_of_release
 from residualplanner.plan import Plan, bytes_text
-from residualplanner.sources import Cluster, open_cluster
+from residualplanner.sources import Cluster, KeptRecords, kept_records, open_cluster, require_public_number
 from residualplanner.stores import ObjectStore, open_store, require_create_if_absent
 from residualplanner.workers import require_guarded_main
 
@@ -64,6 +64,7 @@ class _Job:
         cluster: counts and draws.
         collector: takes the answers.
         options: of this run.
+        kept: which records of each person are counted; None for all.
     """
 
     release: StoredRelease
@@ -71,6 +72,7 @@ class _Job:
     cluster: Cluster
     collector: AnswersOnDisk
     options: Options
+    kept: KeptRecords | None
 
     def finished(self) -> Measurement | BaseException:
         """Charge, unless that was done before, and have everything drawn that is missing."""
@@ -104,7 +106,7 @@ class _Job:
     def _run(self) -> Measurement:
         driver = Driver(self.release, self.tasks, self.cluster, self.options.source, self._charge_again)
         receipts, noise = driver.receipts(), self.tasks.noise
-        record = noise.record(self.options.source.mark)
+        record = replace(noise.record(self.options.source.mark), kept=self.kept)
         if self.options.ledger is not None:
             record = record.charged_to(self.options.ledger)
         manifest = write_manifest(self.release, noise.plan, record, receipts)
@@ -139,7 +141,7 @@ def begun(plan: Plan, data: object, store: object, options: Options) -> Measurem
         has_ledger=ledger is not None,
         is_strict=options.is_strict,
     )
-    return _Job(release, tasks, cluster, collector, options).finished()
+    return _Job(release, tasks, cluster, collector, options, kept_records(data, plan)).finished()
 
 
 def resumed(store: object, data: object, options: Options) -> Measurement | BaseException:
@@ -159,13 +161,14 @@ def resumed(store: object, data: object, options: Options) -> Measurement | Base
     cluster = _ready_cluster(data, tasks, options.progress)
     if isinstance(cluster, BaseException):
         return cluster
-    return _Job(release, tasks, cluster, collector, options).finished()
+    return _Job(release, tasks, cluster, collector, options, kept_records(data, tasks.noise.plan)).finished()
 
 
 def _ready_cluster(data: object, tasks: Tasks, progress: WatchedProgress) -> Cluster | BaseException:
     """The workers that count the records, or the error to raise if they cannot."""
+    plan = tasks.noise.plan
+    require_public_number(data, plan.neighbors)
     try:
-        plan = tasks.noise.plan
         cluster = open_cluster(
             data, plan.domain, records_per_person=plan.neighbors.records_per_person, progress=progress.report
         )

@@ -3,8 +3,8 @@
 Reads: sparse rows.  Gives: the group of each value; MergedRows.
 Source: spec section 18, eqs. (112) and (113).
 
-Two values can be exchanged if every row treats them alike but rows of a single value, of which both have the same: in a
-hierarchy, leaves of one parent.
+Two values can be exchanged if every row treats them in the same way, apart from rows of a single value, of which both
+have the same: in a hierarchy, leaves of one parent.
 """
 
 from collections.abc import Sequence

@@ -35,20 +35,27 @@ from residualplanner.workload import Workload
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Rounded:
-    """A basis in layers, in real numbers or in integers.
+class Layered:
+    """What a basis in layers, of real numbers or of integers, contributes to cost and variances.
 
     Attributes:
-        maps: it.
-        basis: the basis of integers; none of real numbers.
         pcost: the squared length of its longest column.
         factors: the variance factors s and t of every row of each kind, (2, rows).
     """
 
-    maps: NestedMaps
-    basis: Basis | None
     pcost: float
     factors: tuple[FloatArray, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Rounded(Layered):
+    """The same of a basis of integers, with the basis.
+
+    Attributes:
+        basis: it; the other members are those of `Layered`.
+    """
+
+    basis: Basis
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,35 +103,34 @@ class MergedGrams(AttributeGrams):
         measured = found.scales > 0
         return present + self.inside[:, measured] @ (self.freedom[measured] / found.scales[measured]), absent
 
-    def exact(self, found: ResidualBasis) -> Rounded:
+    def exact(self, found: ResidualBasis) -> Layered:
         """The basis in layers of real numbers."""
-        maps = float_maps(self._layers(found), self._order)
-        return Rounded(maps, None, 1.0, self._factors(maps))
+        return Layered(1.0, self._factors(float_maps(self._layers(found), self._order)))
 
     def rounded(self, found: ResidualBasis, exponent: int, slack: float) -> Rounded:
         """The basis in layers of integers, ``2**exponent`` times as long."""
         basis = nested_basis(integer_layers(self._layers(found), exponent, slack), self._order, "optimal")
-        return Rounded(basis.maps, basis, float(basis.pcost), self._factors(basis.maps))
+        return Rounded(float(basis.pcost), self._factors(basis.maps), basis)
 
-    def loss(self, weights: FloatArray, near: Rounded) -> float:
+    def loss(self, weights: FloatArray, near: Layered) -> float:
         """The objective of `tangent` at a basis from `exact` or `rounded`."""
         means = np.array([factors.mean(axis=1) for factors in near.factors])
         present, absent = np.split(weights, 2)
         return float(near.pcost * (present @ means[:, 1]) + absent @ means[:, 0])
 
-    def rows_present(self, workload: Workload, near: Rounded) -> FloatArray:
+    def rows_present(self, workload: Workload, near: Layered) -> FloatArray:
         """The present factor of every row of every kind for noise of cost 1, divided by the row's squared length."""
         del workload
         lengths = [np.maximum(lengths, 1e-300) for lengths in self._lengths]
         factors = [factors[1] for factors in near.factors]
         return np.concatenate([each / length for each, length in zip(factors, lengths, strict=True)]) * near.pcost
 
-    def row_factors(self, workload: Workload, kind: int, near: Rounded) -> FloatArray:
+    def row_factors(self, workload: Workload, kind: int, near: Layered) -> FloatArray:
         """The variance factors s and t of every row of a kind of the workload, (2, rows)."""
         del workload
         return near.factors[self.kinds.index(kind)]
 
-    def scaled_factors(self, workload: Workload, kind: int, near: Rounded) -> FloatArray:
+    def scaled_factors(self, workload: Workload, kind: int, near: Layered) -> FloatArray:
         """The factors s and p t of the rows of a kind, (2, rows), where p is the cost factor."""
         return np.asarray(self.row_factors(workload, kind, near) * [[1.0], [near.pcost]])
 
@@ -155,7 +161,6 @@ class MergedGrams(AttributeGrams):
     def made(self, near: Rounded, exponent: int, family: str, gap: float) -> Basis:
         """The basis of integers of one from `rounded`."""
         del exponent
-        assert near.basis is not None
         return replace(near.basis, family=family, gap=gap)
 
     def _layers(self, found: ResidualBasis) -> list[RealLayer]:

@@ -57,11 +57,11 @@ class TreeTangent:
     def _solved(self, problem: TreeProblem, **how: Any) -> TreeBasis:
         start: TreeBasis | None = how.get("start")
         if start is not None:
-            return problem.solve(list(start.shares), start.multipliers, how.get("gap", 0.0), _STEPS)
+            return problem.solve(list(start.proportions), start.multipliers, how.get("gap", 0.0), _STEPS)
         values = self.tree.below @ self.width
-        shares = [values[equal.members] / values[equal.roots, None] for equal in self.tree.branches]
+        proportions = [values[equal.members] / values[equal.roots, None] for equal in self.tree.branches]
         scale = problem.trace(self.width) / float(self.width.sum())
-        return problem.solve(shares, self.width * scale**2, how.get("gap", 0.0), _STEPS)
+        return problem.solve(proportions, self.width * scale**2, how.get("gap", 0.0), _STEPS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +108,7 @@ class TreeGrams(MergedGrams):
         for weights, inside, constant in zip(self.tree.weights, self.inside, self._constants, strict=True):
             contrasts = Contrasts(self.width, self.freedom, inside)
             problem = TreeProblem(self.tree, Weights(weights, weights, 0.0, contrasts), fixed=True)
-            forms = problem.forms(weights, list(found.shares))
+            forms = problem.forms(weights, list(found.proportions))
             trace = sum(float((form * each).sum()) for form, each in zip(forms.branches, found.added, strict=True))
             present.append(trace + float((self.freedom * inside)[measured] @ (1 / found.scales[measured])))
             absent.append(float(forms.nodes[0]) + constant)
@@ -121,7 +121,9 @@ class TreeGrams(MergedGrams):
             for number, equal in enumerate(self.tree.branches)
             for rank, node in enumerate(equal.roots.tolist())
         }
-        matrices = [_matrices(shares, added) for shares, added in zip(found.shares, found.added, strict=True)]
+        matrices = [
+            _matrices(proportions, added) for proportions, added in zip(found.proportions, found.added, strict=True)
+        ]
         nodes, layers = [0], []
         while any(node in of_node for node in nodes):
             finer: list[int] = []
@@ -164,10 +166,10 @@ class TreeGrams(MergedGrams):
         return np.array([float((rows.constant**2).mean()) for rows in self.merged])
 
 
-def _matrices(shares: FloatArray, added: FloatArray) -> FloatArray:
-    """The matrices S (b, k-1, k) of branches with these shares (b, k) and ``Z X Z^T`` (b, k, k)."""
-    Z = zero_sum_basis(shares.shape[1])
+def _matrices(proportions: FloatArray, added: FloatArray) -> FloatArray:
+    """The matrices S (b, k-1, k) of branches with these proportions (b, k) and ``Z X Z^T`` (b, k, k)."""
+    Z = zero_sum_basis(proportions.shape[1])
     values, vectors = np.linalg.eigh(Z.T @ added @ Z)
-    apart = Z.T - (shares @ Z)[:, :, None]
+    apart = Z.T - (proportions @ Z)[:, :, None]
     matrices: FloatArray = (vectors / np.sqrt(values)[:, None, :]).swapaxes(1, 2) @ apart
     return matrices

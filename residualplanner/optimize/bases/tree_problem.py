@@ -3,8 +3,8 @@
 Reads: branches, weights of nodes.  Gives: TreeBasis, and a bound for all bases, nested or not.
 Source: spec section 18, eqs. (115) to (117).
 
-The noise of a branch's root, and the total where the attribute is absent, are divided among its members by shares u;
-the branch adds noise of covariance ``Z X Z^T``.  Multipliers of the columns' lengths are common to all branches, and
+The noise of a branch's root, and the total where the attribute is absent, are divided among its members in proportions
+u; the branch adds noise of covariance ``Z X Z^T``.  Multipliers of the columns' lengths are common to all branches, and
 are updated as in spec section 5.
 """
 
@@ -36,7 +36,7 @@ class TreeBasis:
     """A nested basis in real numbers.
 
     Attributes:
-        shares: for each size how the sums of the roots are divided among the members, (b, k).
+        proportions: for each size how the sums of the roots are divided among the members, (b, k).
         added: for each size of branches ``Z X Z^T``, the covariance of what each branch adds to these, (b, k, k).
         scales (g,): of the contrasts, see `ResidualBasis`.
         multipliers (g,): of the lengths of the groups' columns.
@@ -44,7 +44,7 @@ class TreeBasis:
         bound: no basis, nested or not, has a smaller objective than this.
     """
 
-    shares: tuple[FloatArray, ...]
+    proportions: tuple[FloatArray, ...]
     added: tuple[NDArray[np.float64], ...]
     scales: FloatArray
     multipliers: FloatArray
@@ -71,12 +71,12 @@ class _Step(NamedTuple):
     """What one step finds.
 
     Attributes:
-        shares, added: for each size of branches.
+        proportions, added: for each size of branches.
         lengths (g,): the squared lengths of columns.
         scales (g,): of the contrasts.
     """
 
-    shares: list[FloatArray]
+    proportions: list[FloatArray]
     added: list[NDArray[np.float64]]
     lengths: FloatArray
     scales: FloatArray
@@ -89,20 +89,20 @@ class TreeProblem:
     Attributes:
         tree: the nodes and branches.
         weights: of the nodes.
-        fixed: whether shares are kept as they are.
+        fixed: whether proportions are kept as they are.
     """
 
     tree: Tree
     weights: Weights
     fixed: bool
 
-    def solve(self, shares: list[FloatArray], multipliers: FloatArray, gap: float, steps: int) -> TreeBasis:
-        """Update multipliers, shares and covariances in turn until the bound is close enough."""
+    def solve(self, proportions: list[FloatArray], multipliers: FloatArray, gap: float, steps: int) -> TreeBasis:
+        """Update multipliers, proportions and covariances in turn until the bound is close enough."""
         best, bound, exponent = None, -math.inf, _EXPONENT
         for _ in range(max(steps, 1)):
-            found = self._step(shares, multipliers)
-            objective = self.objective(found.shares, found.added, found.scales, found.lengths)
-            before, bound = bound, max(bound, self.bound(multipliers, found.shares))
+            found = self._step(proportions, multipliers)
+            objective = self.objective(found.proportions, found.added, found.scales, found.lengths)
+            before, bound = bound, max(bound, self.bound(multipliers, found.proportions))
             gained = bound - before + (best[0] - min(objective, best[0]) if best else math.inf)
             if best is None or objective < best[0]:
                 best = objective, found, multipliers
@@ -110,37 +110,37 @@ class TreeProblem:
                 break
             exponent = min(exponent * _RECOVERY, _EXPONENT) if bound > before else exponent * _DAMPING
             multipliers = multipliers * np.clip(found.lengths, 1e-3, 1e3) ** exponent
-            shares = found.shares
+            proportions = found.proportions
         assert best is not None
         objective, found, multipliers = best
         longest = float(found.lengths.max())
         added = tuple(covariance * longest for covariance in found.added)
         gap = (objective - bound) / objective
-        return TreeBasis(tuple(found.shares), added, found.scales / longest, multipliers, gap, bound)
+        return TreeBasis(tuple(found.proportions), added, found.scales / longest, multipliers, gap, bound)
 
     def objective(
-        self, shares: list[FloatArray], added: list[NDArray[np.float64]], scales: FloatArray, lengths: FloatArray
+        self, proportions: list[FloatArray], added: list[NDArray[np.float64]], scales: FloatArray, lengths: FloatArray
     ) -> float:
         """``p t + s`` of a nested basis whose columns have these squared ``lengths`` (g,)."""
-        present, absent = (self.forms(weights, shares) for weights in (self.weights.present, self.weights.absent))
+        present, absent = (self.forms(weights, proportions) for weights in (self.weights.present, self.weights.absent))
         trace = sum(float((form * covariance).sum()) for form, covariance in zip(present.branches, added, strict=True))
         contrasts = self.weights.contrasts
         trace += float(np.divide(contrasts.freedom * contrasts.weight, scales, where=scales > 0, out=scales * 0).sum())
         return float(lengths.max()) * trace + float(absent.nodes[0]) + self.weights.constant
 
-    def forms(self, weights: FloatArray, shares: list[FloatArray]) -> "_Forms":
-        """The forms of all branches, with what lies below each member divided by shares.  Source: spec eq. (115)."""
+    def forms(self, weights: FloatArray, proportions: list[FloatArray]) -> "_Forms":
+        """The forms of all branches, where what is below a member is divided by them.  Source: spec eq. (115)."""
         nodes, forms = weights.copy(), []
-        for equal, share in zip(reversed(self.tree.branches), reversed(shares), strict=True):
+        for equal, proportion in zip(reversed(self.tree.branches), reversed(proportions), strict=True):
             form = equal.forms(nodes)
-            nodes[equal.roots] += np.einsum("bi,bij,bj->b", share, form, share)
+            nodes[equal.roots] += np.einsum("bi,bij,bj->b", proportion, form, proportion)
             forms.append(form)
         return _Forms(nodes, forms[::-1])
 
-    def bound(self, multipliers: FloatArray, shares: list[FloatArray]) -> float:
+    def bound(self, multipliers: FloatArray, proportions: list[FloatArray]) -> float:
         """What no basis is below.  Source: spec eqs. (116) and (117)."""
         weights, trace = self.weights, self.trace(multipliers)
-        absent = float(self.forms(weights.absent, shares).nodes[0]) if self.fixed else self._least_absent()
+        absent = float(self.forms(weights.absent, proportions).nodes[0]) if self.fixed else self._least_absent()
         return trace * trace / float(multipliers.sum()) + absent + weights.constant
 
     def trace(self, multipliers: FloatArray) -> float:
@@ -175,25 +175,25 @@ class TreeProblem:
             flow[self.tree.parent[node]] += 1 / least[node] if least[node] > 0 else math.inf
         return float(least[0]) + (1 / float(flow[0]) if 0 < flow[0] < math.inf else 0.0)
 
-    def _step(self, shares: list[FloatArray], multipliers: FloatArray) -> _Step:
-        """The best covariance of each branch for the multipliers and the present shares, then the best shares."""
+    def _step(self, proportions: list[FloatArray], multipliers: FloatArray) -> _Step:
+        """The best covariance of each branch for these multipliers and proportions, then the best proportions."""
         tree, weights = self.tree, self.weights
-        present, absent = (self.forms(part, shares).branches for part in (weights.present, weights.absent))
+        present, absent = (self.forms(part, proportions).branches for part in (weights.present, weights.absent))
         below = tree.below @ multipliers
         noise, mass, lengths = np.zeros(len(below)), np.ones(len(below)), np.zeros(len(below))
         moved, added = [], []
         for number, equal in enumerate(tree.branches):
-            roots, members, share = equal.roots, equal.members, shares[number]
+            roots, members, proportion = equal.roots, equal.members, proportions[number]
             own = below[members]
-            covariance, inverse = _best_covariance(present[number], own, share)
+            covariance, inverse = _best_covariance(present[number], own, proportion)
             if not self.fixed:
                 above = noise[roots, None, None], mass[roots, None, None] ** 2
-                share = _best_shares(inverse, above[0] * present[number] + above[1] * absent[number], own)
-            apart = np.eye(members.shape[1]) - share[:, :, None]
+                proportion = _best_proportions(inverse, above[0] * present[number] + above[1] * absent[number], own)
+            apart = np.eye(members.shape[1]) - proportion[:, :, None]
             lengths[members] = lengths[roots, None] + np.einsum("bij,bij->bj", apart, inverse @ apart)
-            noise[members] = share * share * noise[roots, None] + np.diagonal(covariance, axis1=1, axis2=2)
-            mass[members] = share * mass[roots, None]
-            moved.append(share)
+            noise[members] = proportion * proportion * noise[roots, None] + np.diagonal(covariance, axis1=1, axis2=2)
+            mass[members] = proportion * mass[roots, None]
+            moved.append(proportion)
             added.append(covariance)
         scales = weights.contrasts.scales(multipliers)
         return _Step(moved, added, lengths[tree.group] + weights.contrasts.lengths(scales), scales)
@@ -223,7 +223,7 @@ def _levels(tree: Tree) -> Iterator[tuple[int, int]]:
 
 
 def _best_covariance(
-    form: NDArray[np.float64], multipliers: FloatArray, share: FloatArray
+    form: NDArray[np.float64], multipliers: FloatArray, proportion: FloatArray
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """``Z X Z^T`` (b, k, k) for the best X of each branch, and ``Z X^{-1} Z^T``.  Source: spec section 5, the dual."""
     Z = zero_sum_basis(form.shape[1])
@@ -232,7 +232,7 @@ def _best_covariance(
     roots = np.sqrt(np.maximum(values, least))[:, None, :]
     turned = vectors.swapaxes(1, 2)
     half = (vectors * roots) @ turned
-    atoms = half @ (Z.T - (share @ Z)[:, :, None])
+    atoms = half @ (Z.T - (proportion @ Z)[:, :, None])
     moment = (atoms * multipliers[:, None, :]) @ atoms.swapaxes(1, 2)
     squares, frame = np.linalg.eigh(moment)
     size = np.maximum(squares, squares[:, -1:] * 1e-15)[:, None, :] ** 0.25
@@ -241,12 +241,12 @@ def _best_covariance(
     return outer @ outer.swapaxes(1, 2), inner @ inner.swapaxes(1, 2)
 
 
-def _best_shares(inverse: NDArray[np.float64], form: NDArray[np.float64], multipliers: FloatArray) -> FloatArray:
-    """The shares u of each branch, of sum 1, with the least ``sum l_j (e_j - u)^T inverse (e_j - u) + u^T form u``."""
+def _best_proportions(inverse: NDArray[np.float64], form: NDArray[np.float64], multipliers: FloatArray) -> FloatArray:
+    """For each branch the u of sum 1 with the least ``sum l_j (e_j - u)^T inverse (e_j - u) + u^T form u``."""
     k = form.shape[1]
     Z, even = zero_sum_basis(k), np.full(k, 1 / k)
     whole = multipliers.sum(axis=1)[:, None, None] * inverse + form
     right = (inverse @ multipliers[:, :, None])[:, :, 0] - whole @ even
     step = np.linalg.solve(Z.T @ whole @ Z, (right @ Z)[:, :, None])[:, :, 0]
-    shares: FloatArray = even + step @ Z.T
-    return shares
+    proportions: FloatArray = even + step @ Z.T
+    return proportions

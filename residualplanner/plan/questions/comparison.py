@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from residualplanner._html import ROWS
 from residualplanner._margins import require_level
-from residualplanner._words import AMONG, JOIN, TOTAL
 from residualplanner.errors import WorkloadError
 from residualplanner.pictures import Picture, fairness_figure
 from residualplanner.plan.plan import Plan
@@ -35,10 +34,12 @@ class Comparison:
         queries: a row for each query that one of the plans was made for, by its name, kinds and number of cells.
             Columns have two levels: ``std_err``, ``max_std_err`` or ``moe``, as in ``Plan.errors``, then the plan.  NaN
             where a plan does not answer the query; parts of its own queries it does.
+        orders: how many attributes the table of each of these queries has.
     """
 
     totals: "pd.DataFrame"
     queries: "pd.DataFrame"
+    orders: tuple[int, ...]
 
     def __str__(self) -> str:
         shown = ["pcost", "rho", "rmse", "max_std_err", "loss"]
@@ -58,11 +59,9 @@ class Comparison:
         Tables that a plan does not answer are left out of its panel.
         """
         index = self.queries.index.to_frame(index=False)
-        names = [query.partition(AMONG)[0] for query in index["query"]]
-        orders = [0 if attributes == TOTAL else attributes.count(JOIN) + 1 for attributes in names]
         frames = {}
         for name in self.totals.index:
-            frame = index.assign(order=orders, std_err=self.queries["std_err", name].to_numpy())
+            frame = index.assign(order=self.orders, std_err=self.queries["std_err", name].to_numpy())
             frames[str(name)] = frame.dropna(subset=["std_err"])
         return Picture("standard errors by size of table, by plan", lambda: fairness_figure(frames))
 
@@ -110,10 +109,11 @@ def compare(plans: Mapping[str, Plan] | Sequence[Plan], level: float = 0.95) -> 
             for name, table in errors.items()
         }
     )
-    texts = [table[["query", "kinds", "cells"]].astype({"kinds": object}) for table in errors.values()]
+    texts = [table[["query", "kinds", "cells", "order"]].astype({"kinds": object}) for table in errors.values()]
     index = reduce(pd.DataFrame.combine_first, texts)
     queries.index = pd.MultiIndex.from_frame(index[["query", "kinds", "cells"]].astype({"cells": union.cells.dtype}))
-    return Comparison(pd.DataFrame([_totals(plan) for plan in named.values()], index=list(named)), queries)
+    totals = pd.DataFrame([_totals(plan) for plan in named.values()], index=list(named))
+    return Comparison(totals, queries, tuple(index["order"].astype(int)))
 
 
 def _totals(plan: Plan) -> dict[str, object]:

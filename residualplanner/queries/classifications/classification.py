@@ -96,13 +96,13 @@ class Classification:
     def labels(self) -> tuple[tuple[str, ...], ...]:
         """The labels of the rows of each level: codes; with the level's name where a finer level shares some."""
         labels: list[tuple[str, ...]] = []
-        taken: set[str] = set()
+        used: set[str] = set()
         for level, items in reversed(list(zip(self.levels, self.items, strict=True))):
             codes = tuple(item.code for item in items)
-            own = codes if taken.isdisjoint(codes) else tuple(f"{level} {code}" for code in codes)
-            if not taken.isdisjoint(own):
+            own = codes if used.isdisjoint(codes) else tuple(f"{level} {code}" for code in codes)
+            if not used.isdisjoint(own):
                 raise WorkloadError(f"the level {level!r} has codes that cannot be told from those of other levels")
-            taken.update(own)
+            used.update(own)
             labels.insert(0, own)
         return tuple(labels)
 
@@ -191,18 +191,18 @@ def require_family(
         finer: its items.
         where: for a level's name and a code, where that item was read, in messages.
     """
-    parents, places = {item.parent for item in finer}, where or {}
+    parents, locations = {item.parent for item in finer}, where or {}
     codes = {item.code for item in coarser}
     for item in finer:
         if item.parent not in codes:
-            at = places.get((finer_level, item.code), f"the item {item.code!r} of {finer_level!r}")
+            at = locations.get((finer_level, item.code), f"the item {item.code!r} of {finer_level!r}")
             problem = f"has the parent {item.parent!r}, which" if item.parent else "has no parent; its parent"
             raise WorkloadError(
                 f"{at}: {finer_level} {item.code!r} {problem} must be the code of an item of the level {level!r}"
             )
     for item in coarser:
         if item.code not in parents:
-            at = places.get((level, item.code), f"the item {item.code!r} of {level!r}")
+            at = locations.get((level, item.code), f"the item {item.code!r} of {level!r}")
             raise WorkloadError(
                 f"{at}: {level} {item.code!r} has no items of the level {finer_level!r}; add one, or leave it out"
             )

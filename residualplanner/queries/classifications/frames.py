@@ -37,8 +37,8 @@ def _column(name: str, entries: list[Any]) -> TextColumn | None:
     present = [entry for entry in entries if not _is_missing(entry)]
     if all(isinstance(entry, str) for entry in present):
         texts = ["" if _is_missing(entry) else str(entry) for entry in entries]
-        places = (f"the frame, row {number}, column {name!r}" for number in range(1, 1 + len(texts)))
-        return TextColumn(tuple(map(seen_text, places, texts)))
+        locations = (f"the frame, row {number}, column {name!r}" for number in range(1, 1 + len(texts)))
+        return TextColumn(tuple(map(seen_text, locations, texts)))
     if all(_is_integer(entry) for entry in present):
         return TextColumn(tuple("" if _is_missing(entry) else str(int(entry)) for entry in entries), is_number=True)
     return None

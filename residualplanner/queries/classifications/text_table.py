@@ -14,7 +14,7 @@ from typing import Any
 
 from residualplanner._atomic import PathLike
 from residualplanner._checks import limited_bytes
-from residualplanner._words import listed, separators, suggestion
+from residualplanner._words import SEPARATORS, listed, separators, suggestion
 from residualplanner.errors import FileFormatError, WorkloadError
 
 #: The largest file, in bytes; the longest entry, in letters.
@@ -151,7 +151,9 @@ def _decoded(name: str, content: bytes, encoding: str) -> str:
 def _checked_names(name: str, header: Sequence[str]) -> list[str]:
     """The names of the columns."""
     if separators(header):
-        raise FileFormatError(f"{name} is separated by {separators(header)}, not commas; pass separator=...")
+        (mark,) = (mark for mark, word in SEPARATORS.items() if word == separators(header))
+        words = f"{name} is separated by {separators(header)}, not commas"
+        raise FileFormatError(f"{words}; save it with commas, or name the separator: separator={mark!r}")
     names = [seen_text(f"{name}, line 1, column {number}", text) for number, text in enumerate(header, 1)]
     for number, each in enumerate(names, 1):
         if not each:

@@ -24,6 +24,7 @@ from residualplanner.reconstruction.files.export_files import PARTS_FORMAT, csv_
 from residualplanner.reconstruction.files.manifest import manifest_bytes, plan_files
 from residualplanner.reconstruction.files.sidecar import Description
 from residualplanner.reconstruction.parts.dictionary import labels_table, tables_tables
+from residualplanner.reconstruction.parts.finished_parts import HASHES, hashes_aside, recover_hashes
 from residualplanner.reconstruction.parts.layout import (
     LABELS,
     PARTS,
@@ -99,8 +100,9 @@ def _unfinished(target: Path, about: Mapping[str, Any], only: Sequence[int]) -> 
     if not target.parent.is_dir():
         raise FileNotFoundError(f"the folder {target.parent} does not exist; make it first")
     (hidden / PARTS).mkdir(parents=True, exist_ok=True)
+    recover_hashes(hidden)
     for path in hidden.iterdir():  # what a run writes last, and a run that was killed may have left half written
-        if path.name != PARTS:
+        if path.name not in (PARTS, HASHES):
             path.unlink()
     try:
         yield hidden
@@ -113,10 +115,11 @@ def _unfinished(target: Path, about: Mapping[str, Any], only: Sequence[int]) -> 
             "there; remove that folder if it is not to be finished"
         )
         raise
-    if target.is_dir():
-        target.rmdir()
-    os.rename(hidden, target)
-    force_name(target)
+    with hashes_aside(hidden):
+        if target.is_dir():
+            target.rmdir()
+        os.rename(hidden, target)
+        force_name(target)
 
 
 def require_room(folder: Path, layout: Layout, parts: Sequence[int]) -> None:
@@ -177,3 +180,6 @@ def _remove_leftovers(folder: Path, parts: Sequence[int]) -> None:
     for path in (folder / PARTS).iterdir():
         if path.name not in names:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
+    for path in (folder / HASHES).iterdir():
+        if path.with_suffix(".parquet").name not in names:
+            path.unlink()

@@ -20,6 +20,7 @@ from residualplanner.errors import FileFormatError
 from residualplanner.measurement import NoisyAnswers
 from residualplanner.plan import Plan
 from residualplanner.reconstruction.batches import TableBatch
+from residualplanner.reconstruction.parts.finished_parts import finished_part, state_part
 from residualplanner.reconstruction.parts.layout import CELL, TABLE_ID, Layout, part_name
 from residualplanner.reconstruction.parts.numbers import UNBIASED_NUMBERS, PartNumbers, RunOfTables
 from residualplanner.reconstruction.parts.part_file import PartFile, part_file_of
@@ -67,16 +68,19 @@ class PartWriter:
         return (TABLE_ID, CELL, estimate) if is_equal else (TABLE_ID, CELL, estimate, std_err)
 
     def write(self, folder: Path, part: int) -> PartFile:
-        """Write a part to its file in the folder, unless it is there, and return what it is."""
+        """Write a part to its file in the folder, unless it is there as it was written, and return what it is."""
         path = folder / part_name(part)
         if path.is_file():
             found = path.read_bytes()
-            if _description(found) == {**self.about, "part": part}:
-                return part_file_of(found)
+            finished = finished_part(path, found)
+            if finished is not None and _description(found) == {**self.about, "part": part}:
+                return finished
         content = self.content(part)
+        written = part_file_of(content)
+        state_part(path, written)
         with write_atomically(path) as file:
             file.write(content)
-        return part_file_of(content)
+        return written
 
     def content(self, part: int) -> Any:
         """A part as Parquet: one row for each cell, table after table, whole tables in each row group."""

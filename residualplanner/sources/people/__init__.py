@@ -6,14 +6,25 @@ a person are kept, so the privacy cost is that of k records (spec eq. (103)).
 """
 
 from residualplanner.sources.people.contributions import AllRecords, Contributions, FirstRecords, PersonReader
-from residualplanner.sources.people.limited_records import LimitedRecords, contributions_of, unlimited
+from residualplanner.sources.people.kept_records import KeptRecords, kept_from_json, kept_records, kept_to_json
+from residualplanner.sources.people.limited_records import (
+    LimitedRecords,
+    contributions_of,
+    require_public_number,
+    unlimited,
+)
 
 __all__ = [
     "AllRecords",
     "Contributions",
     "FirstRecords",
+    "KeptRecords",
     "LimitedRecords",
     "PersonReader",
     "contributions_of",
+    "kept_from_json",
+    "kept_records",
+    "kept_to_json",
+    "require_public_number",
     "unlimited",
 ]

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from residualplanner._checks import is_unicode, value_text
 from residualplanner.domain import Domain
-from residualplanner.errors import DataError
+from residualplanner.errors import BudgetError, DataError
+from residualplanner.privacy import Neighbors
 from residualplanner.sources.people.contributions import AllRecords, Contributions, FirstRecords
 
 _KEY_BYTES = 32
@@ -63,6 +64,23 @@ class LimitedRecords:
         order = "" if self.order is None else f", order={self.order!r}"
         return f"LimitedRecords(..., person={self.person!r}, keep={self.keep}{order})"
 
+    def require_public_number(self, neighbors: Neighbors) -> None:
+        """Refuse to leave records out where their number is assumed to be public.
+
+        How many records count follows from how many each person has, and would be told nearly exactly.
+
+        Raises:
+            BudgetError: records are replaced.
+
+        Source: docs/mathematics.md, section 15.
+        """
+        if neighbors.has_public_total:
+            raise BudgetError(
+                "when records are replaced their number is public, but how many records of all persons together are "
+                'kept is not; plan LimitedRecords with neighbors="add-remove", with twice as many records per person '
+                "for replacements"
+            )
+
     def contributions(self, domain: Domain, records_per_person: int) -> FirstRecords:
         """Which records count, for a plan that protects so many of each person.
 
@@ -78,6 +96,12 @@ class LimitedRecords:
         if {self.person, self.order} & {column.name for column in domain.weight.columns}:
             raise DataError("the column of weights is neither that of persons nor their order; name another column")
         return FirstRecords(self.person, keep, self.order, self.key)
+
+
+def require_public_number(data: object, neighbors: Neighbors) -> None:
+    """BudgetError where records are left out whose number is assumed to be public."""
+    if isinstance(data, LimitedRecords):
+        data.require_public_number(neighbors)
 
 
 def unlimited(data: object) -> object:
