@@ -38,8 +38,8 @@ def synthesize(
         known: counts that are public anyway, as of `nonnegative`.
         impossible: cells that cannot occur, as of `nonnegative`.
         method: "controlled", records whose tables of pairs are brought near those of the mixture, and those of three
-            attributes where such were measured; "sobol", records spread evenly over it; "weighted", four times as many of weight 1/4; "independent", records drawn
-            independently of one another.
+            attributes where such were measured; "sobol", records spread evenly over it; "weighted", four times as
+            many of weight 1/4; "independent", records drawn independently of one another.
         ensemble: how many mixtures are fitted, of how many latent classes, in how many steps; chosen by how far
             attributes are from independence, in units of the noise, unless given.
         seed: of the fit and of the records, 0 or more; the same release and seed give the same records.
