@@ -120,9 +120,10 @@ def naive_code(attribute, value):
 
 
 @pytest.mark.parametrize("attribute", ATTRIBUTES, ids=str)
-@pytest.mark.parametrize("value", ODD, ids=lambda value: f"{type(value).__name__}-{ascii(value)[:12]}")
-def test_each_odd_value_has_its_documented_code(attribute, value):
-    assert codes_of_values(attribute, [value]).tolist() == [naive_code(attribute, value)]
+def test_each_odd_value_has_its_documented_code(attribute):
+    for value in ODD:
+        found = codes_of_values(attribute, [value]).tolist()
+        assert found == [naive_code(attribute, value)], f"{type(value).__name__} {ascii(value)[:12]}"
 
 
 def test_the_documented_examples_hold():
