@@ -126,7 +126,7 @@ class RoundedRelease(AdjustedRelease):
     def _table(self, query: WrittenQuery) -> Table:
         source = self.source._table(query)
         origin = source.origin or unlimited(source.estimate)
-        return Table(self.plan, *query, self._integers.table(query), self.product, origin)
+        return Table.of_answers(self.plan, query, self._integers.table(query), self.product, origin)
 
 
 def rounded(release: Release | NonNegativeRelease, *, base: int = 1) -> RoundedRelease:

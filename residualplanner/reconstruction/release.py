@@ -245,7 +245,7 @@ class Release(MeasuredTables):
         rows, codes = np.array([positions], dtype=np.int32), np.arange(len(kinds), dtype=np.int16)[None]
         (stack,) = self._reconstructor.stacks(rows, codes, kinds, Scratch())
         estimates = frozen(self.device.to_host(stack.estimates))
-        return Table(self.plan, *query, estimates[0].transpose(query.axes))
+        return Table.of_answers(self.plan, query, estimates[0].transpose(query.axes))
 
 
 def _in_order(plan: Plan, batches: list[TableBatch]) -> Iterator[Table]:
@@ -254,8 +254,10 @@ def _in_order(plan: Plan, batches: list[TableBatch]) -> Iterator[Table]:
     attributes: list[Any] = [None] * count
     kinds, estimates = attributes.copy(), attributes.copy()
     for batch in batches:
-        numbers = (batch.queries - start).tolist()
-        for number, row, estimate in zip(numbers, batch.attributes.tolist(), batch.estimates, strict=True):
+        numbers, rows = (batch.queries - start).tolist(), batch.attributes.tolist()
+        axes = WrittenQuery(tuple(rows[0]), batch.kinds).table_axes
+        of_tables = batch.estimates.reshape(len(rows), *axes.shape(plan.domain))
+        for number, row, estimate in zip(numbers, rows, of_tables, strict=True):
             attributes[number], kinds[number], estimates[number] = tuple(row), batch.kinds, estimate
     return map(Table, [plan] * count, attributes, kinds, estimates)
 

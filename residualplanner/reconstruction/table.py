@@ -4,7 +4,7 @@ Reads: a plan and estimates.  Gives: Table.
 """
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +13,7 @@ from residualplanner._checks import FloatArray, frozen, require_numbers
 from residualplanner._margins import margin_factor
 from residualplanner.errors import WorkloadError
 from residualplanner.pictures import Picture, ShownTable, draw_intervals, rows_to_show, shown_table
+from residualplanner.plan import Plan
 from residualplanner.reconstruction.estimate import Estimate
 from residualplanner.reconstruction.forms.table_views import html_of, polars_of, text_of, xarray_of
 from residualplanner.reconstruction.forms.tidy_form import TidyForm
@@ -22,6 +23,7 @@ from residualplanner.reconstruction.origin import Origin
 from residualplanner.reconstruction.product import UNBIASED, Product
 from residualplanner.reconstruction.profiles import ProfileName
 from residualplanner.reconstruction.quality import Quality
+from residualplanner.workload import WrittenQuery
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,10 +54,17 @@ class Table(Heading):
     product: Product = UNBIASED
     origin: Origin | None = field(default=None, repr=False)
 
-    def __post_init__(self) -> None:
-        if not all(kind.is_axis for kind in self.kinds):
-            axes = self._written.table_axes
-            object.__setattr__(self, "estimate", self.estimate.reshape(axes.shape(self.plan.domain)))
+    @classmethod
+    def of_answers(
+        cls,
+        plan: Plan,
+        query: WrittenQuery,
+        answers: FloatArray,
+        product: Product = UNBIASED,
+        origin: Origin | None = None,
+    ) -> Self:
+        """The table of a query's answers, which have an axis of length one for each attribute that only selects."""
+        return cls(plan, *query, answers.reshape(query.table_axes.shape(plan.domain)), product, origin)
 
     def __repr__(self) -> str:
         return text_of(self)

@@ -133,7 +133,7 @@ class SavedParts(SavedFolder):
         saved = self.plan.workload.query_at(number)
         axes = [saved.positions.index(position) for position in query.positions]
         estimates = frozen(self.estimates(number).reshape(saved.shape(self.plan.domain)).transpose(axes))
-        return Table(self.plan, *query, estimates, self.product)
+        return Table.of_answers(self.plan, query, estimates, self.product)
 
 
 def open_parts(
