@@ -79,6 +79,10 @@ class BinRows:
         first: NDArray[np.int64] = np.searchsorted(of_cell, np.arange(size - self.bins))
         return first[self.of_bins.equal_columns(size - self.bins)[of_cell]]
 
+    def exchangeable_values(self, size: int) -> NDArray[np.int64]:
+        """Cells of bins, and labels, whose columns are equal: no row is of a single end of a bin."""
+        return self.equal_columns(size)
+
     def apply(self, array: SameArray, axis: int) -> SameArray:
         """The two ends of each bin added up, then W."""
         xp = namespace(array)

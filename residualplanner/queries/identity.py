@@ -35,6 +35,10 @@ class ValueRows(PlainRows, Protocol):
         """The identity matrix, (size, size)."""
         return sparse.csr_array(sparse.eye_array(size))
 
+    def exchangeable_values(self, size: int) -> NDArray[np.int64]:
+        """All of them: each has a row of its own, (size,)."""
+        return np.zeros(size, dtype=np.int64)
+
     def gram(self, size: int) -> NDArray[np.float64]:
         """The identity matrix, (size, size)."""
         return np.eye(size)

@@ -114,3 +114,7 @@ class PlainRows(AnsweredAlone, OfAllRecords, Protocol):
     def equal_columns(self, size: int) -> NDArray[np.int64]:
         """Each value itself, (size,)."""
         return np.arange(size)
+
+    def exchangeable_values(self, size: int) -> NDArray[np.int64]:
+        """None: each value has a number of its own, (size,)."""
+        return np.arange(size)

@@ -53,6 +53,13 @@ class Rows(Protocol):
         """The first value that has the same column of W as each, (n,)."""
         ...
 
+    def exchangeable_values(self, size: int) -> NDArray[np.int64]:
+        """Numbers (n,) that are equal only where values can be exchanged: some order of the rows is then unchanged.
+
+        Source: spec eq. (113).
+        """
+        ...
+
     def apply(self, array: SameArray, axis: int) -> SameArray:
         """W along one axis of an array of any library: that axis goes from n to q entries, where the array is."""
         ...

@@ -72,11 +72,19 @@ class SparseRows(Rows, Protocol):
 
     def equal_columns(self, size: int) -> NDArray[np.int64]:
         """The first value that has the same column of W as each, (size,)."""
-        columns = self.sparse_rows(size).tocsc()
-        columns.sort_indices()
         first: dict[tuple[bytes, bytes], int] = {}
-        ends = zip(columns.indptr[:-1].tolist(), columns.indptr[1:].tolist(), strict=True)
-        keys = [(columns.indices[start:end].tobytes(), columns.data[start:end].tobytes()) for start, end in ends]
+        keys = _columns(self.sparse_rows(size))
+        return np.array([first.setdefault(key, value) for value, key in enumerate(keys)], dtype=np.int64)
+
+    def exchangeable_values(self, size: int) -> NDArray[np.int64]:
+        """The first value with the same entries in rows of several values, and equal rows of its own, (size,)."""
+        rows = self.sparse_rows(size)
+        single = np.diff(rows.indptr) == 1
+        own = rows[single].tocsc()
+        ends = zip(own.indptr[:-1].tolist(), own.indptr[1:].tolist(), strict=True)
+        entries = (tuple(sorted(own.data[start:end].tolist())) for start, end in ends)
+        keys = zip(_columns(rows[~single]), entries, strict=True)
+        first: dict[tuple[object, ...], int] = {}
         return np.array([first.setdefault(key, value) for value, key in enumerate(keys)], dtype=np.int64)
 
     def apply(self, array: SameArray, axis: int) -> SameArray:
@@ -119,6 +127,14 @@ class _Deviations(SparseRows):
         """The rows, (q, size)."""
         del size
         return self.held
+
+
+def _columns(rows: sparse.csr_array) -> list[tuple[bytes, bytes]]:
+    """The rows and the entries of each column, which are equal where columns are."""
+    columns = rows.tocsc()
+    columns.sort_indices()
+    ends = zip(columns.indptr[:-1].tolist(), columns.indptr[1:].tolist(), strict=True)
+    return [(columns.indices[start:end].tobytes(), columns.data[start:end].tobytes()) for start, end in ends]
 
 
 def require_more_than_total(W: sparse.csr_array, attribute: Attribute, words: str) -> None:

@@ -1,6 +1,6 @@
 """Values of an attribute that can be exchanged, and the rows of its queries over groups of them.
 
-Reads: sparse rows.  Gives: the group of each value; MergedRows.
+Reads: kinds of query.  Gives: the group of each value; MergedRows.
 Source: spec section 18, eqs. (112) and (113).
 
 Two values can be exchanged if every row treats them in the same way, apart from rows of a single value, of which both
@@ -87,20 +87,9 @@ def exchangeable_groups(kinds: Sequence[Kind], size: int) -> IntArray:
         >>> exchangeable_groups([Hierarchy([2])], 5).tolist()
         [0, 0, 1, 1, 2]
     """
-    keys: list[tuple[object, ...]] = [()] * size
-    for kind in kinds:
-        rows = kind.sparse_rows(size)
-        single = np.diff(rows.indptr) == 1
-        shared, own = rows[~single].tocsc(), rows[single].tocsc()
-        shared.sort_indices()
-        for value, key in enumerate(keys):
-            start, end = shared.indptr[value : value + 2]
-            first, last = own.indptr[value : value + 2]
-            entries = tuple(sorted(own.data[first:last].tolist()))
-            together = shared.indices[start:end].tobytes(), shared.data[start:end].tobytes()
-            keys[value] = (*key, together, entries)
-    number: dict[tuple[object, ...], int] = {}
-    group = np.array([number.setdefault(key, len(number)) for key in keys], dtype=np.int64)
+    same = zip(*(kind.exchangeable_values(size).tolist() for kind in kinds), strict=True)
+    number: dict[tuple[int, ...], int] = {}
+    group = np.array([number.setdefault(key, len(number)) for key in same], dtype=np.int64)
     return group if len(number) > 1 else (np.arange(size) >= size // 2).astype(np.int64)
 
 
