@@ -16,7 +16,7 @@ from residualplanner.reconstruction.files.reading import SavedTable, SavedTables
 from residualplanner.reconstruction.files.sidecar import PUBLISHED_ERRORS, PUBLISHED_ERRORS_FILE
 from residualplanner.reconstruction.forms.for_mbi import MbiProblem
 from residualplanner.reconstruction.measured_tables import MeasuredTables
-from residualplanner.reconstruction.origin import Origin, unlimited
+from residualplanner.reconstruction.origin import Origin, Provenance, unlimited
 from residualplanner.reconstruction.parts.layout import Layout, layout_of, part_name
 from residualplanner.reconstruction.parts.numbers import SENT, UNBIASED_NUMBERS, PartNumbers, RunOfTables
 from residualplanner.reconstruction.parts.reading import SavedParts
@@ -51,6 +51,7 @@ __all__ = [
     "PartNumbers",
     "Product",
     "ProfileName",
+    "Provenance",
     "Publication",
     "Quality",
     "Release",

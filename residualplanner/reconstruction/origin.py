@@ -1,6 +1,6 @@
 """What a table that is not unbiased was made from: its intervals follow from that.
 
-Reads: estimates, margins.  Gives: Origin, and intervals.
+Reads: estimates, margins.  Gives: Origin, and intervals; Provenance.
 """
 
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, frozen
+from residualplanner.reconstruction.product import UNBIASED, Product
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -68,3 +69,20 @@ def unlimited(estimate: FloatArray) -> Origin:
     """The origin of numbers of which nothing else is known: any count is possible."""
     bound = np.broadcast_to(np.inf, estimate.shape)
     return Origin(estimate, -bound, bound)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Provenance:
+    """Where the numbers of a table come from.
+
+    Attributes:
+        product: what they are.
+        origin: what they were made from; None where they are unbiased, and where they come from a file.
+    """
+
+    product: Product
+    origin: Origin | None = None
+
+
+#: Of unbiased estimates.
+ESTIMATED = Provenance(UNBIASED)

@@ -5,14 +5,14 @@ Reads: a measurement, or several.  Gives: Release.  Costs no privacy budget.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import chain, repeat
 
 import numpy as np
 
 from residualplanner._atomic import PathLike
 from residualplanner._checks import frozen
 from residualplanner.errors import ArgumentError, WorkloadError, memory_for
-from residualplanner.kron import HOST, Device, Scratch
+from residualplanner.kron import HOST, Array, Device, Scratch
 from residualplanner.measurement import NoisyAnswers, Progress
 from residualplanner.plan import Plan
 from residualplanner.reconstruction.batches import A_TABLE, TableBatch, chunks
@@ -250,16 +250,20 @@ class Release(MeasuredTables):
 
 def _in_order(plan: Plan, batches: list[TableBatch]) -> Iterator[Table]:
     """The tables of batches which together are a run of queries, in the order of these."""
-    start, count = min(int(batch.queries[0]) for batch in batches), sum(len(batch.queries) for batch in batches)
-    attributes: list[Any] = [None] * count
-    kinds, estimates = attributes.copy(), attributes.copy()
-    for batch in batches:
-        numbers, rows = (batch.queries - start).tolist(), batch.attributes.tolist()
-        axes = WrittenQuery(tuple(rows[0]), batch.kinds).table_axes
-        of_tables = batch.estimates.reshape(len(rows), *axes.shape(plan.domain))
-        for number, row, estimate in zip(numbers, rows, of_tables, strict=True):
-            attributes[number], kinds[number], estimates[number] = tuple(row), batch.kinds, estimate
-    return map(Table, [plan] * count, attributes, kinds, estimates)
+    order = np.argsort(np.concatenate([batch.queries for batch in batches])).tolist()
+    attributes = [*map(tuple, chain.from_iterable(batch.attributes.tolist() for batch in batches))]
+    kinds = [*chain.from_iterable(repeat(batch.kinds, len(batch.queries)) for batch in batches)]
+    estimates = [*chain.from_iterable(_along_axes(plan, batch) for batch in batches)]
+    columns = (map(column.__getitem__, order) for column in (attributes, kinds, estimates))
+    return map(Table, repeat(plan), *columns)
+
+
+def _along_axes(plan: Plan, batch: TableBatch) -> Array:
+    """The estimates of a batch without the axes, all of length one, of attributes that only select."""
+    if 1 not in batch.estimates.shape[1:]:
+        return batch.estimates
+    axes = WrittenQuery(tuple(batch.attributes[0].tolist()), batch.kinds).table_axes
+    return batch.estimates.reshape(len(batch.queries), *axes.shape(plan.domain))
 
 
 def _require_host(device: Device) -> None:

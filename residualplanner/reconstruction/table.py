@@ -3,7 +3,7 @@
 Reads: a plan and estimates.  Gives: Table.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -19,7 +19,7 @@ from residualplanner.reconstruction.forms.table_views import html_of, polars_of,
 from residualplanner.reconstruction.forms.tidy_form import TidyForm
 from residualplanner.reconstruction.heading import Heading
 from residualplanner.reconstruction.lookups import adds_up, index_of_cell, require_members
-from residualplanner.reconstruction.origin import Origin
+from residualplanner.reconstruction.origin import ESTIMATED, Origin, Provenance
 from residualplanner.reconstruction.product import UNBIASED, Product
 from residualplanner.reconstruction.profiles import ProfileName
 from residualplanner.reconstruction.quality import Quality
@@ -46,13 +46,11 @@ class Table(Heading):
         positions: of the attributes in the domain.
         kinds: the kind of query on each attribute.
         estimate (q_1, .., q_k): the estimates in counts, read-only, an axis for each attribute.  They can be negative.
-        product: what the numbers are.
-        origin: what numbers that are not unbiased were made from; None where they are, and where they come from a file.
+        provenance: what the numbers are, and what they were made from.
     """
 
     estimate: FloatArray
-    product: Product = UNBIASED
-    origin: Origin | None = field(default=None, repr=False)
+    provenance: Provenance = ESTIMATED
 
     @classmethod
     def of_answers(
@@ -64,7 +62,17 @@ class Table(Heading):
         origin: Origin | None = None,
     ) -> Self:
         """The table of a query's answers, which have an axis of length one for each attribute that only selects."""
-        return cls(plan, *query, answers.reshape(query.table_axes.shape(plan.domain)), product, origin)
+        return cls(plan, *query, answers.reshape(query.table_axes.shape(plan.domain)), Provenance(product, origin))
+
+    @property
+    def product(self) -> Product:
+        """What the numbers are."""
+        return self.provenance.product
+
+    @property
+    def origin(self) -> Origin | None:
+        """What numbers that are not unbiased were made from; None where they are, and where they come from a file."""
+        return self.provenance.origin
 
     def __repr__(self) -> str:
         return text_of(self)
@@ -195,8 +203,7 @@ class Table(Heading):
             self.plan,
             *self._written.summed([self._axes[axis][0].name for axis in axes], self.plan.domain),
             frozen(np.asarray(self.estimate.sum(axis=tuple(axes)))),
-            self.product,
-            None if self.origin is None else self.origin.summed(tuple(axes)),
+            Provenance(self.product, None if self.origin is None else self.origin.summed(tuple(axes))),
         )
 
     def shown(self, level: float = 0.95) -> ShownTable:
