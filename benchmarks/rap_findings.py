@@ -30,6 +30,8 @@ FEM = {(3, 0.25): 0.103, (3, 0.2): 0.115, (3, 0.15): 0.125, (3, 0.1): 0.166}
 FEM |= {(5, 1.0): 0.094, (5, 0.5): 0.101, (5, 0.25): 0.116, (5, 0.15): 0.145, (5, 0.1): 0.150}
 #: AK's fitted line of RAP's best error on Adult, unfiltered: epsilon to (intercept, slope in ln of the tables).
 LINE = {0.01: (0.0320, 0.0650), 0.1: (0.0254, 0.0122), 1.0: (0.0072, 0.0050)}
+#: What a setting of RAP is told apart by.
+SETTING = ("rounds", "choices")
 Point = dict[str, Any]
 
 
@@ -63,9 +65,14 @@ class Results(NamedTuple):
     def by_setting(self, **wanted: Any) -> dict[tuple[int, int | None], float]:
         """The mean over seeds of the largest error of each setting (T, K)."""
         found = defaultdict(list)
-        for point in chosen(self.grid, method="rap", **wanted):
+        for point in complete(chosen(self.grid, method="rap", **wanted), *SETTING):
             found[point["rounds"], point["choices"]].append(point["largest"])
         return {setting: float(np.mean(errors)) for setting, errors in found.items()}
+
+    def seeds(self, *keys: str, **wanted: Any) -> str:
+        """How many seeds have been run of all settings that these keys tell apart, in words."""
+        count = len({point["seed"] for point in complete(chosen(self.grid, **wanted), *keys)})
+        return f"{count} seed" + "s" * (count != 1)
 
     def baseline(self, method: str, sensitivity: str = "joint", **wanted: Any) -> float:
         """The mean over seeds of the largest error of another method."""
@@ -82,6 +89,15 @@ class Results(NamedTuple):
 
 def chosen(points: Iterable[Point], **wanted: Any) -> list[Point]:
     return [point for point in points if all(point[name] == value for name, value in wanted.items())]
+
+
+def complete(points: Sequence[Point], *keys: str) -> list[Point]:
+    """The points of the seeds that every setting was run with: means over other seeds cannot be compared."""
+    settings = defaultdict(set)
+    for point in points:
+        settings[point["seed"]].add(tuple(point[key] for key in keys))
+    every = set().union(*settings.values())
+    return [point for point in points if settings[point["seed"]] == every]
 
 
 def listed(numbers: Iterable[float]) -> str:
@@ -123,14 +139,15 @@ def f3(r: Results) -> Finding:
 
 def f4(r: Results) -> Finding:
     errors, seconds = {}, {}
+    run = complete(chosen(r.grid, experiment="relaxed"), "relaxed")
     for size in (100, 300, 1000, 3000):
-        points = chosen(r.grid, experiment="relaxed", relaxed=size)
+        points = chosen(run, relaxed=size)
         errors[size] = float(np.mean([p["largest"] for p in points]))
         seconds[size] = float(np.mean([p["cpu_seconds"] / max(1, p["steps"]) for p in points]))
     return Finding(
         "F4",
         "1000 relaxed records have nearly the least error; time for each step grows with their number",
-        f"100, 300, 1000, 3000: {listed(errors.values())}",
+        f"100, 300, 1000, 3000: {listed(errors.values())}; {r.seeds('relaxed', experiment='relaxed')}",
         errors[1000] <= 1.2 * errors[3000] and seconds[3000] > seconds[100],
     )
 
@@ -201,7 +218,8 @@ def f9(r: Results) -> Finding:
     return Finding(
         "F9",
         "no single (T, K) is best everywhere; T is usually small",
-        f"{len(set(winners.values()))} different winners; T: {sorted(t for t, _ in winners.values())}",
+        f"{len(set(winners.values()))} different winners; T: {sorted(t for t, _ in winners.values())}; "
+        + r.seeds(*SETTING, "tables", "epsilon", experiment="sizes", filtered=False),
         len(set(winners.values())) > 1 and sum(t <= 4 for t, _ in winners.values()) * 2 > len(winners),
     )
 
@@ -238,7 +256,8 @@ def f11(r: Results) -> Finding:
     return Finding(
         "F11",
         "the best T K grows with epsilon",
-        f"64 tables, epsilon to T K: {best}",
+        f"64 tables, epsilon to T K: {best}; "
+        + r.seeds(*SETTING, "epsilon", experiment="sizes", tables=64, filtered=False),
         list(best.values()) == sorted(best.values()) and best[1.0] > best[0.01],
     )
 
@@ -341,25 +360,22 @@ def f16(r: Results) -> Finding:
     return Finding(
         "F16",
         "r < 4 wants many rounds of few cells each",
-        f"best (T, K) for r = 4, 3, 2, 1: {list(best.values())}",
+        f"best (T, K) for r = 4, 3, 2, 1: {list(best.values())}; "
+        + r.seeds(*SETTING, "at_least", experiment="thresholds", relaxed=1000, method="rap"),
         all(best[k][0] >= 16 and (best[k][1] or 0) <= 16 for k in (3, 2, 1)),
     )
 
 
 def f17(r: Results) -> Finding:
     setting = {"experiment": "thresholds", "rounds": 16, "choices": 4, "method": "rap"}
-    seconds = {
-        k: float(np.mean([p["cpu_seconds"] for p in chosen(r.grid, at_least=k, relaxed=1000, **setting)]))
-        for k in (4, 1)
-    }
-    errors = {
-        size: float(np.mean([p["largest"] for p in chosen(r.grid, relaxed=size, **setting)]))
-        for size in (500, 1000, 2000)
-    }
+    run = complete(chosen(r.grid, **setting), "at_least", "relaxed")
+    seconds = {k: float(np.mean([p["cpu_seconds"] for p in chosen(run, at_least=k, relaxed=1000)])) for k in (4, 1)}
+    errors = {size: float(np.mean([p["largest"] for p in chosen(run, relaxed=size)])) for size in (500, 1000, 2000)}
     return Finding(
         "F17",
         "more relaxed records lower the error mildly; r = 1 takes up to 20 times as long as r = 4",
-        f"500, 1000, 2000: {listed(errors.values())}; r = 1 takes {seconds[1] / seconds[4]:.1f} times as long",
+        f"500, 1000, 2000: {listed(errors.values())}; r = 1 takes {seconds[1] / seconds[4]:.1f} times as long; "
+        + r.seeds("at_least", "relaxed", **setting),
         errors[2000] < errors[500] and seconds[1] <= 20 * seconds[4],
     )
 
