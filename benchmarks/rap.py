@@ -118,7 +118,7 @@ def step() -> Found:
     generator = np.random.default_rng(0)
     blocks, kind = Blocks((30,) * 10), RELAXATIONS["softmax"]
     rows = np.stack([generator.permutation(10)[:3] * 30 + generator.integers(0, 30, 3) for _ in range(256)])
-    cells = ListedCells(CellBlock(rows, 3, np.arange(256)), generator.random(256), np.ones(256))
+    cells = ListedCells(CellBlock(rows, 3, np.arange(256)), generator.random(256), np.ones(256), np.ones(256))
     adam = Adam(kind.start(blocks, RECORDS, generator), kind, blocks, rp.ProjectionSettings())
     start = time.process_time()
     for _ in range(200):
