@@ -143,6 +143,13 @@ def judged(seen: Seen, found: Audit) -> dict[str, Any]:
     }
 
 
+def audit_row(found: dict[str, Any]) -> str:
+    """The row of the manual's page."""
+    distance = f"{found['mu_claim']:.4f} | {found['mu']:.4f} ± {found['mu_error']:.4f}"
+    epsilon = f"{found['epsilon_claim']:.3f} | {found['epsilon']:.3f}"
+    return f"| {found['what']} | {found['runs']:,} | {distance} | {epsilon} |"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="The privacy audit of RAP and of synthesis_plan.")
     parser.add_argument("mechanisms", nargs="*", choices=[[], *AUDITS], help="some of them; all by default")

@@ -25,6 +25,8 @@ from scipy.stats import chi2
 from residualplanner.kron import threshold_probability
 
 RESULTS = Path(__file__).parent / "results"
+#: What the three benchmarks wrote, as it is kept.
+FILES = RESULTS / "rap_grid.jsonl", RESULTS / "partial_knowledge.json", RESULTS / "rap.json"
 #: Best errors of FEM on Adult, filtered workloads of 64 tables: by order and epsilon.
 FEM = {(3, 0.25): 0.103, (3, 0.2): 0.115, (3, 0.15): 0.125, (3, 0.1): 0.166}
 FEM |= {(5, 1.0): 0.094, (5, 0.5): 0.101, (5, 0.25): 0.116, (5, 0.15): 0.145, (5, 0.1): 0.150}
@@ -43,12 +45,14 @@ class Finding(NamedTuple):
         published: what was found.
         ours: what this library finds.
         holds: whether that agrees; None where it was not run.
+        is_whole: whether all that was published was run.
     """
 
     number: str
     published: str
     ours: str
     holds: bool | None
+    is_whole: bool = True
 
 
 class Results(NamedTuple):
@@ -174,6 +178,7 @@ def f6(r: Results) -> Finding:
         f"of answers {answers:,.0f} times as many as if queries are gathered; a whole non-adaptive run takes "
         f"{run:,.0f} times as many as gathering without a fit; adaptive: not run",
         answers >= 500,
+        is_whole=False,
     )
 
 
@@ -546,21 +551,35 @@ FINDINGS = (
 )
 
 
+def results_of(grid: Path, partial: Path, speed: Path) -> Results:
+    """What the files of the three benchmarks hold."""
+    lines = grid.read_text().splitlines()
+    return Results(list(map(json.loads, lines)), json.loads(partial.read_text()), json.loads(speed.read_text()))
+
+
 def findings(results: Results) -> Iterator[Finding]:
     yield from (judge(results) for judge in FINDINGS)
 
 
+def page_row(row: Finding) -> str:
+    """The row of the manual's page."""
+    verdict = {True: "holds", False: "does not hold", None: "not run"}[row.holds]
+    part = "" if row.is_whole else ", as far as it was run"
+    return f"| {row.number} | {row.published} | {row.ours} | {verdict}{part} |"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="The findings that were published about RAP beside ours.")
-    parser.add_argument("--grid", type=Path, default=RESULTS / "rap_grid.jsonl")
-    parser.add_argument("--partial", type=Path, default=RESULTS / "partial_knowledge.json")
-    parser.add_argument("--speed", type=Path, default=RESULTS / "rap.json")
+    for name, default in zip(("--grid", "--partial", "--speed"), FILES, strict=True):
+        parser.add_argument(name, type=Path, default=default)
+    parser.add_argument("--page", action="store_true", help="print the rows as they stand on the page")
     parser.add_argument("--json", type=Path, help="also write the rows to this file")
     arguments = parser.parse_args()
-    grid = [json.loads(line) for line in arguments.grid.read_text().splitlines()]
-    results = Results(grid, json.loads(arguments.partial.read_text()), json.loads(arguments.speed.read_text()))
+    results = results_of(arguments.grid, arguments.partial, arguments.speed)
     rows = list(findings(results))
-    for row in rows:
+    if arguments.page:
+        print("\n".join(map(page_row, rows)))
+    for row in [] if arguments.page else rows:
         verdict = {True: "holds", False: "DOES NOT HOLD", None: "not run"}[row.holds]
         print(f"{row.number:<4} {verdict:<14} published: {row.published}\n{'':<19} ours: {row.ours}")
     if arguments.json:
