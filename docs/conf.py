@@ -42,6 +42,7 @@ INTERNAL = [
     "FloatResiduals",
     "IntegerMap",
     "IntegerResiduals",
+    "KeptRecords",
     "LabeledKind",
     "Layout",
     "Loss",

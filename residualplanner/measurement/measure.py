@@ -182,12 +182,12 @@ def _measured(
         return wrong
     require_guarded_main("measure")
     _require_options(noise, seed)
-    require_public_number(data, plan.neighbors)
     if noise == "discrete":
         job = _discrete_job(plan, OperatingSystemBits(), room, progress.report)
     else:
         job = _continuous_job(plan, None if seed is None else int(seed), room, progress.report)
     job.require_room(ledger)
+    require_public_number(data, plan.neighbors)
     if ledger is None and noise == "discrete":
         warn_without_ledger()
     require_result_room(data, job.counted_cells)

@@ -7,15 +7,7 @@ Everything here is post-processing: it sees no record and costs no privacy budge
 from residualplanner.postprocessing.adjusted.adjustments import Adjustments
 from residualplanner.postprocessing.adjusted.memory import nonnegative_bytes, require_memory_for_nonnegative
 from residualplanner.postprocessing.adjusted.release import AdjustedRelease, require_parts_alone
-from residualplanner.postprocessing.facts import (
-    Fact,
-    Facts,
-    Impossible,
-    Known,
-    StatedTable,
-    StatedZeros,
-    read_facts,
-)
+from residualplanner.postprocessing.facts import Fact, Facts
 from residualplanner.postprocessing.mixture import (
     FitQuality,
     FittedMixture,
@@ -28,6 +20,7 @@ from residualplanner.postprocessing.nonnegative import NonNegativeRelease, nonne
 from residualplanner.postprocessing.published_errors import PublishedErrors, require_errors_of
 from residualplanner.postprocessing.published_errors_simulation import published_errors
 from residualplanner.postprocessing.rounding import RoundedRelease, require_base, require_roundable, rounded
+from residualplanner.postprocessing.stated_facts import Impossible, Known, StatedTable, StatedZeros, read_facts
 from residualplanner.postprocessing.weights import Weights, WeightsName
 
 __all__ = [

@@ -20,13 +20,14 @@ from residualplanner.postprocessing.adjusted.numbers import AdjustedNumbers, Ans
 from residualplanner.postprocessing.adjusted.release import AdjustedRelease
 from residualplanner.postprocessing.ascent import Solution, solve
 from residualplanner.postprocessing.components import answers_of
-from residualplanner.postprocessing.facts import Facts, Impossible, Known, read_facts
+from residualplanner.postprocessing.facts import Facts
 from residualplanner.postprocessing.limits import origin_of
 from residualplanner.postprocessing.many_cells.solving import facets_of_many, solve_many
 from residualplanner.postprocessing.mixture import fit_mixture
 from residualplanner.postprocessing.mixture.drawing import mixture_draws
 from residualplanner.postprocessing.newton import ROUNDING
 from residualplanner.postprocessing.problem import Problem
+from residualplanner.postprocessing.stated_facts import Impossible, Known, read_facts
 from residualplanner.postprocessing.stating import Statement, center_of
 from residualplanner.postprocessing.weights import WeightsName, weights_named
 from residualplanner.reconstruction import Product, Release, Table, TableBatch

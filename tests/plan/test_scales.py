@@ -180,7 +180,7 @@ def test_many_equal_eigenvalues_are_found(monkeypatch):
             raise linalg.LinAlgError("Internal Error.")
         return whole(matrix, driver=driver, check_finite=check_finite)
 
-    monkeypatch.setattr("residualplanner.bases.eigen.linalg.eigh", eigh)
+    monkeypatch.setattr(linalg, "eigh", eigh)
     values, vectors = eigen(np.kron(np.eye(3), np.ones((2, 2))))
     np.testing.assert_allclose(values, [0, 0, 0, 2, 2, 2], atol=1e-12)
     np.testing.assert_allclose(vectors.T @ vectors, np.eye(6), atol=1e-12)

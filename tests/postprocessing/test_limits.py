@@ -10,8 +10,8 @@ from made_releases import exact_release
 from random_plans import plan_by_hand
 from residualplanner._margins import margin_factor
 from residualplanner.errors import WorkloadError
-from residualplanner.postprocessing.facts import read_facts
 from residualplanner.postprocessing.limits import origin_of
+from residualplanner.postprocessing.stated_facts import read_facts
 from residualplanner.strategy import subtraction_strategy
 
 DOMAIN = rp.Domain({"a": 3, "b": 2, "one": 1, "c": 2})

@@ -8,8 +8,9 @@ import residualplanner as rp
 from made_releases import any_release, exact_release
 from random_plans import plan_by_set, sample_workload
 from residualplanner.postprocessing.facets import facets_of
-from residualplanner.postprocessing.facts import Facts, read_facts
+from residualplanner.postprocessing.facts import Facts
 from residualplanner.postprocessing.potentials import Agreement, first_multipliers
+from residualplanner.postprocessing.stated_facts import read_facts
 from residualplanner.postprocessing.stating import problem_of
 from residualplanner.postprocessing.weights import WEIGHTS
 

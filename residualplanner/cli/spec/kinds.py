@@ -19,6 +19,11 @@ _FIELDS = {
     "custom": {"matrix", "labels"},
     "matching": {"at_least"},
 }
+#: Those that a kind cannot do without, and what to write.
+_REQUIRED = {
+    "custom": {"matrix": "give the rows of the custom query: matrix = [[1, 1, 1], [0, 1, 2]]"},
+    "matching": {"at_least": "give how many attributes of this kind must match: at_least = 1"},
+}
 
 
 def _level(value: Any) -> Any:
@@ -84,10 +89,9 @@ class KindTable(SpecTable):
             raise refusal(f"{foreign[0]!r} does not belong to the kind {self.kind!r}")
         if self.levels is not None and self.crosswalk is not None:
             raise refusal("give levels or a crosswalk, not both")
-        if self.kind == "custom" and self.matrix is None:
-            raise refusal("give the rows of the custom query: matrix = [[1, 1, 1], [0, 1, 2]]")
-        if self.kind == "matching" and self.at_least is None:
-            raise refusal("give how many attributes of this kind must match: at_least = 1")
+        for field, words in _REQUIRED.get(self.kind, {}).items():
+            if getattr(self, field) is None:
+                raise refusal(words)
         return self
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from residualplanner._margins import require_level
 from residualplanner.cli.messages.output import Output
-from residualplanner.cli.spec.file import ApproxTable, BudgetTable, SpecFile
+from residualplanner.cli.spec.file import BudgetTable, SpecFile
 from residualplanner.cli.spec.output import OutputTable
-from residualplanner.cli.spec.typed_budget import LossName, budget_of_text
+from residualplanner.cli.spec.typed_budget import LossName, budget_of_text, numbers_by_name
 from residualplanner.errors import BudgetError
 from residualplanner.losses import MaxVariance, SumOfVariances
 from residualplanner.reconstruction import FormatName, ProfileName
@@ -138,7 +138,5 @@ def _budget_table(text: str) -> BudgetTable:
         budget = budget_of_text(text)
     except BudgetError as error:
         raise BudgetError(f"--budget: {error}") from None
-    if budget.notion == "approx_dp":
-        epsilon, delta = budget.given
-        return BudgetTable(approx_dp=ApproxTable(epsilon=epsilon, delta=delta))
-    return BudgetTable.model_validate({budget.notion: budget.given[0]})
+    numbers = numbers_by_name(budget)
+    return BudgetTable.model_validate(numbers if budget.notion in numbers else {budget.notion: numbers})

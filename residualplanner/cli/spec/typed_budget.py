@@ -19,6 +19,8 @@ _BUDGETS: Mapping[tuple[str, ...], Callable[..., Budget]] = {
     ("pcost",): pcost,
     ("epsilon", "delta"): approx_dp,
 }
+#: The names of a budget's numbers, by its notion.
+_NAMES = {make.__name__: names for names, make in _BUDGETS.items()}
 _WRITTEN = {"zcdp": "zcdp=1", "rho": "zcdp=1", "pcost": "pcost=1"} | dict.fromkeys(
     ("epsilon", "delta", "approx_dp"), "epsilon=1,delta=1e-9"
 )
@@ -52,8 +54,17 @@ def typed_text(budget: Budget) -> str:
         >>> typed_text(zcdp("1/2")), typed_text(approx_dp("1", "1e-9"))
         ('zcdp=1/2', 'epsilon=1,delta=1e-9')
     """
-    names = ("epsilon", "delta") if budget.notion == "approx_dp" else (budget.notion,)
-    return ",".join(f"{name}={number}" for name, number in zip(names, budget.given, strict=True))
+    return ",".join(f"{name}={number}" for name, number in numbers_by_name(budget).items())
+
+
+def numbers_by_name(budget: Budget) -> dict[str, str]:
+    """The numbers that a budget was stated with.
+
+    Example:
+        >>> numbers_by_name(approx_dp("1", "1e-9"))
+        {'epsilon': '1', 'delta': '1e-9'}
+    """
+    return dict(zip(_NAMES[budget.notion], budget.given, strict=True))
 
 
 def toml_text(budget: Budget) -> str:

@@ -14,10 +14,10 @@ from residualplanner.plan import Plan
 from residualplanner.postprocessing.adjusted.memory import nonnegative_bytes, require_memory_for_nonnegative
 from residualplanner.postprocessing.adjusted.release import AdjustedRelease
 from residualplanner.postprocessing.components import answers_of
-from residualplanner.postprocessing.facts import StatedTable, StatedZeros, read_facts
 from residualplanner.postprocessing.nonnegative import nonnegative
 from residualplanner.postprocessing.reference import reference_map
 from residualplanner.postprocessing.rounding import require_base, require_roundable, rounded
+from residualplanner.postprocessing.stated_facts import StatedTable, StatedZeros, read_facts
 from residualplanner.reconstruction import Release
 
 #: How near to the nearest tables those are that show that facts can be true together: any tables do.
