@@ -4,8 +4,8 @@
 
 Cases: tables, thresholds, naive (A-1, A-1b and the evaluation by one einsum for each table), gathered, adaptive-few
 and adaptive-many (F6), adaptive (A-2), step (A-2b), loans (A-3, with --loans, on stand-in records), whole (A-4),
-synthesized (A-5), error (A-6).  Each case runs in a process of its own, so that peak memory is its own.  Seconds are CPU
-seconds of one thread where OMP_NUM_THREADS=1; walls besides.
+synthesized (A-5), error (A-6).  Each case runs in a process of its own, so that peak memory is its own.  Seconds are
+CPU seconds of one thread where OMP_NUM_THREADS=1; walls besides.
 """
 
 import argparse
