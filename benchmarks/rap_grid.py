@@ -4,8 +4,8 @@
 
 Experiments: sizes (X6, X7), filter (X7, with --seeds 6), baselines (X11), fem (X1), small (X2), rounding (X3),
 relaxed (X4), thresholds (X8), nonadaptive (F7), tables (ours).  Points that the file holds already are not run again,
-so that a run that was stopped goes on where it was; `benchmarks.rap_findings` judges them.  What two seeds
-cannot decide is repeated by
+so that a run that was stopped goes on where it was; `benchmarks.rap_findings` judges them.  What two seeds cannot
+decide is repeated by
 
     python -m benchmarks.rap_grid repeated --seeds 3 --json benchmarks/results/rap_grid.jsonl
 
