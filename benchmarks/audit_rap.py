@@ -68,7 +68,7 @@ def scores_with_triples(is_after: bool, runs: int) -> tuple[Scores, ...]:
     return (TRIPLES.likelihood_scores(is_after, runs, OperatingSystemBits()),)
 
 
-def scores_of_twins(is_after: bool, runs: int) -> tuple[Scores, ...]:
+def scores_of_one_shape(is_after: bool, runs: int) -> tuple[Scores, ...]:
     """By the answers of two tables of the same shape; called in another process."""
     return (TRIPLES.difference_scores(is_after, runs, OperatingSystemBits()),)
 
@@ -107,7 +107,7 @@ AUDITS = {
         for seen, scores_of in (
             (Seen("pairs and single attributes", SINGLES.cost, is_sharp=True), scores_with_single_attributes),
             (Seen("pairs and triples", TRIPLES.cost, is_sharp=True), scores_with_triples),
-            (Seen("two tables of one shape", TRIPLES.twin_cost, is_sharp=True), scores_of_twins),
+            (Seen("two tables of one shape", TRIPLES.difference_cost, is_sharp=True), scores_of_one_shape),
         )
     ),
 }

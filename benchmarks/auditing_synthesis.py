@@ -35,7 +35,7 @@ class SynthesisExperiment:
 
     @classmethod
     def of(cls, rho: str) -> "SynthesisExperiment":
-        """At rho 0.1 single attributes are asked for besides pairs; at 1, triples."""
+        """At rho 0.1 single attributes are measured besides pairs; at 1, triples."""
         return cls(Experiment.adding(rp.synthesis_plan(DOMAIN, rp.zcdp(rho)), RECORD))
 
     @property
@@ -44,9 +44,9 @@ class SynthesisExperiment:
         return Fraction(self.mechanism.plan.pcost)
 
     @property
-    def twin_cost(self) -> Fraction:
+    def difference_cost(self) -> Fraction:
         """The pcost that the difference adversary can find: a change of 2 in noise of variance 4 noise variances."""
-        return 1 / Fraction(self.mechanism.plan.noise_variances[_twins(self.mechanism)[0]])
+        return 1 / Fraction(self.mechanism.plan.noise_variances[_tables_of_one_shape(self.mechanism)[0]])
 
     def likelihood_scores(self, is_after: bool, runs: int, source: ByteSource) -> Scores:
         """The scores by all answers."""
@@ -54,21 +54,21 @@ class SynthesisExperiment:
 
     def difference_scores(self, is_after: bool, runs: int, source: ByteSource) -> Scores:
         """How far the answers about a and b are apart, in standard deviations."""
-        center = float(np.subtract(*self._exact_twins()))
+        center = float(np.subtract(*self._exact()))
         found = np.concatenate(list(self._differences(is_after, runs, source)))
         blur = np.random.default_rng(int(is_after)).random(runs) / 1000  # scores that are all the same have no variance
-        return (center - found) * math.sqrt(self.twin_cost) / 2 + blur
+        return (center - found) * math.sqrt(self.difference_cost) / 2 + blur
 
     def _differences(self, is_after: bool, runs: int, source: ByteSource) -> Iterator[Scores]:
         """The answer about a less that about b, up to 100,000 runs at a time."""
         groups = groups_of_plan(self.mechanism.plan)
-        first, second = _twins(self.mechanism)
+        first, second = _tables_of_one_shape(self.mechanism)
         group = int(groups.group[first])
         for answers, several in blocks(self.mechanism, self._side(is_after), runs, source):
             stored = np.asarray(answers.stored(group), dtype=np.float64).reshape(-1, several) / answers.divisor(group)
             yield stored[groups.row[first]] - stored[groups.row[second]]
 
-    def _exact_twins(self) -> list[float]:
+    def _exact(self) -> list[float]:
         """The residuals of a and b without the record: the first value's count less the second's."""
         table = self.mechanism.table
         return [float(np.subtract(*table.sum(axis=others))) for others in ((1, 2), (0, 2))]
@@ -77,7 +77,7 @@ class SynthesisExperiment:
         return self.mechanism.neighbor if is_after else self.mechanism.table
 
 
-def _twins(mechanism: Experiment) -> tuple[int, int]:
+def _tables_of_one_shape(mechanism: Experiment) -> tuple[int, int]:
     """The numbers of the sets {a} and {b}, which are of one group and have noise of the same variance."""
     sets = list(mechanism.plan.closure)
     first, second = sets.index((0,)), sets.index((1,))

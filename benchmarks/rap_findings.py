@@ -354,9 +354,11 @@ def filter_test(runs: Sequence[Point], size: str) -> float:
 def f14(r: Results) -> Finding:
     """Compared at equal numbers of queries by a line in their logarithm, through all of each kind."""
     lines = {}
+    of_setting = {"experiment": "sizes", "method": "rap", "epsilon": 0.1}
+    r = r.of_seeds(*(r.seeds_of(*SETTING, "tables", filtered=filtered, **of_setting) for filtered in (False, True)))
     for filtered in (False, True):
         best: dict[tuple[int, float, int], Point] = {}
-        for point in chosen(r.grid, experiment="sizes", method="rap", filtered=filtered, epsilon=0.1):
+        for point in chosen(r.grid, filtered=filtered, **of_setting):
             key = point["tables"], point["epsilon"], point["seed"]
             if key not in best or point["largest"] < best[key]["largest"]:
                 best[key] = point

@@ -31,11 +31,11 @@ def test_all_answers_reveal_what_they_cost_and_no_more(experiment):
 
 
 def test_two_tables_of_one_shape_reveal_what_their_noise_allows_and_no_more():
-    found = audited(TRIPLES.difference_scores, TRIPLES.twin_cost)
-    assert abs(found.mu - math.sqrt(TRIPLES.twin_cost)) <= 5 * found.mu_error
+    found = audited(TRIPLES.difference_scores, TRIPLES.difference_cost)
+    assert abs(found.mu - math.sqrt(TRIPLES.difference_cost)) <= 5 * found.mu_error
 
 
-def test_noise_that_two_tables_share_is_seen(monkeypatch):
+def test_noise_that_comes_in_two_tables_is_seen(monkeypatch):
     drawn = DISCRETE._noise
 
     def the_same_for_both(*given, **options):
@@ -43,7 +43,7 @@ def test_noise_that_two_tables_share_is_seen(monkeypatch):
         return [np.concatenate([part[: len(part) // 2]] * 2) if len(part) == 2 * RUNS else part for part in noise]
 
     monkeypatch.setattr(DISCRETE, "_noise", the_same_for_both)
-    assert audited(TRIPLES.difference_scores, TRIPLES.twin_cost).contradicts(math.sqrt(TRIPLES.cost))
+    assert audited(TRIPLES.difference_scores, TRIPLES.difference_cost).contradicts(math.sqrt(TRIPLES.cost))
 
 
 @pytest.mark.parametrize(
