@@ -1,10 +1,12 @@
-"""The privacy audit of RAP at the size that is run before a release.
+"""The privacy audit of RAP and of `synthesis_plan` at the size that is run before a release.
 
-    python -m benchmarks.audit_rap [--runs N] [--workers N] [--json FILE]
+    python -m benchmarks.audit_rap [rap] [synthesis_plan] [--runs N] [--workers N] [--json FILE]
 
-The random bytes are the operating system's.  Adversaries see what a round chose, what it chose and answered, and the
-answers of two rounds.  Exits with 1 if one achieves more than the mechanism's cost allows, by five standard errors, or
-the likelihood adversary much less than that, which would show that the audit is blind.
+The random bytes are the operating system's.  Of RAP adversaries see what a round chose, what it chose and answered, and
+the answers of two rounds; of a plan of `synthesis_plan`, all answers, and those of two tables of the same shape.  The
+file keeps the audits that are not run again.  Exits with 1 if an adversary achieves more than the mechanism's cost
+allows, by five standard errors, or the likelihood adversary much less than that, which would show that the audit is
+blind.
 """
 
 import argparse
@@ -23,12 +25,13 @@ import numpy as np
 import residualplanner as rp
 from benchmarks.auditing import DELTA, STANDARD_ERRORS, Audit, Scores, audit
 from benchmarks.auditing_rap import RapExperiment, contradicts, difference_scores, round_scores
+from benchmarks.auditing_synthesis import SynthesisExperiment
 from residualplanner.discrete_gaussian import OperatingSystemBits
 
-PART = 5_000
 COST = Fraction(1)
 ONE_ROUND = RapExperiment.of(COST)
 TWO_ROUNDS = RapExperiment.of(COST, rounds=2, unit="table", moves_apart=True)
+SINGLES, TRIPLES = SynthesisExperiment.of("0.1"), SynthesisExperiment.of("1")
 
 
 class Seen(NamedTuple):
@@ -55,29 +58,69 @@ def scores_of_two_rounds(is_after: bool, runs: int) -> tuple[Scores, ...]:
     return (difference_scores(TWO_ROUNDS, is_after, runs, OperatingSystemBits()),)
 
 
-#: Adversaries who see the same runs, and how the scores of all of them are made.
-AUDITS = (
-    (
-        (
-            Seen("choices of a round", ONE_ROUND.plan.choice_cost, is_sharp=True),
-            Seen("choices and answers of a round", COST, is_sharp=True),
+def scores_with_single_attributes(is_after: bool, runs: int) -> tuple[Scores, ...]:
+    """By all answers of a small budget's plan; called in another process."""
+    return (SINGLES.likelihood_scores(is_after, runs, OperatingSystemBits()),)
+
+
+def scores_with_triples(is_after: bool, runs: int) -> tuple[Scores, ...]:
+    """By all answers of a large budget's plan; called in another process."""
+    return (TRIPLES.likelihood_scores(is_after, runs, OperatingSystemBits()),)
+
+
+def scores_of_one_shape(is_after: bool, runs: int) -> tuple[Scores, ...]:
+    """By the answers of two tables of the same shape; called in another process."""
+    return (TRIPLES.difference_scores(is_after, runs, OperatingSystemBits()),)
+
+
+class Audited(NamedTuple):
+    """Adversaries who see the same runs.
+
+    Attributes:
+        adversaries: what each of them sees.
+        scores_of: makes the scores of all of them, of one side and so many runs.
+        runs: on each side, before a release.
+        part: how many of them a process makes at a time.
+    """
+
+    adversaries: Sequence[Seen]
+    scores_of: Callable[[bool, int], tuple[Scores, ...]]
+    runs: int
+    part: int
+
+
+AUDITS = {
+    "rap": (
+        Audited(
+            (
+                Seen("choices of a round", ONE_ROUND.plan.choice_cost, is_sharp=True),
+                Seen("choices and answers of a round", COST, is_sharp=True),
+            ),
+            scores_of_a_round,
+            200_000,
+            5_000,
         ),
-        scores_of_a_round,
+        Audited((Seen("answers of two rounds", COST, is_sharp=False),), scores_of_two_rounds, 200_000, 5_000),
     ),
-    ((Seen("answers of two rounds", COST, is_sharp=False),), scores_of_two_rounds),
-)
+    "synthesis_plan": tuple(
+        Audited((seen,), scores_of, 1_000_000, 100_000)
+        for seen, scores_of in (
+            (Seen("pairs and single attributes", SINGLES.cost, is_sharp=True), scores_with_single_attributes),
+            (Seen("pairs and triples", TRIPLES.cost, is_sharp=True), scores_with_triples),
+            (Seen("two tables of one shape", TRIPLES.difference_cost, is_sharp=True), scores_of_one_shape),
+        )
+    ),
+}
 
 
-def audited(
-    pool: ProcessPoolExecutor, adversaries: Sequence[Seen], scores_of: Callable[..., Any], runs: int
-) -> Iterator[dict[str, Any]]:
+def audited(pool: ProcessPoolExecutor, each: Audited, runs: int) -> Iterator[dict[str, Any]]:
     """Both sides of the audits of adversaries who see the same runs."""
-    sizes = [min(PART, runs - start) for start in range(0, runs, PART)]
+    sizes = [min(each.part, runs - start) for start in range(0, runs, each.part)]
     sides = [
-        [np.concatenate(scores) for scores in zip(*pool.map(scores_of, itertools.repeat(side), sizes), strict=True)]
+        [np.concatenate(found) for found in zip(*pool.map(each.scores_of, itertools.repeat(side), sizes), strict=True)]
         for side in (False, True)
     ]
-    for seen, before, after in zip(adversaries, *sides, strict=True):
+    for seen, before, after in zip(each.adversaries, *sides, strict=True):
         yield judged(seen, audit(before, after, mu=math.sqrt(seen.cost)))
 
 
@@ -100,18 +143,30 @@ def judged(seen: Seen, found: Audit) -> dict[str, Any]:
     }
 
 
+def audit_row(found: dict[str, Any]) -> str:
+    """The row of the manual's page."""
+    distance = f"{found['mu_claim']:.4f} | {found['mu']:.4f} ± {found['mu_error']:.4f}"
+    epsilon = f"{found['epsilon_claim']:.3f} | {found['epsilon']:.3f}"
+    return f"| {found['what']} | {found['runs']:,} | {distance} | {epsilon} |"
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(description="The privacy audit of RAP.")
-    parser.add_argument("--runs", type=int, default=200_000, help="of every mechanism, on each side")
+    parser = argparse.ArgumentParser(description="The privacy audit of RAP and of synthesis_plan.")
+    parser.add_argument("mechanisms", nargs="*", choices=[[], *AUDITS], help="some of them; all by default")
+    parser.add_argument("--runs", type=int, help="on each side; by default as many as before a release")
     parser.add_argument("--workers", type=int, default=2, help="processes")
-    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    parser.add_argument("--json", type=Path, help="also write the figures to this file, by mechanism")
     arguments = parser.parse_args()
     print(f"{'adversary sees':<34}{'runs a side':>10}{'most mu':>9}{'found':>9}{'epsilon: most':>23}{'found':>9}")
     with ProcessPoolExecutor(arguments.workers) as pool:
-        told = [found for seen, scores in AUDITS for found in audited(pool, seen, scores, arguments.runs)]
+        told = {
+            name: [found for each in AUDITS[name] for found in audited(pool, each, arguments.runs or each.runs)]
+            for name in arguments.mechanisms or AUDITS
+        }
     if arguments.json:
-        arguments.json.write_text(json.dumps(told, indent=1) + "\n")
-    return 0 if all(each["right"] for each in told) else 1
+        kept = json.loads(arguments.json.read_text()) if arguments.json.exists() else {}
+        arguments.json.write_text(json.dumps(kept | told, indent=1) + "\n")
+    return 0 if all(each["right"] for found in told.values() for each in found) else 1
 
 
 if __name__ == "__main__":

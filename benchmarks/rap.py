@@ -2,10 +2,10 @@
 
     python -m benchmarks.rap [CASE ...] [--loans SCHEMA] [--json FILE]
 
-Cases: tables, thresholds, naive (A-1, A-1b and the evaluation by one einsum for each table), gathered (F6), adaptive
-(A-2), step (A-2b), loans (A-3, with --loans, on stand-in records), whole (A-4), synthesized (A-5), error (A-6).  Each
-case runs in a process of its own, so that peak memory is its own.  Seconds are CPU seconds of one thread where
-OMP_NUM_THREADS=1; walls besides.
+Cases: tables, thresholds, naive (A-1, A-1b and the evaluation by one einsum for each table), gathered, adaptive-few
+and adaptive-many (F6), adaptive (A-2), step (A-2b), loans (A-3, with --loans, on stand-in records), whole (A-4),
+synthesized (A-5), error (A-6).  Each case runs in a process of its own, so that peak memory is its own.  Seconds are
+CPU seconds of one thread where OMP_NUM_THREADS=1; walls besides.
 """
 
 import argparse
@@ -35,6 +35,8 @@ from residualplanner.relaxed_projection.targets import ListedCells
 from residualplanner.relaxed_projection.threshold_table import thresholds_of
 
 RECORDS = 1000
+#: Bytes of the counts of 64 tables, which are 46,202,888; those of 256 are 112,794,408.
+_COUNTS = 48 * 2**20
 #: A case gives what it found besides its time.
 Found = dict[str, Any]
 
@@ -74,12 +76,20 @@ def gathered() -> Found:
     return {"queries": len(block.answers(block.columns(records.values)))}
 
 
-def adaptive(*, rounds: int = 16, choices: int | None = 4, stops: bool = False, unit: str = "cell") -> Found:
-    """RAP on 64 three-way marginals of Adult at epsilon 0.1, 300 steps a round."""
+def adaptive(
+    *,
+    rounds: int = 16,
+    choices: int | None = 4,
+    stops: bool = False,
+    unit: str = "cell",
+    tables: int = 64,
+    memory: int = 2**30,
+) -> Found:
+    """RAP on three-way marginals of Adult at epsilon 0.1, 300 steps a round."""
     case = adult_case()
     settings = rp.ProjectionSettings(relaxed_records=RECORDS, stops_at_noise=stops)
     plan = rp.RapPlan(
-        case.workload(3, 64, 0),
+        case.workload(3, tables, 0),
         budget=case.budget(0.1),
         neighbors="replace",
         rounds=rounds,
@@ -87,12 +97,12 @@ def adaptive(*, rounds: int = 16, choices: int | None = 4, stops: bool = False, 
         unit=unit,
         projection=settings,
     )
-    return judged(case, plan)
+    return judged(case, plan, memory=memory)
 
 
-def judged(case: Any, plan: rp.RapPlan) -> Found:
+def judged(case: Any, plan: rp.RapPlan, *, memory: int = 2**30) -> Found:
     start = time.process_time()
-    result = rp.rap(plan, case.codes, seed=0)
+    result = rp.rap(plan, case.codes, memory=memory, seed=0)
     spent = time.process_time() - start
     found = errors(case, plan.thresholds, rap_answers(result))
     steps = sum(each.steps for each in result.rounds)
@@ -118,7 +128,7 @@ def step() -> Found:
     generator = np.random.default_rng(0)
     blocks, kind = Blocks((30,) * 10), RELAXATIONS["softmax"]
     rows = np.stack([generator.permutation(10)[:3] * 30 + generator.integers(0, 30, 3) for _ in range(256)])
-    cells = ListedCells(CellBlock(rows, 3, np.arange(256)), generator.random(256), np.ones(256))
+    cells = ListedCells(CellBlock(rows, 3, np.arange(256)), generator.random(256), np.ones(256), np.ones(256))
     adam = Adam(kind.start(blocks, RECORDS, generator), kind, blocks, rp.ProjectionSettings())
     start = time.process_time()
     for _ in range(200):
@@ -190,6 +200,12 @@ CASES: dict[str, tuple[str, str, Callable[..., Found]]] = {
         "A-2",
         "for comparison: 4 rounds of 4 tables",
         lambda: adaptive(rounds=4, unit="table", stops=True),
+    ),
+    "adaptive-few": ("F6", "for comparison: 64 tables, 48 MiB of counts", lambda: adaptive(stops=True, memory=_COUNTS)),
+    "adaptive-many": (
+        "F6",
+        "256 tables in as much memory as 64",
+        lambda: adaptive(stops=True, tables=256, memory=_COUNTS),
     ),
     "step": ("A-2b", "12 ms", step),
     "loans": ("A-3", "1240 s, 6 GiB", loans),

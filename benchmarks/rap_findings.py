@@ -25,11 +25,15 @@ from scipy.stats import chi2
 from residualplanner.kron import threshold_probability
 
 RESULTS = Path(__file__).parent / "results"
+#: What the three benchmarks wrote, as it is kept.
+FILES = RESULTS / "rap_grid.jsonl", RESULTS / "partial_knowledge.json", RESULTS / "rap.json"
 #: Best errors of FEM on Adult, filtered workloads of 64 tables: by order and epsilon.
 FEM = {(3, 0.25): 0.103, (3, 0.2): 0.115, (3, 0.15): 0.125, (3, 0.1): 0.166}
 FEM |= {(5, 1.0): 0.094, (5, 0.5): 0.101, (5, 0.25): 0.116, (5, 0.15): 0.145, (5, 0.1): 0.150}
 #: AK's fitted line of RAP's best error on Adult, unfiltered: epsilon to (intercept, slope in ln of the tables).
 LINE = {0.01: (0.0320, 0.0650), 0.1: (0.0254, 0.0122), 1.0: (0.0072, 0.0050)}
+#: What a setting of RAP is told apart by.
+SETTING = ("rounds", "choices")
 Point = dict[str, Any]
 
 
@@ -41,12 +45,14 @@ class Finding(NamedTuple):
         published: what was found.
         ours: what this library finds.
         holds: whether that agrees; None where it was not run.
+        is_whole: whether all that was published was run.
     """
 
     number: str
     published: str
     ours: str
     holds: bool | None
+    is_whole: bool = True
 
 
 class Results(NamedTuple):
@@ -63,9 +69,23 @@ class Results(NamedTuple):
     def by_setting(self, **wanted: Any) -> dict[tuple[int, int | None], float]:
         """The mean over seeds of the largest error of each setting (T, K)."""
         found = defaultdict(list)
-        for point in chosen(self.grid, method="rap", **wanted):
+        for point in complete(chosen(self.grid, method="rap", **wanted), *SETTING):
             found[point["rounds"], point["choices"]].append(point["largest"])
         return {setting: float(np.mean(errors)) for setting, errors in found.items()}
+
+    def seeds(self, *keys: str, **wanted: Any) -> str:
+        """How many seeds have been run of all settings that these keys tell apart, in words."""
+        count = len(self.seeds_of(*keys, **wanted))
+        return f"{count} seed" + "s" * (count != 1)
+
+    def seeds_of(self, *keys: str, **wanted: Any) -> set[int]:
+        """The seeds that all settings were run with."""
+        return {point["seed"] for point in complete(chosen(self.grid, **wanted), *keys)}
+
+    def of_seeds(self, *several: set[int]) -> "Results":
+        """The points of the seeds in all of these sets, so that methods are compared on the same workloads."""
+        common = set.intersection(*several)
+        return self._replace(grid=[point for point in self.grid if point["seed"] in common])
 
     def baseline(self, method: str, sensitivity: str = "joint", **wanted: Any) -> float:
         """The mean over seeds of the largest error of another method."""
@@ -82,6 +102,15 @@ class Results(NamedTuple):
 
 def chosen(points: Iterable[Point], **wanted: Any) -> list[Point]:
     return [point for point in points if all(point[name] == value for name, value in wanted.items())]
+
+
+def complete(points: Sequence[Point], *keys: str) -> list[Point]:
+    """The points of the seeds that every setting was run with: means over other seeds cannot be compared."""
+    settings = defaultdict(set)
+    for point in points:
+        settings[point["seed"]].add(tuple(point[key] for key in keys))
+    every = set().union(*settings.values())
+    return [point for point in points if settings[point["seed"]] == every]
 
 
 def listed(numbers: Iterable[float]) -> str:
@@ -123,14 +152,15 @@ def f3(r: Results) -> Finding:
 
 def f4(r: Results) -> Finding:
     errors, seconds = {}, {}
+    run = complete(chosen(r.grid, experiment="relaxed"), "relaxed")
     for size in (100, 300, 1000, 3000):
-        points = chosen(r.grid, experiment="relaxed", relaxed=size)
+        points = chosen(run, relaxed=size)
         errors[size] = float(np.mean([p["largest"] for p in points]))
         seconds[size] = float(np.mean([p["cpu_seconds"] / max(1, p["steps"]) for p in points]))
     return Finding(
         "F4",
         "1000 relaxed records have nearly the least error; time for each step grows with their number",
-        f"100, 300, 1000, 3000: {listed(errors.values())}",
+        f"100, 300, 1000, 3000: {listed(errors.values())}; {r.seeds('relaxed', experiment='relaxed')}",
         errors[1000] <= 1.2 * errors[3000] and seconds[3000] > seconds[100],
     )
 
@@ -151,20 +181,32 @@ def f6(r: Results) -> Finding:
         [point] = chosen(r.speed, case=case)
         held[case] = point["queries"] / (point["peak_mib"] - point["before_mib"])
     answers, run = held["tables"] / held["gathered"], held["whole"] / held["gathered"]
+    few, many = (chosen(r.speed, case=f"adaptive-{size}") for size in ("few", "many"))
+    adaptive, is_light = "adaptive: not run", False
+    if few and many:
+        memory, seconds = (many[0][what] / few[0][what] for what in ("peak_mib", "cpu_seconds"))
+        adaptive = (
+            f"adaptive, Adult: 256 tables take {memory:.2f} times the memory of 64 and {seconds:.1f} times as long"
+        )
+        is_light = memory <= 1.1
     return Finding(
         "F6",
         "in the same memory non-adaptive workloads can be 500 times as large, adaptive ones of Loans 4 times",
         f"of answers {answers:,.0f} times as many as if queries are gathered; a whole non-adaptive run takes "
-        f"{run:,.0f} times as many as gathering without a fit; adaptive: not run",
-        answers >= 500,
+        f"{run:,.0f} times as many as gathering without a fit; {adaptive}",
+        answers >= 500 and (is_light or not (few and many)),
+        is_whole=False,  # the adaptive runs are of Adult
     )
 
 
 def f7(r: Results) -> Finding:
-    tables = (1, 4, 16)
+    tables, of_baseline = (1, 4, 16), ("tables", "epsilon", "method", "sensitivity")
+    r = r.of_seeds(
+        r.seeds_of("tables", "epsilon", experiment="nonadaptive"), r.seeds_of(*of_baseline, experiment="baselines")
+    )
     ours = {size: r.best(experiment="nonadaptive", tables=size, epsilon=0.1) for size in tables}
-    per_cell = r.baseline("gaussian", "per-cell", experiment="baselines", tables=16, epsilon=0.1, seed=0)
-    zero = r.baseline("zero", experiment="baselines", tables=16, epsilon=0.1, seed=0)
+    per_cell = r.baseline("gaussian", "per-cell", experiment="baselines", tables=16, epsilon=0.1)
+    zero = r.baseline("zero", experiment="baselines", tables=16, epsilon=0.1)
     return Finding(
         "F7",
         "non-adaptive RAP beats the Gaussian mechanism, but is near answering 0 beyond the smallest workloads",
@@ -174,12 +216,16 @@ def f7(r: Results) -> Finding:
 
 
 def f8(r: Results) -> Finding:
+    r = r.of_seeds(
+        r.seeds_of(*SETTING, "tables", "epsilon", experiment="sizes", filtered=False),
+        r.seeds_of("tables", "epsilon", "method", "sensitivity", experiment="baselines"),
+    )
     rows = [
-        (size, epsilon, r.best(experiment="sizes", tables=size, epsilon=epsilon, filtered=False, seed=0))
+        (size, epsilon, r.best(experiment="sizes", tables=size, epsilon=epsilon, filtered=False))
         for size in (1, 4, 16, 64)
         for epsilon in LINE
     ]
-    zero = {size: r.baseline("zero", experiment="baselines", tables=size, epsilon=0.1, seed=0) for size, *_ in rows}
+    zero = {size: r.baseline("zero", experiment="baselines", tables=size, epsilon=0.1) for size, *_ in rows}
     lost = [f"{size} tables at {epsilon}" for size, epsilon, error in rows if not error < zero[size]]
     return Finding(
         "F8",
@@ -201,7 +247,8 @@ def f9(r: Results) -> Finding:
     return Finding(
         "F9",
         "no single (T, K) is best everywhere; T is usually small",
-        f"{len(set(winners.values()))} different winners; T: {sorted(t for t, _ in winners.values())}",
+        f"{len(set(winners.values()))} different winners; T: {sorted(t for t, _ in winners.values())}; "
+        + r.seeds(*SETTING, "tables", "epsilon", experiment="sizes", filtered=False),
         len(set(winners.values())) > 1 and sum(t <= 4 for t, _ in winners.values()) * 2 > len(winners),
     )
 
@@ -238,7 +285,8 @@ def f11(r: Results) -> Finding:
     return Finding(
         "F11",
         "the best T K grows with epsilon",
-        f"64 tables, epsilon to T K: {best}",
+        f"64 tables, epsilon to T K: {best}; "
+        + r.seeds(*SETTING, "epsilon", experiment="sizes", tables=64, filtered=False),
         list(best.values()) == sorted(best.values()) and best[1.0] > best[0.01],
     )
 
@@ -306,9 +354,11 @@ def filter_test(runs: Sequence[Point], size: str) -> float:
 def f14(r: Results) -> Finding:
     """Compared at equal numbers of queries by a line in their logarithm, through all of each kind."""
     lines = {}
+    of_setting = {"experiment": "sizes", "method": "rap", "epsilon": 0.1}
+    r = r.of_seeds(*(r.seeds_of(*SETTING, "tables", filtered=filtered, **of_setting) for filtered in (False, True)))
     for filtered in (False, True):
         best: dict[tuple[int, float, int], Point] = {}
-        for point in chosen(r.grid, experiment="sizes", method="rap", filtered=filtered, epsilon=0.1):
+        for point in chosen(r.grid, filtered=filtered, **of_setting):
             key = point["tables"], point["epsilon"], point["seed"]
             if key not in best or point["largest"] < best[key]["largest"]:
                 best[key] = point
@@ -341,25 +391,22 @@ def f16(r: Results) -> Finding:
     return Finding(
         "F16",
         "r < 4 wants many rounds of few cells each",
-        f"best (T, K) for r = 4, 3, 2, 1: {list(best.values())}",
+        f"best (T, K) for r = 4, 3, 2, 1: {list(best.values())}; "
+        + r.seeds(*SETTING, "at_least", experiment="thresholds", relaxed=1000, method="rap"),
         all(best[k][0] >= 16 and (best[k][1] or 0) <= 16 for k in (3, 2, 1)),
     )
 
 
 def f17(r: Results) -> Finding:
     setting = {"experiment": "thresholds", "rounds": 16, "choices": 4, "method": "rap"}
-    seconds = {
-        k: float(np.mean([p["cpu_seconds"] for p in chosen(r.grid, at_least=k, relaxed=1000, **setting)]))
-        for k in (4, 1)
-    }
-    errors = {
-        size: float(np.mean([p["largest"] for p in chosen(r.grid, relaxed=size, **setting)]))
-        for size in (500, 1000, 2000)
-    }
+    run = complete(chosen(r.grid, **setting), "at_least", "relaxed")
+    seconds = {k: float(np.mean([p["cpu_seconds"] for p in chosen(run, at_least=k, relaxed=1000)])) for k in (4, 1)}
+    errors = {size: float(np.mean([p["largest"] for p in chosen(run, relaxed=size)])) for size in (500, 1000, 2000)}
     return Finding(
         "F17",
         "more relaxed records lower the error mildly; r = 1 takes up to 20 times as long as r = 4",
-        f"500, 1000, 2000: {listed(errors.values())}; r = 1 takes {seconds[1] / seconds[4]:.1f} times as long",
+        f"500, 1000, 2000: {listed(errors.values())}; r = 1 takes {seconds[1] / seconds[4]:.1f} times as long; "
+        + r.seeds("at_least", "relaxed", **setting),
         errors[2000] < errors[500] and seconds[1] <= 20 * seconds[4],
     )
 
@@ -530,21 +577,35 @@ FINDINGS = (
 )
 
 
+def results_of(grid: Path, partial: Path, speed: Path) -> Results:
+    """What the files of the three benchmarks hold."""
+    lines = grid.read_text().splitlines()
+    return Results(list(map(json.loads, lines)), json.loads(partial.read_text()), json.loads(speed.read_text()))
+
+
 def findings(results: Results) -> Iterator[Finding]:
     yield from (judge(results) for judge in FINDINGS)
 
 
+def page_row(row: Finding) -> str:
+    """The row of the manual's page."""
+    verdict = {True: "holds", False: "does not hold", None: "not run"}[row.holds]
+    part = "" if row.is_whole else ", as far as it was run"
+    return f"| {row.number} | {row.published} | {row.ours} | {verdict}{part} |"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="The findings that were published about RAP beside ours.")
-    parser.add_argument("--grid", type=Path, default=RESULTS / "rap_grid.jsonl")
-    parser.add_argument("--partial", type=Path, default=RESULTS / "partial_knowledge.json")
-    parser.add_argument("--speed", type=Path, default=RESULTS / "rap.json")
+    for name, default in zip(("--grid", "--partial", "--speed"), FILES, strict=True):
+        parser.add_argument(name, type=Path, default=default)
+    parser.add_argument("--page", action="store_true", help="print the rows as they stand on the page")
     parser.add_argument("--json", type=Path, help="also write the rows to this file")
     arguments = parser.parse_args()
-    grid = [json.loads(line) for line in arguments.grid.read_text().splitlines()]
-    results = Results(grid, json.loads(arguments.partial.read_text()), json.loads(arguments.speed.read_text()))
+    results = results_of(arguments.grid, arguments.partial, arguments.speed)
     rows = list(findings(results))
-    for row in rows:
+    if arguments.page:
+        print("\n".join(map(page_row, rows)))
+    for row in [] if arguments.page else rows:
         verdict = {True: "holds", False: "DOES NOT HOLD", None: "not run"}[row.holds]
         print(f"{row.number:<4} {verdict:<14} published: {row.published}\n{'':<19} ours: {row.ours}")
     if arguments.json:

@@ -3,8 +3,11 @@
     python -m benchmarks.rap_grid [EXPERIMENT ...] [--seeds N] --json FILE
 
 Experiments: sizes (X6, X7), filter (X7, with --seeds 6), baselines (X11), fem (X1), small (X2), rounding (X3),
-relaxed (X4), thresholds (X8), nonadaptive (F7), tables (ours).  Points that the file holds already are not run again;
-`benchmarks.rap_findings` judges them.
+relaxed (X4), thresholds (X8), nonadaptive (F7), tables (ours).  Points that the file holds already are not run again,
+so that a run that was stopped goes on where it was; `benchmarks.rap_findings` judges them.  What two seeds cannot
+decide is repeated by
+
+    python -m benchmarks.rap_grid repeated --seeds 3 --json benchmarks/results/rap_grid.jsonl
 
 The papers repeat each setting with several seeds and larger grids (T and K up to 64 and 256); this program runs the
 part of the grid that two slow cores can do in an hour.
@@ -163,6 +166,13 @@ def baselines(seed: int) -> Iterator[Point]:
                 yield Point("baselines", 3, 3, epsilon, tables, method=method, sensitivity=sensitivity, seed=seed)
 
 
+def repeated(seed: int) -> Iterator[Point]:
+    """What is to have three seeds, the cheapest first; of `sizes` all tables, not the filtered ones."""
+    for cheap in (relaxed, thresholds, fem, small, rounding, nonadaptive, baselines):
+        yield from cheap(seed)
+    yield from (point for point in sizes(seed) if not point.filtered)
+
+
 EXPERIMENTS = {
     "sizes": sizes,
     "filter": filters,
@@ -174,6 +184,7 @@ EXPERIMENTS = {
     "thresholds": thresholds,
     "nonadaptive": nonadaptive,
     "tables": whole_tables,
+    "repeated": repeated,
 }
 
 
@@ -239,9 +250,11 @@ def main() -> int:
         for seed in range(arguments.seeds):
             for experiment in arguments.experiments or EXPERIMENTS:
                 for point in points_of(experiment, seed):
-                    if json.dumps(asdict(point), sort_keys=True) not in done:
+                    key = json.dumps(asdict(point), sort_keys=True)
+                    if key not in done:
                         file.write(json.dumps(run(point, adult_case())) + "\n")
                         file.flush()
+                        done.add(key)
     return 0
 
 

@@ -21,7 +21,7 @@ from .errors import (
     UnforcedError,
     WorkloadError,
 )
-from .forecast import FeatureDistribution, sample_sets
+from .forecast import FeatureDistribution, sample_sets, with_history
 from .ledger import Balance, Ledger
 from .losses import ConvexLoss, MaxVariance, SumOfVariances, Targets, svd_bound
 from .measurement import (
@@ -161,6 +161,7 @@ __all__ = [
     "synthesis_plan",
     "synthesize",
     "varying_strategy",
+    "with_history",
     "write_report",
     "zcdp",
 ]

@@ -32,6 +32,7 @@ class Answered:
     Attributes:
         blocks: of the relaxed records.
         settings: of the fits.
+        importance: of each table of the plan, by which its squared errors are multiplied.
         targets: answers to listed cells and to small tables, all of which are always fitted.
         large: large tables, all of whose answers are known.
         active: of each large table, which cells (its own shape) are fitted.
@@ -39,6 +40,7 @@ class Answered:
 
     blocks: Blocks
     settings: ProjectionSettings
+    importance: Sequence[float]
     targets: list[Targets] = field(default_factory=list)
     large: list[WholeTable] = field(default_factory=list)
     active: list[IntArray] = field(default_factory=list)
@@ -48,7 +50,7 @@ class Answered:
         thresholds: Sequence[ThresholdTable],
         cells: Mapping[int, IntArray],
         fractions: Mapping[int, FloatArray],
-        weight: float,
+        precision: float,
     ) -> None:
         """Add the answers of a round.
 
@@ -56,7 +58,7 @@ class Answered:
             thresholds: all tables.
             cells: of each table that was measured the numbers (c,) of its cells.
             fractions: of each, the noisy answers (c,) as fractions of all records.
-            weight: of their squared errors: the inverse variance of the noise.
+            precision: the inverse variance of their noise.
         """
         listed = [table for table, found in cells.items() if self._is_listed(thresholds[table], len(found))]
         if listed:
@@ -64,11 +66,13 @@ class Answered:
                 [thresholds[table] for table in listed],
                 [cells[table] for table in listed],
                 [fractions[table] for table in listed],
-                [weight] * len(listed),
+                [precision] * len(listed),
+                [self.importance[table] for table in listed],
             )
         for table in cells.keys() - set(listed):
             threshold = thresholds[table]
-            whole = WholeTable.of(threshold, self.blocks, fractions[table].reshape(threshold.shape), weight)
+            shaped, importance = fractions[table].reshape(threshold.shape), self.importance[table]
+            whole = WholeTable.of(threshold, self.blocks, shaped, precision, importance)
             if threshold.cells <= WHOLE_CELLS:
                 self.targets.append(whole)
             else:
@@ -105,7 +109,7 @@ class Answered:
         records = RelaxedRecords(self.blocks, self.settings.kind.values(parameters, self.blocks))
         surprises = []
         for each, active in zip(self.large, self.active, strict=True):
-            wrong = np.abs(records.fractions(each.threshold) - each.targets).ravel() * np.sqrt(each.weight)
+            wrong = np.abs(records.fractions(each.threshold) - each.targets).ravel() * np.sqrt(each.precision)
             wrong[active] = 0
             surprises.append(wrong)
         tops = [np.sort(wrong[wrong > SURPRISING])[-ADDED:] for wrong in surprises]
@@ -125,7 +129,8 @@ class Answered:
             [each.threshold for each, _ in found],
             [active for _, active in found],
             [each.targets.ravel()[active].astype(np.float64) for each, active in found],
-            [each.weight for each, _ in found],
+            [each.precision for each, _ in found],
+            [each.importance for each, _ in found],
         )
 
     def _listed(
@@ -133,8 +138,10 @@ class Answered:
         thresholds: Sequence[ThresholdTable],
         cells: Sequence[IntArray],
         fractions: Sequence[FloatArray],
-        weights: Sequence[float],
+        precision: Sequence[float],
+        importance: Sequence[float],
     ) -> list[ListedCells]:
         """Listed cells, their answers put between 0 and 1, as published."""
-        repeated = np.concatenate([np.full(len(each), w) for each, w in zip(cells, weights, strict=True)])
-        return listed_cells(thresholds, cells, self.blocks, np.clip(np.concatenate(fractions), 0, 1), repeated)
+        sizes, targets = [len(each) for each in cells], np.clip(np.concatenate(fractions), 0, 1)
+        of_cells = (np.repeat(each, sizes) for each in (precision, importance))
+        return listed_cells(thresholds, cells, self.blocks, targets, *of_cells)

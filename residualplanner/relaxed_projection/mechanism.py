@@ -76,7 +76,7 @@ class Run:
         parameters = kind.start(blocks, plan.projection.relaxed_records, self.generator)
         total, selection = self._total(records), self.selection()
         rounds: list[RapRound] = []
-        answered = Answered(blocks, plan.projection)
+        answered = Answered(blocks, plan.projection, plan.importance)
         for number in range(plan.rounds):
             fitted = RelaxedRecords(blocks, kind.values(parameters, blocks))
             model = _integer_answers(fitted, plan, total)

@@ -31,7 +31,8 @@ class RapPlan:
     """A run of RAP: which tables it chooses from, how often, how much, and at what cost.  Nothing here saw a record.
 
     Attributes:
-        workload: the prespecified tables.
+        workload: the prespecified tables.  Their weights are those of their squared errors in the fits; choices and
+            noise do not depend on them.
         budget: the most that all draws may cost together.
         neighbors: "replace", as in the papers, where the number of records is public, or "add-remove".  There is no
             default: costs for one notion are not costs for the other.
@@ -126,6 +127,12 @@ class RapPlan:
         """The tables, in the order of the workload."""
         return thresholds_of(self.workload)
 
+    @cached_property
+    def importance(self) -> tuple[float, ...]:
+        """The weight w of each table in (A17), as a fraction of the largest."""
+        weights = self.workload.weights
+        return tuple((weights / weights.max()).tolist())
+
     @property
     def chosen(self) -> Unit:
         """What is chosen, as an object."""
@@ -168,7 +175,9 @@ class RapPlan:
         return hashlib.sha256(json_text(self._facts())).hexdigest()
 
     def _facts(self) -> dict[str, Any]:
+        weights = {} if min(self.importance) == 1 else {"weights": list(self.importance)}
         return {
+            **weights,
             "format": "residualplanner/rap",
             "domain": self.workload.domain.to_json(),
             "tables": [[list(each.positions), each.at_least] for each in self.thresholds],

@@ -45,17 +45,19 @@ class ListedCells:
     Attributes:
         block: the cells.
         targets (q,): their noisy answers as fractions of all records.
-        weights (q,): of the squared errors: the inverse variances of the noise.
+        precision (q,): the inverse variances of their noise.
+        importance (q,): by which their squared errors are multiplied besides.
     """
 
     block: CellBlock
     targets: FloatArray
-    weights: FloatArray
+    precision: FloatArray
+    importance: FloatArray
 
     @property
     def enough(self) -> float:
-        """The number of cells, which is the mean loss at the truth."""
-        return float(len(self.targets))
+        """The mean loss at the truth: the number of cells, each by its importance."""
+        return float(self.importance.sum())
 
     @property
     def rows(self) -> IntArray:
@@ -70,7 +72,7 @@ class ListedCells:
         """The loss; its gradient by the values (rows, records) is added to ``slopes`` (rows, records)."""
         columns = self.block.columns(values)
         errors = self.block.answers(columns) - self.targets
-        weighted = self.weights * errors
+        weighted = self.importance * self.precision * errors
         self.block.add_slopes(columns, 2 * weighted, slopes)
         return float(weighted @ errors)
 
@@ -84,19 +86,28 @@ class WholeTable:
         threshold: the table.
         of_attribute: of each of its attributes the rows (t_i,).
         targets (t_1, .., t_k): its noisy answers as fractions of all records.
-        weight: of the squared errors: the inverse variance of the noise.
+        precision: the inverse variance of their noise.
+        importance: by which the squared errors are multiplied besides.
     """
 
     threshold: ThresholdTable
     of_attribute: tuple[IntArray, ...]
     targets: Relaxed
-    weight: float
+    precision: float
+    importance: float
 
     @classmethod
-    def of(cls, threshold: ThresholdTable, blocks: Blocks, targets: NDArray[np.float64], weight: float) -> Self:
+    def of(
+        cls,
+        threshold: ThresholdTable,
+        blocks: Blocks,
+        targets: NDArray[np.float64],
+        precision: float,
+        importance: float = 1.0,
+    ) -> Self:
         """The targets (t_1, .., t_k) of relaxed records in these blocks."""
         rows = tuple(np.arange(blocks.count)[blocks.rows(position)] for position in threshold.positions)
-        return cls(threshold, rows, targets.astype(np.float32), weight)
+        return cls(threshold, rows, targets.astype(np.float32), precision, importance)
 
     @property
     def enough(self) -> float:
@@ -117,9 +128,10 @@ class WholeTable:
         columns = [values[rows] for rows in self.of_attribute]
         each = equal_weights(values)
         errors = self.threshold.answers(product_sums(columns, each)) - self.targets
-        loss = self.weight * float(np.vdot(errors, errors))
+        weight = self.importance * self.precision
+        loss = weight * float(np.vdot(errors, errors))
         if columns:
-            errors = self.threshold.answers(errors * np.float32(2 * self.weight))
+            errors = self.threshold.answers(errors * np.float32(2 * weight))
             for rows, slope in zip(self.of_attribute, slopes_of_product_sums(errors, columns, each)[0], strict=True):
                 slopes[rows] += slope
         return loss
@@ -130,7 +142,8 @@ def listed_cells(
     cells: Sequence[IntArray],
     blocks: Blocks,
     targets: FloatArray,
-    weights: FloatArray,
+    precision: FloatArray,
+    importance: FloatArray | None = None,
 ) -> list[ListedCells]:
     """Noisy answers to listed cells of some tables.
 
@@ -139,7 +152,11 @@ def listed_cells(
         cells: of each table the numbers (c,) of its cells.
         blocks: which rows belong to which attribute.
         targets (q,): their noisy answers, table by table.
-        weights (q,): of their squared errors, table by table.
+        precision (q,): the inverse variances of their noise, table by table.
+        importance (q,): by which squared errors are multiplied besides, table by table; 1 unless given.
     """
     found = cell_blocks(thresholds, cells, blocks)
-    return [ListedCells(block, targets[block.order], weights[block.order]) for block in found]
+    importance = np.ones(len(targets)) if importance is None else importance
+    return [
+        ListedCells(block, targets[block.order], precision[block.order], importance[block.order]) for block in found
+    ]

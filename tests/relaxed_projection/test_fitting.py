@@ -169,7 +169,7 @@ def test_a_threshold_that_is_measured_whole_is_fitted_as_it_is_answered_under_cl
     settings = ProjectionSettings(relaxation="clip", steps=300, learning_rate=0.02, stops_at_noise=False)
     made = generator.random((BLOCKS.count, 6)) * 0.6  # some relaxed records whose values do not add up to 1
     target = np.array([dense_answer(made, threshold, cell) for cell in range(6)])
-    answered = Answered(BLOCKS, settings)
+    answered = Answered(BLOCKS, settings, [1.0])
     answered.add([threshold], {0: np.arange(6)}, {0: target}, 1.0)
     fit = answered.fit(settings.kind.start(BLOCKS, 20, generator))
     assert np.allclose(RelaxedRecords(BLOCKS, fit.parameters).fractions(threshold).ravel(), target, atol=0.01)
@@ -205,3 +205,32 @@ def test_listed_cells_are_grouped_and_keep_their_order():
     found = listed_cells(tables, cells, BLOCKS, np.array([0.1, 0.2, 0.3, 0.4]), np.ones(4))
     assert [type(each) for each in found] == [ListedCells, ListedCells]
     assert [each.targets.tolist() for each in found] == [[0.1, 0.2, 0.4], [0.3]]
+
+
+@pytest.mark.parametrize("measured", [[np.array([1, 4]), np.array([0, 3])], [np.arange(6), np.arange(8)]])
+def test_the_loss_adds_up_squared_errors_by_the_weights_of_their_tables(measured):
+    tables = [ThresholdTable((0, 1), (3, 2), 2), ThresholdTable((1, 2), (2, 4), 1)]
+    importance, precision, generator = [0.25, 0.75], 7.0, np.random.default_rng(6)
+    targets = [generator.random(len(cells)) for cells in measured]
+    answered = Answered(BLOCKS, ProjectionSettings(), importance)
+    answered.add(tables, dict(enumerate(measured)), dict(enumerate(targets)), precision)
+    values = BLOCKS.softmax(generator.standard_normal((BLOCKS.count, 7))).astype(np.float32)
+    slopes = np.zeros_like(values)
+    found = sum(each.add_slopes(values, slopes) for each in answered.targets)
+    errors = [
+        sum((dense_answer(values, table, cell) - a) ** 2 for cell, a in zip(cells, target, strict=True))
+        for table, cells, target in zip(tables, measured, targets, strict=True)
+    ]
+    assert found == pytest.approx(precision * (0.25 * errors[0] + 0.75 * errors[1]), rel=1e-4)
+    if len(measured[0]) == 2:  # some cells: the fit ends where their weighted squared errors are those of their noise
+        assert sum(each.enough for each in answered.targets) == pytest.approx(0.25 * 2 + 0.75 * 2)
+
+
+def test_a_cell_surprises_by_its_noise_however_little_its_table_weighs(monkeypatch):
+    monkeypatch.setattr("residualplanner.relaxed_projection.answered.WHOLE_CELLS", 1)
+    table = ThresholdTable((0,), (3,), 1)
+    answered = Answered(BLOCKS, ProjectionSettings(steps=1), [1e-6])
+    answered.add([table], {0: np.arange(3)}, {0: np.array([0.9, 0.05, 0.05])}, 10_000.0)
+    logits = np.zeros((BLOCKS.count, 4), dtype=np.float32)  # each value has a third
+    answered.fit(logits)
+    assert sorted(answered.active[0].tolist()) == [0, 1, 2]

@@ -264,3 +264,22 @@ def test_arguments_in_the_wrong_order_are_named():
 def test_rates_and_precisions_are_rounded_down_and_by_little(value):
     assert 0 <= 1 - rounded_down(value) / value < Fraction(1, 2**38)
     assert 0 <= 1 - root_down(value) ** 2 / value < Fraction(1, 2**36)
+
+
+def test_weights_change_the_fit_and_neither_choices_nor_noise():
+    known, past = rp.Workload(DOMAIN, [("a", "b")]), rp.Workload(DOMAIN, [("b", "c")])
+    once = {"rounds": 1, "choices": 12}
+    results = [
+        rp.rap(plan_of(workload=rp.with_history(known, past, history_weight=part), **once), RECORDS, seed=1)
+        for part in (0.5, 0.01)
+    ]
+    one, other = (result.rounds[0] for result in results)
+    assert one.chosen == other.chosen
+    assert one.answers.keys() == {0, 1}
+    assert one.noise_variance == other.noise_variance
+    assert [found.tolist() for found in one.answers.values()] == [found.tolist() for found in other.answers.values()]
+    assert one.losses[0] != other.losses[0]
+    equal, unequal = (result.plan for result in results)
+    assert equal.importance == (1.0, 1.0)
+    assert unequal.importance == (1.0, pytest.approx(1 / 99))
+    assert equal.sha256 == plan_of(workload=known + past, **once).sha256 != unequal.sha256
