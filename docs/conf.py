@@ -50,6 +50,7 @@ INTERNAL = [
     "NoiseError",
     "PartFile",
     "PlainRows",
+    "Provenance",
     "QueryBlock",
     "Relaxation",
     "ResidualNumbers",
