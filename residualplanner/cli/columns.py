@@ -113,8 +113,8 @@ def require_columns(path: Path, names: Sequence[str]) -> None:
 
 def _remedy(path: Path, missing: Sequence[str], found: Iterable[str]) -> str:
     """What to do about missing columns; nothing of the first line is told but that it has the names of the schema."""
-    alike = {name.strip().casefold() for name in found}
-    if all(name.strip().casefold() in alike for name in missing):
+    folded = {name.strip().casefold() for name in found}
+    if all(name.strip().casefold() in folded for name in missing):
         return "it has them in other letters, capital or small, or with spaces; columns are matched by exact name"
     if is_csv(path):
         return (

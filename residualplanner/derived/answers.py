@@ -129,8 +129,8 @@ def _is_answered(workload: Workload, attribute: str, kind: Kind) -> bool:
     used = [workload.kinds[code] for code in np.flatnonzero(workload.uses[position])]
     if kind in used:
         return True
-    asked = np.concatenate([np.ones((1, size)), *(each.matrix(size) for each in used)])
-    scaled = asked / np.maximum(np.abs(asked).max(axis=1, keepdims=True), 1e-300)
+    rows = np.concatenate([np.ones((1, size)), *(each.matrix(size) for each in used)])
+    scaled = rows / np.maximum(np.abs(rows).max(axis=1, keepdims=True), 1e-300)
     left = wanted - wanted @ np.linalg.pinv(scaled) @ scaled
     return bool((np.abs(left) <= 1e-9 * np.abs(wanted).max()).all())
 

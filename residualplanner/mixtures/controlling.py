@@ -21,9 +21,9 @@ Floats = NDArray[np.float32]
 #: How often all attributes are gone through: the fewest and the most times, and how many records are seen in between,
 #: for tables of two attributes and of three.
 _FEWEST, _MOST, _RECORDS = 4, 32, {2: 400_000, 3: 500_000}
-#: The share of the exchanges that would each lower the loss that is made at first; how it grows and shrinks.
-_SHARE, _MORE, _LESS = 0.3, 1.3, 0.7
-#: How often the share is halved where all exchanges together do not lower the loss.
+#: The fraction of the exchanges that would each lower the loss that is made at first; how it grows and shrinks.
+_FRACTION, _MORE, _LESS = 0.3, 1.3, 0.7
+#: How often the fraction is halved where all exchanges together do not lower the loss.
 _HALVINGS = 4
 #: Added to expected counts, where a difference is weighted by one over their root.
 _HALF = 0.5
@@ -55,16 +55,16 @@ def controlled_records(mixture: Mixture, records: int, generator: np.random.Gene
     codes, classes = even_records_by_class(mixture, records, generator, points=independent_points)
     correct_margins(mixture, codes, classes, generator)
     rows = codes + mixture.blocks.offsets[:-1]
-    shares = np.full(codes.shape[1], _SHARE)
+    fractions = np.full(codes.shape[1], _FRACTION)
     beside = tables_beside(mixture, records) if order > 2 else {}
     for _ in range(min(max(_RECORDS[order] // records, _FEWEST), _MOST) if records > 1 else 0):
         pairs = _pairs_within(classes, generator)
         for attribute in _tractable(mixture):
             tables = _tables_of(mixture, attribute, records)
             if attribute in beside:
-                _exchange_beside(tables, beside[attribute], rows, pairs, shares, generator)
+                _exchange_beside(tables, beside[attribute], rows, pairs, fractions, generator)
             else:
-                _exchange(tables, rows, pairs, shares, generator)
+                _exchange(tables, rows, pairs, fractions, generator)
     return generator.permutation(rows - mixture.blocks.offsets[:-1])
 
 
@@ -171,7 +171,7 @@ def _exchange_beside(
     beside: Beside,
     rows: IntArray,
     pairs: tuple[IntArray, IntArray],
-    shares: NDArray[np.float64],
+    fractions: NDArray[np.float64],
     generator: np.random.Generator,
 ) -> None:
     """`_exchange` that looks at the tables of an attribute with two others, too."""
@@ -185,7 +185,7 @@ def _exchange_beside(
     columns = beside.columns(rows)
     columns += width
     found = np.concatenate([rows.astype(np.int32), columns], axis=1)
-    _exchange(wider, found, pairs, shares, generator)
+    _exchange(wider, found, pairs, fractions, generator)
     rows[:, attribute] = found[:, attribute]
 
 
@@ -193,7 +193,7 @@ def _exchange(
     tables: _Tables,
     rows: IntArray,
     pairs: tuple[IntArray, IntArray],
-    shares: NDArray[np.float64],
+    fractions: NDArray[np.float64],
     generator: np.random.Generator,
 ) -> None:
     """Exchange values of an attribute between some pairs of records, if that lowers the loss.
@@ -209,14 +209,14 @@ def _exchange(
     changes = tables.changes(away, rows, one, other)
     better = np.flatnonzero(changes < 0)
     for _ in range(_HALVINGS if better.size else 0):
-        chosen = better[generator.random(better.size) < shares[attribute]]
+        chosen = better[generator.random(better.size) < fractions[attribute]]
         after = tables.loss(away + tables.moved(rows, one[chosen], other[chosen]))
         if after <= before:
             promised = float(changes[chosen].sum())
-            shares[attribute] = min(shares[attribute] * (_MORE if after - before < promised / 2 else _LESS), 1.0)
+            fractions[attribute] = min(fractions[attribute] * (_MORE if after - before < promised / 2 else _LESS), 1.0)
             _swap(rows, one[chosen], other[chosen], attribute)
             return
-        shares[attribute] /= 2
+        fractions[attribute] /= 2
 
 
 def _swap(rows: IntArray, one: IntArray, other: IntArray, attribute: int) -> None:

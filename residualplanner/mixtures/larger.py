@@ -142,7 +142,7 @@ def _groups(layout: Blocks, tables: Sequence[Measured]) -> list[_Group]:
 
 
 def _stacks(groups: Sequence[_Group]) -> Iterator[list[_Group]]:
-    """Runs of groups whose rows are so much alike that one matrix of all has few cells that were not measured."""
+    """Runs of groups whose rows are so similar that one matrix of all has few cells that were not measured."""
     stack: list[_Group] = []
     rows, products, cells = np.empty(0, dtype=np.int64), 0, 0
     for group in groups:

@@ -215,7 +215,7 @@ class Sum(SparseKind, OfAllRecords):
     """The sum of the amounts of an attribute, in the unit of the column: one answer, or one for each bin.
 
     Its errors are in that unit.  In a loss they are measured in units of the largest amount in size, which is the most
-    that one record adds: so a sum and a count of one table matter alike.
+    that one record adds: so a sum and a count of one table matter equally.
 
     Attributes:
         by: "bin" for the sum of the amounts in each bin; None for that of all.

@@ -5,6 +5,7 @@ A plan makes the errors of these rows small, and so those of the statistic, what
 Source: spec eqs. (121) and (124).
 """
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -31,17 +32,17 @@ class Statistic(SparseKind, OfAllRecords):
     __slots__ = ()
 
     @property
+    @abstractmethod
     def written(self) -> "Statistic":
         """The kind as users write it: not tied to an attribute."""
-        raise NotImplementedError
 
+    @abstractmethod
     def to_json(self) -> dict[str, Any]:
         """Its fields as JSON values."""
-        raise NotImplementedError
 
+    @abstractmethod
     def on(self, attribute: Attribute) -> "Statistic":
         """The kind tied to the amounts or bins of an attribute; WorkloadError where these do not serve."""
-        raise NotImplementedError
 
     def require_fit(self, attribute: Attribute) -> None:
         """Raise WorkloadError unless it is tied to this attribute's amounts or bins."""

@@ -1,15 +1,15 @@
 """Releases in parts whose disks get full, whose runs are killed, or whose parts are altered before all are there."""
 
 import os
-import resource
 import shutil
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 
 import dask
 import numpy as np
 import pytest
 
 import residualplanner as rp
+from full_disks import files_of_at_most
 from residualplanner.reconstruction.parts import finished_parts, layout
 
 
@@ -51,17 +51,6 @@ def hidden_of(target):
 
 def times_of(folder):
     return {path.name: path.stat().st_mtime_ns for path in (folder / "parts").glob("*.parquet")}
-
-
-@contextmanager
-def files_of_at_most(size):
-    """Writing more fails, as on a disk that is full."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.mark.parametrize("place", [10, 200, -200, -30, -1])

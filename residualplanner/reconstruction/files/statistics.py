@@ -111,8 +111,8 @@ def require_free_statistic_names(workload: Workload) -> None:
             for number, (position, kind) in enumerate(zip(positions, kinds, strict=True))
             if number != axis
         ]
-        taken = {column.name for column in columns_of(_statistic(kinds[axis]))} | {"probability"}
-        clashes = sorted(taken.intersection(label_column_names(groups)))
+        columns = {column.name for column in columns_of(_statistic(kinds[axis]))} | {"probability"}
+        clashes = sorted(columns.intersection(label_column_names(groups)))
         if clashes:
             raise WorkloadError(
                 f"attributes {clashes} have the names of columns of the {kinds[axis].name} of "

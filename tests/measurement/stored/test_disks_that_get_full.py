@@ -1,12 +1,12 @@
 """The disk of a store gets full while answers are drawn: nothing is lost but time, and nothing is charged again."""
 
-import resource
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 
 import numpy as np
 import pytest
 
 import residualplanner as rp
+from full_disks import files_of_at_most
 from residualplanner.measurement.shielding import WatchedProgress
 from residualplanner.measurement.stored.job import Options, begun
 from residualplanner.measurement.stored.object_names import ANSWERS
@@ -14,17 +14,6 @@ from residualplanner.stores import Folder
 
 PLAN = rp.select(rp.marginals(rp.Domain(dict.fromkeys("abcd", 6)), up_to=2), budget=rp.zcdp(1))
 RECORDS = np.random.default_rng(0).integers(0, 6, size=(50, 4))
-
-
-@contextmanager
-def files_of_at_most(size):
-    """Writing more fails, as on a disk that is full."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_what_was_published_stays_and_the_rest_is_drawn_for_the_same_charge(tmp_path):
