@@ -117,7 +117,7 @@ class NonNegativeRelease(AdjustedRelease):
 
     def _marked(self, table: Table, unbiased: Table) -> Table:
         estimate, origin = cleared(table.estimate, self._least), origin_of(unbiased, self._facts)
-        return replace(table, estimate=estimate, provenance=Provenance(self.product, origin))
+        return replace(table, estimate=estimate, provenance=Provenance(self.plan, self.product, origin))
 
 
 @memory_for("for non-negative tables of this size; leave tables out, or use a machine with more memory")

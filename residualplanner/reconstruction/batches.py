@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray
 from residualplanner.errors import memory_for
 from residualplanner.kron import Array, Device, Scratch, namespace, read_only, take
-from residualplanner.measurement import BATCH_CELLS
 from residualplanner.queries import Kind
-from residualplanner.reconstruction.stacks import Reconstructor, Stack
+from residualplanner.reconstruction.stacks import BATCH_CELLS, Reconstructor, Stack
 from residualplanner.workload import QueryBlock, Workload
 
 #: What memory is needed for, and what to do where it is short.

@@ -1,6 +1,6 @@
 """What a table is about: the query that it answers, in names, labels and words.
 
-Reads: a plan and a query.  Gives: Heading.
+Reads: the provenance of its numbers and a query.  Gives: Heading.
 """
 
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from residualplanner.domain import Attribute
 from residualplanner.plan import Plan
 from residualplanner.queries import Kind, labels_in_words
+from residualplanner.reconstruction.origin import Provenance
 from residualplanner.workload import QueryKey, WrittenQuery, query_of
 
 
@@ -16,14 +17,19 @@ class Heading:
     """The query of a table, in the order in which it was written.
 
     Attributes:
-        plan: what was measured, with how much noise.
         positions: of the attributes in the domain.
         kinds: the kind of query on each attribute.
+        provenance: what the numbers are, and what they were made from.
     """
 
-    plan: Plan
     positions: tuple[int, ...]
     kinds: tuple[Kind, ...]
+    provenance: Provenance
+
+    @property
+    def plan(self) -> Plan:
+        """What was measured, with how much noise."""
+        return self.provenance.plan
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, frozen
+from residualplanner.plan import Plan
 from residualplanner.reconstruction.product import UNBIASED, Product
 
 
@@ -76,13 +77,11 @@ class Provenance:
     """Where the numbers of a table come from.
 
     Attributes:
+        plan: what was measured, with how much noise.
         product: what they are.
         origin: what they were made from; None where they are unbiased, and where they come from a file.
     """
 
-    product: Product
+    plan: Plan
+    product: Product = UNBIASED
     origin: Origin | None = None
-
-
-#: Of unbiased estimates.
-ESTIMATED = Provenance(UNBIASED)

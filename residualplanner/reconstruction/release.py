@@ -20,6 +20,7 @@ from residualplanner.reconstruction.files.export import save_tables
 from residualplanner.reconstruction.files.export_files import PARTS_FORMAT, FormatName
 from residualplanner.reconstruction.forms.for_mbi import MbiProblem, mbi_problem
 from residualplanner.reconstruction.measured_tables import MeasuredTables
+from residualplanner.reconstruction.origin import Provenance
 from residualplanner.reconstruction.parts.layout import Layout, layout_of
 from residualplanner.reconstruction.parts.saving import save_parts
 from residualplanner.reconstruction.profiles import ProfileName, profile_named
@@ -102,7 +103,7 @@ class Release(MeasuredTables):
         runs = self._runs(only)
         done, total = 0, sum(last - first for first, last in runs)
         for batches in self._chunks(runs):
-            yield from _in_order(self.plan, [batch.to_host(self.device) for batch in batches])
+            yield from _in_order(Provenance(self.plan), [batch.to_host(self.device) for batch in batches])
             done += sum(len(batch.queries) for batch in batches)
             if progress is not None:
                 progress(done, total)
@@ -248,14 +249,17 @@ class Release(MeasuredTables):
         return Table.of_answers(self.plan, query, estimates[0].transpose(query.axes))
 
 
-def _in_order(plan: Plan, batches: list[TableBatch]) -> Iterator[Table]:
+def _in_order(provenance: Provenance, batches: list[TableBatch]) -> Iterator[Table]:
     """The tables of batches which together are a run of queries, in the order of these."""
     order = np.argsort(np.concatenate([batch.queries for batch in batches])).tolist()
-    attributes = [*map(tuple, chain.from_iterable(batch.attributes.tolist() for batch in batches))]
-    kinds = [*chain.from_iterable(repeat(batch.kinds, len(batch.queries)) for batch in batches)]
-    estimates = [*chain.from_iterable(_along_axes(plan, batch) for batch in batches)]
-    columns = (map(column.__getitem__, order) for column in (attributes, kinds, estimates))
-    return map(Table, repeat(plan), *columns)
+    tables = [*chain.from_iterable(_tables(provenance, batch) for batch in batches)]
+    return map(tables.__getitem__, order)
+
+
+def _tables(provenance: Provenance, batch: TableBatch) -> Iterator[Table]:
+    """The tables of a batch, in its order."""
+    attributes, estimates = map(tuple, batch.attributes.tolist()), _along_axes(provenance.plan, batch)
+    return map(Table, attributes, repeat(batch.kinds), repeat(provenance), estimates)
 
 
 def _along_axes(plan: Plan, batch: TableBatch) -> Array:

@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 
 from residualplanner.bases import basis_codes
 from residualplanner.kron import HOST, Array, AxisMap, Device, ProductMap, Scratch, read_only
-from residualplanner.measurement import BATCH_CELLS, NoisyAnswers
+from residualplanner.measurement import NoisyAnswers
 from residualplanner.queries import Kind, answered_jointly
 from residualplanner.reconstruction.device_answers import DeviceAnswers
 from residualplanner.reconstruction.rebuilding import reconstruction_map
 from residualplanner.reconstruction.reference_answers import reference_answers
 from residualplanner.workload import row_numbers
 
+#: How many cells are computed at a time, so that they stay in the processor's cache, but calls are few.
+BATCH_CELLS = 2**17
 #: How many maps are kept for the next tables of the same bases and kinds.
 _KEPT = 4096
 

@@ -19,7 +19,7 @@ from residualplanner.reconstruction.forms.table_views import html_of, polars_of,
 from residualplanner.reconstruction.forms.tidy_form import TidyForm
 from residualplanner.reconstruction.heading import Heading
 from residualplanner.reconstruction.lookups import adds_up, index_of_cell, require_members
-from residualplanner.reconstruction.origin import ESTIMATED, Origin, Provenance
+from residualplanner.reconstruction.origin import Origin, Provenance
 from residualplanner.reconstruction.product import UNBIASED, Product
 from residualplanner.reconstruction.profiles import ProfileName
 from residualplanner.reconstruction.quality import Quality
@@ -42,15 +42,13 @@ class Table(Heading):
     the others, `positions` and `kinds` about all.
 
     Attributes:
-        plan: what was measured, with how much noise.
         positions: of the attributes in the domain.
         kinds: the kind of query on each attribute.
-        estimate (q_1, .., q_k): the estimates in counts, read-only, an axis for each attribute.  They can be negative.
         provenance: what the numbers are, and what they were made from.
+        estimate (q_1, .., q_k): the estimates in counts, read-only, an axis for each attribute.  They can be negative.
     """
 
     estimate: FloatArray
-    provenance: Provenance = ESTIMATED
 
     @classmethod
     def of_answers(
@@ -62,7 +60,8 @@ class Table(Heading):
         origin: Origin | None = None,
     ) -> Self:
         """The table of a query's answers, which have an axis of length one for each attribute that only selects."""
-        return cls(plan, *query, answers.reshape(query.table_axes.shape(plan.domain)), Provenance(product, origin))
+        shape = query.table_axes.shape(plan.domain)
+        return cls(*query, Provenance(plan, product, origin), answers.reshape(shape))
 
     @property
     def product(self) -> Product:
@@ -199,11 +198,11 @@ class Table(Heading):
                     f"the rows of {kind.name} on {attribute.name!r} do not add up to the number of "
                     "records, since they overlap or leave values out; look up the table without it in the release"
                 )
+        origin = None if self.origin is None else self.origin.summed(tuple(axes))
         return Table(
-            self.plan,
             *self._written.summed([self._axes[axis][0].name for axis in axes], self.plan.domain),
+            replace(self.provenance, origin=origin),
             frozen(np.asarray(self.estimate.sum(axis=tuple(axes)))),
-            Provenance(self.product, None if self.origin is None else self.origin.summed(tuple(axes))),
         )
 
     def shown(self, level: float = 0.95) -> ShownTable:

@@ -22,6 +22,8 @@ from residualplanner.sources.multiplicities import Multiplicities, Once
 
 #: How many records are counted at a time, so that they stay in the processor's cache.
 BLOCK = 2**16
+#: How many codes are converted once, not for each table: to 16 MiB.
+_KEPT_CODES = 2**21
 #: How many sets of attributes are lists at a time, which take much more memory than arrays.
 _ROWS = 2**14
 
@@ -153,14 +155,21 @@ def _add_group(codes: Codes, multiplicities: Multiplicities, rows: IntArray, sta
     leading: list[Codes] = []  # leading[j]: flat codes of the first j+1 attributes, times the size of the next
     previous: list[int] = []
     pieces = (rows[first : first + _ROWS].tolist() for first in range(0, len(rows), _ROWS))
+    columns = _columns(codes)
     for row, table in zip(chain.from_iterable(pieces), flat, strict=True):
         del leading[_common_length(row[:-1], previous) :]
         for j in range(len(leading), order - 1):
-            column = codes[row[j]].astype(np.int64)
-            leading.append((column if j == 0 else leading[-1] + column) * shape[j + 1])
-        cells = codes[row[-1]].astype(np.int64) if order == 1 else leading[-1] + codes[row[-1]]
+            leading.append((columns(row[j]) if j == 0 else leading[-1] + columns(row[j])) * shape[j + 1])
+        cells = columns(row[-1]) if order == 1 else leading[-1] + columns(row[-1])
         multiplicities.add_to(table, cells)
         previous = row[:-1]
+
+
+def _columns(codes: Codes) -> Callable[[int], IntArray]:
+    """The codes of an attribute, by its position, as int64: each is converted once, where memory allows it."""
+    if codes.size <= _KEPT_CODES:
+        return codes.astype(np.int64).__getitem__
+    return lambda position: codes[position].astype(np.int64)
 
 
 def _common_length(row: list[int], previous: list[int]) -> int:

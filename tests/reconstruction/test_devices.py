@@ -171,7 +171,8 @@ def test_answers_are_kept_on_the_device_only_as_far_as_its_memory_goes(live_byte
         assert memory < 2**30 or kept > 10_000
 
 
-def test_a_device_may_compute_more_cells_at_a_time_than_the_host():
+def test_a_device_may_compute_more_cells_at_a_time_than_the_host(monkeypatch):
+    monkeypatch.setattr(stacks, "BATCH_CELLS", 2**13)
     plan = rp.select(rp.marginals(rp.Domain({f"a{i}": 4 for i in range(24)}), up_to=3), budget=rp.pcost(1))
     measurement = noisy_answers(plan, "discrete")
     large = Device("strict", strict, DEVICE, gpu_cases.to_host, memory=2**30, batch_factor=8)
