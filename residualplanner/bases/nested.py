@@ -21,7 +21,7 @@ from residualplanner._checks import FloatArray, IntArray, frozen
 from residualplanner.bases.basis import Basis
 from residualplanner.bases.nested_maps import NestedLayer, inverted_layer, parts_of_rows, row_factors
 from residualplanner.errors import WorkloadError
-from residualplanner.kron import AxisMap, IntegerMap, Layer, NestedIntegers, NestedMaps, keeping
+from residualplanner.kron import AxisMap, IntegerMap, Layer, NestedIntegers, NestedMaps
 from residualplanner.queries import Kind, Rows
 
 #: The largest entry in size.
@@ -43,9 +43,6 @@ class NestedBasis(Basis):
 
     maps: NestedMaps = field(repr=False)
     array: IntArray = field(repr=False)
-
-    is_symmetric = False
-    takes_differences = False
 
     @property
     def u(self) -> FloatArray:
@@ -94,11 +91,6 @@ class NestedBasis(Basis):
     def before_noise(self) -> AxisMap:
         """B, layer by layer, in floating point."""
         return self.maps.before
-
-    @property
-    def after_noise(self) -> AxisMap:
-        """Answers as they are."""
-        return keeping(self.answers)
 
     @property
     def reconstruction(self) -> AxisMap:
