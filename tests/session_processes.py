@@ -1,10 +1,10 @@
 """Processes that measure through one ledger: killed before a call to the system, or at work at the same moment.
 
-    python tests/session_processes.py FOLDER SCENE EVERY FIRST
+    python tests/session_processes.py FOLDER ROUNDS EVERY FIRST
 
-Forks a process for each step, so that the package is imported once, and prints a line of JSON for each.  SCENE is one
-of `SCENES`, whose work is killed before the system's call FIRST, FIRST + EVERY, ...; or ``race``, whose EVERY rounds
-have the seeds FIRST, FIRST + 1, ...
+Forks a process for each step, so that the package is imported once, and prints a line of JSON for each: for ROUNDS
+races of two sessions; and for each of the `SCENES`, which is killed before the call FIRST to the system that changes
+what is on the disk, before the call FIRST + EVERY, and so on, until one ends by itself.
 """
 
 import json
@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,14 +47,7 @@ def store(folder: Path) -> None:
     rp.measure_in_store(PLAN, RECORDS, folder / "store", ledger=session.ledger)
 
 
-def projection(folder: Path) -> None:
-    """A session whose ledger is charged for a run of RAP."""
-    session = rp.Session(RECORDS, ledger=folder / "ledger")
-    plan = rp.RapPlan(rp.marginals(WORKLOAD.domain, order=2), budget=rp.pcost("1/3"), neighbors="add-remove", rounds=1)
-    rp.rap(plan, RECORDS, ledger=session.ledger)
-
-
-SCENES: dict[str, Callable[[Path], None]] = {"release": release, "store": store, "projection": projection}
+SCENES: dict[str, Callable[[Path], None]] = {"release": release, "store": store}
 
 
 def kill_before(step: int) -> Callable[[Any, str, Any], None]:
@@ -99,14 +93,10 @@ def _with_ledger(folder: Path) -> Path:
     return folder
 
 
-def _prepared(folder: Path, scene: str) -> None:
-    """Play the scene once, so that what is imported when it is needed is there before all forks."""
-    SCENES[scene](_with_ledger(folder))
-
-
 def killed(base: Path, scene: str, every: int, first: int) -> None:
-    """Begin the scene again and again, and kill it a few calls later each time, until it ends by itself."""
-    _prepared(base / "whole", scene)
+    """Begin a scene again and again, and kill it a few calls later each time, until it ends by itself."""
+    base.mkdir()
+    SCENES[scene](_with_ledger(base / "before"))  # what is imported when it is needed is there before all forks
     step = first
     while True:
         folder = _with_ledger(base / str(step))
@@ -118,27 +108,25 @@ def killed(base: Path, scene: str, every: int, first: int) -> None:
             sys.setprofile(None)
 
         status = os.waitpid(forked(work), 0)[1]
-        print(json.dumps({"folder": str(folder), "ended": status == 0, "signal": os.WTERMSIG(status)}), flush=True)
+        print(json.dumps({"scene": scene, "folder": str(folder), "status": status}), flush=True)
         if status != signal.SIGKILL:
             return
         step += every
 
 
-def race(base: Path, rounds: int, first: int) -> None:
+def race(path: Path, seed: int) -> None:
     """Two sessions, each in a process of its own, measure plans of random costs at once."""
-    for seed in range(first, first + rounds):
-        path, chance = base / f"{seed}.ledger", random.Random(seed)
-        rp.Ledger.create(path, budget=BUDGET, data_set="d")
-        costs = [[Fraction(chance.randint(1, 40), 60) for _ in range(4)] for _ in range(2)]
-        start, done = os.pipe(), os.pipe()
-        children = [forked(lambda number=number: _spend(path, costs[number], number, start, done)) for number in (0, 1)]  # type: ignore[misc]
-        os.close(start[1])
-        os.close(done[1])
-        with os.fdopen(done[0]) as told:
-            lines = [json.loads(line) for line in told]
-        os.close(start[0])
-        ended = [os.waitpid(child, 0)[1] for child in children]
-        print(json.dumps({"ledger": str(path), "ended": ended, "told": lines}), flush=True)
+    chance, start, done = random.Random(seed), os.pipe(), os.pipe()
+    rp.Ledger.create(path, budget=BUDGET, data_set="d")
+    costs = [[Fraction(chance.randint(1, 40), 60) for _ in range(4)] for _ in range(2)]
+    children = [forked(partial(_spend, path, costs[number], number, start, done)) for number in range(2)]
+    os.close(start[1])
+    os.close(done[1])
+    with os.fdopen(done[0]) as told:
+        lines = [json.loads(line) for line in told]
+    os.close(start[0])
+    status = [os.waitpid(child, 0)[1] for child in children]
+    print(json.dumps({"scene": "race", "ledger": str(path), "status": status, "told": lines}), flush=True)
 
 
 def _spend(path: Path, costs: list[Fraction], number: int, start: tuple[int, int], done: tuple[int, int]) -> None:
@@ -159,8 +147,8 @@ def _spend(path: Path, costs: list[Fraction], number: int, start: tuple[int, int
 
 
 if __name__ == "__main__":
-    folder, scene, every, first = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-    if scene == "race":
-        race(folder, every, first)
-    else:
-        killed(folder, scene, every, first)
+    home, (rounds, every, first) = Path(sys.argv[1]), map(int, sys.argv[2:])
+    for seed in range(rounds):
+        race(home / f"{seed}.ledger", seed)
+    for scene in SCENES:
+        killed(home / scene, scene, every, first)

@@ -17,12 +17,12 @@ def measure(  # noqa: PLR0913
     data: opt.Data,
     path: opt.NewMeasurement,
     ledger: opt.LedgerFile = None,
+    *,
     person: opt.Person = None,
     order: opt.PersonOrder = None,
     key: opt.PersonKey = None,
     newlines_in_values: opt.NewlinesInValues = False,
     dry_run: opt.DryRun = False,
-    *,
     messages: Messages,
 ) -> None:
     """Read the records and add the plan's noise: the only step that sees them.

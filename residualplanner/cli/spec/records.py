@@ -79,9 +79,7 @@ def typed_people(person: str | None, order: str | None, key: str | None) -> Peop
     if person is None:
         for option, value in {"--order": order, "--key": key}.items():
             if value is not None:
-                raise DataError(
-                    f"{option} is for the records of each person; name the column of persons with --person"
-                )
+                raise DataError(f"{option} is for the records of each person; name the column of persons with --person")
         return None
     if not _is_key(key):
         raise DataError(f"--key: {_KEY_WORDS}")
