@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import IntArray
+from residualplanner._words import names_text
 from residualplanner.domain import Attribute, Domain
 from residualplanner.errors import DataError
 from residualplanner.sources.amounts import denominator_of_set
@@ -53,7 +54,7 @@ def _count(
     absent = next((key for group in keys for key in group if key not in holder), None)
     if absent is not None:
         names = tuple(domain.names[position] for position in absent)
-        return DataError(f"no table of counts holds the attributes {names}; supply one over them or more")
+        return DataError(f"no table of counts holds the {names_text('attribute', names)}; supply one over them or more")
     stacks = zero_tables(domain.sizes, groups)
     total, done = sum(map(len, groups)), 0
     for group, stack in zip(keys, stacks, strict=True):
