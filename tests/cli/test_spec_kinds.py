@@ -189,12 +189,12 @@ def test_a_wrong_kind_is_refused_with_its_place(workload_of, text, message):
         (
             'order = 1\nmax_cells = 4\nkinds = { age = "range", grade = "prefix" }',
             WorkloadError,
-            r"number 1, kinds: no table of this entry has \['age'\]: with these kinds .* raise max_cells",
+            r"number 1, kinds: no table of this entry has the attribute 'age': with these kinds .* raise max_cells",
         ),
         (
             'order = 0\nkinds = { grade = "prefix" }',
             WorkloadError,
-            r"number 1, kinds: no table of this entry has \['grade'\]; include more attributes",
+            r"number 1, kinds: no table of this entry has the attribute 'grade'; include more attributes",
         ),
         (
             'order = 1\nkinds = { age = "hierarchy" }',

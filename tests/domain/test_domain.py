@@ -151,7 +151,7 @@ def item(**changes):
             {"attributes": [{"name": "a", "size": 2}]},
             r"attributes\[0\]: the fields 'missing' and 'unknown' are missing",
         ),
-        (item(sizes=2), r"attributes\[0\]: unknown fields \['sizes'\]"),
+        (item(sizes=2), r"attributes\[0\]: unknown field 'sizes'"),
         (item(size=True), r"attributes\[0\]: .* needs an integer"),
         (item(size=2.0), r"attributes\[0\]: .* needs an integer"),
         (item(size=None), "exactly one of size, labels, bins and numeric"),
