@@ -93,7 +93,7 @@ def test_a_ledger_without_room_is_found(run, ready, command):
     before = _content(ready)
     told = run(*COMMANDS[command], "--dry-run")
     assert told.exit_code == 2
-    assert "the ledger has pcost 99/100 left of 0.5-zCDP; this costs" in told.stderr
+    assert "the ledger has pcost 0.99 left of 0.5-zCDP; this costs" in told.stderr
     assert _content(ready) == before
 
 
