@@ -189,7 +189,7 @@ def _measured(
     if not isinstance(outcome, Measurement):
         return outcome
     record = outcome.noise if ledger is None else outcome.noise.charged_to(ledger)
-    return replace(outcome, noise=replace(record, kept=kept_records(data, plan)))
+    return replace(outcome, noise=replace(record, kept=kept_records(data, plan.neighbors)))
 
 
 class _Job(NamedTuple):

@@ -146,8 +146,8 @@ def test_a_query_beyond_the_workload_is_answered_where_its_attributes_are_in_one
     ("query", "error", "reason"),
     [
         (("a", "b", "c", "d"), WorkloadError, "does not answer .*'a', 'b', 'c', 'd'.*add it, plan and measure again"),
-        (("a", "nobody"), DomainError, "unknown attributes"),
-        (("a", "a"), DomainError, "occur twice"),
+        (("a", "nobody"), DomainError, "unknown attribute"),
+        (("a", "a"), DomainError, "occurs? twice"),
         (7, WorkloadError, "a query is a tuple of attribute names"),
         ({"a": "prefix"}, WorkloadError, "the kind of query on 'a'"),
     ],
