@@ -134,12 +134,10 @@ def require_measurable(plan: Plan, *, ledger: Ledger | None = None) -> Fraction:
     return job.cost
 
 
-def measure_with_bits(
-    plan: Plan, data: object, source: ByteSource, *, memory: int | None = None, progress: Progress | None = None
-) -> Measurement:
+def measure_with_bits(plan: Plan, data: object, source: ByteSource, *, progress: Progress | None = None) -> Measurement:
     """`measure` with discrete noise from any source of bytes, whose mark the result keeps; for tests."""
     watched = WatchedProgress(progress)
-    job = _discrete_job(plan, source, room_for(memory, None), watched.report)
+    job = _discrete_job(plan, source, AllAtOnce(), watched.report)
     try:
         return job.run(open_source(data, plan.domain, records_per_person=plan.neighbors.records_per_person))
     except BaseException as error:  # noqa: BLE001 - it has been where the records are

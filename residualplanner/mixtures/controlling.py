@@ -198,7 +198,7 @@ def _exchange(
 ) -> None:
     """Exchange values of an attribute between some pairs of records, if that lowers the loss.
 
-    Exchanges that lower the loss one by one may raise it together.  So a share of them is made, chosen at random, which
+    Exchanges that lower the loss one by one may raise it together.  So a fraction of them is made, chosen at random, which
     grows where the loss falls about as far as they promised, and shrinks where it does not.
     """
     attribute = tables.attribute

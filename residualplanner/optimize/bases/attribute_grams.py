@@ -131,7 +131,7 @@ class AttributeGrams:
         """The factors s and p t of the rows of a kind, (2, rows), where p is the cost factor."""
         return np.asarray(self.row_factors(workload, kind, near) * [[1.0], [float((near * near).sum(axis=0).max())]])
 
-    def found_factors(self, workload: Workload, kind: int, found: ResidualBasis) -> FloatArray:
+    def real_factors(self, workload: Workload, kind: int, found: ResidualBasis) -> FloatArray:
         """The factors of every row for a basis in real numbers, (2, rows)."""
         return self.row_factors(workload, kind, self.exact(found))
 
@@ -149,7 +149,7 @@ class AttributeGrams:
         absent, present = both / np.trace(both[:, 1:, 1:], axis1=1, axis2=2).sum()
         return Tangent.of(present, absent)
 
-    def made(self, near: Any, exponent: int, family: str, gap: float) -> Basis:
+    def in_integers(self, near: Any, exponent: int, family: str, gap: float) -> Basis:
         """The basis of integers of one from `rounded`."""
         matrix = np.rint(np.ldexp(near, exponent)).astype(np.int64)
         return integer_basis(matrix[:, self.group], family, gap=gap)

@@ -189,7 +189,7 @@ class _Search:
                 axis_of[self.basis_class == code, kind] = len(axes)
                 block = orbits[code, kind]
                 if block.max() >= limit:
-                    block = similar_rows(forms.found_factors(workload, kind, self.found[code]), limit)
+                    block = similar_rows(forms.real_factors(workload, kind, self.found[code]), limit)
                 axes.append(_Axis(code, kind, block, np.bincount(block).astype(np.float64)))
         return axes, axis_of
 
@@ -197,7 +197,7 @@ class _Search:
         """The mean variance factors of each block of rows, (axes, 2, blocks)."""
         factors = np.zeros((len(self.axes), 2, max(axis.width.size for axis in self.axes)))
         for means, axis in zip(factors, self.axes, strict=True):
-            rows = self.forms[axis.basis].found_factors(self.workload, axis.kind, self.found[axis.basis])
+            rows = self.forms[axis.basis].real_factors(self.workload, axis.kind, self.found[axis.basis])
             for row, factor in zip(means, rows, strict=True):
                 row[: axis.width.size] = np.bincount(axis.block, weights=factor) / axis.width
         return factors

@@ -134,7 +134,7 @@ class MergedGrams(AttributeGrams):
         """The factors s and p t of the rows of a kind, (2, rows), where p is the cost factor."""
         return np.asarray(self.row_factors(workload, kind, near) * [[1.0], [near.pcost]])
 
-    def found_factors(self, workload: Workload, kind: int, found: ResidualBasis) -> FloatArray:
+    def real_factors(self, workload: Workload, kind: int, found: ResidualBasis) -> FloatArray:
         """The factors of every row for a basis in real numbers, (2, rows)."""
         del workload
         return self.merged[self.kinds.index(kind)].factors(*inverse_forms(found.S), found.scales)
@@ -158,7 +158,7 @@ class MergedGrams(AttributeGrams):
         absent, present = both / whole
         return Tangent.of(present, absent, Contrasts(self.width, self.freedom, inside[1] / whole))
 
-    def made(self, near: Rounded, exponent: int, family: str, gap: float) -> Basis:
+    def in_integers(self, near: Rounded, exponent: int, family: str, gap: float) -> Basis:
         """The basis of integers of one from `rounded`."""
         del exponent
         return replace(near.basis, family=family, gap=gap)
