@@ -130,14 +130,14 @@ class MergedGrams(AttributeGrams):
         del workload
         return near.factors[self.kinds.index(kind)]
 
-    def scaled_factors(self, workload: Workload, kind: int, near: Layered) -> FloatArray:
-        """The factors s and p t of the rows of a kind, (2, rows), where p is the cost factor."""
-        return np.asarray(self.row_factors(workload, kind, near) * [[1.0], [near.pcost]])
+    def scaled_factors(self, workload: Workload, kinds: Sequence[int], near: Layered) -> list[FloatArray]:
+        """For each kind the factors s and p t of its rows, (2, rows), where p is the cost factor."""
+        return [np.asarray(self.row_factors(workload, kind, near) * [[1.0], [near.pcost]]) for kind in kinds]
 
     def found_factors(self, workload: Workload, kind: int, found: ResidualBasis) -> FloatArray:
         """The factors of every row for a basis in real numbers, (2, rows)."""
         del workload
-        return self.merged[self.kinds.index(kind)].factors(*inverse_forms(found.S), found.scales)
+        return self.merged[self.kinds.index(kind)].factors(*forms_of_found(found), found.scales)
 
     def row_orbits(self, kind: int, rows: int) -> NDArray[np.int64]:
         """Equal numbers for rows of a kind that exchanges take to one another, (rows,)."""
