@@ -150,10 +150,11 @@ class AttributeGrams:
 
     def tangent_of_rows(self, workload: Workload, slopes: list[tuple[int, FloatArray, FloatArray]]) -> Tangent:
         """The objective for slopes in the factors s and t of every row, of some kinds of the workload; of trace 1."""
-        both = np.zeros((2, 1 + len(self.width), 1 + len(self.width)))
+        whole = np.zeros((2, 1 + self.size, 1 + self.size))
         for kind, *parts in slopes:
             for number, slope in enumerate(parts):
-                both[number] += self.restricted(workload.kinds[kind].augmented_gram(self.size, slope))
+                whole[number] += workload.kinds[kind].augmented_gram(self.size, slope)
+        both = np.array([self.restricted(form) for form in whole])
         absent, present = both / np.trace(both[:, 1:, 1:], axis1=1, axis2=2).sum()
         return Tangent.of(present, absent)
 

@@ -28,7 +28,7 @@ from residualplanner.kron import NestedMaps
 from residualplanner.optimize.bases.attribute_grams import AttributeGrams
 from residualplanner.optimize.bases.exchangeable import MergedRows, merged_rows
 from residualplanner.optimize.bases.nested_layers import RealLayer, integer_layers, layers_of_groups
-from residualplanner.optimize.bases.tangent import Tangent, inverse_forms
+from residualplanner.optimize.bases.tangent import Tangent, forms_of_found
 from residualplanner.optimize.bases.workload_grams import CONSTANT
 from residualplanner.queries import Kind
 from residualplanner.workload import Workload
