@@ -10,6 +10,7 @@ import residualplanner as rp
 from residualplanner.errors import BudgetError, DomainError, WorkloadError
 from residualplanner.microdata import groups_of_release, least_squares, nonnegative_least_squares
 from residualplanner.mixtures import Ensemble
+from slowness import slow
 
 RANDOM = np.random.default_rng(0)
 RECORDS = pd.DataFrame(
@@ -45,6 +46,7 @@ REQUESTS = {
         0,
     ),
 }
+COMBINED = ("means", "weighted sums", "sums of people", "weighted thresholds")
 AMOUNTS = ("sums", "means", "quantiles", "weighted sums", "sums of people")
 WEIGHTS = ("weights", "weighted thresholds")
 NO_AMOUNTS, NO_WEIGHTS = (DomainError, "are amounts"), (DomainError, "for records that count once each")
@@ -122,7 +124,7 @@ FEATURES = {
 
 
 @pytest.mark.parametrize("feature", FEATURES)
-@pytest.mark.parametrize("request_", REQUESTS)
+@pytest.mark.parametrize("request_", [slow(name) if name in COMBINED else name for name in REQUESTS])
 def test_each_feature_works_for_each_request_or_refuses_it(request_, feature):
     refusal = REFUSED[feature].get(request_)
     if refusal is not None:
