@@ -26,7 +26,13 @@ from residualplanner.reconstruction.forms.for_mbi import MbiProblem
 from residualplanner.reconstruction.measured_tables import MeasuredTables
 from residualplanner.reconstruction.origin import Origin, Provenance, unlimited
 from residualplanner.reconstruction.parts.layout import Layout, layout_of, part_name
-from residualplanner.reconstruction.parts.numbers import SENT, UNBIASED_NUMBERS, PartNumbers, RunOfTables
+from residualplanner.reconstruction.parts.numbers import (
+    SENT,
+    UNBIASED_NUMBERS,
+    BesideUnbiased,
+    PartNumbers,
+    RunOfTables,
+)
 from residualplanner.reconstruction.parts.reading import SavedParts
 from residualplanner.reconstruction.parts.saving import save_parts
 from residualplanner.reconstruction.product import UNBIASED, Product
@@ -49,6 +55,7 @@ __all__ = [
     "UNBIASED",
     "UNBIASED_NUMBERS",
     "Areas",
+    "BesideUnbiased",
     "Device",
     "Estimate",
     "FormatName",

@@ -102,7 +102,7 @@ def test_a_missing_column_of_persons_or_order_is_refused_as_the_run_refuses_it(w
     records().drop(columns=column).to_csv("records.csv", index=False)
     dry, real = run(*command, "--dry-run"), run(*command)
     assert (dry.exit_code, dry.stderr) == (2, real.stderr.removesuffix("Nothing was written.\n"))
-    assert f"columns ['{column}'] are missing from records.csv" in dry.stderr
+    assert f"column '{column}' is missing from records.csv" in dry.stderr
 
 
 def test_persons_that_are_their_own_order_are_refused_before_the_charge(written, run):
