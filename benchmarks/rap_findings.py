@@ -523,11 +523,13 @@ def f21(r: Results) -> Finding:
 
 
 def f22(r: Results) -> Finding:
+    points = complete(chosen(r.partial, experiment="X9", drift=0.0, history=4), *SETTING, "family")
+    r = r._replace(partial=points)
     ours = {family: r.future(family=family, drift=0.0)[4] for family in ("uniform", "zipf", "geometric")}
     return Finding(
         "F22",
         "with 4 historical thresholds uniform interests are worst and geometric ones best",
-        f"uniform, zipf, geometric: {listed(ours.values())}",
+        f"uniform, zipf, geometric: {listed(ours.values())}; {len({point['seed'] for point in points})} seeds",
         ours["uniform"] == max(ours.values()) and ours["geometric"] == min(ours.values()),
     )
 
@@ -548,6 +550,8 @@ def f23(r: Results) -> Finding:
 
 def f24(r: Results) -> Finding:
     drifts = sorted({point["drift"] for point in chosen(r.partial, experiment="X9")})
+    of_all = complete(chosen(r.partial, experiment="X9", family="geometric", history=4), *SETTING, "drift")
+    r = r._replace(partial=of_all)
     errors = [r.future(family="geometric", drift=drift)[4] for drift in drifts]
     first = [error for drift, error in zip(drifts, errors, strict=True) if drift <= 0.2]
     return Finding(
