@@ -69,6 +69,16 @@ def test_the_table_of_rap_beside_a_plan_is_the_one_that_the_command_prints(resul
     assert "\n".join(rap_or_plan.rows(results)) + "\n\n" in RAP
 
 
+def test_a_table_in_tiles_takes_the_memory_that_the_page_says_and_gives_the_same_choices():
+    tiled, whole = (next(line for line in SPEED if line["case"] == case) for case in ("tiles", "untiled"))
+    besides = [each["peak_mib"] - each["before_mib"] for each in (tiled, whole)]
+    page = " ".join(RAP.split())
+    assert f"in {tiled['tiles']} tiles, the process needs {besides[0]} MiB besides; whole, {besides[1]} MiB" in page
+    assert besides[0] <= tiled["memory_mib"]
+    assert tiled["chosen"] == whole["chosen"]
+    assert tiled["cpu_seconds"] < whole["cpu_seconds"]
+
+
 def test_every_finding_that_does_not_hold_is_explained():
     for line in RAP.splitlines():
         if line.startswith("| F") and line.endswith("| does not hold |"):
