@@ -28,7 +28,13 @@ from residualplanner.relaxed_projection.mechanism import Run
 from residualplanner.relaxed_projection.plan import RapPlan
 from residualplanner.relaxed_projection.result import RapResult
 from residualplanner.relaxed_projection.tiles import tiles_of
-from residualplanner.sources import is_read_once, open_source, require_public_number, require_result_room
+from residualplanner.sources import (
+    is_read_once,
+    kept_records,
+    open_source,
+    require_public_number,
+    require_result_room,
+)
 from residualplanner.workers import require_guarded_main
 
 T = TypeVar("T")
@@ -126,9 +132,10 @@ def _outcome(
         return Run(plan, counts, bits, generator, half).result(count_records(source))
 
     outcome = run_charged(lambda: None if ledger is None else _of_plan(ledger.charge, plan), run, progress)
-    if isinstance(outcome, RapResult) and ledger is not None:
-        return replace(outcome, noise=outcome.noise.charged_to(ledger))
-    return outcome
+    if not isinstance(outcome, RapResult):
+        return outcome
+    noise = outcome.noise if ledger is None else outcome.noise.charged_to(ledger)
+    return replace(outcome, noise=replace(noise, kept=kept_records(data, plan.protected)))
 
 
 def rap_with_bits(plan: RapPlan, data: object, source: ByteSource, generator: np.random.Generator) -> RapResult:

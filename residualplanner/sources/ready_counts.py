@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import IntArray
+from residualplanner._words import names_text
 from residualplanner.domain import Attribute, Domain
 from residualplanner.errors import DataError
 from residualplanner.sources.amounts import denominator_of_set
@@ -55,7 +56,8 @@ def _count(
     absent = next((key for group in keys for key in group if key not in holder), None)
     if absent is not None:
         names = tuple(domain.names[position] for position in absent)
-        return DataError(f"no table of counts holds the attributes {names}; supply one over them or more")
+        held = f"holds the {names_text('attribute', names)}" if names else "tells the number of records"
+        return DataError(f"no table of counts {held}; supply one that does")
     stacks = zero_tables(merged.of_domain(domain).sizes, groups)
     total, done = sum(map(len, groups)), 0
     for group, stack in zip(keys, stacks, strict=True):
