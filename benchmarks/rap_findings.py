@@ -199,7 +199,7 @@ def f6(r: Results) -> Finding:
         seconds = (many["rap_cpu_seconds"] / many["rounds"]) / (few["rap_cpu_seconds"] / few["rounds"])
         adaptive = (
             f"{few['queries']:,} and {many['queries']:,} cells in {few['peak_mib']:,} and {many['peak_mib']:,} MiB, "
-            f"{seconds:.1f} times as long for each round"
+            f"{seconds:.1f} times as long for each round ({few['rounds']} rounds and {many['rounds']})"
         )
         is_light = many["peak_mib"] <= 1.1 * few["peak_mib"]
     return Finding(
