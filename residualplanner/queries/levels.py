@@ -172,7 +172,7 @@ def _groups(
             raise WorkloadError(f"{where}: the value {values[again[0]]!r} is {where_twice}; write it once")
         group_of[codes] = number
         rows.append(Row(name, np.sort(codes)))
-    absent = [values[code] for code in np.flatnonzero(group_of < 0)]
+    absent = [values[code] for code in np.flatnonzero(group_of < 0).tolist()]
     if absent:
         raise WorkloadError(f"{where}: the {names_text('value', absent, 'is', 'are')} in no group; add each to one")
     return rows

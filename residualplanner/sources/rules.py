@@ -157,7 +157,7 @@ def _problem(domain: Domain, position: int, word: str) -> str:
     attribute = domain.attributes[position]
     if attribute.numeric is not None:
         return _unknown_amounts(attribute.numeric)
-    is_ascii = all(str(label).isascii() for label in attribute.value_labels)
+    is_ascii = all(str(label).isascii() for label in attribute.labels or ())
     return _PROBLEM[word] + ("" if is_ascii else _UNREADABLE)
 
 

@@ -158,7 +158,7 @@ class Book:
                 sheet.write_string(row, column, text, self._styles["text"])
 
     def add_index(self, heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-        """Add the list of the tables: of each its sheet, which is linked, its query, kinds and cells, if any, and texts."""
+        """Add the list of the tables: of each its sheet, which is linked, query, kinds, cells, if any, and texts."""
         sheet = self._sheet(INDEX_SHEET, "", heads=heads)
         for column, width in zip(range(len(heads)), _INDEX_WIDTHS, strict=False):
             sheet.set_column(column, column, width, self._styles["text"])
