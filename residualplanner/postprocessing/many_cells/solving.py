@@ -11,15 +11,15 @@ from residualplanner.errors import SolverError
 from residualplanner.postprocessing.ascent import Report, Solution, mixed
 from residualplanner.postprocessing.facets import Facets, facets_of
 from residualplanner.postprocessing.many_cells.covering import covering, largest_shortage
-from residualplanner.postprocessing.many_cells.followed_ascent import FollowedAscent
 from residualplanner.postprocessing.many_cells.margin_ascent import MarginAscent
+from residualplanner.postprocessing.many_cells.potential_ascent import PotentialAscent
 from residualplanner.postprocessing.newton import Candidate, candidate
 from residualplanner.postprocessing.problem import Problem
 
 #: From how many cells on this is faster than Newton's method for potentials.
 _MANY_CELLS = 2_000_000
 #: How many steps are taken before the cells that are surely 0 are left alone.
-_FIRST = 150
+_FIRST = 50
 #: How often it is looked at how much tables are short of, in steps; and how often progress is told.
 _EVERY, _TOLD = 100, 25
 #: How often it is looked at whether tables are near enough, where they need not be covered.
@@ -52,7 +52,7 @@ def solve_many(problem: Problem, facets: Facets, *, gap: float, steps: int, repo
     Returns:
         The solution; where a step limit was met, or single precision was exhausted, it may have a larger gap.
     """
-    ascent: MarginAscent | FollowedAscent = MarginAscent(problem, facets)
+    ascent: MarginAscent | PotentialAscent = MarginAscent(problem, facets)
     steps_done, best = 0, None
     enough = min(_SHORT, _BY_GAP * gap**_POWER) * problem.total
     shortages: list[float] = []
