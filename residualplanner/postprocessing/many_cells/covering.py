@@ -20,7 +20,7 @@ _LOOKS = 4
 _LEAST = 1e-12
 
 Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
+Integers = NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -75,13 +75,13 @@ def records_for(problem: Problem, shortages: Array) -> Records:
     """
     tables = dict(_tables(problem.tables.stacks, shortages))
     sizes, chance = problem.tables.plan.domain.sizes, np.random.default_rng(0)
-    found = [Records(np.empty((0, len(sizes)), dtype=np.int64), np.empty(0))]
+    found = [Records(np.empty((0, len(sizes)), dtype=np.int32), np.empty(0))]
     for attributes in sorted(tables, key=lambda each: -float(tables[each].sum())):
         short = np.nonzero(tables[attributes])
         weights = tables[attributes][short]
         if not len(weights):
             continue
-        values = np.zeros((len(weights), len(sizes)), dtype=np.int64)
+        values = np.zeros((len(weights), len(sizes)), dtype=np.int32)
         values[:, attributes] = np.stack(short, axis=1)
         _complete(values, weights, list(attributes), tables, chance)
         for members, table in tables.items():

@@ -1,8 +1,7 @@
-"""The second derivative of a concave function, from the last few steps: the method of Broyden, Fletcher, Goldfarb and
-Shanno in limited memory.
+"""The second derivative of a concave function from the last few steps: quasi-Newton directions in limited memory.
 
 Reads: steps, and by how much they lowered the gradient.  Gives: directions.
-Source: Nocedal, Math. Comp. 35 (1980).
+Source: the formula of Broyden, Fletcher, Goldfarb and Shanno as in Nocedal, Math. Comp. 35 (1980).
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Potentials on the margins of very many cells: the ascent in the dual problem of agreement, of cells that are followed.
+"""Potentials on the margins of very many cells: ascent in the dual problem of agreement, where few cells are followed.
 
 Reads: margins, unbiased cells.  Gives: multipliers.
 Source: spec eqs. (63), (65) and (99), and what follows these in section 11.
