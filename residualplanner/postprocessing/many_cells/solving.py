@@ -24,13 +24,13 @@ _MANY_CELLS = 2_000_000
 #: How many steps are taken before the cells that are surely 0 are left alone.
 _FIRST = 50
 #: How often it is looked at how much tables are short of, in steps; and how often progress is told.
-_EVERY, _TOLD = 50, 25
+_EVERY, _TOLD = 100, 25
 #: How often it is looked at whether tables are near enough, where they need not be covered.
 _OFTEN = 50
 #: Tables are first made non-negative where the worst is short of so much of the total: at most, and by the gap, to
 #: a power that Adult's tables of three attributes showed.
-_SHORT, _BY_GAP, _POWER = 1e-2, 0.25, 2 / 3
-#: Where the worst table is short of more than so much of what it was 200 steps before, single precision is exhausted.
+_SHORT, _BY_GAP, _POWER = 1e-2, 0.1, 2 / 3
+#: Where the worst table is short of more than so much of what it was 400 steps before, single precision is exhausted.
 _STALLED, _LOOK_BACK = 0.7, 4
 
 
