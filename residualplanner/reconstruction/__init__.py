@@ -8,7 +8,15 @@ Everything here is post-processing: it sees no record and costs no privacy budge
 
 from residualplanner.kron import Device, cuda_device
 from residualplanner.reconstruction.batches import TableBatch
-from residualplanner.reconstruction.choropleths import LEGENDS, Areas, Shown, areas_with_shapes, choropleth
+from residualplanner.reconstruction.choropleths import (
+    LEGENDS,
+    Areas,
+    Shown,
+    areas_with_shapes,
+    choropleth,
+    no_shapes,
+    require_shapes,
+)
 from residualplanner.reconstruction.estimate import Estimate
 from residualplanner.reconstruction.files.export import require_exportable, save_tables
 from residualplanner.reconstruction.files.export_files import MOST_FILES, PARTS_FORMAT, FormatName, chosen_format
@@ -78,10 +86,12 @@ __all__ = [
     "layout_of",
     "level_of",
     "load_tables",
+    "no_shapes",
     "part_name",
     "profile_named",
     "reconstruct",
     "require_exportable",
+    "require_shapes",
     "save_parts",
     "save_tables",
     "unlimited",

@@ -13,6 +13,7 @@ from residualplanner.reconstruction.files.export_files import BOOK_FORMAT, TidyW
 from residualplanner.reconstruction.files.file_names import file_stem, written_queries
 from residualplanner.reconstruction.files.sidecar import Description
 from residualplanner.reconstruction.forms.label_columns import label_column_names
+from residualplanner.reconstruction.profiles import clash_text
 from residualplanner.reconstruction.table import Table
 from residualplanner.workload import Workload, WrittenQuery
 
@@ -115,7 +116,7 @@ def require_free_statistic_names(workload: Workload) -> None:
         clashes = sorted(columns.intersection(label_column_names(groups)))
         if clashes:
             raise WorkloadError(
-                f"attributes {clashes} have the names of columns of the {kinds[axis].name} of "
+                f"{clash_text(clashes)} of the {kinds[axis].name} of "
                 f"{attributes[positions[axis]].name!r}; rename them in the domain"
             )
 
