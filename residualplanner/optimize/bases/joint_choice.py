@@ -141,11 +141,11 @@ class _Search:
         forms, found = self.forms[code], self.found[code]
         weighted = {axis for group in self.groups for axis in np.unique(group.axes).tolist()}
         kinds = [axis.kind for number, axis in enumerate(self.axes) if axis.basis == code and number in weighted]
-        exact = [forms.scaled_factors(self.workload, kind, forms.exact(found)) for kind in kinds]
+        exact = forms.scaled_factors(self.workload, kinds, forms.exact(found))
         limits = [factors + _ROUNDING_LOSS * factors.max(axis=1, keepdims=True) for factors in exact]
 
         def is_close(near: Any) -> bool:
-            factors = (forms.scaled_factors(self.workload, kind, near) for kind in kinds)
+            factors = forms.scaled_factors(self.workload, kinds, near)
             return all(bool((each <= limit).all()) for each, limit in zip(factors, limits, strict=True))
 
         return whole_basis(forms, found, is_close, "optimal", _SLACK)
