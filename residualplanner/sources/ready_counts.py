@@ -17,6 +17,7 @@ from residualplanner.domain import Attribute, Domain
 from residualplanner.errors import DataError
 from residualplanner.sources.amounts import denominator_of_set
 from residualplanner.sources.counting import zero_tables
+from residualplanner.sources.merging import MergedValues
 from residualplanner.sources.source import Progress, Source
 
 #: Positions of attributes of more than one value, ascending; the others do not change a table.
@@ -48,6 +49,7 @@ def _count(
     tables: Sequence[Table],
     holder: Mapping[Key, int],
     groups: Sequence[IntArray],
+    merged: MergedValues,
     progress: Progress | None,
 ) -> list[IntArray] | DataError:
     keys = [[_key(row, domain.sizes) for row in rows.tolist()] for rows in groups]
@@ -56,11 +58,11 @@ def _count(
         names = tuple(domain.names[position] for position in absent)
         held = f"holds the {names_text('attribute', names)}" if names else "tells the number of records"
         return DataError(f"no table of counts {held}; supply one that does")
-    stacks = zero_tables(domain.sizes, groups)
+    stacks = zero_tables(merged.of_domain(domain).sizes, groups)
     total, done = sum(map(len, groups)), 0
     for group, stack in zip(keys, stacks, strict=True):
         for table, key in zip(stack.reshape(len(group), -1), group, strict=True):
-            table[:] = _sum_down(domain, tables[holder[key]], key).reshape(-1)
+            table[:] = merged.of_table(_sum_down(domain, tables[holder[key]], key), key).reshape(-1)
         done += len(group)
         if progress is not None:
             progress(done, total)
