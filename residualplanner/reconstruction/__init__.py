@@ -14,6 +14,7 @@ from residualplanner.reconstruction.files.export import require_exportable, save
 from residualplanner.reconstruction.files.export_files import MOST_FILES, PARTS_FORMAT, FormatName, chosen_format
 from residualplanner.reconstruction.files.reading import SavedTable, SavedTables, load_tables
 from residualplanner.reconstruction.files.sidecar import PUBLISHED_ERRORS, PUBLISHED_ERRORS_FILE
+from residualplanner.reconstruction.files.statistic_form import statistics_sentence
 from residualplanner.reconstruction.forms.for_mbi import MbiProblem
 from residualplanner.reconstruction.measured_tables import MeasuredTables
 from residualplanner.reconstruction.origin import Origin, Provenance, unlimited
@@ -77,5 +78,6 @@ __all__ = [
     "require_exportable",
     "save_parts",
     "save_tables",
+    "statistics_sentence",
     "unlimited",
 ]

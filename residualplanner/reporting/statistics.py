@@ -8,7 +8,7 @@ from itertools import islice, product
 
 import numpy as np
 
-from residualplanner.derived import Column, StatisticTable, columns_of, statistic_of
+from residualplanner.derived import Column, StatisticTable, statistic_of
 from residualplanner.domain import label_text
 from residualplanner.queries import Statistic, statistic_among
 from residualplanner.reporting.subject import Subject
@@ -62,12 +62,11 @@ def statistics_of(subject: Subject) -> list[StatisticRows]:
 def _rows_of(subject: Subject, row: int) -> StatisticRows:
     table, domain = subject.table(row), subject.plan.domain
     found = statistic_of(table, subject.level)
-    kind = next(kind for kind in table.kinds if isinstance(kind, Statistic))
     assert found is not None
     of_axes = zip(table.names, table.labels_in_words, strict=True)
     groups = {domain[name].heading: labels for name, labels in of_axes if name != found.attribute}
     axes = groups | {name: tuple(map(label_text, labels)) for name, labels in found.more_axes.items()}
-    columns = columns_of(kind)
+    columns = found.columns
     numbers = zip(*(_texts(column, found) for column in columns), strict=True)
     rows = [
         (*labels, *texts) for labels, texts in zip(islice(product(*axes.values()), MOST_ROWS), numbers, strict=True)

@@ -1,6 +1,7 @@
 """Means and quantiles in the files of a release: the numbers of `means` and `quantiles`, with labels and units."""
 
 import json
+from urllib.parse import unquote
 
 import numpy as np
 import openpyxl
@@ -9,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import residualplanner as rp
-from residualplanner.errors import WorkloadError
+from residualplanner.errors import FileFormatError, WorkloadError
+from residualplanner.reconstruction.parts import layout
 
 JOBS = rp.Attribute("job", labels={"a": "Clerk", "b": "Nurse", "c": "Nobody"})
 PAY = rp.Attribute("pay", numeric=rp.Numeric(0, 40, bins=[10, 20]), about=rp.About(unit="dollars"))
@@ -106,10 +108,117 @@ def of_seed(seed):
     return rp.reconstruct(rp.measure(plan_of([MEANS]), people, noise="gaussian", seed=seed))
 
 
-def test_tables_that_are_not_unbiased_have_no_files_of_statistics(release, tmp_path):
-    rp.nonnegative(release).save(tmp_path / "out", "csv")
-    assert not (tmp_path / "out" / "statistics").exists()
-    assert "statistics" not in json.loads((tmp_path / "out" / "metadata.json").read_text())
+@pytest.fixture(scope="module")
+def sparse():
+    """A release of so few records that non-negative tables are others than the unbiased ones."""
+    people = pd.DataFrame({"job": ["a", "b"] * 8, "pay": [10, 30] * 8})
+    return rp.reconstruct(rp.measure(plan_of([MEANS, MEDIANS, ("job",)]), people, noise="gaussian", seed=5))
+
+
+def test_published_means_are_those_of_published_numbers_and_intervals_those_of_the_unbiased(sparse, tmp_path):
+    tables = rp.nonnegative(sparse)
+    tables.save(tmp_path / "out", "csv", with_unbiased=True)
+    found = frame_of(tmp_path / "out" / "statistics" / "pay@mean.job.csv")
+    rows = frame_of(tmp_path / "out" / "tables" / "pay@mean.job.csv")["estimate_nonneg"].to_numpy().reshape(3, 3)
+    unbiased = rp.means(sparse, "pay", ["job"]).to_pandas()
+    assert list(found.columns[2:]) == [
+        *("mean_nonneg", "mean_unbiased", "std_err_unbiased", "low", "high", "count_nonneg", "count_unbiased"),
+        *("count_std_err_unbiased", "sum_nonneg", "sum_unbiased", "sum_std_err_unbiased", "too_noisy"),
+    ]
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_allclose(found["mean_nonneg"], 40 * rows[1] / rows[0])  # no pay is below 0 or above 40
+    np.testing.assert_allclose(found["sum_nonneg"], 40 * rows[1], atol=1e-9)
+    np.testing.assert_allclose(found["count_nonneg"], rows[0])
+    assert (found["count_nonneg"] - unbiased["count"]).abs().max() > 0.1
+    for name, of_unbiased in [("mean_unbiased", "mean"), ("std_err_unbiased", "std_err"), ("low", "low")]:
+        np.testing.assert_allclose(found[name], unbiased[of_unbiased])
+    assert found["too_noisy"].tolist() == unbiased["too_noisy"].tolist()
+
+
+def test_published_medians_are_those_of_published_counts(sparse, tmp_path):
+    tables = rp.nonnegative(sparse)
+    tables.save(tmp_path / "out", "csv")
+    found = frame_of(tmp_path / "out" / "statistics" / "job.pay@quantiles.csv")
+    rows = tables[MEDIANS].estimate
+    count, median = rows[:, 0], rows[:, 3:]  # (124): the excesses at 10 and 20
+    below = np.stack([np.zeros(3), median[:, 0] + count / 2, median[:, 1] + count / 2, count], axis=1)
+    expected = [np.interp(count[job] / 2, below[job], [0, 10, 20, 40]) for job in range(2)]
+    found = found[found["probability"] == 0.5].reset_index(drop=True)
+    np.testing.assert_allclose(found["quantile_nonneg"][:2], expected)
+    np.testing.assert_array_equal(found["low"], rp.quantiles(sparse, "pay", 0.5, ["job"]).low[:, 0])
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "xlsx", "workbook", "parts"])
+def test_a_folder_that_is_read_back_has_its_statistics_as_they_were_published(sparse, ending, tmp_path):
+    for made in (sparse, rp.nonnegative(sparse)):
+        name = made.product.name
+        made.save(tmp_path / name, ending, level=0.9)
+        made.save(tmp_path / f"{name}-as-csv", "csv", level=0.9)
+        saved = rp.load_tables(tmp_path / name)
+        for query, stem in [(MEANS, "pay@mean.job"), (MEDIANS, "job.pay@quantiles")]:
+            expected = frame_of(tmp_path / f"{name}-as-csv" / "statistics" / f"{stem}.csv")
+            pd.testing.assert_frame_equal(saved.statistic(query), expected, check_dtype=False, rtol=1e-12)
+
+
+def test_statistics_in_parts_are_numbered_as_their_tables_and_described(release, tmp_path):
+    release.save(tmp_path / "out", "parts")
+    rows = pq.read_table(tmp_path / "out" / "quantiles.parquet").to_pandas()
+    number = list(release.plan.workload).index(next(query for query in release if "quantiles" in str(query).lower()))
+    assert rows["table_id"].unique().tolist() == [number]
+    assert rows["group"].tolist() == [0, 0, 1, 1, 2, 2]
+    assert rows["probability"].tolist() == [0.25, 0.5] * 3
+    about = json.loads((tmp_path / "out" / "metadata.json").read_text())["statistics"]
+    assert [each["file"] for each in about] == ["means.parquet", "quantiles.parquet"]
+    assert about[0]["columns"][0] == {
+        "name": "mean",
+        "unit": "dollars",
+        "meaning": "sum divided by count, within the limits of the amounts",
+    }
+
+
+def test_a_folder_of_some_parts_has_the_statistics_of_these_and_no_others(monkeypatch, tmp_path):
+    monkeypatch.setattr(layout, "PART_CELLS", 12)
+    by = [{name: rp.Identity(), "pay": rp.Mean()} for name in ("job", "sex", "year")]
+    plan = plan_of([*by, ("sex", "year")], rp.Domain({"job": 3, "sex": 2, "year": 2, "pay": PAY}))
+    people = pd.DataFrame({"job": [0, 1], "sex": [0, 1], "year": [1, 0], "pay": [7, 9]})
+    release = rp.reconstruct(rp.measure(plan, people, noise="gaussian", seed=1))
+    release.save(tmp_path / "all", "parts")
+    release.save(tmp_path / "last", only=[1])
+    assert pq.read_table(tmp_path / "all" / "means.parquet")["table_id"].unique().to_pylist() == [1, 2, 3]
+    assert pq.read_table(tmp_path / "last" / "means.parquet")["table_id"].unique().to_pylist() == [2, 3]
+    for folder, queries in [("all", by), ("last", by[1:])]:
+        saved = rp.load_tables(tmp_path / folder)
+        for query in queries:
+            expected = rp.means(release, "pay", [next(iter(query))]).to_pandas()
+            pd.testing.assert_frame_equal(saved.statistic(query), expected, check_dtype=False, rtol=1e-12)
+
+
+def test_a_statistic_that_is_not_there_and_one_that_was_altered_are_refused(release, tmp_path):
+    release.save(tmp_path / "out", "csv")
+    saved = rp.load_tables(tmp_path / "out")
+    with pytest.raises(WorkloadError, match="is for counts or sums; name a query for Mean"):
+        saved.statistic("job")
+    path = tmp_path / "out" / "statistics" / "pay@mean.job.csv"
+    path.write_text(path.read_text().replace("Clerk", "Nurse"))
+    with pytest.raises(FileFormatError, match=r"pay@mean\.job\.csv was altered"):
+        saved.statistic(MEANS)
+
+
+def test_csv_files_of_statistics_have_metadata_for_the_web_beside_them(release, tmp_path):
+    release.save(tmp_path / "out", "csv")
+    folder = tmp_path / "out" / "statistics"
+    group = json.loads((folder / "csv-metadata.json").read_text())
+    for entry in group["tables"]:
+        schema = entry["tableSchema"]
+        frame = pd.read_csv(folder / unquote(entry["url"]))
+        assert [column["titles"] for column in schema["columns"]] == list(frame)
+        assert not frame.duplicated(schema["primaryKey"]).any()
+    by_url = {entry["url"]: entry["tableSchema"] for entry in group["tables"]}
+    assert by_url["job.pay%40quantiles.csv"]["primaryKey"] == ["job", "probability"]
+    columns = {column["name"]: column for column in by_url["pay%40mean.job.csv"]["columns"]}
+    assert (columns["mean"]["schema:unitText"], columns["too_noisy"]["datatype"]) == ("dollars", "boolean")
+    assert columns["job"]["required"]
+    assert "statistics/csv-metadata.json" in json.loads((tmp_path / "out" / "manifest.json").read_text())["files"]
 
 
 def test_a_release_without_statistics_has_no_folder_of_them(tmp_path):
