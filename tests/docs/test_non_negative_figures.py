@@ -139,3 +139,22 @@ def test_what_is_stated_of_tables_of_three_attributes_is_that_of_the_benchmark()
         ("peak GiB of the process", 1, 2),
     )
     assert shown == [round(factor * TRIPLES[key], digits) for key, factor, digits in wanted]
+
+
+def test_the_figures_of_means_are_those_of_the_benchmark():
+    results = json.loads((ROOT / "benchmarks/results/adjusted_means.json").read_text(encoding="utf-8"))
+    table = PAGE.split("true size of the group")[1].split("\n\n")[0].splitlines()[2:]
+    expected = [
+        [
+            f"{row['rmse_nonnegative']:,.0f}",
+            f"{row['rmse_unbiased']:,.0f}",
+            *(f"{row[word]:.1%}" for word in ("coverage", "outside_their_interval", "too_noisy")),
+        ]
+        for row in results
+        if row["rho"] == "0.1"
+    ]
+    assert [[cell.strip() for cell in line.split("|")[2:-1]] for line in table] == expected
+    worst = max(abs(row["rmse_nonnegative"] / row["rmse_unbiased"] - 1) for row in results if row["from"] >= 20)
+    assert f"differ by at most {worst:.1%} where the group has 20 people or more" in PAGE
+    assert f"cover {min(row['coverage'] for row in results):.1%} at least" in PAGE
+    assert {row["draws"] for row in results} == {200}

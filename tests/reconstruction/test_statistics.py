@@ -165,7 +165,7 @@ def test_statistics_in_parts_are_numbered_as_their_tables_and_described(release,
     rows = pq.read_table(tmp_path / "out" / "quantiles.parquet").to_pandas()
     number = list(release.plan.workload).index(next(query for query in release if "quantiles" in str(query).lower()))
     assert rows["table_id"].unique().tolist() == [number]
-    assert rows["group"].tolist() == [0, 0, 1, 1, 2, 2]
+    assert rows["group_id"].tolist() == [0, 0, 1, 1, 2, 2]
     assert rows["probability"].tolist() == [0.25, 0.5] * 3
     about = json.loads((tmp_path / "out" / "metadata.json").read_text())["statistics"]
     assert [each["file"] for each in about] == ["means.parquet", "quantiles.parquet"]

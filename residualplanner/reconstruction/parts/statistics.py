@@ -32,7 +32,7 @@ from residualplanner.reconstruction.parts.writing import batch_variances, write_
 from residualplanner.strategy import Accuracy
 
 #: The column of the number of a group in C order.
-GROUP = "group"
+GROUP = "group_id"
 
 
 def write_statistics(
