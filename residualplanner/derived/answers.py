@@ -16,8 +16,8 @@ from residualplanner.queries import Identity, Kind, Statistic, statistic_among, 
 from residualplanner.workload import Workload, WrittenQuery
 
 _UNBIASED = (
-    "means and quantiles are made of the unbiased tables that reconstruct returns, or of a folder of these; a folder of "
-    "others has theirs as they were published: load_tables(folder).statistic(query)"
+    "means and quantiles are made of the unbiased tables that reconstruct returns, or of a folder of these; a folder "
+    "of others has theirs as they were published: load_tables(folder).statistic(query)"
 )
 
 
