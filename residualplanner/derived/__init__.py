@@ -4,7 +4,7 @@ Reads: a release, or a table.  Gives: MeanTable, QuantileTable.
 """
 
 from residualplanner.derived.answers import StatisticAnswers
-from residualplanner.derived.columns import Column, published_columns
+from residualplanner.derived.columns import Column, published_columns, unit_of
 from residualplanner.derived.expected import mean_std_err
 from residualplanner.derived.means import MeanTable, means
 from residualplanner.derived.of_table import statistic_of, statistic_of_answers, table_of_statistic
@@ -24,4 +24,5 @@ __all__ = [
     "statistic_of",
     "statistic_of_answers",
     "table_of_statistic",
+    "unit_of",
 ]

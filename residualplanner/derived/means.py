@@ -45,7 +45,7 @@ class MeanTable(StatisticTable):
         too_noisy: where the count is not clear of 0, so that the mean says nothing; the interval is right there, too.
     """
 
-    word = "means"
+    word, phrase = "means", "mean"
     columns = (
         Column("mean", "estimate", "amounts", "sum divided by count, within the limits of the amounts", "number"),
         Column("std_err", "std_err", "amounts", "standard error of the mean, to first order", "error"),
@@ -67,11 +67,6 @@ class MeanTable(StatisticTable):
     sum: FloatArray
     sum_std_err: FloatArray
     too_noisy: NDArray[np.bool_]
-
-    @property
-    def title(self) -> str:
-        """What the table holds, in words."""
-        return f"mean {self.attribute} ({self.unit})"
 
 
 def means(

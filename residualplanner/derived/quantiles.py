@@ -36,7 +36,7 @@ class QuantileTable(StatisticTable):
         high: the upper ends.
     """
 
-    word = "quantiles"
+    word, phrase = "quantiles", "quantiles of"
     columns = (
         Column("quantile", "estimate", "amounts", "estimate, as if amounts were spread evenly within a bin", "number"),
         Column("low", "low", "amounts", "low end of the interval of level {level}: an edge of a bin", "interval"),
@@ -47,11 +47,6 @@ class QuantileTable(StatisticTable):
     estimate: FloatArray
     low: FloatArray
     high: FloatArray
-
-    @property
-    def title(self) -> str:
-        """What the table holds, in words."""
-        return f"quantiles of {self.attribute} ({self.unit})"
 
     @classmethod
     def axes_of(cls, kind: Statistic) -> dict[str, tuple[float, ...]]:

@@ -3,7 +3,6 @@
 Reads: arrays, an axis for each attribute of the groups.  Gives: StatisticTable.
 """
 
-from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
@@ -26,6 +25,7 @@ class StatisticTable:
 
     Attributes:
         word: what such statistics are called.
+        phrase: the same before the name of an attribute.
         columns: those of its numbers, in their order.
         attribute: whose amounts it is about.
         unit: of the amounts, in words.
@@ -35,6 +35,7 @@ class StatisticTable:
     """
 
     word: ClassVar[str]
+    phrase: ClassVar[str]
     columns: ClassVar[tuple[Column, ...]]
 
     attribute: str
@@ -50,9 +51,14 @@ class StatisticTable:
         return frame_html(self.to_pandas())
 
     @property
-    @abstractmethod
     def title(self) -> str:
         """What the table holds, in words."""
+        return self.title_of(self.attribute, self.unit)
+
+    @classmethod
+    def title_of(cls, attribute: str, unit: str) -> str:
+        """What the table of an attribute's statistic holds, in words."""
+        return f"{cls.phrase} {attribute} ({unit})"
 
     @classmethod
     def axes_of(cls, kind: Statistic) -> dict[str, tuple[float, ...]]:

@@ -252,7 +252,18 @@ def test_a_report_shows_means_and_quantiles_with_units(release, tmp_path):
 
 
 @pytest.mark.slow
-def test_reports_on_plans_and_on_other_numbers_have_no_means(release, tmp_path):
+def test_a_report_on_adjusted_tables_shows_published_means_with_intervals_of_the_unbiased(sparse, tmp_path):
+    tables = rp.nonnegative(sparse)
+    tables.save(tmp_path / "out", "csv", with_unbiased=True)
+    for page, source in [("made.html", tables), ("read.html", rp.load_tables(tmp_path / "out"))]:
+        rp.write_report(source, tmp_path / page)
+        section = (tmp_path / page).read_text().split('id="statistics"')[1].split("</section>")[0]
+        assert "mean nonneg" in section
+        assert f"{rp.means(sparse, 'pay', ['job']).high[0]:,.1f}" in section
+        assert f"{40 * tables[MEANS].estimate[1, 0] / tables[MEANS].estimate[0, 0]:,.1f}" in section
+
+
+@pytest.mark.slow
+def test_reports_on_plans_have_no_means(release, tmp_path):
     rp.write_report(release.plan, tmp_path / "plan.html")
-    rp.write_report(rp.nonnegative(release), tmp_path / "page.html")
-    assert 'id="statistics"' not in (tmp_path / "plan.html").read_text() + (tmp_path / "page.html").read_text()
+    assert 'id="statistics"' not in (tmp_path / "plan.html").read_text()

@@ -13,7 +13,7 @@ import numpy as np
 
 from residualplanner._checks import IntArray
 from residualplanner._words import count_text
-from residualplanner.derived import Column, StatisticTable, published_columns, table_of_statistic
+from residualplanner.derived import Column, StatisticTable, published_columns, table_of_statistic, unit_of
 from residualplanner.domain import Attribute, Domain
 from residualplanner.errors import WorkloadError
 from residualplanner.queries import Kind, Statistic, statistic_among
@@ -50,6 +50,11 @@ class StatisticForm:
     def table(self) -> type[StatisticTable]:
         """The sort of table that it is."""
         return table_of_statistic(self.kind)
+
+    @property
+    def title(self) -> str:
+        """What it holds, in words."""
+        return self.table.title_of(self.attribute.name, unit_of(self.attribute))
 
     @property
     def more_axes(self) -> dict[str, tuple[float, ...]]:

@@ -7,10 +7,12 @@ so that published sums divided by published counts are published means; errors a
 estimates.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from residualplanner.derived import StatisticTable, statistic_of
+from residualplanner._checks import FloatArray
+from residualplanner.derived import Column, statistic_of
 from residualplanner.queries import Statistic
 from residualplanner.reconstruction.files.export_files import BOOK_FORMAT, TidyWriter, cell_indices
 from residualplanner.reconstruction.files.file_names import file_stem
@@ -46,15 +48,14 @@ class StatisticWriter:
         form = form_of(self.described, WrittenQuery(table.positions, table.kinds))
         if form is None:
             return None
-        unbiased, adjusted = _statistics(table, self.described.level)
-        shape = (*map(len, unbiased.labels), *map(len, unbiased.more_axes.values()))
+        shape = form.shape
         keys = zip(form.positions, (kind for _, kind in form.groups), strict=True)
         columns = {
             name: column for axis, key in enumerate(keys) for name, column in self.writer.label_arrays(shape, axis, key)
         }
         for axis, (name, labels) in enumerate(form.more_axes.items(), start=len(form.groups)):
             columns[name] = pa.array(labels).take(cell_indices(shape, axis))
-        numbers = unbiased.values_of(form.columns, adjusted)
+        numbers = published_values(table, form.columns, self.described.level)
         columns |= {name: pa.array(values, from_pandas=True) for name, values in numbers.items()}
         return pa.table(columns)
 
@@ -113,12 +114,18 @@ def statistic_formats(described: Description) -> dict[str, str]:
     return {column.name: "#,##0.00" for column in columns if column.of != "neither"}
 
 
-def _statistics(table: Table, level: float) -> tuple[StatisticTable, StatisticTable]:
-    """The statistic of the unbiased estimates that a table was made from, and that of its own numbers."""
-    own = statistic_of(table, level)
+def published_values(table: Table, columns: Iterable[Column], level: float) -> dict[str, FloatArray]:
+    """The values of the columns of the statistic that a table is for, (rows,) each.
+
+    Args:
+        table: one of unbiased estimates, or one that knows the unbiased estimates that it was made from.
+        columns: those of its product.
+        level: the confidence level of intervals.
+    """
+    own = unbiased = statistic_of(table, level)
+    if table.origin is not None:
+        estimates = replace(table, provenance=Provenance(table.plan), estimate=table.origin.estimate)
+        unbiased = statistic_of(estimates, level)
     assert own is not None
-    if table.origin is None:
-        return own, own
-    unbiased = statistic_of(replace(table, provenance=Provenance(table.plan), estimate=table.origin.estimate), level)
     assert unbiased is not None
-    return unbiased, own
+    return unbiased.values_of(columns, own)
