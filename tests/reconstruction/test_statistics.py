@@ -192,6 +192,11 @@ def test_a_folder_of_some_parts_has_the_statistics_of_these_and_no_others(monkey
         for query in queries:
             expected = rp.means(release, "pay", [next(iter(query))]).to_pandas()
             pd.testing.assert_frame_equal(saved.statistic(query), expected, check_dtype=False, rtol=1e-12)
+    for folder in ("parts", "csv"):
+        rp.nonnegative(release).save(tmp_path / folder, folder)
+    parts, files = (rp.load_tables(tmp_path / folder) for folder in ("parts", "csv"))
+    for query in by:
+        pd.testing.assert_frame_equal(parts.statistic(query), files.statistic(query), check_dtype=False, rtol=1e-12)
 
 
 def test_a_statistic_that_is_not_there_and_one_that_was_altered_are_refused(release, tmp_path):
