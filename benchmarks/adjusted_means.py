@@ -3,7 +3,8 @@
     python -m benchmarks.adjusted_means [--draws 200] [--json FILE]
 
 A made-up payroll of 8,000 people in 60 places of very different sizes and 5 jobs, pay from 0 to 150,000; mean pay by
-place, by job, and by place and job, at three budgets.  For groups of each size it prints the root mean square error of
+place, by job, and by place and job: at three budgets where pay has a single bin, and, in a quarter of the draws, at one
+of them where it has 15 bins, for medians by job.  For groups of each size it prints the root mean square error of
 means from non-negative tables and from unbiased ones (a group of which either count is not above 0 has no mean, and is
 left out of both), how often the intervals cover, and how many published means are outside their intervals.
 """
@@ -20,7 +21,8 @@ import residualplanner as rp
 from residualplanner.derived import statistic_of
 
 PLACES, JOBS, PEOPLE, HIGH = 60, 5, 8000, 150_000
-BUDGETS = ("0.02", "0.1", "0.5")
+#: Budgets, numbers of bins of pay, and which part of the draws is made.
+CASES = (("0.02", 1, 1), ("0.1", 1, 1), ("0.5", 1, 1), ("0.1", 15, 4))
 GROUPS = (("place",), ("job",), ("place", "job"))
 #: The sizes of groups, in true records: from, and up to.
 SIZES = ((1, 5), (5, 20), (20, 100), (100, PEOPLE))
@@ -36,10 +38,12 @@ def people() -> pd.DataFrame:
     return pd.DataFrame({"place": place, "job": job, "pay": pay})
 
 
-def plan_of(budget: str) -> rp.Plan:
-    """Mean pay by place, by job and by both."""
-    domain = rp.Domain({"place": PLACES, "job": JOBS, "pay": rp.Numeric(0, HIGH, unit=100)})
-    queries = [{**{name: rp.Identity() for name in group}, "pay": rp.Mean()} for group in GROUPS]
+def plan_of(budget: str, bins: int) -> rp.Plan:
+    """Mean pay by place, by job and by both, and where there are bins medians by job."""
+    domain = rp.Domain({"place": PLACES, "job": JOBS, "pay": rp.Numeric(0, HIGH, unit=100, bins=bins)})
+    queries: list[dict[str, Any]] = [{**{name: rp.Identity() for name in group}, "pay": rp.Mean()} for group in GROUPS]
+    if bins > 1:
+        queries.append({"job": rp.Identity(), "pay": rp.Quantiles(0.5)})
     return rp.select(rp.Workload(domain, queries), budget=rp.zcdp(budget))
 
 
@@ -91,11 +95,12 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     records, results = people(), []
-    for budget in BUDGETS:
-        rows = rows_of(plan_of(budget), records, options.draws)
+    for budget, bins, part in CASES:
+        draws = options.draws // part
+        rows = rows_of(plan_of(budget, bins), records, draws)
         for low, high in SIZES:
             some = rows[(rows["size"] >= low) & (rows["size"] < high)]
-            results.append({"rho": budget, "from": low, "below": high, "draws": options.draws} | summary(some))
+            results.append({"rho": budget, "bins": bins, "from": low, "below": high, "draws": draws} | summary(some))
             print(" ".join(f"{name}={value:.4g}" if name != "rho" else value for name, value in results[-1].items()))
     if options.json:
         options.json.write_text(json.dumps(results, indent=1) + "\n")

@@ -47,14 +47,14 @@ class MeanTable(StatisticTable):
 
     word, phrase = "means", "mean"
     columns = (
-        Column("mean", "estimate", "amounts", "sum divided by count, within the limits of the amounts", "number"),
-        Column("std_err", "std_err", "amounts", "standard error of the mean, to first order", "error"),
+        Column("mean", "estimate", "amounts", "sum divided by count, within the limits of the amounts", "of unbiased"),
+        Column("std_err", "std_err", "amounts", "standard error of the mean, to first order", "of unbiased"),
         Column("low", "low", "amounts", "low end of Fieller's interval of the mean, of level {level}", "interval"),
         Column("high", "high", "amounts", "high end of that interval", "interval"),
-        Column("count", "count", "counts", "{estimate} of the records with an amount", "number"),
-        Column("count_std_err", "count_std_err", "counts", "standard error of the count, exact", "error"),
-        Column("sum", "sum", "amounts", "{estimate} of the sum of the amounts", "number"),
-        Column("sum_std_err", "sum_std_err", "amounts", "standard error of the sum, exact", "error"),
+        Column("count", "count", "counts", "{estimate} of the records with an amount", "of tables"),
+        Column("count_std_err", "count_std_err", "counts", "standard error of the count, exact", "of unbiased"),
+        Column("sum", "sum", "amounts", "{estimate} of the sum of the amounts", "of tables"),
+        Column("sum_std_err", "sum_std_err", "amounts", "standard error of the sum, exact", "of unbiased"),
         Column("too_noisy", "too_noisy", "neither", _TOO_NOISY, "interval"),
     )
 

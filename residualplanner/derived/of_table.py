@@ -22,8 +22,7 @@ def statistic_of(table: TableOfAnswers, level: float) -> StatisticTable | None:
     """The means or quantiles that a table is for; None where its query is for none.
 
     Args:
-        table: of unbiased estimates.  Of other numbers only the statistics themselves are right, not their errors and
-            intervals, which are those of the unbiased estimates.
+        table: of unbiased estimates.  Of other numbers only the counts and sums serve.
         level: the confidence level of intervals.
 
     Raises:

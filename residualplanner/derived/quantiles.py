@@ -38,7 +38,9 @@ class QuantileTable(StatisticTable):
 
     word, phrase = "quantiles", "quantiles of"
     columns = (
-        Column("quantile", "estimate", "amounts", "estimate, as if amounts were spread evenly within a bin", "number"),
+        Column(
+            "quantile", "estimate", "amounts", "estimate, as if amounts were spread evenly within a bin", "of unbiased"
+        ),
         Column("low", "low", "amounts", "low end of the interval of level {level}: an edge of a bin", "interval"),
         Column("high", "high", "amounts", "high end of that interval", "interval"),
     )

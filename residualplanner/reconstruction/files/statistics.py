@@ -2,9 +2,8 @@
 
 Reads: tables, and how a release is written.  Gives: PyArrow tables, with a row for each group; what they are, in words.
 
-Where numbers were made from unbiased estimates, such as non-negative ones, the statistics are those of these numbers,
-so that published sums divided by published counts are published means; errors and intervals are those of the unbiased
-estimates.
+Where numbers were made from unbiased estimates, such as non-negative ones, counts and sums are those numbers, as in
+tables; means, quantiles, errors and intervals are those of the unbiased estimates.
 """
 
 from collections.abc import Iterable
