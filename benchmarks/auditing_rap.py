@@ -27,6 +27,7 @@ from residualplanner.relaxed_projection.account import root_down
 from residualplanner.relaxed_projection.counts import KeptCounts
 from residualplanner.relaxed_projection.mechanism import Drawn, Run
 from residualplanner.relaxed_projection.relaxed_records import RelaxedRecords
+from residualplanner.relaxed_projection.tiles import tiles_of
 from residualplanner.sources import Source, count_groups, open_source
 
 Codes = NDArray[np.int64]
@@ -40,7 +41,7 @@ def first_model(plan: rp.RapPlan) -> list[Codes]:
     blocks, kind = Blocks(DOMAIN.sizes), plan.projection.kind
     start = kind.start(blocks, RELAXED, np.random.default_rng(START))
     fitted = RelaxedRecords(blocks, kind.values(start, blocks))
-    return [fitted.rounded_counts(table, RECORDS) for table in plan.thresholds]
+    return list(map(fitted.integers(RECORDS), tiles_of(plan.thresholds, relaxed_records=RELAXED)))
 
 
 @dataclass(frozen=True)
@@ -89,11 +90,12 @@ class RapExperiment:
 
     def outcomes(self, is_after: bool, runs: int, source: ByteSource) -> Iterator[list[Drawn]]:
         """What the draws of all rounds give, in so many runs."""
-        counts, model = KeptCounts(self.opened(is_after), self.plan.thresholds), first_model(self.plan).__getitem__
+        counts = KeptCounts(self.opened(is_after), tiles_of(self.plan.thresholds, relaxed_records=RELAXED))
+        model = first_model(self.plan)
         for _ in range(runs):
             run = Run(self.plan, counts, source, np.random.default_rng(START))
             selection = run.selection()
-            yield [run.drawn(selection, model, number) for number in range(self.plan.rounds)]
+            yield [run.drawn(selection, lambda tile: model[tile.table], number) for number in range(self.plan.rounds)]
 
     def opened(self, is_after: bool) -> Source:
         """The records of one side, as a source."""

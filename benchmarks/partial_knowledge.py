@@ -1,7 +1,7 @@
 """Queries that are known in part: RAP is fitted to historical thresholds, and asked others of the same distribution.
 
     python -m benchmarks.partial_knowledge [--seeds N] [--first N] [--families NAME ...] [--histories N ...]
-                                           [--loans SCHEMA] [--json FILE]
+                                           [--drifts X ...] [--loans SCHEMA] [--json FILE]
 
 The published experiments X9 (1-of-3 thresholds of Adult at epsilon 0.1: how the future error depends on the number of
 historical thresholds, the feature distribution and its drift) and X10 (how losses and errors move during the fit, on
@@ -58,7 +58,9 @@ def plan_of(case: Case, sets: Sequence[tuple[str, ...]], rounds: int, choices: i
     )
 
 
-def histories(case: Case, seed: int, families: Sequence[str], sizes: Sequence[int]) -> Iterator[dict[str, Any]]:
+def histories(
+    case: Case, seed: int, families: Sequence[str], sizes: Sequence[int], drifts: Sequence[float]
+) -> Iterator[dict[str, Any]]:
     """X9: one line for each family, size of the history, setting and drift."""
     for family in families:
         now = FAMILIES[family](case.domain, seed)
@@ -66,7 +68,7 @@ def histories(case: Case, seed: int, families: Sequence[str], sizes: Sequence[in
             drift: future_tables(
                 case, rp.sample_sets(now.drifted(drift, seed=seed), 3, FUTURE, replace=True, seed=1000 + seed)
             )
-            for drift in DRIFTS
+            for drift in drifts
         }
         for size in sizes:
             for rounds, choices in SETTINGS:
@@ -121,10 +123,11 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--families", nargs="+", choices=list(FAMILIES), default=list(FAMILIES), help="of X9")
     parser.add_argument("--histories", nargs="+", type=int, default=list(HISTORIES), help="sizes, of X9")
+    parser.add_argument("--drifts", nargs="+", type=float, default=list(DRIFTS), help="of X9")
     arguments = parser.parse_args()
     lines = json.loads(arguments.json.read_text()) if arguments.json and arguments.json.exists() else []
     for seed in range(arguments.first, arguments.first + arguments.seeds):
-        sources = [histories(adult_case(), seed, arguments.families, arguments.histories)]
+        sources = [histories(adult_case(), seed, arguments.families, arguments.histories, arguments.drifts)]
         if arguments.loans:
             sources.append(during_the_fit(loans_like(arguments.loans), seed))
         for source in sources:

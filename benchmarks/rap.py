@@ -2,10 +2,11 @@
 
     python -m benchmarks.rap [CASE ...] [--loans SCHEMA] [--json FILE]
 
-Cases: tables, thresholds, naive (A-1, A-1b and the evaluation by one einsum for each table), gathered, adaptive-few
-and adaptive-many (F6), adaptive (A-2), step (A-2b), loans (A-3, with --loans, on stand-in records), whole (A-4),
-synthesized (A-5), error (A-6).  Each case runs in a process of its own, so that peak memory is its own.  Seconds are
-CPU seconds of one thread where OMP_NUM_THREADS=1; walls besides.
+Cases: tables, thresholds, naive (A-1, A-1b and the evaluation by one einsum for each table), tiles and untiled (A2),
+gathered, gathered-fit, adaptive-few, adaptive-many, loans-256 and loans-1024 (F6), adaptive (A-2), step (A-2b),
+loans (A-3), whole (A-4), synthesized (A-5), error (A-6).  Those of Loans need --loans and are on stand-in records.
+Each case runs in a process of its own, so that peak memory is its own.  Seconds are CPU seconds of one thread where
+OMP_NUM_THREADS=1; walls besides.
 """
 
 import argparse
@@ -33,10 +34,11 @@ from residualplanner.relaxed_projection.relaxation import RELAXATIONS
 from residualplanner.relaxed_projection.relaxed_records import RelaxedRecords
 from residualplanner.relaxed_projection.targets import ListedCells
 from residualplanner.relaxed_projection.threshold_table import thresholds_of
+from residualplanner.relaxed_projection.tiles import tiles_of
 
 RECORDS = 1000
-#: Bytes of the counts of 64 tables, which are 46,202,888; those of 256 are 112,794,408.
-_COUNTS = 48 * 2**20
+#: Of which half is for counts: those of 64 tables are 46,202,888 bytes, and those of 256 are 112,794,408.
+_COUNTS = 96 * 2**20
 #: A case gives what it found besides its time.
 Found = dict[str, Any]
 
@@ -67,13 +69,17 @@ def naive() -> Found:
     return {"queries": answered}
 
 
-def gathered() -> Found:
+def gathered(*, is_fitted: bool) -> Found:
     """20,000 queries of relaxed records, all gathered at once, as an evaluation query by query does; no tables."""
     domain = adult_case().domain
     records = relaxed(domain.sizes)
     table = max(thresholds_of(rp.marginals(domain, order=3)), key=lambda each: each.cells)
     [block] = cell_blocks([table], [np.arange(20_000)], records.blocks)
-    return {"queries": len(block.answers(block.columns(records.values)))}
+    columns = block.columns(records.values)
+    answers = block.answers(columns)
+    if is_fitted:
+        block.add_slopes(columns, answers, np.zeros_like(records.values))
+    return {"queries": len(answers)}
 
 
 def adaptive(
@@ -157,6 +163,33 @@ def loans(schema: str) -> Found:
     return {"data": case.name, "tables": len(chosen), **judged(case, plan)}
 
 
+def many_loans(schema: str, tables: int) -> Found:
+    """RAP on so many three-way marginals of the stand-in records, with 256 MiB for counts, 4 rounds of 4 cells."""
+    case = loans_like(Path(schema))
+    plan = rp.RapPlan(case.workload(3, tables, 0), budget=case.budget(0.1), neighbors="replace", rounds=4, choices=4)
+    start = time.process_time()
+    result = rp.rap(plan, case.codes, memory=2**29, seed=0)
+    spent = time.process_time() - start
+    return {
+        "data": case.name,
+        "tables": tables,
+        "rounds": len(result.rounds),
+        "rap_cpu_seconds": round(spent, 2),
+        "queries": sum(table.cells for table in plan.thresholds),
+    }
+
+
+def tiled(memory: int) -> Found:
+    """RAP on one four-way table of Adult, the largest with at most 20 million cells: 2 rounds of 4 cells."""
+    case = adult_case()
+    names = max(case.sets(4, max_cells=20_000_000), key=case.domain.cells)
+    plan = rp.RapPlan(case.workload_of([names], 4), budget=case.budget(0.1), neighbors="replace", rounds=2, choices=4)
+    result = rp.rap(plan, case.codes, memory=memory, seed=0)
+    tiles = tiles_of(plan.thresholds, relaxed_records=RECORDS, room=memory // 2)
+    chosen = [tuple(each) for one in result.rounds for each in one.chosen]
+    return {"memory_mib": memory // 2**20, "queries": plan.thresholds[0].cells, "tiles": len(tiles), "chosen": chosen}
+
+
 def synthesized() -> Found:
     """A plan of 64 three-way marginals of Adult at epsilon 0.1, measured, and a mixture fitted to the release."""
     case = adult_case()
@@ -193,7 +226,8 @@ CASES: dict[str, tuple[str, str, Callable[..., Found]]] = {
     "tables": ("A-1", "4 s, 0.3 GiB extra", lambda: tables((3,))),
     "thresholds": ("A-1b", "twice A-1", lambda: tables((1, 2, 3))),
     "naive": ("A-1", "for comparison: 40 of 364 tables", naive),
-    "gathered": ("F6", "for comparison: 20,000 queries gathered at once", gathered),
+    "gathered": ("F6", "for comparison: 20,000 queries gathered at once", lambda: gathered(is_fitted=False)),
+    "gathered-fit": ("F6", "for comparison: the same with the slope of a fit", lambda: gathered(is_fitted=True)),
     "adaptive": ("A-2", "60 s, 2 GiB", adaptive),
     "adaptive-stopping": ("A-2", "the default, which stops at the noise", lambda: adaptive(stops=True)),
     "adaptive-tables": (
@@ -201,12 +235,20 @@ CASES: dict[str, tuple[str, str, Callable[..., Found]]] = {
         "for comparison: 4 rounds of 4 tables",
         lambda: adaptive(rounds=4, unit="table", stops=True),
     ),
-    "adaptive-few": ("F6", "for comparison: 64 tables, 48 MiB of counts", lambda: adaptive(stops=True, memory=_COUNTS)),
+    "adaptive-few": (
+        "F6",
+        "for comparison: 64 tables, 48 MiB for counts",
+        lambda: adaptive(stops=True, memory=_COUNTS),
+    ),
     "adaptive-many": (
         "F6",
         "256 tables in as much memory as 64",
         lambda: adaptive(stops=True, tables=256, memory=_COUNTS),
     ),
+    "tiles": ("A2", "64 MiB besides the relaxed records and their fit", lambda: tiled(2**26)),
+    "untiled": ("A2", "for comparison: the same table whole", lambda: tiled(2**32)),
+    "loans-256": ("F6", "for comparison: 256 tables of Loans", lambda schema: many_loans(schema, 256)),
+    "loans-1024": ("F6", "1,024 tables in as much memory", lambda schema: many_loans(schema, 1024)),
     "step": ("A-2b", "12 ms", step),
     "loans": ("A-3", "1240 s, 6 GiB", loans),
     "whole": ("A-4", "600 s, 2 GiB", whole),
@@ -221,7 +263,7 @@ def measured(name: str, schema: str | None) -> Found:
     adult_case()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start, wall = time.process_time(), time.perf_counter()
-    found = function(schema) if name == "loans" else function()
+    found = function(schema) if name.startswith("loans") else function()
     return {
         "id": identifier,
         "case": name,
@@ -239,12 +281,14 @@ def measured(name: str, schema: str | None) -> Found:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="RAP's speed and memory.")
-    parser.add_argument("cases", nargs="*", choices=[[], *CASES], help="some of them; all but loans without a schema")
+    parser.add_argument(
+        "cases", nargs="*", choices=[[], *CASES], help="some of them; all but those of loans without a schema"
+    )
     parser.add_argument("--loans", help="the schema of Loans, a JSON object of sizes")
     parser.add_argument("--json", type=Path, help="also add the lines to this file, a list")
     parser.add_argument("--here", action="store_true", help="run one case in this process")
     arguments = parser.parse_args()
-    chosen = arguments.cases or [name for name in CASES if name != "loans" or arguments.loans]
+    chosen = arguments.cases or [name for name in CASES if arguments.loans or not name.startswith("loans")]
     if arguments.here:
         print(json.dumps(measured(chosen[0], arguments.loans)))
         return 0

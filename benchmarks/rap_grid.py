@@ -3,9 +3,9 @@
     python -m benchmarks.rap_grid [EXPERIMENT ...] [--seeds N] --json FILE
 
 Experiments: sizes (X6, X7), filter (X7, with --seeds 6), baselines (X11), fem (X1), small (X2), rounding (X3),
-relaxed (X4), thresholds (X8), nonadaptive (F7), tables (ours).  Points that the file holds already are not run again,
-so that a run that was stopped goes on where it was; `benchmarks.rap_findings` judges them.  What two seeds cannot
-decide is repeated by
+relaxed (X4), thresholds (X8), nonadaptive (F7), tables (ours), optimizer (F12).  Points that the file holds already are
+not run again, so that a run that was stopped goes on where it was; `benchmarks.rap_findings` judges them.  What two
+seeds cannot decide is repeated by
 
     python -m benchmarks.rap_grid repeated --seeds 3 --json benchmarks/results/rap_grid.jsonl
 
@@ -50,6 +50,7 @@ class Point:
         rounds, choices, unit, sensitivity, relaxed: of RAP; choices None measures everything.
         oversample: records that are rounded from each relaxed one; None for the relaxed ones themselves.
         max_cells: of each table.
+        most_steps, stops, relaxation: of the fits, and whether they stop at the noise.
         seed: of the workload, the start and the noise.
     """
 
@@ -67,6 +68,9 @@ class Point:
     relaxed: int = 1000
     oversample: int | None = None
     max_cells: int | None = None
+    most_steps: int = 300
+    stops: bool = True
+    relaxation: str = "softmax"
     seed: int = 0
 
 
@@ -166,6 +170,25 @@ def baselines(seed: int) -> Iterator[Point]:
                 yield Point("baselines", 3, 3, epsilon, tables, method=method, sensitivity=sensitivity, seed=seed)
 
 
+def optimizer(seed: int) -> Iterator[Point]:
+    """Other fits at the best settings of `sizes`: what the optimizer does to the errors."""
+    for epsilon, rounds, choices in ((0.1, 4, 4), (0.01, 4, 1)):
+        for relaxation, steps in (("softmax", 300), ("softmax", 1000), ("sparsemax", 1000)):
+            yield Point(
+                "optimizer",
+                3,
+                3,
+                epsilon,
+                16,
+                rounds=rounds,
+                choices=choices,
+                most_steps=steps,
+                stops=False,
+                relaxation=relaxation,
+                seed=seed,
+            )
+
+
 def repeated(seed: int) -> Iterator[Point]:
     """What is to have three seeds, the cheapest first; of `sizes` all tables, not the filtered ones."""
     for cheap in (relaxed, thresholds, fem, small, rounding, nonadaptive, baselines):
@@ -184,6 +207,7 @@ EXPERIMENTS = {
     "thresholds": thresholds,
     "nonadaptive": nonadaptive,
     "tables": whole_tables,
+    "optimizer": optimizer,
     "repeated": repeated,
 }
 
@@ -209,7 +233,12 @@ def run(point: Point, case: Case) -> dict[str, Any]:
             choices=point.choices,
             unit=point.unit,
             sensitivity=point.sensitivity,
-            projection=rp.ProjectionSettings(relaxed_records=point.relaxed, steps=300),
+            projection=rp.ProjectionSettings(
+                relaxed_records=point.relaxed,
+                relaxation=point.relaxation,
+                steps=point.most_steps,
+                stops_at_noise=point.stops,
+            ),
         )
         result = rp.rap(plan, case.codes, seed=point.seed)
         steps = sum(each.steps for each in result.rounds)
@@ -244,8 +273,8 @@ def main() -> int:
     parser.add_argument("--json", type=Path, required=True, help="lines are added to this file")
     arguments = parser.parse_args()
     have = [json.loads(line) for line in arguments.json.read_text().splitlines()] if arguments.json.exists() else []
-    keys = set(asdict(Point("")))
-    done = {json.dumps({name: each[name] for name in keys}, sort_keys=True) for each in have}
+    default = asdict(Point(""))
+    done = {json.dumps({name: each.get(name, default[name]) for name in default}, sort_keys=True) for each in have}
     with arguments.json.open("a") as file:
         for seed in range(arguments.seeds):
             for experiment in arguments.experiments or EXPERIMENTS:

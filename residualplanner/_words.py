@@ -2,6 +2,7 @@
 
 import difflib
 import math
+import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
@@ -19,6 +20,8 @@ SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _DIGITS = 6
 _DECIMAL_LIMIT = 10**4000
 _SHORT_DIGITS, _SHORT_FRACTION = 12, 15
+#: The most names that are shown.
+_NAMED = 10
 
 
 def number_text(number: float) -> str:
@@ -105,6 +108,28 @@ def listed(names: Iterable[str], most: int) -> str:
     """
     every = list(names)
     return ", ".join(every[:most]) + (f" and {len(every) - most:,} more" if len(every) > most else "")
+
+
+def names_text(noun: str, names: Iterable[object], one: str = "", several: str = "") -> str:
+    """A noun and the names of those that are meant, with a verb: in the singular where there is one, else the plural.
+
+    Args:
+        noun: what they are, in the singular.
+        names: each is shown in quotes; at most ten of them.
+        one: the verb for one of them, which is left out if it is empty.
+        several: the verb for several.
+
+    Example:
+        >>> names_text("column", ["id"], "is", "are"), names_text("column", ["id", "date"], "is", "are")
+        ("column 'id' is", "columns 'id' and 'date' are")
+        >>> names_text("attribute", ["age", "sex", "race"]), names_text("value", range(12))
+        ("attributes 'age', 'sex' and 'race'", 'values 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more')
+    """
+    every = list(names)
+    shown = [reprlib.repr(name) for name in every[:_NAMED]]
+    *first, last = shown if len(every) <= _NAMED else [*shown, f"{len(every) - _NAMED:,} more"]
+    text = f"{noun}{'s' * bool(first)} {', '.join(first)}{' and ' * bool(first)}{last}"
+    return f"{text} {several if first else one}".rstrip()
 
 
 def suggestion(name: object, known: Sequence[str] | Mapping[str, str]) -> str:

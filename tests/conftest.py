@@ -8,6 +8,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+#: One thread of linear algebra in each process: where two processes share two cores, more wait for one another most of
+#: the time.  It is said before NumPy is loaded, here and in the processes that tests start.
+for _library in ("OMP", "OPENBLAS", "MKL"):
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
+
 #: What takes most of the time: replays, statistics, engines, a browser, killed processes, whole figures and pages.
 SLOW = (
     "cli/test_killed.py",

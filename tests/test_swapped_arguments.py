@@ -183,7 +183,7 @@ def test_what_was_meant_is_said(call, error, words):
 def test_a_word_like_no_other_gets_no_suggestion():
     with pytest.raises(rp.DomainError) as caught:
         RELEASE["zzz"]
-    assert str(caught.value) == "unknown attributes ['zzz']; the domain has ['age', 'sex', 'home']"
+    assert str(caught.value) == "unknown attribute 'zzz'; the domain has ['age', 'sex', 'home']"
 
 
 def test_files_of_another_kind_are_named(tmp_path, ledger):

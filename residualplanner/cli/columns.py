@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from urllib.parse import unquote
 
-from residualplanner._words import SEPARATORS
+from residualplanner._words import SEPARATORS, names_text
 from residualplanner.cli.spec.file import SIZE_LIMIT
 from residualplanner.errors import DataError, FileFormatError
 
@@ -107,7 +107,8 @@ def require_columns(path: Path, names: Sequence[str]) -> None:
         if is_csv(path):
             _require_commas(path)
         raise DataError(
-            f"columns {missing} are missing from {path}; {_remedy(path, missing, found)}", column=missing[0]
+            f"{names_text('column', missing, 'is', 'are')} missing from {path}; {_remedy(path, missing, found)}",
+            column=missing[0],
         )
 
 

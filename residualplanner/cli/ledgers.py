@@ -209,7 +209,7 @@ def left_text(balance: Balance) -> str:
     """
     if balance.remaining is None:
         return "no limit"
-    return f"{_with_pcost(balance.remaining_text, decimal_text_down(balance.remaining))} is left"
+    return f"{_with_pcost(balance.remaining_text, decimal_text_down(balance.told_remaining))} is left"
 
 
 def _with_pcost(words: str, number: str) -> str:

@@ -109,6 +109,13 @@ PersonOrder = Annotated[
         metavar="COLUMN",
     ),
 ]
+PersonKey = Annotated[
+    str | None,
+    typer.Option(
+        help="With --person: 64 hexadecimal digits from which random choices follow: the same choice in every run.",
+        metavar="DIGITS",
+    ),
+]
 LedgerFile = Annotated[
     Path | None,
     typer.Option(

@@ -8,6 +8,7 @@ is on the disk, whole, before any table is computed from it.
 
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +38,11 @@ from residualplanner.cli.paid import (
 from residualplanner.cli.records_file import RecordsFile
 from residualplanner.cli.spec.adjustments import WantedOutput
 from residualplanner.cli.spec.file import SpecFile
+from residualplanner.cli.spec.hierarchies import maps_of_spec
 from residualplanner.cli.spec.objects import domain_of_spec, plan_of_spec, workload_of_spec
 from residualplanner.cli.spec.output import OutputTable
 from residualplanner.cli.spec.typed_budget import require_drawable_budget
-from residualplanner.errors import NoLedgerWarning
+from residualplanner.errors import MissingExtraError, NoLedgerWarning
 from residualplanner.ledger import Ledger
 from residualplanner.measurement import Measurement, load_measurement, measure
 from residualplanner.plan import Plan, error_format, write_error_table
@@ -52,6 +54,7 @@ from residualplanner.reconstruction import (
     Release,
     reconstruct,
     require_exportable,
+    require_shapes,
 )
 from residualplanner.workload import Workload
 
@@ -67,7 +70,7 @@ def run_plan(changed: SpecFile, spec: Path, path: Path, errors: Path, output: Ou
     """Write the plan of a spec, and its error table."""
     with telling_outputs(path, errors):
         with naming(spec):
-            plan = make_plan(changed, output)
+            plan, _ = make_plan_and_adjustments(changed, spec, output, is_written=False)
         with output.progress("computing the error table"):
             table = plan.error_table(changed.output.chosen_level)
             rows = table.frame(0, len(table))
@@ -158,14 +161,20 @@ def run_report(source: Path, page: Path, options: Mapping[str, Any], output: Out
         output.say(f"Next: open {page} in a browser; it prints, and can be sent as it is.", event="next")
 
 
-def make_plan_and_adjustments(changed: SpecFile, spec: Path, output: Output) -> tuple[Plan, Adjustments]:
+def make_plan_and_adjustments(
+    changed: SpecFile, spec: Path, output: Output, *, is_written: bool = True
+) -> tuple[Plan, Adjustments]:
     """The plan of a spec, which is described, and what is done to its tables.
 
-    What could not be written is refused, and facts that cannot be true together: all of it before anything is spent.
+    What could not be written is refused, maps without areas, and facts that cannot be true together: all of it before
+    anything is spent.  Where tables are not written next, what this machine lacks for them is no reason.
     """
     adjustments = WantedOutput(changed.output, spec).adjustments(domain_of_spec(changed))
-    plan = make_plan(changed, output, is_written=True)
-    adjustments.require_for(plan)
+    plan = make_plan(changed, output, is_written=is_written)
+    if is_written:
+        adjustments.require_for(plan)
+    else:
+        adjustments.require_fit(plan)
     if adjustments:
         with output.progress("checking what is known anyway") as progress:
             adjustments.require_possible(plan, progress)
@@ -178,6 +187,10 @@ def make_plan(spec: SpecFile, output: Output, *, is_written: bool = False) -> Pl
     workload = workload_of_spec(spec, domain)
     if is_written:
         require_tables(workload, spec.output)
+    else:
+        with suppress(MissingExtraError):  # tables may be written on another machine
+            _require_exportable(workload, spec.output)
+    require_shapes(workload, maps_of_spec(spec))
     say_workload(workload, output)
     if spec.bases == "optimal_by_set":
         say_search(workload, output)
@@ -195,6 +208,11 @@ def require_tables(workload: Workload, wanted: OutputTable) -> None:
         MissingExtraError: the format is "xlsx", and XlsxWriter is not installed.
     """
     require_writable(workload)
+    _require_exportable(workload, wanted)
+
+
+def _require_exportable(workload: Workload, wanted: OutputTable) -> None:
+    """Refuse what cannot be written as the [output] of a spec says, whatever the sizes of tables."""
     require_exportable(workload, wanted.file_format(workload), wanted.profile, quality=wanted.chosen_quality)
 
 

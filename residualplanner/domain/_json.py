@@ -9,6 +9,7 @@ import reprlib
 from collections.abc import Mapping
 from typing import Any, cast
 
+from residualplanner._words import names_text
 from residualplanner.domain.about import About
 from residualplanner.domain.attribute import Attribute
 from residualplanner.domain.bins import Bins
@@ -121,7 +122,7 @@ def _object(value: object, where: str, *, required: set[str], allowed: set[str])
         raise DomainError(f"{where}: expected an object, got {reprlib.repr(value)}")
     absent, foreign = sorted(required - set(value)), sorted(map(str, set(value) - required - allowed))
     if absent:
-        raise DomainError(f"{where}: the fields {absent} are missing")
+        raise DomainError(f"{where}: the {names_text('field', absent, 'is', 'are')} missing")
     if foreign:
-        raise DomainError(f"{where}: unknown fields {reprlib.repr(foreign)}")
+        raise DomainError(f"{where}: unknown {names_text('field', foreign)}")
     return value

@@ -16,7 +16,7 @@ from residualplanner.domain.about import About
 from residualplanner.domain.bins import Bins
 from residualplanner.domain.families import Codes, Matching, Values
 from residualplanner.domain.labels import Into, Label, Rule, attribute_error, label_text, plain_label
-from residualplanner.domain.listed_values import Dates, Listed, values_of_labels
+from residualplanner.domain.listed_values import Listed, values_of_labels
 from residualplanner.domain.numeric import Numeric
 from residualplanner.domain.rules import checked_rule, list_text
 from residualplanner.errors import DomainError
@@ -122,7 +122,7 @@ class Attribute:
     @property
     def labels(self) -> tuple[Label, ...] | None:
         """The values where they were declared as labels, as tables show them, or None."""
-        return self.values.labels if isinstance(self.values, Listed | Dates) else None
+        return self.values.labels if isinstance(self.values, Listed) else None
 
     @property
     def bins(self) -> Bins | None:

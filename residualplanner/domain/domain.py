@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from residualplanner._checks import is_frame, value_text
 from residualplanner._html import html_table, rest_note
-from residualplanner._words import COUNTS, suggestion
+from residualplanner._words import COUNTS, names_text, suggestion
 from residualplanner.domain._json import attribute_of_json, json_of_attribute
 from residualplanner.domain.attribute import Attribute
 from residualplanner.domain.bins import Bins
@@ -139,14 +139,14 @@ class Domain:
             >>> Domain({"salary": Numeric(0, 9)}).require_no_amounts("synthetic records have codes")
             Traceback (most recent call last):
             ...
-            residualplanner.errors.DomainError: synthetic records have codes, and the values of ['salary'] are amounts;
-            declare Bins in place of Numeric, or leave them out
+            residualplanner.errors.DomainError: synthetic records have codes, and the values of attribute 'salary' are
+            amounts; declare Bins in place of Numeric, or leave them out
         """
         amounts = [attribute.name for attribute in self.attributes if attribute.numeric is not None]
         if amounts:
             raise DomainError(
-                f"{what}, and the values of {_list_text(amounts)} are amounts; declare Bins in place of Numeric, or "
-                "leave them out",
+                f"{what}, and the values of {names_text('attribute', amounts)} are amounts; declare Bins in place of "
+                "Numeric, or leave them out",
                 attributes=amounts,
             )
 
@@ -181,7 +181,8 @@ class Domain:
         found = self._positions(given)
         if len(set(found)) < len(found):
             twice = sorted({name for name in given if given.count(name) > 1})
-            raise DomainError(f"attributes {twice} occur twice in {_list_text(given)}", attributes=twice)
+            found_twice = names_text("attribute", twice, "occurs", "occur")
+            raise DomainError(f"{found_twice} twice in {_list_text(given)}", attributes=twice)
         return tuple(found)
 
     def cells(self, names: Iterable[str] | None = None) -> int:
@@ -243,7 +244,7 @@ class Domain:
         if len(mapping) < len(attributes):
             names = [attribute.name for attribute in attributes]
             twice = sorted({name for name in names if names.count(name) > 1})
-            raise DomainError(f"domain: attributes {twice} occur twice", attributes=twice)
+            raise DomainError(f"domain: {names_text('attribute', twice, 'occurs', 'occur')} twice", attributes=twice)
         return cls(mapping, weight=Weight.from_json(value["weight"]) if "weight" in value else None)
 
     @cached_property
@@ -253,10 +254,8 @@ class Domain:
     def _positions(self, names: Sequence[str]) -> list[int]:
         unknown = [name for name in names if not isinstance(name, str) or name not in self._position]
         if unknown:
-            known = _list_text(self.names)
-            message = (
-                f"unknown attributes {_list_text(unknown)}; the domain has {known}{suggestion(unknown[0], self.names)}"
-            )
+            words, known = names_text("attribute", map(_shown, unknown)), _list_text(self.names)
+            message = f"unknown {words}; the domain has {known}{suggestion(unknown[0], self.names)}"
             raise DomainError(message, attributes=map(str, unknown))
         return [self._position[name] for name in names]
 
@@ -284,6 +283,11 @@ def _short(name: str) -> str:
     return name if len(name) <= 24 else f"{name[:21]}..."
 
 
+def _shown(name: object) -> str:
+    """A name as a message may show it: what is no string by its type alone."""
+    return _short(name) if isinstance(name, str) else f"<{type(name).__name__}>"
+
+
 def _list_text(names: Sequence[object]) -> str:
-    texts = [_short(name) if isinstance(name, str) else f"<{type(name).__name__}>" for name in names[:20]]
+    texts = [_shown(name) for name in names[:20]]
     return str(texts) if len(names) <= 20 else f"{str(texts)[:-1]}, ... {len(names)} in all]"

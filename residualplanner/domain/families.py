@@ -124,10 +124,7 @@ class Codes:
 
     def codes_of_column(self, entries: Entries) -> Callable[[NDArray[Any]], IntArray] | None:
         """The function that codes a whole column of such entries, or None."""
-        return self._codes if entries == "numbers" else None
-
-    def _codes(self, numbers: NDArray[Any]) -> IntArray:
-        return codes_of_numbers(numbers, self._codes_of_integers)
+        return codes_of_numbers(self._codes_of_integers) if entries == "numbers" else None
 
     def _codes_of_integers(self, numbers: NDArray[Any]) -> IntArray:
         known = (numbers >= 0) & (numbers < self.size)
@@ -142,12 +139,16 @@ class Codes:
         return {"size": self.size}
 
 
-def codes_of_numbers(numbers: NDArray[Any], codes_of_integers: Callable[[NDArray[Any]], IntArray]) -> IntArray:
-    """The codes of integers, or of floats, of which those without a fraction are integers unless they are rounded."""
-    if numbers.dtype.kind in "iu":
-        return codes_of_integers(numbers)
-    limit = float(first_rounded_integer(numbers.dtype))
-    floats = numbers.astype(np.float64)
-    integral = (floats == np.trunc(floats)) & (np.abs(floats) < limit)
-    codes = codes_of_integers(np.where(integral, floats, 0).astype(np.int64))
-    return np.where(np.isnan(floats), MISSING, np.where(integral, codes, UNKNOWN))
+def codes_of_numbers(codes_of_integers: Callable[[NDArray[Any]], IntArray]) -> Callable[[NDArray[Any]], IntArray]:
+    """The function that codes integers, or floats, of which those without a fraction are integers unless rounded."""
+
+    def codes_of(numbers: NDArray[Any]) -> IntArray:
+        if numbers.dtype.kind in "iu":
+            return codes_of_integers(numbers)
+        limit = float(first_rounded_integer(numbers.dtype))
+        floats = numbers.astype(np.float64)
+        integral = (floats == np.trunc(floats)) & (np.abs(floats) < limit)
+        codes = codes_of_integers(np.where(integral, floats, 0).astype(np.int64))
+        return np.where(np.isnan(floats), MISSING, np.where(integral, codes, UNKNOWN))
+
+    return codes_of

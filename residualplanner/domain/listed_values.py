@@ -5,9 +5,9 @@ Reads: labels as a user declares them.  Gives: Values, or DomainError.
 
 import datetime as dt
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -102,38 +102,21 @@ class Integers(Listed):
 
     def codes_of_column(self, entries: Entries) -> Callable[[NDArray[Any]], IntArray] | None:
         """The function that codes a whole column of such entries, or None."""
-        return self._codes if entries == "numbers" else None
-
-    def _codes(self, numbers: NDArray[Any]) -> IntArray:
-        return codes_of_numbers(numbers, self._codes_of_integers)
-
-    def _codes_of_integers(self, numbers: NDArray[Any]) -> IntArray:
-        return _looked_up(np.array(self.labels, dtype=np.int64), numbers)
+        return codes_of_numbers(partial(_looked_up, self.labels)) if entries == "numbers" else None
 
 
-@dataclass(frozen=True)
-class Dates:
+class Dates(Listed):
     """Days that are listed, numbered from 1970-01-01; tables show them as in ISO 8601."""
 
-    dates: tuple[dt.date, ...]
     matching: ClassVar[Matching] = "date"
     words: ClassVar[str] = "dates"
 
-    def __len__(self) -> int:
-        return len(self.dates)
-
     @cached_property
-    def labels(self) -> tuple[Label, ...]:
-        """The values as tables show them."""
-        return tuple(date.isoformat() for date in self.dates)
+    def _code(self) -> dict[Any, int]:
+        return {day_of(label): code for code, label in enumerate(self.labels)}
 
-    @cached_property
-    def _code(self) -> dict[int | None, int]:
-        return {day_of(date): code for code, date in enumerate(self.dates)}
-
-    def code_of(self, entry: object) -> int:
-        """The code of an entry that is not missing, or UNKNOWN."""
-        return self._code.get(day_of(entry), UNKNOWN)
+    def _meant(self, entry: object) -> object:
+        return day_of(entry)
 
     def code_of_label(self, label: object) -> int | None:
         """The code of a value as tables show it or as it was declared, or None."""
@@ -146,10 +129,7 @@ class Dates:
 
     def codes_of_column(self, entries: Entries) -> Callable[[NDArray[Any]], IntArray] | None:
         """The function that codes a whole column of such entries, or None."""
-        return self._codes if entries == "dates" else None
-
-    def _codes(self, days: NDArray[Any]) -> IntArray:
-        return _looked_up(np.array(list(map(day_of, self.dates)), dtype=np.int64), days)
+        return partial(_looked_up, tuple(self._code)) if entries == "dates" else None
 
     def integer_range(self) -> tuple[int, int] | None:
         """The least and the largest integer among the values, or None."""
@@ -172,7 +152,7 @@ def values_of_labels(name: str, labels: object) -> Values:
     if not given:
         raise attribute_error(name, "needs at least 1 label")
     if all(isinstance(label, dt.date) for label in given):
-        values: Values = Dates(tuple(_checked_date(name, label) for label in given))
+        values: Values = Dates(tuple(_checked_date(name, label).isoformat() for label in given))
     else:
         plain = tuple(checked_label(name, label) for label in given)
         if len({type(label) for label in plain}) > 1:
@@ -197,8 +177,9 @@ def _checked_date(name: str, label: dt.date) -> dt.date:
 _FAMILIES: Mapping[type, Callable[[tuple[Label, ...]], Values]] = {str: Texts, bool: Truths, int: Integers}
 
 
-def _looked_up(values: IntArray, numbers: NDArray[Any]) -> IntArray:
-    """The index of each number among the distinct values, or UNKNOWN."""
+def _looked_up(distinct: Sequence[Any], numbers: NDArray[Any]) -> IntArray:
+    """The index of each number among the distinct integers, or UNKNOWN."""
+    values = np.array(distinct, dtype=np.int64)
     fits = numbers <= np.iinfo(np.int64).max  # unsigned integers beyond it equal no value
     order = np.argsort(values)
     wanted = np.where(fits, numbers, 0).astype(np.int64)

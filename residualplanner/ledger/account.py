@@ -7,7 +7,7 @@ import io
 from dataclasses import dataclass
 from fractions import Fraction
 
-from residualplanner._words import short_text_down
+from residualplanner._words import decimal_text_down, decimal_text_up, short_text_down
 from residualplanner.errors import BudgetError, FileFormatError
 from residualplanner.ledger.balance import Balance
 from residualplanner.ledger.file import SIZE_LIMIT
@@ -17,7 +17,6 @@ from residualplanner.ledger.lines import (
     LedgerTerms,
     entry_of_line,
     shortened,
-    shown,
     terms_of_line,
 )
 from residualplanner.privacy import claim_of_budget
@@ -69,8 +68,8 @@ class LedgerAccount:
             limit = claim_of_budget(budget, self.terms.neighbors, noise="discrete")
             left = budget.pcost_exact - self.spent
             raise BudgetError(
-                f"the ledger has pcost {shown(left)} left of {limit.statement}; this costs {shown(cost)}; "
-                + self._what_fits(left, cost)
+                f"the ledger has pcost {decimal_text_down(left)} left of {limit.statement}; "
+                f"this costs {decimal_text_up(cost)}; " + self._what_fits(left, cost)
             )
         entry = LedgerEntry(len(self.entries) + 1, cost, plan_sha256, label, "")
         return entry.chained(self.head, self.torn + TAB if self.torn else b"")

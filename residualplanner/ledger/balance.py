@@ -14,6 +14,8 @@ from residualplanner.privacy import Budget, budget_within, cost_text_down, cost_
 
 #: In whose words costs are told where no budget has words that hold for discrete noise.
 _RHO = zcdp(1)
+#: Less than this part of a budget is a trace that rounding has left, and told as nothing.
+_TRACE = Fraction(1, 10**6)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -54,9 +56,15 @@ class Balance:
         return cost_text_up(self.spent, self._like)
 
     @property
+    def told_remaining(self) -> Fraction:
+        """What people are told is left, where there is a limit: less than a millionth of the budget is nothing."""
+        left = self.remaining or Fraction(0)
+        return Fraction(0) if left < _TRACE * (self.spent + left) else left
+
+    @property
     def remaining_text(self) -> str:
         """What is left, likewise, rounded down; "no limit" where there is none."""
-        return "no limit" if self.remaining is None else cost_text_down(self.remaining, self._like)
+        return "no limit" if self.remaining is None else cost_text_down(self.told_remaining, self._like)
 
     @property
     def text(self) -> str:

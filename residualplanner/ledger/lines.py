@@ -140,12 +140,6 @@ def shortened(exact: Fraction) -> Fraction:
     return Fraction(-((-numerator << shift) // denominator), 1 << shift)
 
 
-def shown(exact: Fraction) -> str:
-    """A number for messages."""
-    text = str(exact)
-    return text if len(text) <= 24 else f"{float(exact)!r}"
-
-
 def require_text(name: str, value: object) -> str:
     """Return a short printable string, or raise BudgetError."""
     if not isinstance(value, str) or len(value) > TEXT_LIMIT or not value.isprintable():

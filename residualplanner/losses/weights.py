@@ -11,7 +11,7 @@ import numpy as np
 from residualplanner._checks import FloatArray
 from residualplanner._words import suggestion
 from residualplanner.errors import WorkloadError
-from residualplanner.workload import QueryLike, Workload, written_query
+from residualplanner.workload import QueryLike, Workload, checked_weights, written_query
 
 #: Weights of queries: a rule, a mapping from query to weight, or one number per query in the workload's order.
 Weights = Literal["cells", "equal", "sqrt"] | Mapping[Any, float] | Sequence[float] | FloatArray
@@ -35,11 +35,8 @@ def importance_of(workload: Workload, weights: Weights) -> FloatArray:
     Raises:
         WorkloadError: weights are of the wrong number, negative, not finite or all zero, or name other queries.
     """
-    given = given_weights(workload, weights)
-    if not (np.isfinite(given) & (given >= 0)).all():
-        raise WorkloadError("weights must be finite and at least 0")
     with np.errstate(over="ignore"):
-        importance: FloatArray = given * workload.weights / workload.scales**2
+        importance: FloatArray = given_weights(workload, weights) * workload.weights / workload.scales**2
     if not np.isfinite(importance).all():
         raise WorkloadError("weights are too large: times the workload's own weights, they must be finite")
     if not (importance > 0).any():
@@ -51,24 +48,15 @@ def given_weights(workload: Workload, weights: Weights) -> FloatArray:
     """The weight of each query, (q,), without the workload's own.
 
     Raises:
-        WorkloadError: weights are of the wrong number, or name other queries.
+        WorkloadError: weights are of the wrong number, negative or not finite, or name other queries.
     """
     if isinstance(weights, str):
         if weights not in RULES:
             meant = suggestion(weights, sorted(RULES))
             raise WorkloadError(f"weights must be one of {sorted(RULES)}, a mapping or numbers, got {weights!r}{meant}")
         return RULES[weights](workload)
-    if isinstance(weights, Mapping):
-        weights = _in_order(workload, weights)
-    try:
-        given = np.array(weights, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise WorkloadError("weights must be numbers, one for each query") from None
-    if given.shape != (len(workload),):
-        raise WorkloadError(
-            f"one weight for each query: got {len(workload)} queries and weights of shape {given.shape}"
-        )
-    return given
+    each = _in_order(workload, weights) if isinstance(weights, Mapping) else weights
+    return checked_weights(each, len(workload))
 
 
 def rule_of(weights: Weights | None) -> str | None:

@@ -25,7 +25,7 @@ from residualplanner.measurement.measurement import (
     measurement_html,
 )
 from residualplanner.measurement.noise_statement import CombinedNoise, NoiseStatement
-from residualplanner.plan import Plan, combined_plan, combined_precision, sets_of_plan
+from residualplanner.plan import Plan, combined_plan, combined_precision
 
 
 class NoisyAnswers(Protocol):
@@ -163,7 +163,7 @@ def _averages(measurements: Sequence[Measurement], plan: Plan) -> FloatResiduals
     values = np.zeros(layout.count)
     total = combined_precision(closure, [measurement.plan for measurement in measurements])
     for measurement in measurements:
-        sets, own = sets_of_plan(closure, measurement.plan), measurement.residuals
+        sets, own = closure.positions_of_sets(measurement.plan.closure), measurement.residuals
         weights = 1 / measurement.plan.noise_variances / total[sets]
         for number, members in enumerate(own.groups.members):
             group, rows = groups.group[sets[members[0]]], groups.row[sets[members]]

@@ -7,8 +7,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, IntArray
@@ -39,6 +40,7 @@ class ExactNoise:
         precision (m,): of every set's noise.
         divisors: of each group's integers.
         cost: the exact pcost of measuring all sets.
+        dtype: of stored answers.
     """
 
     plan: Plan
@@ -47,6 +49,7 @@ class ExactNoise:
     precision: FloatArray
     divisors: tuple[int, ...]
     cost: Fraction
+    dtype: ClassVar[type[np.generic]] = np.int64
 
     def record(self, mark: str) -> NoiseRecord:
         """How the noise is drawn, from random bytes of the source with this mark."""

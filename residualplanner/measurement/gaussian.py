@@ -1,22 +1,31 @@
 """Base mechanisms with continuous Gaussian noise, in floating point.
 
-Reads: counts and noise variances.  Gives: residual answers.  For research: floating point stands for exact real noise.
+Reads: a plan, counts.  Gives: ContinuousNoise, which turns counts into noisy answers.  For research: floating point
+stands for exact real noise.
 """
 
 import math
 import os
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
 from itertools import pairwise
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from residualplanner._checks import FloatArray, IntArray
+from residualplanner._checks import FloatArray, IntArray, frozen
 from residualplanner.bases import Basis
 from residualplanner.discrete_gaussian import NoiseError
 from residualplanner.kron import ProductMap, Scratch
-from residualplanner.measurement.answers import AnswerLayout
-from residualplanner.measurement.counting import NOTHING
+from residualplanner.measurement.answers import AnswerLayout, FloatResiduals
+from residualplanner.measurement.counting import NOTHING, Parents, parents, require_cells, require_denominators
+from residualplanner.measurement.dividing import Block
+from residualplanner.measurement.measurement import groups_of_plan
+from residualplanner.measurement.noise_record import NoiseRecord
+from residualplanner.plan import Plan
 from residualplanner.sources import Progress
 from residualplanner.strategy import BasisGroups
 
@@ -25,6 +34,66 @@ BATCH_CELLS = 2**16
 #: What answers for a stack of tables with the same bases (k,): reads these, counts (b, n_1, .., n_k) and noise
 #: variances (b,), and writes the residual answers (b, m_1, .., m_k).
 Mechanism = Callable[[Sequence[Basis], IntArray, FloatArray, FloatArray], None]
+
+
+@dataclass(frozen=True, eq=False)
+class ContinuousNoise:
+    """The continuous noise with which a plan's sets are measured, as `ExactNoise` is the discrete.
+
+    Attributes:
+        plan: the sets.
+        groups: the sets by the bases of their attributes.
+        family: which larger set each is summed down from.
+        seed: of the noise; None for random bits of the operating system.
+        dtype: of stored answers.
+    """
+
+    plan: Plan
+    groups: BasisGroups
+    family: Parents
+    seed: int | None
+    dtype: ClassVar[type[np.generic]] = np.float64
+
+    @property
+    def cost(self) -> Fraction:
+        """The pcost of measuring all sets, as the plan states it."""
+        return Fraction(self.plan.pcost)
+
+    @property
+    def record(self) -> NoiseRecord:
+        """How the noise is drawn."""
+        return NoiseRecord("gaussian", self.seed, neighbors=self.plan.neighbors.words)
+
+    def answers(self, block: Block, tables: list[IntArray], *, progress: Progress | None = None) -> FloatResiduals:
+        """The noisy answers for the sets of a block; arguments as of `ExactNoise.answers`.
+
+        Raises:
+            NoiseError: the operating system gives no random bytes.
+        """
+        variances = self.plan.noise_variances
+        values = residual_values(self._mechanism, tables, block.groups, variances, progress=progress)
+        return FloatResiduals(block.groups, frozen(values))
+
+    def join(self, flat: FloatArray, _: Mapping[int, NDArray[Any]]) -> FloatResiduals:
+        """Answers from all numbers."""
+        return FloatResiduals(self.groups, flat)
+
+    @cached_property
+    def _mechanism(self) -> Mechanism:
+        generator = release_generator() if self.seed is None else generator_of_entropy(self.seed)
+        return gaussian_mechanism(generator, self.plan.domain.denominator)
+
+
+def continuous_noise(plan: Plan, seed: int | None) -> ContinuousNoise:
+    """The continuous noise of a plan.
+
+    Raises:
+        WorkloadError: the tables are too large to hold.
+    """
+    groups = groups_of_plan(plan)
+    require_cells(groups)
+    require_denominators(groups)
+    return ContinuousNoise(plan, groups, parents(plan.closure), seed)
 
 
 def gaussian_mechanism(generator: np.random.Generator, denominator: int = 1) -> Mechanism:

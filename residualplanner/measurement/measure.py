@@ -4,42 +4,26 @@ Reads: a plan, confidential records.  Gives: Measurement.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
-from typing import Any, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from residualplanner._atomic import PathLike
-from residualplanner._checks import FloatArray, IntArray, frozen, type_refusal, value_text
+from residualplanner._checks import type_refusal, value_text
 from residualplanner._words import suggestion
 from residualplanner.discrete_gaussian import ByteSource, OperatingSystemBits
 from residualplanner.errors import BudgetError, DataError, ResourceError
 from residualplanner.ledger import Ledger
-from residualplanner.measurement.answers import FloatResiduals
 from residualplanner.measurement.blocks import AllAtOnce, AnswerCollector, Blocks, Residuals, Room, room_for
 from residualplanner.measurement.charging import charge_plan, require_room_for_plan, run_charged, warn_without_ledger
-from residualplanner.measurement.counting import (
-    Parents,
-    count_tables,
-    parents,
-    records_of_table,
-    require_cells,
-    require_denominators,
-)
-from residualplanner.measurement.dividing import Block
-from residualplanner.measurement.exact_noise import exact_noise
-from residualplanner.measurement.gaussian import (
-    Mechanism,
-    gaussian_mechanism,
-    generator_of_entropy,
-    release_generator,
-    residual_values,
-)
-from residualplanner.measurement.measurement import Measurement, groups_of_plan
+from residualplanner.measurement.counting import Parents, count_tables, records_of_table
+from residualplanner.measurement.exact_noise import ExactNoise, exact_noise
+from residualplanner.measurement.gaussian import ContinuousNoise, continuous_noise
+from residualplanner.measurement.measurement import Measurement
 from residualplanner.measurement.noise_record import NoiseRecord
 from residualplanner.measurement.shielding import WatchedProgress, shielded, without_history
 from residualplanner.plan import Plan
@@ -185,7 +169,8 @@ def _measured(
     if noise == "discrete":
         job = _discrete_job(plan, OperatingSystemBits(), room, progress.report)
     else:
-        job = _continuous_job(plan, None if seed is None else int(seed), room, progress.report)
+        continuous = continuous_noise(plan, None if seed is None else int(seed))
+        job = _job(continuous, continuous.record, continuous.answers, room, progress.report)
     job.require_room(ledger)
     require_public_number(data, plan.neighbors)
     if ledger is None and noise == "discrete":
@@ -206,7 +191,7 @@ def _measured(
     if not isinstance(outcome, Measurement):
         return outcome
     record = outcome.noise if ledger is None else outcome.noise.charged_to(ledger)
-    return replace(outcome, noise=replace(record, kept=kept_records(data, plan)))
+    return replace(outcome, noise=replace(record, kept=kept_records(data, plan.neighbors)))
 
 
 class _Job(NamedTuple):
@@ -219,7 +204,7 @@ class _Job(NamedTuple):
     blocks: Blocks
     collector: AnswerCollector
     progress: Progress | None
-    answer: Callable[[Block, list[IntArray], Progress | None], Residuals]
+    answer: Callable[..., Residuals]
 
     @property
     def counted_cells(self) -> int:
@@ -247,7 +232,7 @@ class _Job(NamedTuple):
             if records not in (None, found):
                 raise DataError("the records changed while they were read; measure again, with records that stay")
             records = found
-            self.collector.put(block, self.answer(block, tables, self._progress(done + counted)))
+            self.collector.put(block, self.answer(block, tables, progress=self._progress(done + counted)))
             done += counted + sum(map(len, block.groups.members))
         return Measurement(self.plan, self.collector.answers(), self.record)
 
@@ -259,36 +244,19 @@ class _Job(NamedTuple):
 
 def _discrete_job(plan: Plan, source: ByteSource, room: Room, progress: Progress | None) -> _Job:
     noise = exact_noise(plan)
+    return _job(noise, noise.record(source.mark), partial(noise.answers, source=source), room, progress)
 
-    def answer(block: Block, tables: list[IntArray], progress: Progress | None) -> Residuals:
-        return noise.answers(block, tables, source, progress=progress)
 
+def _job(
+    noise: ExactNoise | ContinuousNoise,
+    record: NoiseRecord,
+    answer: Callable[..., Residuals],
+    room: Room,
+    progress: Progress | None,
+) -> _Job:
     blocks = room.blocks(noise.groups, noise.family)
-    collector = room.collector(noise.groups, np.int64, noise.join)
-    return _Job(plan, noise.cost, noise.record(source.mark), noise.family, blocks, collector, progress, answer)
-
-
-def _continuous_job(plan: Plan, seed: int | None, room: Room, progress: Progress | None) -> _Job:
-    groups = groups_of_plan(plan)
-    require_cells(groups)
-    require_denominators(groups)
-    family = parents(plan.closure)
-    record = NoiseRecord("gaussian", seed, neighbors=plan.neighbors.words)
-
-    @cache
-    def mechanism() -> Mechanism:
-        generator = release_generator() if seed is None else generator_of_entropy(seed)
-        return gaussian_mechanism(generator, plan.domain.denominator)
-
-    def answer(block: Block, tables: list[IntArray], progress: Progress | None) -> Residuals:
-        values = residual_values(mechanism(), tables, block.groups, plan.noise_variances, progress=progress)
-        return FloatResiduals(block.groups, frozen(values))
-
-    def join(flat: FloatArray, _: Mapping[int, NDArray[Any]]) -> Residuals:
-        return FloatResiduals(groups, flat)
-
-    blocks, collector = room.blocks(groups, family), room.collector(groups, np.float64, join)
-    return _Job(plan, Fraction(plan.pcost), record, family, blocks, collector, progress, answer)
+    collector = room.collector(noise.groups, noise.dtype, noise.join)
+    return _Job(noise.plan, noise.cost, record, noise.family, blocks, collector, progress, answer)
 
 
 def _require_options(noise: str, seed: int | None) -> None:

@@ -66,25 +66,15 @@ class Values(View):
 
 
 @dataclass(frozen=True, slots=True)
-class Centered(View):
+class Centered(Values):
     """The probabilities less their mean, as subtraction bases measure them.
 
     As they add up to 1, the mean is a constant.
     """
 
-    attribute: int
-
-    def rows(self, blocks: Blocks) -> int:
-        """As many as values."""
-        return blocks.sizes[self.attribute]
-
     def apply(self, probabilities: Floats, out: Floats) -> None:
         """Subtract the mean."""
         np.subtract(probabilities, 1 / len(probabilities), out=out)
-
-    def pull(self, slope: Floats, out: Floats) -> None:
-        """Add the slope as it is."""
-        out += slope
 
     def squared_norms(self, blocks: Blocks) -> Floats:
         """Those of the centering matrix."""

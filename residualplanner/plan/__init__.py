@@ -5,7 +5,7 @@ losses and queries would cost.  Never sees a record.
 Source: spec sections 2 and 3; paper section 6.
 """
 
-from residualplanner.plan.combined_plan import combined_plan, combined_precision, is_combined_from, sets_of_plan
+from residualplanner.plan.combined_plan import combined_plan, combined_precision, is_combined_from
 from residualplanner.plan.error_table import ErrorTable
 from residualplanner.plan.error_table_file import error_format, write_error_table
 from residualplanner.plan.files import load_plan, plan_bytes, plan_from_archive, plan_hash, plan_of_bytes
@@ -48,7 +48,6 @@ __all__ = [
     "resource_estimate",
     "seconds_text",
     "select",
-    "sets_of_plan",
     "sweep",
     "working_bytes",
     "write_error_table",

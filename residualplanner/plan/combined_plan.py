@@ -12,7 +12,7 @@ from operator import add
 
 import numpy as np
 
-from residualplanner._checks import FloatArray, IntArray
+from residualplanner._checks import FloatArray
 from residualplanner._words import decimal_text_up
 from residualplanner.bases import basis_codes, subtraction_basis
 from residualplanner.errors import BudgetError, WorkloadError
@@ -120,13 +120,8 @@ def combined_precision(closure: Closure, plans: Sequence[Plan]) -> FloatArray:
     """The sum of the precisions with which plans measure each set of a closure, (m,); 0 where none does."""
     total = np.zeros(len(closure))
     for plan in plans:
-        total[sets_of_plan(closure, plan)] += 1 / plan.noise_variances
+        total[closure.positions_of_sets(plan.closure)] += 1 / plan.noise_variances
     return total
-
-
-def sets_of_plan(closure: Closure, plan: Plan) -> IntArray:
-    """The number that each set of a plan's closure (m,) has in a larger one."""
-    return np.concatenate([closure.positions_of(block) for block in plan.closure.blocks])
 
 
 def _combined_strategy(closure: Closure, plans: Sequence[Plan]) -> Strategy:
@@ -151,8 +146,7 @@ def _same_strategy(plans: Sequence[Plan]) -> Strategy:
     """The strategy that all plans have, where bases vary by set; the messages of (41) add up as the costs do."""
     first, *others = (plan.strategy for plan in plans)
     for other in others:
-        are_sets_equal = all(map(np.array_equal, first.closure.blocks, other.closure.blocks))
-        if len(first.closure) != len(other.closure) or not are_sets_equal or not _have_equal_bases(first, other):
+        if not (first.closure.has_sets_of(other.closure) and _have_equal_bases(first, other)):
             raise WorkloadError(f"bases vary by set, and are not the same in all plans; {_REMEDY}")
     return replace(first, messages=np.sum([plan.strategy.messages for plan in plans], axis=0))
 

@@ -121,7 +121,7 @@ def query_table(accuracy: Accuracy, query: QueryLike) -> TableAccuracy:
     domain, closure = accuracy.workload.domain, accuracy.workload.closure
     written = written_query(domain, query)
     positions = written.in_domain_order.positions
-    if closure.positions_of(np.array([positions], dtype=np.int32))[0] < 0:
+    if closure.position_of(positions) < 0:
         names = tuple(domain.names[position] for position in written.positions)
         raise WorkloadError(
             f"the plan does not answer {names!r}: it is not part of a query of the workload; add it and plan again"

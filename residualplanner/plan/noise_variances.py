@@ -45,7 +45,7 @@ class NoiseVariances(Mapping[tuple[str, ...], float]):
 
     def __getitem__(self, names: QueryLike) -> float:
         positions = written_query(self.domain, names).in_domain_order.positions
-        found = int(self.closure.positions_of(np.array([positions], dtype=np.int32))[0])
+        found = self.closure.position_of(positions)
         if found < 0 or len(self.closure[found]) != len(positions):
             raise KeyError(names)
         return float(self.array[found])

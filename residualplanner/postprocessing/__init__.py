@@ -6,7 +6,7 @@ Everything here is post-processing: it sees no record and costs no privacy budge
 
 from residualplanner.postprocessing.adjusted.adjustments import Adjustments
 from residualplanner.postprocessing.adjusted.memory import nonnegative_bytes, require_memory_for_nonnegative
-from residualplanner.postprocessing.adjusted.release import AdjustedRelease, require_parts_alone
+from residualplanner.postprocessing.adjusted.release import AdjustedRelease
 from residualplanner.postprocessing.facts import Fact, Facts
 from residualplanner.postprocessing.mixture import (
     FitQuality,
@@ -50,7 +50,6 @@ __all__ = [
     "require_base",
     "require_errors_of",
     "require_memory_for_nonnegative",
-    "require_parts_alone",
     "require_roundable",
     "rounded",
 ]

@@ -219,6 +219,6 @@ def _codes(domain: Domain, name: str, labels: Any) -> list[int]:
 
 
 def _require_measured(plan: Plan, words: str, attributes: Sequence[int]) -> None:
-    if plan.closure.positions_of(np.array([attributes], dtype=np.int32).reshape(1, -1))[0] < 0:
+    if plan.closure.position_of(attributes) < 0:
         names = tuple(plan.domain.names[position] for position in attributes)
         raise WorkloadError(f"{words}: no table of the release has the attributes {names!r} together; leave it out")

@@ -86,7 +86,7 @@ def fix(plan: Plan, layout: ComponentLayout, fact: Fact, start: FloatArray, free
     """Give the components of all subsets of a known table their known values, and no freedom."""
     for order in range(len(fact.attributes) + 1):
         for members in combinations(fact.attributes, order):
-            number = int(plan.closure.positions_of(np.array([members], dtype=np.int32).reshape(1, -1))[0])
+            number = plan.closure.position_of(members)
             bases = layout.groups.bases[int(layout.groups.group[number])]
             layout.put(start, number, components_of_counts(bases).apply(fact.over(members)[None])[0])
             freedoms[number] = 0.0

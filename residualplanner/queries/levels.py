@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import value_text
+from residualplanner._words import names_text
 from residualplanner.domain import Attribute, Label, label_text, plain_label
 from residualplanner.errors import WorkloadError
 from residualplanner.queries.runs import span_texts
@@ -171,10 +172,9 @@ def _groups(
             raise WorkloadError(f"{where}: the value {values[again[0]]!r} is {where_twice}; write it once")
         group_of[codes] = number
         rows.append(Row(name, np.sort(codes)))
-    absent = [values[code] for code in np.flatnonzero(group_of < 0)[:5]]
+    absent = [values[code] for code in np.flatnonzero(group_of < 0).tolist()]
     if absent:
-        some = "" if (group_of < 0).sum() <= 5 else " and more"
-        raise WorkloadError(f"{where}: the values {reprlib.repr(absent)[1:-1]}{some} are in no group; add them to one")
+        raise WorkloadError(f"{where}: the {names_text('value', absent, 'is', 'are')} in no group; add each to one")
     return rows
 
 

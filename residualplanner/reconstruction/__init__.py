@@ -8,7 +8,15 @@ Everything here is post-processing: it sees no record and costs no privacy budge
 
 from residualplanner.kron import Device, cuda_device
 from residualplanner.reconstruction.batches import TableBatch
-from residualplanner.reconstruction.choropleths import LEGENDS, Areas, Shown, areas_with_shapes, choropleth
+from residualplanner.reconstruction.choropleths import (
+    LEGENDS,
+    Areas,
+    Shown,
+    areas_with_shapes,
+    choropleth,
+    no_shapes,
+    require_shapes,
+)
 from residualplanner.reconstruction.estimate import Estimate
 from residualplanner.reconstruction.files.export import require_exportable, save_tables
 from residualplanner.reconstruction.files.export_files import MOST_FILES, PARTS_FORMAT, FormatName, chosen_format
@@ -20,7 +28,13 @@ from residualplanner.reconstruction.forms.for_mbi import MbiProblem
 from residualplanner.reconstruction.measured_tables import MeasuredTables
 from residualplanner.reconstruction.origin import Origin, Provenance, unlimited
 from residualplanner.reconstruction.parts.layout import Layout, layout_of, part_name
-from residualplanner.reconstruction.parts.numbers import SENT, UNBIASED_NUMBERS, PartNumbers, RunOfTables
+from residualplanner.reconstruction.parts.numbers import (
+    SENT,
+    UNBIASED_NUMBERS,
+    BesideUnbiased,
+    PartNumbers,
+    RunOfTables,
+)
 from residualplanner.reconstruction.parts.reading import SavedParts
 from residualplanner.reconstruction.parts.saving import save_parts
 from residualplanner.reconstruction.product import UNBIASED, Product
@@ -43,6 +57,7 @@ __all__ = [
     "UNBIASED",
     "UNBIASED_NUMBERS",
     "Areas",
+    "BesideUnbiased",
     "Device",
     "Estimate",
     "FormatName",
@@ -74,11 +89,13 @@ __all__ = [
     "layout_of",
     "level_of",
     "load_tables",
+    "no_shapes",
     "part_name",
     "profile_named",
     "published_values",
     "reconstruct",
     "require_exportable",
+    "require_shapes",
     "save_parts",
     "save_tables",
     "statistic_form",

@@ -12,8 +12,8 @@ import numpy as np
 
 from residualplanner._checks import FloatArray, require_type, value_text
 from residualplanner._words import listed
-from residualplanner.domain import label_text
-from residualplanner.errors import WorkloadError
+from residualplanner.domain import Attribute, label_text
+from residualplanner.errors import DomainError, WorkloadError
 from residualplanner.pictures import (
     Boundaries,
     ColorClasses,
@@ -22,8 +22,10 @@ from residualplanner.pictures import (
     classes_of_variation,
     draw_choropleth,
 )
+from residualplanner.queries import Kind
 from residualplanner.reconstruction.quality import Quality
 from residualplanner.reconstruction.table import Table
+from residualplanner.workload import Workload
 
 #: What a map shows: estimates, or their coefficients of variation.
 Shown = Literal["estimate", "cv"]
@@ -86,7 +88,7 @@ def areas_of_table(table: Table) -> list[Areas]:
     labels = tuple(map(label_text, kind.labels(attribute)))
     beside = kind.columns_beside(attribute)
     levels = np.array(beside.get("level", (attribute.name,) * len(labels)))
-    codes = np.array(beside.get("code", labels), dtype=object)
+    codes = np.array(_codes_of(kind, attribute), dtype=object)
     names = np.array(beside.get("name", beside.get("meaning", labels)), dtype=object)
     std_err = table.std_err
     chosen = [(level, levels == level) for level in dict.fromkeys(levels.tolist())]
@@ -94,6 +96,40 @@ def areas_of_table(table: Table) -> list[Areas]:
         Areas(level, tuple(codes[here]), tuple(names[here]), table.estimate[here], std_err[here])
         for level, here in chosen
     ]
+
+
+def require_shapes(workload: Workload, maps: Mapping[str, Boundaries]) -> None:
+    """Raise unless, as far as queries tell, some answers about each mapped attribute are about areas with a shape.
+
+    Args:
+        workload: the queries, perhaps not measured yet.
+        maps: the boundaries of the areas that the values of an attribute are, by its name.
+
+    Raises:
+        DomainError: an attribute is not in the domain.
+        WorkloadError: no query of an attribute has an area with a shape.
+    """
+    domain = workload.domain
+    unknown = [name for name in maps if name not in domain]
+    if unknown:
+        raise DomainError(f"maps: the domain has no attribute {unknown[0]!r}", attributes=unknown)
+    for name, boundaries in maps.items():
+        uses = workload.uses[domain.positions((name,))[0]]
+        kinds = [kind for kind, is_used in zip(workload.kinds, uses, strict=True) if is_used and kind.is_axis]
+        if not any(boundaries.rings.get(code) for kind in kinds for code in _codes_of(kind, domain[name])):
+            raise no_shapes(name)
+
+
+def no_shapes(name: str) -> WorkloadError:
+    """The refusal of a map of an attribute no table of which has areas with a shape."""
+    return WorkloadError(
+        f"maps: no table of {name!r} has areas with a shape; check which property of the GeoJSON is the code"
+    )
+
+
+def _codes_of(kind: Kind, attribute: Attribute) -> tuple[str, ...]:
+    """The codes of the areas that the answers of a kind are about; their labels where they have no codes."""
+    return kind.columns_beside(attribute).get("code") or tuple(map(label_text, kind.labels(attribute)))
 
 
 def areas_with_shapes(table: Table, boundaries: Boundaries) -> list[Areas]:

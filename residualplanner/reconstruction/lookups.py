@@ -9,7 +9,7 @@ from typing import NoReturn
 import numpy as np
 
 from residualplanner._checks import value_text
-from residualplanner._words import listed, suggestion
+from residualplanner._words import listed, names_text, suggestion
 from residualplanner.errors import DomainError
 from residualplanner.queries import Kind
 
@@ -42,7 +42,8 @@ def index_of_cell(
         require_attribute(names, name)
     missing = [name for name in names if name not in given]
     if missing:
-        raise DomainError(f"give a label of each attribute; {missing} are missing", attributes=missing)
+        without = names_text("attribute", missing, "has", "have")
+        raise DomainError(f"give a label of each attribute; {without} none", attributes=missing)
     others = full_names or ((),) * len(names)
     axes = zip(names, labels, others, strict=True)
     return tuple(index_of_label(name, entries, given[name], words) for name, entries, words in axes)

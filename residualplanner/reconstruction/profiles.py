@@ -11,7 +11,7 @@ import numpy as np
 
 from residualplanner._checks import FloatArray, entry_named
 from residualplanner._margins import margin_factor, require_level
-from residualplanner._words import COUNTS
+from residualplanner._words import COUNTS, names_text
 from residualplanner.errors import WorkloadError
 from residualplanner.reconstruction.origin import Origin
 from residualplanner.reconstruction.product import UNBIASED, Product
@@ -232,18 +232,25 @@ def level_of(profile: str, level: float | None) -> float:
     return require_level(profile_named(profile).level if level is None else level)
 
 
+def clash_text(names: Iterable[str]) -> str:
+    """The beginning of a message about attributes that have names of columns.
+
+    Example:
+        >>> clash_text(["moe"]), clash_text(["count", "sum"])
+        ("attribute 'moe' has the name of a column", "attributes 'count' and 'sum' have the names of columns")
+    """
+    return names_text("attribute", names, "has the name of a column", "have the names of columns")
+
+
 def require_free_names(names: Iterable[str], profile: Profile) -> None:
     """Raise WorkloadError if one of ``names`` is there twice, or also the name of another column of the profile."""
     every = list(names)
     twice = sorted({name for name in every if every.count(name) > 1})
     if twice:
         raise WorkloadError(
-            f"attributes {twice} have the names of columns for the meanings, or the codes and names, of another "
-            "attribute's values; rename them in the domain"
+            f"{clash_text(twice)} for the meanings, or the codes and names, of another attribute's values; "
+            "rename them in the domain"
         )
     clashes = sorted(set(every) & set(profile.value_names))
     if clashes:
-        raise WorkloadError(
-            f"attributes {clashes} have the names of columns of estimates; rename them in the domain, or choose "
-            "another profile"
-        )
+        raise WorkloadError(f"{clash_text(clashes)} of estimates; rename them in the domain, or choose another profile")

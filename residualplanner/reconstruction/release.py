@@ -227,7 +227,7 @@ class Release(MeasuredTables):
 
     def _require(self, query: WrittenQuery) -> None:
         positions, kinds = query
-        if self.plan.closure.positions_of(np.array([sorted(positions)], dtype=np.int32))[0] < 0:
+        if self.plan.closure.position_of(sorted(positions)) < 0:
             names = tuple(self.plan.domain.names[position] for position in positions)
             raise WorkloadError(
                 f"the release does not answer {names!r}: it is not part of a query of the workload; add it, plan and "

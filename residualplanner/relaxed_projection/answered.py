@@ -16,6 +16,7 @@ from residualplanner.relaxed_projection.relaxation import Relaxed
 from residualplanner.relaxed_projection.relaxed_records import RelaxedRecords
 from residualplanner.relaxed_projection.targets import ListedCells, Targets, WholeTable, listed_cells
 from residualplanner.relaxed_projection.threshold_table import ThresholdTable
+from residualplanner.relaxed_projection.tiles import ROOM, Tile, tiles_of
 
 #: Tables of more cells are fitted by some of them: the noise of many empty cells would hide those that matter.
 WHOLE_CELLS = 2_000
@@ -34,6 +35,7 @@ class Answered:
         settings: of the fits.
         importance: of each table of the plan, by which its squared errors are multiplied.
         targets: answers to listed cells and to small tables, all of which are always fitted.
+        room: the most bytes for what is computed of one tile of them.
         large: large tables, all of whose answers are known.
         active: of each large table, which cells (its own shape) are fitted.
     """
@@ -41,6 +43,7 @@ class Answered:
     blocks: Blocks
     settings: ProjectionSettings
     importance: Sequence[float]
+    room: int = ROOM
     targets: list[Targets] = field(default_factory=list)
     large: list[WholeTable] = field(default_factory=list)
     active: list[IntArray] = field(default_factory=list)
@@ -107,18 +110,28 @@ class Answered:
         if not self.large:
             return False
         records = RelaxedRecords(self.blocks, self.settings.kind.values(parameters, self.blocks))
-        surprises = []
-        for each, active in zip(self.large, self.active, strict=True):
-            wrong = np.abs(records.fractions(each.threshold) - each.targets).ravel() * np.sqrt(each.precision)
-            wrong[active] = 0
-            surprises.append(wrong)
-        tops = [np.sort(wrong[wrong > SURPRISING])[-ADDED:] for wrong in surprises]
-        least = np.sort(np.concatenate(tops))[-ADDED:]
+        tiles = tiles_of(
+            [each.threshold for each in self.large], relaxed_records=records.values.shape[1], room=self.room
+        )
+        surprises = [(tile.table, *self._surprises(records, tile)) for tile in tiles]
+        least = np.sort(np.concatenate([wrong for *_, wrong in surprises]))[-ADDED:]
         if not least.size:
             return False
-        for number, wrong in enumerate(surprises):
-            self.active[number] = np.concatenate([self.active[number], np.flatnonzero(wrong >= least[0])])
+        for table, cells, wrong in surprises:
+            self.active[table] = np.concatenate([self.active[table], cells[wrong >= least[0]]])
         return True
+
+    def _surprises(self, records: RelaxedRecords, tile: Tile) -> tuple[IntArray, FloatArray]:
+        """The most surprising cells (c,) of a tile, and by how many standard deviations they are off."""
+        each, first = self.large[tile.table], tile.numbers.start
+        wrong = np.abs(records.of_tile(tile) - each.targets.ravel()[first : tile.numbers.stop])
+        wrong *= np.sqrt(each.precision)
+        active = self.active[tile.table]
+        wrong[active[tile.holds(active)] - first] = 0
+        cells = np.flatnonzero(wrong > SURPRISING)
+        if len(cells) > ADDED:
+            cells = cells[wrong[cells] >= np.partition(wrong[cells], -ADDED)[-ADDED]]
+        return cells + first, wrong[cells]
 
     def _active(self) -> list[ListedCells]:
         """The cells of large tables that are fitted."""

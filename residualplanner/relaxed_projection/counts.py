@@ -3,14 +3,14 @@
 Reads: confidential counts, through a source.  Gives: Counts, for this room alone.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import IntArray
-from residualplanner.relaxed_projection.threshold_table import ThresholdTable
+from residualplanner.relaxed_projection.tiles import Tile
 from residualplanner.sources import Source
 
 Answers = NDArray[np.int64]
@@ -19,49 +19,62 @@ Answers = NDArray[np.int64]
 class Counts(Protocol):
     """The exact answers of all tables."""
 
-    def tables(self, numbers: Sequence[int]) -> Iterator[tuple[int, Answers]]:
-        """The number of each table and its exact answers, which must not leave this room."""
+    @property
+    def tiles(self) -> Sequence[Tile]:
+        """The parts in which they come, table by table."""
+
+    def answers(self, tiles: Sequence[Tile]) -> Iterator[Answers]:
+        """The exact answers (cells,) in each of some tiles, in their order, which must not leave this room."""
 
 
 class KeptCounts:
-    """All tables at once."""
+    """All tables at once; each of their tiles is counted once."""
 
-    def __init__(self, source: Source, thresholds: Sequence[ThresholdTable]) -> None:
-        self._tables = list(_counted(source, thresholds))
+    def __init__(self, source: Source, tiles: Sequence[Tile]) -> None:
+        self.tiles = tiles
+        self._answers = dict(zip(tiles, _all_counted(source, tiles), strict=True))
 
-    def tables(self, numbers: Sequence[int]) -> Iterator[tuple[int, Answers]]:
-        """Each table in turn."""
-        yield from ((number, self._tables[number]) for number in numbers)
+    def answers(self, tiles: Sequence[Tile]) -> Iterator[Answers]:
+        """Those of each tile in turn."""
+        yield from (self._answers[tile] for tile in tiles)
 
 
 class RecountedCounts:
-    """Some tables at a time; the records are read again for each request."""
+    """Some tables at a time; the records are read again for each request.
 
-    def __init__(self, source: Source, thresholds: Sequence[ThresholdTable], cells: int) -> None:
-        self._source, self._thresholds, self._cells = source, thresholds, cells
+    Args:
+        source: the records.
+        tiles: of all tables.
+        cells: how many whole tables may have together that are counted in one pass.
+    """
 
-    def tables(self, numbers: Sequence[int]) -> Iterator[tuple[int, Answers]]:
-        """Each table in turn."""
-        for batch in batches(numbers, [each.cells for each in self._thresholds], self._cells):
-            counted = _counted(self._source, [self._thresholds[number] for number in batch])
-            yield from zip(batch, counted, strict=True)
+    def __init__(self, source: Source, tiles: Sequence[Tile], cells: int) -> None:
+        self.tiles = tiles
+        self._source, self._cells = source, cells
+
+    def answers(self, tiles: Sequence[Tile]) -> Iterator[Answers]:
+        """Those of each tile in turn."""
+        for batch in batches(tiles, self._cells):
+            yield from _counted(self._source, batch)
 
 
-def batches(numbers: Sequence[int], sizes: Sequence[int], most: int) -> Iterator[list[int]]:
-    """Consecutive numbers, as many together as have sizes of at most ``most``; each alone if it has more.
+def batches(tiles: Iterable[Tile], most: int) -> Iterator[list[Tile]]:
+    """Consecutive tiles for which the same values are merged, as many as have ``most`` cells together, or one.
 
     Example:
-        >>> list(batches([0, 1, 2, 3], [3, 1, 5, 9], 4))
-        [[0, 1], [2], [3]]
+        >>> from residualplanner.relaxed_projection.threshold_table import ThresholdTable
+        >>> of_size = [Tile(0, ThresholdTable((0,), (size,), 1), (range(size),)) for size in (3, 1, 5, 9)]
+        >>> [[len(tile.numbers) for tile in batch] for batch in batches(of_size, 4)]
+        [[3, 1], [5], [9]]
     """
-    batch: list[int] = []
-    size = 0
-    for number in numbers:
-        if batch and size + sizes[number] > most:
+    batch: list[Tile] = []
+    cells = 0
+    for tile in tiles:
+        if batch and (cells + len(tile.numbers) > most or tile.merged != batch[0].merged):
             yield batch
-            batch, size = [], 0
-        batch.append(number)
-        size += sizes[number]
+            batch, cells = [], 0
+        batch.append(tile)
+        cells += len(tile.numbers)
     if batch:
         yield batch
 
@@ -72,12 +85,17 @@ def count_records(source: Source) -> int:
     return int(total[0])
 
 
-def _counted(source: Source, thresholds: Sequence[ThresholdTable]) -> Iterator[Answers]:
-    """The answers of some tables, counted in one pass over the records."""
-    groups = [np.array([each.positions], dtype=np.int64).reshape(1, -1) for each in thresholds]
-    counted = source.count(groups)
-    for number, threshold in enumerate(thresholds):
-        yield threshold.answers(counted[number][0])
+def _all_counted(source: Source, tiles: Sequence[Tile]) -> Iterator[Answers]:
+    """The answers in all tiles, counted in as few passes as can be."""
+    return RecountedCounts(source, tiles, cells=sum(len(tile.numbers) for tile in tiles)).answers(tiles)
+
+
+def _counted(source: Source, tiles: Sequence[Tile]) -> Iterator[Answers]:
+    """The answers in some tiles, counted in one pass over the records."""
+    groups = [np.array([each.threshold.positions], dtype=np.int64).reshape(1, -1) for each in tiles]
+    counted = source.count(groups, merged=tiles[0].merged)
+    for number, tile in enumerate(tiles):
+        yield tile.answers(counted[number][0]).ravel()
         counted[number] = _NOTHING
 
 

@@ -23,18 +23,28 @@ from residualplanner.measurement import (
     without_history,
 )
 from residualplanner.privacy import claim_of_budget
-from residualplanner.relaxed_projection.counts import Counts, KeptCounts, RecountedCounts, count_records
+from residualplanner.relaxed_projection.counts import KeptCounts, RecountedCounts, count_records
 from residualplanner.relaxed_projection.mechanism import Run
 from residualplanner.relaxed_projection.plan import RapPlan
 from residualplanner.relaxed_projection.result import RapResult
-from residualplanner.sources import Source, is_read_once, open_source, require_public_number, require_result_room
+from residualplanner.relaxed_projection.tiles import tiles_of
+from residualplanner.sources import (
+    is_read_once,
+    kept_records,
+    open_source,
+    require_public_number,
+    require_result_room,
+)
 from residualplanner.workers import require_guarded_main
 
 T = TypeVar("T")
 
-#: Bytes that may be held at once, unless memory= says otherwise.
+#: Bytes for counts and what is computed of them, unless memory= says otherwise.
 MEMORY = 2**30
-_CELL_BYTES = 8
+#: Bytes of a count; and of a noisy answer, with its number, its noise, its fraction and its target.
+_COUNT_BYTES, _ANSWER_BYTES = 8, 40
+#: How many times as much as a count takes together with what is computed of it.
+_WORK = 9
 
 
 def rap(
@@ -47,8 +57,10 @@ def rap(
         data: the records, in any form that `measure` accepts.
         ledger: it is charged the plan's whole cost before the first record is counted; a failure after that keeps the
             charge.
-        memory: about how many bytes of counts may be held at once.  If the plan's tables are larger together, the
-            records are read again in every round; if one of them alone is larger, the run is refused.
+        memory: how many bytes counts and what is computed of them may take, besides the records that are being read,
+            the relaxed records with the optimizer's state, and noisy answers.  Half of it is for counts: if the plan's
+            tables are larger together, the records are read again in every round.  The other half is for one tile of a
+            table: if a table is larger, the records are read once for each of its tiles.
         seed: for research: all draws are then made from bits that anyone can foresee, and the result carries no
             guarantee.
 
@@ -59,7 +71,8 @@ def rap(
         ArgumentError: ``plan`` is not a RapPlan.
         BudgetError: the seed is invalid, or the ledger has less left than the plan costs, or is for other neighbors.
         FileFormatError, OSError: the ledger's file is damaged, or cannot be locked or written.
-        ResourceError: a table is larger than ``memory``, or the records can be read only once; before the charge.
+        ResourceError: ``memory`` is less than one cell needs, or more than there is, or the records can be read only
+            once; before the charge.
         DataError: the records do not fit the schema.
         NoiseError: the random bytes or the machine's arithmetic failed a check; nothing may be released.
         UnexpectedError: a defect.
@@ -100,6 +113,7 @@ def _outcome(
     require_guarded_main("rap")
     bits, generator = _randomness(seed)
     require_public_number(data, plan.protected)
+    tiles = tiles_of(plan.thresholds, relaxed_records=plan.projection.relaxed_records, room=memory // 2)
     keeps = _require_room(plan, data, memory)
     if ledger is not None:
         require_type("rap", "ledger", ledger, Ledger, "write ledger=Ledger.open(path)")
@@ -113,18 +127,22 @@ def _outcome(
         return shielded(error, progress)
 
     def run() -> RapResult:
-        return Run(plan, _counts(plan, source, memory, keeps=keeps), bits, generator).result(count_records(source))
+        half = memory // 2
+        counts = KeptCounts(source, tiles) if keeps else RecountedCounts(source, tiles, half // _COUNT_BYTES)
+        return Run(plan, counts, bits, generator, half).result(count_records(source))
 
     outcome = run_charged(lambda: None if ledger is None else _of_plan(ledger.charge, plan), run, progress)
-    if isinstance(outcome, RapResult) and ledger is not None:
-        return replace(outcome, noise=outcome.noise.charged_to(ledger))
-    return outcome
+    if not isinstance(outcome, RapResult):
+        return outcome
+    noise = outcome.noise if ledger is None else outcome.noise.charged_to(ledger)
+    return replace(outcome, noise=replace(noise, kept=kept_records(data, plan.protected)))
 
 
 def rap_with_bits(plan: RapPlan, data: object, source: ByteSource, generator: np.random.Generator) -> RapResult:
     """`rap` from any source of bytes, whose mark the result keeps; for tests and audits."""
     opened = open_source(data, plan.workload.domain, records_per_person=plan.records_per_person)
-    return Run(plan, KeptCounts(opened, plan.thresholds), source, generator).result(count_records(opened))
+    tiles = tiles_of(plan.thresholds, relaxed_records=plan.projection.relaxed_records)
+    return Run(plan, KeptCounts(opened, tiles), source, generator).result(count_records(opened))
 
 
 def _of_plan(charge: Callable[..., T], plan: RapPlan) -> T:
@@ -139,33 +157,21 @@ def _of_plan(charge: Callable[..., T], plan: RapPlan) -> T:
     )
 
 
-def _counts(plan: RapPlan, source: Source, memory: int, *, keeps: bool) -> Counts:
-    if keeps:
-        return KeptCounts(source, plan.thresholds)
-    return RecountedCounts(source, plan.thresholds, memory // _CELL_BYTES)
-
-
 def _require_room(plan: RapPlan, data: object, memory: int) -> bool:
     """Whether all counts may be kept; ResourceError where the run cannot be made in this memory."""
-    cells = [each.cells for each in plan.thresholds]
-    if _CELL_BYTES * max(cells) > memory:
-        raise ResourceError(
-            "a table of the plan has more counts than memory= allows at once; ask for smaller tables, with max_cells, "
-            "or allow more memory.  Nothing was charged or read"
-        )
-    keeps = _CELL_BYTES * sum(cells) <= memory
+    counts, most = _COUNT_BYTES * sum(each.cells for each in plan.thresholds), memory // 2
     require_room(
-        min(memory, _CELL_BYTES * sum(cells)),
-        "RAP holds {needed} of counts at once",
+        min(memory, _WORK * counts) + _ANSWER_BYTES * plan.most_answers,
+        "RAP holds {needed} of counts and noisy answers at once",
         "nothing was charged or read.  Allow less with memory=, or ask for fewer or smaller tables",
     )
-    require_result_room(data, sum(cells) if keeps else memory // _CELL_BYTES)
+    require_result_room(data, min(counts, most) // _COUNT_BYTES)
     if is_read_once(data):
         raise ResourceError(
             "the records can be read only once, and RAP reads them several times; give a table or a file.  Nothing was "
             "charged or read"
         )
-    return keeps
+    return counts <= most
 
 
 def _randomness(seed: int | None) -> tuple[ByteSource, np.random.Generator]:

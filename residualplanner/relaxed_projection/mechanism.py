@@ -4,7 +4,7 @@ Reads: a plan, exact counts, random bytes.  Gives: RapResult.
 Source: rap-and-microdata section A5.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import NamedTuple
@@ -23,6 +23,7 @@ from residualplanner.relaxed_projection.plan import RapPlan
 from residualplanner.relaxed_projection.relaxed_records import RelaxedRecords
 from residualplanner.relaxed_projection.result import RapResult, RapRound
 from residualplanner.relaxed_projection.selection import Candidate, Model, Selection
+from residualplanner.relaxed_projection.tiles import ROOM
 
 
 class Drawn(NamedTuple):
@@ -50,6 +51,7 @@ class Run:
         counts: the exact answers of the plan's tables, which never leave.
         source: of random bytes.
         generator: of the first relaxed records, which need no secrecy.
+        room: the most bytes for what is computed of one tile.
         account: what the draws have cost.
     """
 
@@ -57,6 +59,7 @@ class Run:
     counts: Counts
     source: ByteSource
     generator: np.random.Generator
+    room: int = ROOM
     account: Account = field(init=False)
 
     def __post_init__(self) -> None:
@@ -76,11 +79,10 @@ class Run:
         parameters = kind.start(blocks, plan.projection.relaxed_records, self.generator)
         total, selection = self._total(records), self.selection()
         rounds: list[RapRound] = []
-        answered = Answered(blocks, plan.projection, plan.importance)
+        answered = Answered(blocks, plan.projection, plan.importance, self.room)
         for number in range(plan.rounds):
             fitted = RelaxedRecords(blocks, kind.values(parameters, blocks))
-            model = _integer_answers(fitted, plan, total)
-            chosen, cells, answers, variance = self.drawn(selection, model, number)
+            chosen, cells, answers, variance = self.drawn(selection, fitted.integers(total), number)
             fractions = {table: found.astype(np.float64) / total for table, found in answers.items()}
             answered.add(plan.thresholds, cells, fractions, float(total**2 / variance))
             fit = answered.fit(parameters)
@@ -92,8 +94,7 @@ class Run:
 
     def selection(self) -> Selection:
         """What the first round can choose from."""
-        thresholds = self.plan.thresholds
-        return Selection(thresholds, self.counts, self.plan.chosen, [set() for _ in thresholds])
+        return Selection(self.counts, self.plan.chosen, [set() for _ in self.plan.thresholds])
 
     def drawn(self, selection: Selection, model: Model, number: int) -> Drawn:
         """Make the draws of a round; whatever follows from them is post-processing.
@@ -149,18 +150,22 @@ class Run:
         self.account.charge(f"answers of round {number + 1}", sensitivity * precision)
         tables = sorted(cells)
         noise = self._noise(1 / precision, [len(cells[table]) for table in tables])
-        exact = {table: answers.ravel()[cells[table]] for table, answers in self.counts.tables(tables)}
+        exact = self._exact(cells)
         return {table: exact[table] + drawn for table, drawn in zip(tables, noise, strict=True)}, 1 / precision
+
+    def _exact(self, cells: Mapping[int, IntArray]) -> dict[int, IntArray]:
+        """The exact counts (c,) of some cells of each table, which must not leave this room."""
+        exact = {table: np.empty(len(found), dtype=np.int64) for table, found in cells.items()}
+        tiles = [tile for tile in self.counts.tiles if tile.table in cells and tile.holds(cells[tile.table]).any()]
+        for tile, answers in zip(tiles, self.counts.answers(tiles), strict=True):
+            held = tile.holds(cells[tile.table])
+            exact[tile.table][held] = answers[cells[tile.table][held] - tile.numbers.start]
+        return exact
 
     def _noise(self, variance: Fraction, sizes: Sequence[int]) -> list[IntArray]:
         """Discrete Gaussian noise of this variance parameter, one array (size,) for each size."""
         ratio = variance.numerator, variance.denominator
         return draw_arrays(Scales.of_ratios([ratio[0]] * len(sizes), [ratio[1]] * len(sizes)), sizes, self.source)
-
-
-def _integer_answers(fitted: RelaxedRecords, plan: RapPlan, total: int) -> Model:
-    """The answers of relaxed records to a table of the plan, as integers."""
-    return lambda table: fitted.rounded_counts(plan.thresholds[table], total)
 
 
 def require_records(records: int) -> int:

@@ -3,6 +3,7 @@
 Reads: values of relaxed records, a total.  Gives: RelaxedRecords.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ from residualplanner.mixtures import Blocks, Mixture, mixture_of, product_sums
 from residualplanner.relaxed_projection.relaxation import Relaxed, equal_weights
 from residualplanner.relaxed_projection.threshold_products import threshold_means
 from residualplanner.relaxed_projection.threshold_table import ThresholdTable
+from residualplanner.relaxed_projection.tiles import Tile, tiles_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,16 +40,47 @@ class RelaxedRecords:
             >>> records.fractions(ThresholdTable((0, 1), (2, 2), 1)).tolist()
             [[0.75, 0.75], [0.75, 0.75]]
         """
-        columns = [self.values[self.blocks.rows(position)] for position in threshold.positions]
-        if threshold.at_least < len(columns) and not self._are_distributions:
-            return threshold_means(columns, threshold.at_least).astype(np.float64)
-        table = product_sums(columns, equal_weights(self.values))
-        return np.asarray(threshold.answers(table), dtype=np.float64)
+        found = np.empty(threshold.cells)
+        for tile in tiles_of([threshold], relaxed_records=self.values.shape[1]):
+            found[tile.numbers.start : tile.numbers.stop] = self.of_tile(tile)
+        return found.reshape(threshold.shape)
 
-    def rounded_counts(self, threshold: ThresholdTable, total: int) -> IntArray:
-        """The same as integer counts of so many records, flat: the public grid on which scores are exact."""
-        counts = np.rint(np.clip(self.fractions(threshold), 0, 1) * total)
-        return counts.astype(np.int64).ravel()
+    def of_tile(self, tile: Tile) -> FloatArray:
+        """The answers (cells,) of `fractions` in a tile.
+
+        Source: rap-and-microdata (A7) and (A9), or (A8), for some values and, as one more, the sum of the others.
+        """
+        at_least, order = tile.threshold.at_least, len(tile.values)
+        if at_least < order and not self._are_distributions:
+            found = threshold_means(self._columns(tile), at_least)
+        elif at_least < order:
+            found = tile.answers(product_sums(self._columns(tile, merges=True), equal_weights(self.values)))
+        else:
+            found = product_sums(self._columns(tile), equal_weights(self.values))
+        return found.astype(np.float64).ravel()
+
+    def integers(self, total: int) -> Callable[[Tile], IntArray]:
+        """Gives the answers (cells,) in a tile as integer counts of so many records: scores are exact on this grid."""
+
+        def counts(tile: Tile) -> IntArray:
+            found = self.of_tile(tile)
+            np.clip(found, 0, 1, out=found)
+            found *= total
+            return np.rint(found, out=found).astype(np.int64)
+
+        return counts
+
+    def _columns(self, tile: Tile, *, merges: bool = False) -> list[Relaxed]:
+        """Of each attribute the values (t_i, n') that a tile is made of; merged, the sum of the others comes last."""
+        columns = []
+        for position, kept in zip(tile.threshold.positions, tile.values, strict=True):
+            block = self.values[self.blocks.rows(position)]
+            column = block[kept.start : kept.stop]
+            if merges and len(column) < len(block):
+                others = block[: kept.start].sum(axis=0) + block[kept.stop :].sum(axis=0)
+                column = np.concatenate([column, others[None]])
+            columns.append(column)
+        return columns
 
     @property
     def mixture(self) -> Mixture:

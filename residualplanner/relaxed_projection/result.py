@@ -109,4 +109,6 @@ class RapResult:
         return even_records(self.records.mixture, count, np.random.default_rng(seed))
 
     def _counts(self, threshold: ThresholdTable) -> FloatArray:
-        return self.records.fractions(threshold) * self.total
+        found = self.records.fractions(threshold)
+        found *= self.total
+        return found

@@ -14,13 +14,13 @@ import numpy as np
 from residualplanner._checks import IntArray
 from residualplanner.discrete_gaussian import ByteSource, NoiseError, exponential_choices
 from residualplanner.relaxed_projection.counts import Counts
-from residualplanner.relaxed_projection.threshold_table import ThresholdTable
-from residualplanner.relaxed_projection.units import Unit
+from residualplanner.relaxed_projection.tiles import Tile
+from residualplanner.relaxed_projection.units import Tiles, Unit
 
 #: Scores that differ by more than this many times their number are sorted instead of counted.
 _SPARSE = 64
-#: The answers of relaxed records to a table, by its number: integers (cells,), the same at each call.
-Model = Callable[[int], IntArray]
+#: The answers of relaxed records in a tile: integers (cells,), the same at each call.
+Model = Callable[[Tile], IntArray]
 
 
 class Candidate(NamedTuple):
@@ -36,10 +36,18 @@ class Candidate(NamedTuple):
 
 
 class _Scores(NamedTuple):
-    """How often each score occurs in one table, (s,) each."""
+    """How often each score occurs among the candidates of some tiles, (s,) each."""
 
     scores: IntArray
     members: IntArray
+
+
+class _Place(NamedTuple):
+    """Where a drawn candidate is: in some tiles, among those with its score there, at a rank from 0."""
+
+    tiles: Tiles
+    score: int
+    rank: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,13 +55,11 @@ class Selection:
     """What can be chosen, and what was chosen before.
 
     Attributes:
-        thresholds: the tables.
-        counts: their exact answers.
+        counts: the exact answers.
         unit: what is chosen.
         earlier: of each table the candidates that were chosen before.
     """
 
-    thresholds: Sequence[ThresholdTable]
     counts: Counts
     unit: Unit
     earlier: list[set[int]]
@@ -67,43 +73,55 @@ class Selection:
             draws: how many candidates.
             source: of random bytes.
 
-        Guarantees: each draw has exactly the law of the exponential mechanism over all that were not chosen before.
-        Cost: one pass over all tables, and another over those that candidates come from.  Scores are never held for
-            more than one table.
+        Guarantees: each draw has exactly the law of the exponential mechanism over all that were not chosen before,
+            however tables are divided into tiles.
+        Cost: one pass over all tables, and another over the tiles that candidates come from.  Scores are never held
+            for more than one tile.
         """
-        found = dict(self._scores(model, range(len(self.thresholds))))
+        found = {
+            tiles: _counted(scores) for tiles, scores in self._scores(model, self.unit.together(self.counts.tiles))
+        }
         scores, places = np.unique(np.concatenate([each.scores for each in found.values()]), return_inverse=True)
         members = np.bincount(places, np.concatenate([each.members for each in found.values()])).astype(np.int64)
         drawn = exponential_choices(scores, members, rate, draws, source)
-        located = [_table_of(found, int(scores[choice.group]), choice.rank) for choice in drawn]
-        chosen = self._located(model, found, located)
+        chosen = self._located(model, found, [_place_of(found, int(scores[one.group]), one.rank) for one in drawn])
         for table, number in chosen:
             self.earlier[table].add(number)
         return chosen
 
-    def _scores(self, model: Model, numbers: Sequence[int]) -> Iterator[tuple[int, _Scores]]:
-        for number, answers in self.counts.tables(numbers):
-            yield number, _counted(self.unit.scores(self._errors(number, answers, model), self.earlier[number]))
+    def _scores(self, model: Model, together: Sequence[Tiles]) -> Iterator[tuple[Tiles, IntArray]]:
+        """The scores (c,) of the candidates of some tiles that were not chosen before."""
+        answers = self.counts.answers([tile for tiles in together for tile in tiles])
+        for tiles in together:
+            errors = (_errors(next(answers), model(tile)) for tile in tiles)
+            yield tiles, self._left(self.unit.scores(errors), tiles)
 
-    def _errors(self, number: int, answers: IntArray, model: Model) -> IntArray:
-        errors: IntArray = answers.ravel() - model(number)
-        return np.abs(errors, out=errors)
+    def _left(self, of_candidates: IntArray, tiles: Tiles) -> IntArray:
+        """Of integers for all candidates of some tiles, those of candidates that were not chosen before."""
+        numbers = self.unit.numbers(tiles)
+        chosen = [number - numbers.start for number in self.earlier[tiles[0].table] if number in numbers]
+        return np.delete(of_candidates, chosen) if chosen else of_candidates
 
-    def _located(
-        self, model: Model, found: dict[int, _Scores], located: Sequence[tuple[int, int, int]]
-    ) -> list[Candidate]:
-        """Each drawn candidate, from its table, its score, and which it is of those that have this score there."""
-        candidates: dict[tuple[int, int, int], Candidate] = {}
-        tables = sorted({table for table, _, _ in located})
-        for table, answers in self.counts.tables(tables):
-            scores = self.unit.scores(self._errors(table, answers, model), self.earlier[table])
-            if not all(map(np.array_equal, _counted(scores), found[table])):
+    def _located(self, model: Model, found: dict[Tiles, _Scores], places: Sequence[_Place]) -> list[Candidate]:
+        """Each drawn candidate, from where it is."""
+        candidates: dict[_Place, Candidate] = {}
+        drawn = {place.tiles for place in places}
+        for tiles, scores in self._scores(model, [tiles for tiles in found if tiles in drawn]):
+            if not all(map(np.array_equal, _counted(scores), found[tiles])):
                 raise NoiseError("the same sums came out otherwise the second time; nothing may be released")
-            numbers = self.unit.numbers(answers.size, self.earlier[table])
-            for drawn in located:
-                if drawn[0] == table:
-                    candidates[drawn] = Candidate(table, int(numbers[np.flatnonzero(scores == drawn[1])[drawn[2]]]))
-        return [candidates[drawn] for drawn in located]
+            every = self.unit.numbers(tiles)
+            numbers = self._left(np.arange(every.start, every.stop), tiles)
+            for place in places:
+                if place.tiles == tiles:
+                    number = numbers[np.flatnonzero(scores == place.score)[place.rank]]
+                    candidates[place] = Candidate(tiles[0].table, int(number))
+        return [candidates[place] for place in places]
+
+
+def _errors(exact: IntArray, fitted: IntArray) -> IntArray:
+    """How far answers (cells,) are from the exact ones."""
+    errors: IntArray = exact - fitted
+    return np.abs(errors, out=errors)
 
 
 def _counted(scores: IntArray) -> _Scores:
@@ -117,12 +135,12 @@ def _counted(scores: IntArray) -> _Scores:
     return _Scores(present, members[present])
 
 
-def _table_of(found: dict[int, _Scores], score: int, rank: int) -> tuple[int, int, int]:
-    """The table, the score and the rank within the table, of the candidate with this rank among all with its score."""
-    for table, (scores, members) in found.items():
+def _place_of(found: dict[Tiles, _Scores], score: int, rank: int) -> _Place:
+    """Where the candidate with this rank is among all with its score."""
+    for tiles, (scores, members) in found.items():
         place = int(np.searchsorted(scores, score))
         if place < len(scores) and scores[place] == score:
             if rank < members[place]:
-                return table, score, rank
+                return _Place(tiles, score, rank)
             rank -= int(members[place])
     raise AssertionError("a rank is below the number of candidates with its score")

@@ -3,13 +3,18 @@
 Reads: how far the relaxed records are from the exact counts, which is confidential.  Gives: scores, as integers.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import Protocol, final
 
 import numpy as np
 
 from residualplanner._checks import IntArray
 from residualplanner.relaxed_projection.threshold_table import ThresholdTable
+from residualplanner.relaxed_projection.tiles import Tile
+
+#: Tiles of one table whose candidates get their scores together.
+Tiles = tuple[Tile, ...]
 
 
 class Unit(Protocol):
@@ -26,18 +31,24 @@ class Unit(Protocol):
     def candidates(self, thresholds: Sequence[ThresholdTable]) -> int:
         """How many there are in some tables."""
 
-    def scores(self, errors: IntArray, earlier: Collection[int]) -> IntArray:
-        """The scores of a table's candidates that were not chosen before, (c,).
+    def together(self, tiles: Sequence[Tile]) -> list[Tiles]:
+        """Tiles of all tables, in their order, those together whose candidates get their scores together."""
+
+    def numbers(self, tiles: Tiles) -> range:
+        """The numbers of the candidates of some tiles that get their scores together."""
+
+    def scores(self, errors: Iterable[IntArray]) -> IntArray:
+        """The scores (c,) of the candidates of such tiles.
 
         Args:
-            errors (cells,): how far each cell is from the exact count, integers of at least 0.
-            earlier: the candidates of this table that were chosen before.
+            errors: of each tile (cells,) how far each cell is from the exact count, integers of at least 0; all are
+                taken, one after another.
 
         Guarantees: if every count changes by at most 1, so does every score.
         """
 
-    def numbers(self, cells: int, earlier: Collection[int]) -> IntArray:
-        """The numbers of these candidates (c,), in the order of `scores`."""
+    def largest(self, thresholds: Sequence[ThresholdTable], choices: int) -> list[int]:
+        """How many cells each of the largest candidates has."""
 
     def cells(self, number: int, threshold: ThresholdTable) -> IntArray:
         """The cells (m,) that are measured where a candidate of this table was chosen."""
@@ -53,13 +64,24 @@ class CellUnit:
         """All cells of all tables."""
         return sum(each.cells for each in thresholds)
 
-    def scores(self, errors: IntArray, earlier: Collection[int]) -> IntArray:
-        """The errors (cells,) themselves, without those of cells that were chosen before."""
-        return np.delete(errors, sorted(earlier)) if earlier else errors
+    def together(self, tiles: Sequence[Tile]) -> list[Tiles]:
+        """Each tile alone."""
+        return [(tile,) for tile in tiles]
 
-    def numbers(self, cells: int, earlier: Collection[int]) -> IntArray:
-        """Those of all cells that were not chosen before."""
-        return np.delete(np.arange(cells), sorted(earlier))
+    def numbers(self, tiles: Tiles) -> range:
+        """Those of its cells."""
+        [tile] = tiles
+        return tile.numbers
+
+    def scores(self, errors: Iterable[IntArray]) -> IntArray:
+        """The errors (cells,) themselves."""
+        [found] = errors
+        return found
+
+    def largest(self, thresholds: Sequence[ThresholdTable], choices: int) -> list[int]:
+        """1 for each."""
+        del thresholds
+        return [1] * choices
 
     def cells(self, number: int, threshold: ThresholdTable) -> IntArray:
         """The cell itself."""
@@ -77,14 +99,22 @@ class TableUnit:
         """All tables."""
         return len(thresholds)
 
-    def scores(self, errors: IntArray, earlier: Collection[int]) -> IntArray:
-        """The largest of the errors (cells,), unless the table was chosen before."""
-        return errors[:0] if earlier else errors.max(keepdims=True)
+    def together(self, tiles: Sequence[Tile]) -> list[Tiles]:
+        """All tiles of a table."""
+        return [tuple(of_table) for _, of_table in groupby(tiles, key=lambda tile: tile.table)]
 
-    def numbers(self, cells: int, earlier: Collection[int]) -> IntArray:
-        """The number 0, unless the table was chosen before."""
-        del cells
-        return np.arange(0 if earlier else 1)
+    def numbers(self, tiles: Tiles) -> range:
+        """The number 0."""
+        del tiles
+        return range(1)
+
+    def scores(self, errors: Iterable[IntArray]) -> IntArray:
+        """The largest of all errors (1,)."""
+        return np.array([max(int(each.max()) for each in errors)])
+
+    def largest(self, thresholds: Sequence[ThresholdTable], choices: int) -> list[int]:
+        """The numbers of cells of the largest tables."""
+        return sorted(each.cells for each in thresholds)[-choices:]
 
     def cells(self, number: int, threshold: ThresholdTable) -> IntArray:
         """All cells of the table."""

@@ -137,7 +137,8 @@ def _columns(subject: Subject) -> tuple[Column, ...]:
             *(ends if subject.has_intervals else ()),
         )
     )
-    grade = Column("quality", "Quality", subject.quality.meaning if subject.quality else "", "text")
+    grades = subject.quality.meaning if subject.quality else ""
+    grade = Column("quality", "Quality", f"{grades[:1].upper()}{grades[1:]}.", "text")
     return (
         Column("estimate", "Estimate", published, "number", 0 if product.is_rounded else 1),
         *errors,

@@ -64,13 +64,13 @@ def ledger_page_of(ledger: Ledger, publication: Publication) -> str:
 def _facts(ledger: Ledger, neighbors: Neighbors) -> list[tuple[str, str, str]]:
     """The numbers at the top: what, how much, and a remark."""
     budget, balance = ledger.budget, ledger.balance
-    left = balance.remaining
-    if budget is None or left is None:
+    if budget is None:
         limit = ("Budget", "unlimited", ledger.reason)
         rest = ("Left", "no limit", "")
     else:
         stated = claim_of_budget(budget, neighbors, noise="discrete").statement
         limit = ("Budget", stated, f"pcost {decimal_text_down(budget.pcost_exact)}")
+        left = balance.told_remaining
         part = percent_text(float(left / budget.pcost_exact))
         rest = ("Left", balance.remaining_text, f"pcost {decimal_text_down(left)}, {part} of the budget")
     return [

@@ -9,9 +9,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from residualplanner._words import JOIN, listed
-from residualplanner.errors import DomainError, WorkloadError
+from residualplanner.errors import WorkloadError
 from residualplanner.pictures import Boundaries, svg_of
-from residualplanner.reconstruction import LEGENDS, Areas, Quality, Shown, Table, areas_with_shapes
+from residualplanner.reconstruction import (
+    LEGENDS,
+    Areas,
+    Quality,
+    Shown,
+    Table,
+    areas_with_shapes,
+    no_shapes,
+    require_shapes,
+)
 from residualplanner.reporting.figures import Figure
 from residualplanner.reporting.subject import Subject
 
@@ -36,9 +45,7 @@ def maps_of(subject: Subject, maps: Mapping[str, Boundaries]) -> Iterator[Figure
     for name, boundaries in maps.items():
         found = list(_areas(subject, name, boundaries))
         if not found:
-            raise WorkloadError(
-                f"maps: no table of {name!r} has areas with a shape; check which property of the GeoJSON is the code"
-            )
+            raise no_shapes(name)
         for areas in found:
             number += 1
             for shown in LEGENDS:
@@ -46,12 +53,10 @@ def maps_of(subject: Subject, maps: Mapping[str, Boundaries]) -> Iterator[Figure
 
 
 def require_mapped(subject: Subject, maps: Mapping[str, Boundaries]) -> None:
-    """Raise unless the maps are of attributes of a release; arguments and errors as in `maps_of`."""
+    """Raise unless the maps are of attributes of a release with areas; arguments and errors as in `maps_of`."""
     if maps and subject.tables is None:
         raise WorkloadError("maps are for the report on a release, not on a plan")
-    unknown = [name for name in maps if name not in subject.plan.domain]
-    if unknown:
-        raise DomainError(f"maps: the domain has no attribute {unknown[0]!r}", attributes=unknown)
+    require_shapes(subject.plan.workload, maps)
 
 
 def _areas(subject: Subject, name: str, boundaries: Boundaries) -> Iterator[Areas]:

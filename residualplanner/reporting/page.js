@@ -220,7 +220,7 @@
 
   function printedTable(rows, name) {
     const table = document.createElement("table");
-    table.className = "paged";
+    table.className = rows.count <= 20 ? "paged unsplit" : "paged"; // short tables are not cut by the end of a page
     const top = document.createElement("th"); // the name is a heading, not a caption: these are not repeated
     top.colSpan = rows.columns.length;
     top.className = "name";

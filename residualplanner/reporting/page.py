@@ -203,9 +203,11 @@ def described_name(attribute: Attribute) -> str:
         >>> from residualplanner.domain import About
         >>> described_name(Attribute("inc", 9, about=About(title="Income", unit="dollars", note="before tax")))
         'inc: Income, in dollars (before tax)'
+        >>> described_name(Attribute("Sex", 2, about=About(title="Sex")))
+        'Sex'
     """
     about = attribute.about
-    title = f"{attribute.name}: {about.title}" if about.title else attribute.name
+    title = f"{attribute.name}: {about.title}" if about.title not in ("", attribute.name) else attribute.name
     unit = f", in {about.unit}" if about.unit else ""
     notes = "; ".join(text for text in (about.note, f"source: {about.source}" if about.source else "") if text)
     return title + unit + (f" ({notes})" if notes else "")

@@ -10,6 +10,7 @@ from residualplanner.sources.clusters import Cluster, CountingTask, open_cluster
 from residualplanner.sources.counting import count_groups
 from residualplanner.sources.csv_files import CsvFile
 from residualplanner.sources.engines import require_result_room
+from residualplanner.sources.merging import NOTHING_MERGED, MergedValues
 from residualplanner.sources.opening import is_read_once, open_source
 from residualplanner.sources.people import (
     KeptRecords,
@@ -22,11 +23,13 @@ from residualplanner.sources.people import (
 from residualplanner.sources.source import Progress, Source
 
 __all__ = [
+    "NOTHING_MERGED",
     "Cluster",
     "CountingTask",
     "CsvFile",
     "KeptRecords",
     "LimitedRecords",
+    "MergedValues",
     "Progress",
     "Source",
     "count_groups",

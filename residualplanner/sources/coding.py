@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import IntArray
+from residualplanner._words import names_text
 from residualplanner.domain import UNKNOWN, Domain
 from residualplanner.errors import DataError
 from residualplanner.sources.column_types import require_types
@@ -129,8 +130,10 @@ def require_columns(names: Sequence[str], columns: Sequence[object]) -> None:
     missing = [name for name in names if name not in there]
     if missing:
         raise DataError(
-            f"columns {missing} are missing from the data; columns are matched by exact name", column=missing[0]
+            f"{names_text('column', missing, 'is', 'are')} missing from the data; columns are matched by exact name",
+            column=missing[0],
         )
     twice = [name for name in names if found.count(name) > 1]
     if twice:
-        raise DataError(f"columns {twice} occur more than once in the data; keep one of each", column=twice[0])
+        found_twice = names_text("column", twice, "occurs", "occur")
+        raise DataError(f"{found_twice} more than once in the data; keep one of each", column=twice[0])

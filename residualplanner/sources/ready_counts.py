@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import IntArray
+from residualplanner._words import names_text
 from residualplanner.domain import Attribute, Domain
 from residualplanner.errors import DataError
 from residualplanner.sources.amounts import denominator_of_set
 from residualplanner.sources.counting import zero_tables
+from residualplanner.sources.merging import MergedValues
 from residualplanner.sources.source import Progress, Source
 
 #: Positions of attributes of more than one value, ascending; the others do not change a table.
@@ -47,18 +49,20 @@ def _count(
     tables: Sequence[Table],
     holder: Mapping[Key, int],
     groups: Sequence[IntArray],
+    merged: MergedValues,
     progress: Progress | None,
 ) -> list[IntArray] | DataError:
     keys = [[_key(row, domain.sizes) for row in rows.tolist()] for rows in groups]
     absent = next((key for group in keys for key in group if key not in holder), None)
     if absent is not None:
         names = tuple(domain.names[position] for position in absent)
-        return DataError(f"no table of counts holds the attributes {names}; supply one over them or more")
-    stacks = zero_tables(domain.sizes, groups)
+        held = f"holds the {names_text('attribute', names)}" if names else "tells the number of records"
+        return DataError(f"no table of counts {held}; supply one that does")
+    stacks = zero_tables(merged.of_domain(domain).sizes, groups)
     total, done = sum(map(len, groups)), 0
     for group, stack in zip(keys, stacks, strict=True):
         for table, key in zip(stack.reshape(len(group), -1), group, strict=True):
-            table[:] = _sum_down(domain, tables[holder[key]], key).reshape(-1)
+            table[:] = merged.of_table(_sum_down(domain, tables[holder[key]], key), key).reshape(-1)
         done += len(group)
         if progress is not None:
             progress(done, total)

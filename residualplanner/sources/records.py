@@ -11,6 +11,7 @@ from residualplanner.domain import Domain
 from residualplanner.errors import DataError
 from residualplanner.sources.amounts import RecordCounts, largest_denominator
 from residualplanner.sources.counting import batch_records
+from residualplanner.sources.merging import MergedValues
 from residualplanner.sources.multiplicities import MOST, too_many
 from residualplanner.sources.rules import Block, Breach, code_type, data_error_of_breaches, joined, no_records
 from residualplanner.sources.source import Progress, Source, guarded
@@ -22,10 +23,14 @@ def source_of_blocks(domain: Domain, blocks: Callable[[], Iterator[Block]]) -> S
 
 
 def _count(
-    domain: Domain, blocks: Callable[[], Iterator[Block]], groups: Sequence[IntArray], progress: Progress | None
+    domain: Domain,
+    blocks: Callable[[], Iterator[Block]],
+    groups: Sequence[IntArray],
+    merged: MergedValues,
+    progress: Progress | None,
 ) -> list[IntArray] | DataError:
     """The tables, or the error that says which columns break which rules: all of them, whatever the records' order."""
-    counts, most = RecordCounts(domain, groups), MOST // largest_denominator(domain, groups)
+    counts, most = RecordCounts(merged.of_domain(domain), groups), MOST // largest_denominator(domain, groups)
     total = sum(map(len, groups))
     counted, breaches = 0, set[Breach]()
     stream = regrouped(domain, blocks)
@@ -39,7 +44,7 @@ def _count(
                 return too_many()
             is_last = progress is not None and following is None
             report = (lambda done: progress(done, total)) if progress is not None and is_last else None
-            counts.add(block, report=report)
+            counts.add(merged.of_block(block), report=report)
         block = following
     if isinstance(block, DataError):
         return block

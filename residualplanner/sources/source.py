@@ -12,6 +12,7 @@ from typing import ParamSpec, TypeVar, final
 
 from residualplanner._checks import IntArray
 from residualplanner.errors import DataError, DomainError
+from residualplanner.sources.merging import NOTHING_MERGED, MergedValues
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -19,7 +20,7 @@ T = TypeVar("T")
 #: Called with the number of tables done and the number of tables to count; neither depends on the records.
 Progress = Callable[[int, int], None]
 #: As `Source.count`, but an error in the records is returned instead of raised.
-Count = Callable[[Sequence[IntArray], Progress | None], list[IntArray] | DataError]
+Count = Callable[[Sequence[IntArray], MergedValues, Progress | None], list[IntArray] | DataError]
 
 _UNREADABLE = (
     "the records could not be read as a table.  What the reader said is withheld, because it may quote a record; "
@@ -38,15 +39,22 @@ class Source:
     def __init__(self, count: Count) -> None:
         self._count = count
 
-    def count(self, groups: Sequence[IntArray], *, progress: Progress | None = None) -> list[IntArray]:
+    def count(
+        self,
+        groups: Sequence[IntArray],
+        *,
+        merged: MergedValues = NOTHING_MERGED,
+        progress: Progress | None = None,
+    ) -> list[IntArray]:
         """Count the records of each cell of each table.
 
         Args:
             groups: each (g, k): g sets of k ascending attribute positions, all of the same shape (n1, .., nk).
+            merged: which values share a cell; the shapes (n1, .., nk) are those of the domain with merged values.
             progress: called with the number of tables done and their total.
 
         Returns:
-            One int64 array (g, n1, .., nk) per group; shapes depend on ``groups`` and the domain only.
+            One int64 array (g, n1, .., nk) per group; shapes depend on the arguments and the domain only.
 
         Raises:
             DataError: the records do not fit the domain, or cannot be read; or ready counts hold no such table.  The
@@ -56,7 +64,7 @@ class Source:
         Guarantees: each record adds exactly one to one cell of each table, or, where an attribute's rule is "drop",
             nothing to any table.
         """
-        outcome = self._count(groups, progress)
+        outcome = self._count(groups, merged, progress)
         del self  # the traceback must not lead to the records
         if isinstance(outcome, DataError):
             raise outcome

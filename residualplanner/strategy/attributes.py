@@ -5,8 +5,6 @@ Reads: a workload, one basis per attribute.  Gives: ResidualNumbers.
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from residualplanner.bases import Basis, ResidualNumbers, residual_numbers
 from residualplanner.errors import WorkloadError
 from residualplanner.queries import Kind
@@ -26,8 +24,8 @@ def workload_numbers(workload: Workload, bases: Sequence[Basis]) -> ResidualNumb
 
 def has_equal_cells(workload: Workload, strategy: Strategy) -> bool:
     """Whether all cells of each query have one variance, by symmetry: identity queries on subtraction bases."""
-    bases, pairs = strategy.of_attributes, np.argwhere(workload.uses).tolist()
-    return all(bases[attribute].has_equal_variances(workload.kinds[number]) for attribute, number in pairs)
+    bases = strategy.of_attributes
+    return all(bases[attribute].has_equal_variances(kind) for attribute, kind in workload.attribute_kinds)
 
 
 def require_all_spanned(workload: Workload, bases: Sequence[Basis]) -> None:
@@ -36,8 +34,8 @@ def require_all_spanned(workload: Workload, bases: Sequence[Basis]) -> None:
     Raises:
         WorkloadError: the rows of a query are not combinations of what is measured.
     """
-    for attribute, number in np.argwhere(workload.uses).tolist():
-        require_spanned(workload.domain.names[attribute], bases[attribute], workload.kinds[number])
+    for attribute, kind in workload.attribute_kinds:
+        require_spanned(workload.domain.names[attribute], bases[attribute], kind)
 
 
 def require_spanned(name: str, basis: Basis, kind: Kind) -> None:
@@ -65,8 +63,7 @@ def require_fitting(workload: Workload, strategy: Strategy) -> None:
         WorkloadError: the closure is not the workload's, a basis is of another size, or a query's rows are no
             combinations of what is measured.
     """
-    mine, theirs = workload.closure.blocks, strategy.closure.blocks
-    if mine is not theirs and not (len(mine) == len(theirs) and all(map(np.array_equal, mine, theirs))):
+    if not strategy.closure.has_sets_of(workload.closure):
         raise WorkloadError("a strategy must be for the sets of the workload's closure")
     domain = workload.domain
     for name, size, basis in zip(domain.names, domain.sizes, strategy.of_attributes, strict=True):

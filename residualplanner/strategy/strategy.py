@@ -133,18 +133,15 @@ class Strategy:
 
     def basis(self, members: Sequence[int], attribute: int) -> Basis:
         """The basis of an attribute in a set of the closure, its members ascending."""
-        found = int(self.closure.positions_of(np.array([members], dtype=np.int32))[0])
-        factor = int(self.closure.factor_starts[found]) + list(members).index(attribute)
-        return self.bases[int(self.factor_bases[factor])]
+        first = int(self.closure.factor_starts[self.closure.position_of(members)])
+        return self.bases[int(self.factor_bases[first + list(members).index(attribute)])]
 
     def messages_of(self, members: Sequence[int], attribute: int) -> FloatArray:
         """The messages of a varying attribute in a set of two attributes or more, one for each value; else none."""
-        found = int(self.closure.positions_of(np.array([members], dtype=np.int32))[0])
         if not self.varying[attribute]:
             return self.messages[:0]
-        return self.messages_at(
-            int(self.varying_starts[found]) + [i for i in members if self.varying[i]].index(attribute)
-        )
+        first = int(self.varying_starts[self.closure.position_of(members)])
+        return self.messages_at(first + [i for i in members if self.varying[i]].index(attribute))
 
     def messages_at(self, factor: int) -> FloatArray:
         """The messages of a factor of a varying attribute, by its number among these: one for each value, or none."""
@@ -152,8 +149,7 @@ class Strategy:
 
     def part(self, closure: Closure) -> "Strategy":
         """The same for some of the sets, a closure of their own, with the messages of those."""
-        found = np.concatenate([self.closure.positions_of(block) for block in closure.blocks])
-        factors = _spans(self.varying_starts, found)
+        factors = _spans(self.varying_starts, self.closure.positions_of_sets(closure))
         messages = self.messages[_spans(self.message_starts, factors)]
         return replace(self, closure=closure, of_factor=self.of_factor[factors], messages=messages)
 

@@ -4,8 +4,9 @@ Reads: a mixture.  Gives: Rounding, by name.
 Source: spec section 13.
 """
 
-from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -17,18 +18,27 @@ from residualplanner.mixtures import Mixture, controlled_records, even_records, 
 RoundingName = Literal["controlled", "sobol", "weighted", "independent"]
 
 
-class Rounding(ABC):
-    """A way to make records of a mixture.
+@dataclass(frozen=True, slots=True)
+class Rounding:
+    """A way to make records of a mixture: their expected tables are those of the mixture, unless they are controlled.
 
     Attributes:
-        is_weighted: whether records have weights other than 1.
+        codes: gives so many records (n, d) of a mixture, from random numbers.
+        copies: how many records are made for each that is wanted, each of a fraction of weight 1.
     """
 
-    is_weighted: bool = False
+    codes: Callable[[Mixture, int, np.random.Generator], IntArray]
+    copies: int = 1
 
-    @abstractmethod
+    @property
+    def is_weighted(self) -> bool:
+        """Whether records have weights other than 1."""
+        return self.copies > 1
+
     def draw(self, mixture: Mixture, records: int, generator: np.random.Generator) -> tuple[IntArray, FloatArray]:
         """Codes (n, d) and weights (n,), which add up to ``records``."""
+        count = self.copies * records
+        return self.codes(mixture, count, generator), np.full(count, 1 / self.copies)
 
     def of_order(self, order: int) -> "Rounding":
         """The method for a mixture that was fitted to tables of so many attributes at most; the same by default."""
@@ -36,65 +46,21 @@ class Rounding(ABC):
         return self
 
 
-@dataclass(frozen=True, slots=True)
 class Controlled(Rounding):
-    """Records whose tables of pairs are near those of the mixture, each of weight 1.
+    """Records whose tables of pairs are near those of the mixture."""
 
-    Attributes:
-        order: 3 if those of three attributes are to be, too.
-    """
+    __slots__ = ()
 
-    order: int = 2
-
-    def draw(self, mixture: Mixture, records: int, generator: np.random.Generator) -> tuple[IntArray, FloatArray]:
-        """Codes and weights."""
-        return controlled_records(mixture, records, generator, order=self.order), np.ones(records)
-
-    def of_order(self, order: int) -> "Controlled":
+    def of_order(self, order: int) -> Rounding:
         """Tables of three attributes are controlled where such were measured."""
-        return Controlled(min(max(order, 2), 3))
-
-
-@dataclass(frozen=True, slots=True)
-class Even(Rounding):
-    """Records spread evenly over the mixture, each of weight 1: their expected tables are those of the mixture."""
-
-    def draw(self, mixture: Mixture, records: int, generator: np.random.Generator) -> tuple[IntArray, FloatArray]:
-        """Codes and weights."""
-        return even_records(mixture, records, generator), np.ones(records)
-
-
-@dataclass(frozen=True, slots=True)
-class Weighted(Rounding):
-    """Several times as many records spread evenly, each of a fraction of weight 1; their expected tables are its, too.
-
-    Attributes:
-        copies: how many times as many.
-    """
-
-    copies: int = 4
-    is_weighted = True
-
-    def draw(self, mixture: Mixture, records: int, generator: np.random.Generator) -> tuple[IntArray, FloatArray]:
-        """Codes and weights."""
-        count = self.copies * records
-        return even_records(mixture, count, generator), np.full(count, 1 / self.copies)
-
-
-@dataclass(frozen=True, slots=True)
-class Independent(Rounding):
-    """Records drawn independently, each of weight 1: their expected tables are those of the mixture."""
-
-    def draw(self, mixture: Mixture, records: int, generator: np.random.Generator) -> tuple[IntArray, FloatArray]:
-        """Codes and weights."""
-        return independent_records(mixture, records, generator), np.ones(records)
+        return Rounding(partial(controlled_records, order=min(max(order, 2), 3)))
 
 
 ROUNDINGS: dict[str, Rounding] = {
-    "controlled": Controlled(),
-    "sobol": Even(),
-    "weighted": Weighted(),
-    "independent": Independent(),
+    "controlled": Controlled(controlled_records),
+    "sobol": Rounding(even_records),
+    "weighted": Rounding(even_records, copies=4),
+    "independent": Rounding(independent_records),
 }
 
 
@@ -105,7 +71,7 @@ def rounding_named(name: object) -> Rounding:
         WorkloadError: there is none.
 
     Example:
-        >>> rounding_named("weighted")
-        Weighted(copies=4)
+        >>> rounding_named("weighted").copies
+        4
     """
     return entry_named("method", name, ROUNDINGS)

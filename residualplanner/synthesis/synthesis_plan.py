@@ -58,6 +58,7 @@ def synthesis_plan(
 
     Raises:
         ArgumentError: ``domain`` is not a domain, ``budget`` is not a budget, or ``triples`` no integer from 0.
+        DomainError: an attribute's values are amounts, or records have weights: no records could be made of these.
         BudgetError: ``max_cells`` is not positive, or as `select` raises it.
         WorkloadError: no attribute has more than one value.
 
@@ -72,6 +73,7 @@ def synthesis_plan(
     require_type("synthesis_plan", "domain", domain, Domain, "write synthesis_plan(domain, zcdp(0.1))")
     require_type("synthesis_plan", "budget", budget, Budget, "write synthesis_plan(domain, zcdp(0.1))")
     domain.require_no_amounts("synthetic records have values that are listed")
+    domain.require_equal_weights("synthesize")
     most = require_positive("max_cells", max_cells)
     several = [position for position, size in enumerate(domain.sizes) if size > 1]
     pairs = [pair for pair in combinations(several, 2) if domain.sizes[pair[0]] * domain.sizes[pair[1]] <= most]

@@ -17,6 +17,7 @@ from residualplanner.workload.query_numbers import query_numbers
 from residualplanner.workload.symmetry import Orbits, workload_orbits
 from residualplanner.workload.threshold import Threshold
 from residualplanner.workload.workload import Workload, require_workload
+from residualplanner.workload.written_queries import checked_weights
 
 __all__ = [
     "Among",
@@ -30,6 +31,7 @@ __all__ = [
     "Where",
     "Workload",
     "WrittenQuery",
+    "checked_weights",
     "downward_closure",
     "marginals",
     "numbers_of_blocks",

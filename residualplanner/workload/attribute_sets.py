@@ -70,6 +70,11 @@ class AttributeSets:
         order = int(np.searchsorted(self.offsets, position, side="right")) - 1
         return tuple(self.blocks[order][position - self.offsets[order]].tolist())
 
+    def has_sets_of(self, other: "AttributeSets") -> bool:
+        """Whether these are the sets of another collection, and no others."""
+        mine, theirs = self.blocks, other.blocks
+        return mine is theirs or (len(mine) == len(theirs) and all(map(np.array_equal, mine, theirs)))
+
     @property
     def orders(self) -> NDArray[np.int64]:
         """The order of every set, (m,)."""

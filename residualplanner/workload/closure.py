@@ -6,6 +6,7 @@ trie is one search in a sorted array, so all subsets of all queries are found wi
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -66,6 +67,14 @@ class Closure(AttributeSets):
             children = self._children(np.maximum(nodes, 0), members[:, column])
             nodes = np.where(nodes < 0, -1, children)
         return nodes if len(self) else np.full(len(members), -1, dtype=np.int64)
+
+    def position_of(self, members: Sequence[int]) -> int:
+        """The number of one set, its members ascending; -1 where it is not a member."""
+        return int(self.positions_of(np.array(members, dtype=np.int32).reshape(1, -1))[0])
+
+    def positions_of_sets(self, sets: AttributeSets) -> NDArray[np.int64]:
+        """The number of every set of another collection, in its order; -1 where it is not a member, (m,)."""
+        return np.concatenate([self.positions_of(block) for block in sets.blocks])
 
     def subset_positions(self, rows: ArrayLike) -> NDArray[np.int64]:
         """The numbers of all subsets of the sets ``rows`` (m, k), which must be members, (m, 2**k).

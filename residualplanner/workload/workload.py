@@ -100,8 +100,8 @@ class Workload:
         for name, value in (("domain", domain), ("blocks", blocks), ("kinds", kinds)):
             object.__setattr__(self, name, value)
         if kinds != (Identity(),):
-            for attribute, code in np.argwhere(self.uses).tolist():
-                kinds[code].require_fit(domain.attributes[attribute])
+            for attribute, kind in self.attribute_kinds:
+                kind.require_fit(domain.attributes[attribute])
         for block in blocks:
             require_joint(kinds, block.kinds)
 
@@ -229,7 +229,7 @@ class Workload:
     @cached_property
     def has_sums(self) -> bool:
         """Whether some query is a sum of amounts, so that not all errors are in counts."""
-        return any(self.kinds[code].unit(self.domain.attributes[i]) for i, code in np.argwhere(self.uses).tolist())
+        return any(kind.unit(self.domain.attributes[attribute]) for attribute, kind in self.attribute_kinds)
 
     @property
     def orders(self) -> NDArray[np.int64]:
@@ -243,6 +243,16 @@ class Workload:
         for block in self.blocks:
             found[block.attributes, block.kinds] = True
         return frozen(found)
+
+    @property
+    def attribute_kinds(self) -> list[tuple[int, Kind]]:
+        """Every attribute with each kind that some query has on it, attributes and kinds by number, ascending.
+
+        Example:
+            >>> Workload(Domain({"a": 2, "b": 2}), [("a",), ("b", "a")]).attribute_kinds
+            [(0, Identity()), (1, Identity())]
+        """
+        return [(attribute, self.kinds[code]) for attribute, code in np.argwhere(self.uses).tolist()]
 
     @cached_property
     def answers(self) -> NDArray[np.float64]:

@@ -30,7 +30,11 @@ def blocks_of_queries(
         raise WorkloadError("queries must be a list of queries; write [query] for a single one")
     tied: TiedKinds = {}
     read = [written_query(domain, query, tied) for query in queries]
-    given = _checked_weights(weights, len(read))
+    if not read:
+        raise WorkloadError("the workload has no queries; name at least one table to publish")
+    given = np.ones(len(read)) if weights is None else checked_weights(weights, len(read))
+    if not (given > 0).any():
+        raise WorkloadError("all weights are 0; at least one query must matter")
     kinds = tuple(dict.fromkeys(kind for query in read for kind in query.in_domain_order.kinds)) or (Identity(),)
     require_distinct(kinds)
     codes = {kind: code for code, kind in enumerate(kinds)}
@@ -50,11 +54,12 @@ def _block(queries: list[WrittenQuery], order: int, codes: Mapping[Kind, int], w
     return block_as_written(written, numbers, weights)
 
 
-def _checked_weights(weights: ArrayLike | None, count: int) -> FloatArray:
-    if not count:
-        raise WorkloadError("the workload has no queries; name at least one table to publish")
-    if weights is None:
-        return np.ones(count)
+def checked_weights(weights: ArrayLike, count: int) -> FloatArray:
+    """Weights of so many queries as an array, (q,).
+
+    Raises:
+        WorkloadError: they are no numbers, of another number, negative, or not finite.
+    """
     try:
         array = np.array(weights, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -63,6 +68,4 @@ def _checked_weights(weights: ArrayLike | None, count: int) -> FloatArray:
         raise WorkloadError(f"one weight for each query: got {count} queries and weights of shape {array.shape}")
     if not (np.isfinite(array) & (array >= 0)).all():
         raise WorkloadError("weights must be finite and at least 0")
-    if not (array > 0).any():
-        raise WorkloadError("all weights are 0; at least one query must matter")
     return array

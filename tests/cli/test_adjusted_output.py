@@ -209,7 +209,6 @@ def test_files_of_known_tables_are_refused_without_being_shown(files, release, t
         ("with_unbiased = true", (), "with_unbiased is for other numbers beside them"),
         ("", ("--with-unbiased",), "with_unbiased is for other numbers beside them"),
         ("published_errors = 50", (), "published_errors are those of numbers that are not unbiased"),
-        ("round_to = 1\nwith_unbiased = true\nformat = 'parts'", (), "has one number for each cell"),
         ("round_to = 1\npublished_errors = 5", (), "at least 10"),
         ("nonnegative = 1", (), "[output] nonnegative: expected true or false"),
         ("round_to = 10000000000", (), "base must be an integer from 1 to 1,000,000,000"),

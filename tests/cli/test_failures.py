@@ -110,7 +110,7 @@ def test_the_error_table_beside_a_plan_is_not_overwritten(run, spec, folder):
         (
             "up_to = 2",
             'queries = [["age", "height"]]',
-            "spec.toml: [[workload]] number 1: unknown attributes ['height']",
+            "spec.toml: [[workload]] number 1: unknown attribute 'height'",
         ),
         ("grade = 5", "grade = 5.5", "[domain] grade: expected a size"),
     ],

@@ -44,7 +44,7 @@ def test_what_cannot_be_written_is_refused_before_the_ledger_is_charged(run, spe
     spec.write_text(spec.read_text().replace("grade = 5", "E = 5"))
     result = run("release", spec, records, "-o", "out", "--ledger", "l", "--profile", "acs")
     assert result.exit_code == 2
-    assert "attributes ['E'] have the names of columns of estimates" in result.stderr
+    assert "attribute 'E' has the name of a column of estimates" in result.stderr
     monkeypatch.setitem(sys.modules, "xlsxwriter", None)
     result = run("release", spec, records, "-o", "out", "--ledger", "l", "--format", "xlsx")
     assert result.exit_code == 1

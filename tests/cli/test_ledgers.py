@@ -90,7 +90,7 @@ def test_what_is_shown_is_never_on_the_safe_looking_side(run, folder):
     made.charge(Fraction(2, 3), "0" * 64, neighbors="add-remove")
     assert "Spent       pcost 0.666667; pcost 0.333333 is left" in run("ledger", "l").stdout
     made.charge(Fraction(1, 3) - Fraction(1, 10**12), "0" * 64, neighbors="add-remove")
-    assert "Spent       pcost 1; pcost 1E-12 is left" in run("ledger", "l").stdout
+    assert "Spent       pcost 1; pcost 0 is left" in run("ledger", "l").stdout
 
 
 def test_a_torn_line_is_shown_and_settled(run, spec, records, ledger):

@@ -131,7 +131,7 @@ def test_a_missing_column_is_found_before_the_charge(run, spec, folder, ledger, 
     first = {"measure": "p", "release": spec}[command]
     told = run(command, first, name, "-o", "out", "--ledger", ledger)
     assert told.exit_code == 2
-    assert f"columns ['region', 'grade'] are missing from {name}; columns are matched by exact name" in told.stderr
+    assert f"columns 'region' and 'grade' are missing from {name}; columns are matched by exact name" in told.stderr
     assert "canary" not in told.output
     assert "charge" not in told.stderr
     assert Ledger.open(ledger).spent == 0

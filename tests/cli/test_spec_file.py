@@ -275,7 +275,7 @@ def test_everything_that_is_wrong_is_told_a_line_each(read):
         (
             BUDGET + DOMAIN + "[[workload]]\nqueries = [['z']]\n",
             DomainError,
-            r"^\[\[workload\]\] number 1: unknown attributes \['z'\]",
+            r"^\[\[workload\]\] number 1: unknown attribute 'z'",
         ),
         (BUDGET + DOMAIN + "[[workload]]\norder = 3\n", WorkloadError, "only 2 attributes"),
         (BUDGET + DOMAIN + "[[workload]]\nup_to = 1\nweight = -1\n", WorkloadError, "weights must be finite and at"),

@@ -163,13 +163,13 @@ def test_a_wrong_kind_is_refused_with_its_place(workload_of, text, message):
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        ('order = 1\nkinds = { z = "prefix" }', DomainError, r"unknown attributes \['z'\]"),
-        ('queries = [{ z = "prefix" }]', DomainError, r"unknown attributes \['z'\]"),
-        ('queries = [["age", "age"]]\nkinds = { age = "prefix" }', DomainError, r"attributes \['age'\] occur twice"),
+        ('order = 1\nkinds = { z = "prefix" }', DomainError, r"unknown attribute 'z'"),
+        ('queries = [{ z = "prefix" }]', DomainError, r"unknown attribute 'z'"),
+        ('queries = [["age", "age"]]\nkinds = { age = "prefix" }', DomainError, r"attribute 'age' occurs twice"),
         (
             'queries = [["age"]]\nkinds = { sex = "prefix" }',
             WorkloadError,
-            r"\[\[workload\]\] number 1, kinds: no query of this table names \['sex'\]",
+            r"\[\[workload\]\] number 1, kinds: no query of this table has the attribute 'sex'; add each to a query",
         ),
         (
             'order = 1\n[[workload]]\nqueries = [["age"]]\nkinds = { age = { kind = "hierarchy", levels = [0] } }',
@@ -189,12 +189,12 @@ def test_a_wrong_kind_is_refused_with_its_place(workload_of, text, message):
         (
             'order = 1\nmax_cells = 4\nkinds = { age = "range", grade = "prefix" }',
             WorkloadError,
-            r"number 1, kinds: no table of this entry has \['age'\]: with these kinds .* raise max_cells",
+            r"number 1, kinds: no table of this entry has the attribute 'age': with these kinds .* raise max_cells",
         ),
         (
             'order = 0\nkinds = { grade = "prefix" }',
             WorkloadError,
-            r"number 1, kinds: no table of this entry has \['grade'\]; include more attributes",
+            r"number 1, kinds: no table of this entry has the attribute 'grade'; include more attributes",
         ),
         (
             'order = 1\nkinds = { age = "hierarchy" }',
@@ -204,7 +204,7 @@ def test_a_wrong_kind_is_refused_with_its_place(workload_of, text, message):
         (
             'order = 1\nkinds = { state = { kind = "hierarchy", levels = [{ West = ["CA"] }] } }',
             WorkloadError,
-            "the hierarchy on 'state': level 1: the values 'TX', 'WA' are in no group",
+            "the hierarchy on 'state': level 1: the values 'TX' and 'WA' are in no group",
         ),
     ],
 )

@@ -102,7 +102,7 @@ def test_a_missing_column_of_persons_or_order_is_refused_as_the_run_refuses_it(w
     records().drop(columns=column).to_csv("records.csv", index=False)
     dry, real = run(*command, "--dry-run"), run(*command)
     assert (dry.exit_code, dry.stderr) == (2, real.stderr.removesuffix("Nothing was written.\n"))
-    assert f"columns ['{column}'] are missing from records.csv" in dry.stderr
+    assert f"column '{column}' is missing from records.csv" in dry.stderr
 
 
 def test_persons_that_are_their_own_order_are_refused_before_the_charge(written, run):
@@ -173,9 +173,26 @@ def test_a_key_makes_the_choice_that_it_makes_in_python(written, run):
     limited = rp.LimitedRecords(people, person="id", key=bytes.fromhex("7f" * 32))
     estimates = rp.reconstruct(rp.measure(rp.load_plan("p.plan"), limited))["job"].estimate
     assert totals(written / "tables") == pytest.approx(estimates, abs=0.3)
+    command = told(run("plan", "spec.toml", "--json"))["next"]["command"]
+    assert run(*command.replace("DATA", "records.csv").split()[1:], "--quiet").exit_code == 0
+    assert rp.reconstruct(rp.load_measurement("spec.measurement"))["job"].estimate == pytest.approx(estimates, abs=0.3)
     (written / "spec.toml").write_text(spec.replace('key = "7f', 'key = "0x'))
     with pytest.raises(rp.FileFormatError, match="people, key: 64 hexadecimal digits"):
         read_spec(written / "spec.toml")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--person", "id", "--key", "0x" + "7" * 62], "--key: 64 hexadecimal digits"),
+        (["--key", "7f" * 32], "--key is for the records of each person; name the column of persons"),
+    ],
+)
+def test_a_key_that_is_none_or_for_nobody_is_refused(written, run, options, message):
+    run("plan", "spec.toml", "--quiet")
+    refused = run("measure", "spec.plan", "records.csv", "-o", "new", *options)
+    assert refused.exit_code == 2
+    assert message in refused.stderr.replace("\n", " ")
 
 
 def test_a_dry_run_tells_that_a_public_number_of_records_leaves_none_out(written, run):

@@ -8,7 +8,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-import dense
 from random_plans import plan_by_hand
 from replayed_measuring import divisors_of, integers_of, noise_left_out, refinements
 from residualplanner.discrete_gaussian import InsecureTestBits
@@ -259,18 +258,6 @@ def test_zero_records_are_measured_as_any_others():
     assert empty.noise == full.noise
     assert (empty.residuals.integers != 0).any()
     assert np.abs(empty.residuals.values).max() < 60 * math.sqrt(plan.noise_variances.max() * 8)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("memory_asked_once")
-def test_tables_are_unbiased_and_spread_as_the_plan_says():
-    """1,500 measurements of fixed bits.  Power: a bias of 0.25 standard errors, or a variance off by 40%, is found."""
-    repeats, bits, query = 1500, InsecureTestBits(11), ("a", "c")
-    truth = dense.counts((3, 4), CODES[:, [0, 3]])
-    found = np.array([reconstruct(measure_with_bits(PLAN, CODES, bits))[query].estimate for _ in range(repeats)])
-    white = (found - truth) / np.sqrt(PLAN.variance(query))
-    assert np.abs(white.mean(axis=0)).max() < 5.5 / math.sqrt(repeats)
-    assert np.abs(white.var(axis=0) - 1).max() < 6 * math.sqrt(2 / repeats)
 
 
 def test_bits_of_a_test_leave_their_mark_on_what_they_make(tmp_path):

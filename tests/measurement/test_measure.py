@@ -179,7 +179,7 @@ def test_too_many_cells_are_refused_before_records_are_read(monkeypatch):
 
 @pytest.mark.parametrize("noise", ["discrete", "gaussian"])
 def test_bad_records_are_refused_before_noise_is_drawn_and_leave_no_trace(monkeypatch, noise):
-    monkeypatch.setattr(gate, "gaussian_mechanism", no_noise)
+    monkeypatch.setattr("residualplanner.measurement.gaussian.gaussian_mechanism", no_noise)
     monkeypatch.setattr(sys.modules["residualplanner.measurement.exact_noise"], "integer_answers", no_noise)
     bad = CODES.copy()
     bad[17, 3] = 987_654

@@ -46,7 +46,7 @@ def workloads(draw, most=7):
     ids=["sum", "max"],
 )
 @given(data=st.data())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_optimal_bases_are_never_worse_than_orthogonal_ones(loss, most, allowed, data):
     workload = data.draw(workloads(most))
     ours, orthogonal = (select(workload, budget=ONE, loss=loss, bases=word) for word in ("optimal", "orthogonal"))

@@ -120,7 +120,7 @@ def test_a_workload_too_large_for_anything_is_estimated_all_the_same():
         Workload(Domain({f"x{i}": 2**40 for i in range(10)}), [tuple(f"x{i}" for i in range(10))])
     )
     assert estimate.cells == 2.0**400
-    assert "GiB of disk" in str(estimate)
+    assert "GiB on disk" in str(estimate)
 
 
 @pytest.mark.parametrize("records", [-1, "many", True, math.nan])

@@ -148,7 +148,7 @@ def test_facts_that_contradict_one_another_or_fit_no_table_are_refused_by_name(f
 def test_labels_and_attributes_that_are_not_there_are_refused():
     with pytest.raises(DomainError, match="has no value 'divorced'"):
         rp.nonnegative(release(), impossible=[{"marital": "divorced"}])
-    with pytest.raises(DomainError, match="unknown attributes"):
+    with pytest.raises(DomainError, match="unknown attribute"):
         rp.nonnegative(release(), known={"gender": [1, 2]})
 
 

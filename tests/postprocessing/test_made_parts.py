@@ -11,6 +11,7 @@ import pytest
 import residualplanner as rp
 from made_releases import exact_release
 from residualplanner.errors import FileFormatError, WorkloadError
+from residualplanner.reconstruction import BesideUnbiased
 from residualplanner.reconstruction.parts import layout as layouts
 
 DOMAIN = rp.Domain({"a": 3, "b": ["x", "y"], "c": 4, "one": 1})
@@ -73,6 +74,27 @@ def test_sql_sees_columns_that_say_what_the_numbers_are(tmp_path, name):
     assert json.loads((tmp_path / "out" / "metadata.json").read_text())["tables"]["product"] == about["product"]
 
 
+@pytest.mark.parametrize("name", MADE)
+def test_unbiased_estimates_in_parts_are_those_of_the_release_bit_for_bit(tmp_path, name):
+    made = MADE[name](release())
+    made.save(tmp_path / "alone", "parts")
+    made.save(tmp_path / "out", "parts", with_unbiased=True)
+    saved, column = rp.load_tables(tmp_path / "out"), f"estimate{made.product.ending}"
+    for query in made:
+        assert saved[query].estimate.tolist() == made[query].estimate.tolist()
+        assert saved.unbiased(query).estimate.tolist() == release()[query].estimate.tolist()
+        assert saved.unbiased(query).moe().tolist() == release()[query].moe().tolist()
+    alone, rows = (ds.dataset(tmp_path / each / "parts").to_table() for each in ("alone", "out"))
+    assert rows.column_names == ["table_id", "cell", column, "estimate_unbiased", "std_err_unbiased"]
+    assert rows.drop_columns("estimate_unbiased") == alone.replace_schema_metadata(rows.schema.metadata)
+    columns = json.loads((tmp_path / "out/metadata.json").read_text())["tables"]["columns"]
+    assert [each["name"] for each in columns[:3]] == rows.column_names[2:]
+    with pytest.raises(WorkloadError, match="alone has no column of unbiased estimates; save the release with"):
+        rp.load_tables(tmp_path / "alone").unbiased(("a", "c"))
+    with pytest.raises(WorkloadError, match="has no table for"):
+        saved.unbiased(("a", "one"))
+
+
 def test_facts_of_a_release_in_parts_stand_in_its_metadata(tmp_path):
     MADE["non-negative"](release()).save(tmp_path / "out", "parts")
     product = json.loads((tmp_path / "out/metadata.json").read_text())["tables"]["product"]
@@ -96,8 +118,8 @@ def test_processes_write_the_same_bytes_of_one_measurement_or_several(tmp_path):
     plan = rp.select(WORKLOAD, budget=rp.zcdp("0.1"))
     records = np.random.default_rng(0).integers(0, DOMAIN.sizes, size=(30, 4))
     made = MADE["non-negative rounded"](rp.reconstruct([rp.measure(plan, records), rp.measure(plan, records)]))
-    made.save(tmp_path / "one", "parts")
-    made.save(tmp_path / "two", "parts", workers=2)
+    made.save(tmp_path / "one", "parts", with_unbiased=True)
+    made.save(tmp_path / "two", "parts", with_unbiased=True, workers=2)
     assert content(tmp_path / "one") == content(tmp_path / "two")
     assert sorted(os.listdir(tmp_path)) == ["one", "two"]
 
@@ -105,8 +127,8 @@ def test_processes_write_the_same_bytes_of_one_measurement_or_several(tmp_path):
 def test_numbers_for_workers_are_those_of_the_release(tmp_path):
     """What a worker does, without one: everything but the measurement is read from the folder."""
     made = MADE["non-negative rounded"](release())
-    numbers = made.part_numbers.sent(tmp_path)
-    assert hash(numbers) == hash(made.part_numbers.sent(tmp_path))
+    numbers = BesideUnbiased(made.part_numbers).sent(tmp_path)
+    assert hash(numbers) == hash(BesideUnbiased(made.part_numbers).sent(tmp_path))
     run = numbers.tables_of(made.measurement)
     (batch,) = run(1, 2)
     assert batch.estimates[0].tolist() == made[list(made)[1]].estimate.tolist()
@@ -129,13 +151,15 @@ def test_an_interrupted_run_goes_on_and_is_not_mixed_with_other_numbers(tmp_path
     assert not (tmp_path / "out").exists()
     MADE["rounded"](release()).save(tmp_path / "out", "parts")
     assert rp.load_tables(tmp_path / "out").product.name == "rounded"
+    (tmp_path / "out").rename(tmp_path / "rounded")
+    made.save(tmp_path / "out", "parts", with_unbiased=True)
+    (tmp_path / "out").rename(tmp_path / "both")
     (hidden,) = [name for name in os.listdir(tmp_path) if name.startswith(".")]
     assert len(os.listdir(tmp_path / hidden / "parts")) == 2
-    (tmp_path / "out").rename(tmp_path / "rounded")
     made.save(tmp_path / "out", "parts")
     made.save(tmp_path / "whole", "parts")
     assert content(tmp_path / "out") == content(tmp_path / "whole")
-    assert sorted(os.listdir(tmp_path)) == ["out", "rounded", "whole"]
+    assert sorted(os.listdir(tmp_path)) == ["both", "out", "rounded", "whole"]
 
 
 def test_some_parts_and_the_errors_of_published_numbers_can_be_written(tmp_path):
@@ -151,7 +175,6 @@ def test_some_parts_and_the_errors_of_published_numbers_can_be_written(tmp_path)
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"with_unbiased": True}, "save the unbiased release to a folder of its own"),
         ({"profile": "acs"}, "profile='acs' is for other formats"),
         ({"quality": rp.Quality()}, "quality= is for other formats"),
         ({"only": [99]}, "only must be numbers of parts"),

@@ -149,7 +149,7 @@ def test_values_of_another_domain_are_refused(read):
     hierarchy = read(leaf_rows())
     with pytest.raises(WorkloadError, match="'02013', a member of '02', is not a value of the attribute"):
         hierarchy.on(Attribute("county", labels=["01001", "01003"]))
-    with pytest.raises(WorkloadError, match=r"the values '99' are in no group"):
+    with pytest.raises(WorkloadError, match=r"the value '99' is in no group"):
         hierarchy.on(Attribute("county", labels=["01001", "01003", "02013", "99"]))
     with pytest.raises(WorkloadError, match="is not a value of the attribute"):
         hierarchy.on(Attribute("county", 3))

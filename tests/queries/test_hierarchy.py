@@ -154,7 +154,7 @@ def test_the_words_for_it_are_short():
 @pytest.mark.parametrize(
     ("levels", "message"),
     [
-        ([{"West": ["CA", "OR"], "South": ["TX"]}], "level 1: the values 'WA' are in no group; add them to one"),
+        ([{"West": ["CA", "OR"], "South": ["TX"]}], "level 1: the value 'WA' is in no group; add each to one"),
         ([{"West": ["CA", "CA", "OR", "WA"], "South": ["TX"]}], "level 1: the value 'CA' is twice in 'West'; write it"),
         ([{"A": ["CA", "OR"], "B": ["OR", "TX", "WA"]}], "level 1: the value 'OR' is in 'A' and again in 'B'; write"),
         ([{"A": ["CA", "NY"], "B": ["OR", "TX", "WA"]}], "'NY', a member of 'A', is not a value of the attribute$"),
@@ -162,7 +162,7 @@ def test_the_words_for_it_are_short():
             [{"A": ["Wst", "South"]}, REGIONS],
             "'Wst', a member of 'A', is not a value of the attribute nor a group of the",
         ),
-        ([{"A": ["West"]}, REGIONS], "level 1: the values 'TX' are in no group"),
+        ([{"A": ["West"]}, REGIONS], "level 1: the value 'TX' is in no group"),
         ([{"A": ["West", "South"], "B": ["West"]}, REGIONS], "level 1: the value 'CA' is in 'A' and again in 'B'"),
         ([{"A": ["CA", "TX"], "B": ["OR", "WA"]}, REGIONS], "'West' lies partly in 'A' and partly in 'B'; it must lie"),
         ([REGIONS, COASTS], "'West', a member of 'Pacific', is not a value of the attribute$"),

@@ -192,7 +192,7 @@ TREE = kind_to_json(Hierarchy([{"all": ["x", "y"]}]).on(Attribute("a", labels=["
         ),
         (
             {**TREE, "levels": [[["all", ["x"]]]]},
-            "an invalid kind 'hierarchy': .*level 1: the values 'y' are in no group",
+            "an invalid kind 'hierarchy': .*level 1: the value 'y' is in no group",
         ),
         ({**TREE, "levels": [1] * 2**19}, "an invalid kind 'hierarchy': .*too large: 524288 levels of 2 values"),
         ({**TREE, "total": True}, "null or a string for its total"),

@@ -249,7 +249,7 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path):
 def test_a_query_with_a_column_of_estimates_is_refused_before_anything_is_written(tmp_path):
     domain = Domain({"moe": 2, "sex": 2})
     release = any_release(select(marginals(domain, up_to=1), budget=zcdp(1)))
-    with pytest.raises(WorkloadError, match=r"attributes \['moe'\] have the names of columns"):
+    with pytest.raises(WorkloadError, match=r"attribute 'moe' has the name of a column"):
         release.save(tmp_path / "out")
     any_release(select(Workload(domain, [("sex",)]), budget=zcdp(1))).save(tmp_path / "out")
     assert os.listdir(tmp_path) == ["out"]

@@ -106,7 +106,7 @@ def test_another_attribute_may_not_have_the_name_of_such_a_column():
     release = any_release(
         rp.select(rp.Workload(domain, [{"county": COUNTIES, "county_level": rp.Identity()}]), budget=rp.pcost(1))
     )
-    with pytest.raises(WorkloadError, match=r"attributes \['county_level'\] have the names of columns"):
+    with pytest.raises(WorkloadError, match=r"attribute 'county_level' has the name of a column"):
         release[{"county": COUNTIES, "county_level": rp.Identity()}].to_frame()
 
 

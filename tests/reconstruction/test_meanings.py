@@ -160,7 +160,7 @@ def test_parts_say_what_labels_mean(tmp_path):
 def test_a_column_of_meanings_that_an_attribute_is_called_like_is_refused():
     domain = Domain({"sex": {1: "female", 2: "male"}, "sex_meaning": 2})
     plan = select(marginals(domain, order=2), budget=pcost(1))
-    with pytest.raises(WorkloadError, match=r"attributes \['sex_meaning'\] have the names of columns for the meanings"):
+    with pytest.raises(WorkloadError, match=r"attribute 'sex_meaning' has the name of a column for the meanings"):
         require_exportable(plan.workload)
     with pytest.raises(WorkloadError, match="rename them in the domain"):
         any_release(plan)["sex", "sex_meaning"].to_frame()

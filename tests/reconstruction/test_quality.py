@@ -116,7 +116,7 @@ def test_an_altered_statement_of_quality_is_refused(tmp_path):
 def test_grades_have_columns_that_no_attribute_may_have():
     workload = rp.marginals(rp.Domain({"cv": 2}), order=1)
     require_exportable(workload, "csv")
-    with pytest.raises(rp.WorkloadError, match=r"attributes .'cv'. have the names of columns"):
+    with pytest.raises(rp.WorkloadError, match=r"attribute 'cv' has the name of a column"):
         require_exportable(workload, "csv", quality=QUALITY)
 
 

@@ -97,5 +97,5 @@ def test_an_attribute_named_like_a_column_of_estimates_has_no_frame():
     domain = Domain({"estimate": 2, "moe": 2, "sex": 2})
     release = any_release(select(marginals(domain, up_to=2), budget=pcost(1)))
     assert len(release["sex"].to_frame()) == 2
-    with pytest.raises(WorkloadError, match=r"attributes \['estimate', 'moe'\] have the names of columns"):
+    with pytest.raises(WorkloadError, match=r"attributes 'estimate' and 'moe' have the names of columns"):
         release["estimate", "moe"].to_frame()

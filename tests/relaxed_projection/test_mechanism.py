@@ -16,6 +16,7 @@ from residualplanner.relaxed_projection.counts import KeptCounts, RecountedCount
 from residualplanner.relaxed_projection.selection import Selection
 from residualplanner.relaxed_projection.sensitivity import SENSITIVITIES
 from residualplanner.relaxed_projection.threshold_table import ThresholdTable, thresholds_of
+from residualplanner.relaxed_projection.tiles import tiles_of
 from residualplanner.relaxed_projection.units import UNITS
 from residualplanner.sources import open_source
 
@@ -141,7 +142,8 @@ def test_counting_anew_in_little_memory_gives_the_same(monkeypatch):
     made = []
     monkeypatch.setattr(gate, "KeptCounts", lambda *_: pytest.fail("more than the memory allows was kept"))
     monkeypatch.setattr(gate, "RecountedCounts", lambda *given: made.append(given) or RecountedCounts(*given))
-    recounted = rp.rap(plan_of(), RECORDS, seed=3, memory=8 * 20)
+    monkeypatch.setattr(gate, "_COUNT_BYTES", 2**26)  # of which eight, not 47, fit in half of a GiB
+    recounted = rp.rap(plan_of(), RECORDS, seed=3)
     assert made
     assert [each.chosen for each in kept.rounds] == [each.chosen for each in recounted.rounds]
     assert (kept.records.values == recounted.records.values).all()
@@ -149,11 +151,11 @@ def test_counting_anew_in_little_memory_gives_the_same(monkeypatch):
 
 def test_choices_over_several_tables_are_found_by_their_score():
     thresholds = thresholds_of(PAIRS)
-    counts = KeptCounts(open_source(RECORDS, DOMAIN), thresholds)
-    selection = Selection(thresholds, counts, UNITS["cell"], [set() for _ in thresholds])
+    counts = KeptCounts(open_source(RECORDS, DOMAIN), tiles_of(thresholds, relaxed_records=1))
+    selection = Selection(counts, UNITS["cell"], [set() for _ in thresholds])
     model = [np.zeros(each.cells, dtype=np.int64) for each in thresholds]
-    exact = [table.ravel() for _, table in counts.tables(range(3))]
-    chosen = selection.choose(model.__getitem__, Fraction(1000), 47, InsecureTestBits(1))
+    exact = list(counts.answers(counts.tiles))
+    chosen = selection.choose(lambda tile: model[tile.table], Fraction(1000), 47, InsecureTestBits(1))
     found = [int(exact[table][cell]) for table, cell in chosen]
     assert found == sorted(np.concatenate(exact).tolist(), reverse=True)
     assert [len(each) for each in selection.earlier] == [12, 15, 20]

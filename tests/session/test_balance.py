@@ -103,6 +103,8 @@ def test_what_cannot_be_had_is_refused(make, word):
         (None, Fraction(1), "0.5-zCDP is spent, of no limit"),
         (gdp(1), Fraction(1, 2), "0.25-zCDP of 0.5-zCDP is spent, 0.25-zCDP is left"),  # of an older version
         (zcdp(1), Fraction(2), "1-zCDP of 1-zCDP is spent, 0-zCDP is left"),
+        (zcdp(1), 2 - Fraction(1, 10**10), "1-zCDP of 1-zCDP is spent, 0-zCDP is left"),  # a trace of rounding
+        (zcdp(1), 2 - Fraction(1, 10**5), "0.999995-zCDP of 1-zCDP is spent, 0.000005-zCDP is left"),
     ],
 )
 def test_a_balance_is_told_in_the_words_of_its_budget(budget, spent, text):

@@ -121,7 +121,7 @@ def test_columns_are_told_apart_by_exact_name():
     domain = Domain({'q"': 2, "a.b": 2, "a": 2})
     assert open_source(frame, domain).count([np.array([[0], [1], [2]])])[0].tolist() == [[2, 1], [0, 3], [1, 2]]
     for data in (dd.from_pandas(pd.DataFrame({"A": [0]}), npartitions=1), ibis.memtable(pa.table({"A": [0]}))):
-        with pytest.raises(DataError, match=r"columns \['a'\] are missing"):
+        with pytest.raises(DataError, match=r"column 'a' is missing"):
             open_source(data, Domain({"a": 2}))
 
 

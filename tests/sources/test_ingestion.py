@@ -361,10 +361,10 @@ def test_all_columns_that_break_a_rule_are_named_in_the_domains_order():
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (pd.DataFrame({"a": [0]}), r"columns \['b'\] are missing"),
-        (pl.DataFrame({"A": [0], "b": [0]}), r"columns \['a'\] are missing"),
-        (pd.DataFrame([[0, 0, 0]], columns=["a", "b", "a"]), r"columns \['a'\] occur more than once"),
-        (pa.table([[0], [0], [0]], names=["b", "a", "b"]), r"columns \['b'\] occur more than once"),
+        (pd.DataFrame({"a": [0]}), r"column 'b' is missing"),
+        (pl.DataFrame({"A": [0], "b": [0]}), r"column 'a' is missing"),
+        (pd.DataFrame([[0, 0, 0]], columns=["a", "b", "a"]), r"column 'a' occurs more than once"),
+        (pa.table([[0], [0], [0]], names=["b", "a", "b"]), r"column 'b' occurs more than once"),
         ([[0, 0]], "data of type list are not understood; give a pandas DataFrame, a Polars"),
         (pd.Series([0]), "data of type Series are not understood"),
         (None, "data of type NoneType are not understood"),

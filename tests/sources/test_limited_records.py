@@ -180,8 +180,8 @@ def test_what_is_bound_to_fail_is_refused_before_the_charge():
     frame, ledger = frame_of([(0, 1, 2)]), rp.Ledger(rp.pcost(9), records_per_person=2)
     refused = {
         "keep=3 is more than the 2 records of a person that the plan protects": {"person": "name", "keep": 3},
-        r"columns \['id'\] are missing": {"person": "id"},
-        r"columns \['month'\] are missing": {"person": "name", "order": "month"},
+        r"column 'id' is missing": {"person": "id"},
+        r"column 'month' is missing": {"person": "name", "order": "month"},
         "'half' is of a type that holds no integers and no text": {"person": "half"},
         "'list' must hold numbers, dates, moments or text": {"person": "name", "order": "list"},
     }

@@ -47,7 +47,7 @@ def test_every_table_within_a_supplied_one_is_answered_and_no_other(keys):
             assert stack.shape == (1, *(SIZES[i] for i in subset))
             assert (stack[0] == truth(subset)).all()
         else:
-            with pytest.raises(DataError, match="no table of counts holds the attributes"):
+            with pytest.raises(DataError, match=r"no table of counts (holds the attributes? |tells)"):
                 source.count([group])
 
 
@@ -106,8 +106,8 @@ def test_progress_counts_tables():
         ({("a",): np.array([2**62, 2**62])}, "too large for 64-bit integers"),
         ({("a",): np.array([2**64 - 1, 0], dtype=np.uint64)}, "too large for 64-bit integers"),
         ({"a": np.array([1, 2])}, "from tuples of attribute names"),
-        ({("z",): np.array([1, 2])}, "unknown attributes"),
-        ({("a", "a"): np.ones((2, 2), dtype=int)}, "occur twice"),
+        ({("z",): np.array([1, 2])}, "unknown attribute"),
+        ({("a", "a"): np.ones((2, 2), dtype=int)}, "occurs? twice"),
         ({("a",): np.array([1, 2]), ("b",): np.array([1, 1, 2])}, "contradict each other"),
     ],
 )

@@ -123,7 +123,7 @@ def test_names_and_types_are_matched_exactly(session):
     )
     stacks = open_source(session.createDataFrame(table), domain).count([np.array([[0], [1]]), np.array([[2]])])
     assert [stack.tolist() for stack in stacks] == [[[1, 1, 1], [1, 1, 1]], [[2, 1]]]
-    with pytest.raises(DataError, match=r"columns \['B'\] are missing from the data"):
+    with pytest.raises(DataError, match=r"column 'B' is missing from the data"):
         open_source(session.createDataFrame(table), Domain({"B": 2}))
 
 

@@ -92,7 +92,7 @@ def test_something_else_than_a_query_is_refused(query):
 
 
 def test_a_name_that_is_written_twice_is_refused():
-    with pytest.raises(DomainError, match="occur twice"):
+    with pytest.raises(DomainError, match="occurs twice"):
         rp.Workload(DOMAIN, [rp.Among(("age", "age"), where={"employed": "yes"})])
 
 

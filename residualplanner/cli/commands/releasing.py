@@ -9,7 +9,6 @@ from residualplanner.cli import options as opt
 from residualplanner.cli.expected_files import MEASUREMENT, PLAN, SPEC, require_file, require_records
 from residualplanner.cli.messages.failures import require_free_file, require_new_folder
 from residualplanner.cli.option_groups import Messages, Numbers, PlanChanges, with_groups
-from residualplanner.errors import DataError
 
 
 @with_groups
@@ -18,11 +17,12 @@ def measure(  # noqa: PLR0913
     data: opt.Data,
     path: opt.NewMeasurement,
     ledger: opt.LedgerFile = None,
+    *,
     person: opt.Person = None,
     order: opt.PersonOrder = None,
+    key: opt.PersonKey = None,
     newlines_in_values: opt.NewlinesInValues = False,
     dry_run: opt.DryRun = False,
-    *,
     messages: Messages,
 ) -> None:
     """Read the records and add the plan's noise: the only step that sees them.
@@ -35,12 +35,10 @@ def measure(  # noqa: PLR0913
     from residualplanner.cli.records_file import RecordsFile
     from residualplanner.cli.rehearsal import rehearse_measure
     from residualplanner.cli.runs import run_measure
-    from residualplanner.cli.spec.records import PeopleTable
+    from residualplanner.cli.spec.records import typed_people
     from residualplanner.plan import load_plan
 
-    if person is None and order is not None:
-        raise DataError("--order is for the records of each person; name the column of persons with --person")
-    people = None if person is None else PeopleTable(person=person, keep=None, order=order, key=None)
+    people = typed_people(person, order, key)
     run = rehearse_measure if dry_run else run_measure
     run(load_plan(plan), RecordsFile(data, newlines_in_values, people), path, ledger, messages.output)
 

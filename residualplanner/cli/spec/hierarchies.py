@@ -6,14 +6,18 @@ Reads: SpecFile, public CSV files.  Gives: hierarchies by attribute.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from residualplanner.cli.spec.attributes import AttributeTable
 from residualplanner.cli.spec.classifications import CrosswalkTable, lengths_of
 from residualplanner.cli.spec.file import SpecFile
 from residualplanner.cli.spec.kinds import KindTable
+from residualplanner.cli.spec.output import MapTable
 from residualplanner.errors import FileFormatError, WorkloadError
 from residualplanner.pictures import Boundaries
 from residualplanner.queries import Hierarchy
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +89,7 @@ def maps_of_spec(spec: SpecFile) -> dict[str, Boundaries]:
         WorkloadError: a file is not there.
         FileFormatError: a file is not such GeoJSON.
     """
-    tables = spec.output.maps.items()
-    return {
-        name: Boundaries.from_geojson(file_beside(spec.folder, table.geojson), table.code) for name, table in tables
-    }
+    return {name: _boundaries(spec.folder, name, table) for name, table in spec.output.maps.items()}
 
 
 def file_beside(folder: Path, name: str) -> Path:
@@ -116,7 +117,13 @@ def _hierarchy(folder: Path, name: str, table: AttributeTable) -> Hierarchy:
     )
 
 
-def _naming(where: str, read: Callable[[], Hierarchy]) -> Hierarchy:
+def _boundaries(folder: Path, name: str, table: MapTable) -> Boundaries:
+    return _naming(
+        f"[output.maps] {name}", lambda: Boundaries.from_geojson(file_beside(folder, table.geojson), table.code)
+    )
+
+
+def _naming(where: str, read: Callable[[], T]) -> T:
     """What is read, with where in the spec in errors."""
     try:
         return read()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from residualplanner._words import listed
+from residualplanner._words import listed, names_text
 from residualplanner.cli.spec.attributes import AttributeTable
 from residualplanner.cli.spec.file import BudgetTable, QueriesTable, SpecFile
 from residualplanner.cli.spec.hierarchies import NO_FILES, SpecHierarchies, hierarchies_of_spec
@@ -170,17 +170,21 @@ def _queries(table: QueriesTable, domain: Domain, where: str, found: SpecHierarc
         queries = [_about(table.where, about(query, kinds, at, table.at_least), at) for at, query in listed]
         unused = sorted(set(kinds).difference(*table.queries))
         if unused:
-            raise WorkloadError(f"{where}, kinds: no query of this table names {unused}; name them, or leave them out")
+            absent = names_text("attribute", unused)
+            raise WorkloadError(
+                f"{where}, kinds: no query of this table has the {absent}; add each to a query, or remove its kind"
+            )
         return Workload(domain, queries, weights=[table.weight] * len(queries))
     orders: dict[str, Any] = {"order": table.order, "up_to": table.up_to, "max_cells": table.max_cells}
     family = marginals(domain, **orders, kinds=kinds, at_least=table.at_least, where=table.where)
     unused = [name for name in kinds if not family.uses[domain.positions((name,))].any()]
     if unused:
+        problem = f"{where}, kinds: no table of this entry has the {names_text('attribute', unused)}"
         raise WorkloadError(
-            f"{where}, kinds: no table of this entry has {unused}: with these kinds they all have more than "
-            f"max_cells cells; raise max_cells, or write those that you want as queries = [...]"
+            f"{problem}: with these kinds they all have more than max_cells cells; raise max_cells, or write those "
+            "that you want as queries = [...]"
             if table.max_cells
-            else f"{where}, kinds: no table of this entry has {unused}; include more attributes, or leave them out"
+            else f"{problem}; include more attributes, or remove its kind"
         )
     if table.weight == 1:
         return family

@@ -13,7 +13,6 @@ from residualplanner.cli.spec.values import BetweenZeroAndOne, Real, SpecTable, 
 from residualplanner.errors import WorkloadError
 from residualplanner.reconstruction import (
     MOST_FILES,
-    PARTS_FORMAT,
     FormatName,
     Publication,
     Quality,
@@ -139,8 +138,6 @@ class OutputTable(SpecTable):
                 "published_errors are those of numbers that are not unbiased; the plan has those of unbiased ones; "
                 f"{_ADJUSTED}"
             )
-        if self.with_unbiased and self.format == PARTS_FORMAT:
-            return 'the format "parts" has one number for each cell; leave with_unbiased out, or choose another format'
         return ""
 
     @property
@@ -155,8 +152,6 @@ class OutputTable(SpecTable):
 
     def file_format(self, workload: Workload) -> FormatName:
         """The format of the tables of a workload: given, or else chosen by what is wanted and how many there are."""
-        if self.format is None and self.with_unbiased:
-            return "parquet"
         return chosen_format(workload, self.format, self.profile, quality=self.chosen_quality)
 
     @property

@@ -10,6 +10,10 @@ from pydantic import Field, field_validator
 
 from residualplanner.cli.spec.values import Exact, SpecTable, refusal
 from residualplanner.domain import Weight
+from residualplanner.errors import DataError
+
+#: What a key must be.
+_KEY_WORDS = "64 hexadecimal digits, 0 to 9 and a to f, are expected, as `openssl rand -hex 32` writes them"
 
 
 class WeightTable(SpecTable):
@@ -45,10 +49,8 @@ class PeopleTable(SpecTable):
     @field_validator("key")
     @classmethod
     def _is_hexadecimal(cls, key: str | None) -> str | None:
-        if key is not None and re.fullmatch("[0-9a-f]{64}", key) is None:
-            raise refusal(
-                "64 hexadecimal digits, 0 to 9 and a to f, are expected, as `openssl rand -hex 32` writes them"
-            )
+        if not _is_key(key):
+            raise refusal(_KEY_WORDS)
         return key
 
     @property
@@ -64,4 +66,25 @@ class PeopleTable(SpecTable):
     @property
     def options(self) -> tuple[str, ...]:
         """The options with which `measure` keeps as many records as a plan protects."""
-        return ("--person", self.person, *(() if self.order is None else ("--order", self.order)))
+        given = {"--person": self.person, "--order": self.order, "--key": self.key}
+        return tuple(word for option, value in given.items() if value is not None for word in (option, value))
+
+
+def typed_people(person: str | None, order: str | None, key: str | None) -> PeopleTable | None:
+    """What options say of persons; None where they say nothing.
+
+    Raises:
+        DataError: there is an order or a key without a column of persons, or the key is none.
+    """
+    if person is None:
+        for option, value in {"--order": order, "--key": key}.items():
+            if value is not None:
+                raise DataError(f"{option} is for the records of each person; name the column of persons with --person")
+        return None
+    if not _is_key(key):
+        raise DataError(f"--key: {_KEY_WORDS}")
+    return PeopleTable(person=person, keep=None, order=order, key=key)
+
+
+def _is_key(key: str | None) -> bool:
+    return key is None or re.fullmatch("[0-9a-f]{64}", key) is not None

@@ -141,7 +141,7 @@ def begun(plan: Plan, data: object, store: object, options: Options) -> Measurem
         has_ledger=ledger is not None,
         is_strict=options.is_strict,
     )
-    return _Job(release, tasks, cluster, collector, options, kept_records(data, plan)).finished()
+    return _Job(release, tasks, cluster, collector, options, kept_records(data, plan.neighbors)).finished()
 
 
 def resumed(store: object, data: object, options: Options) -> Measurement | BaseException:
@@ -161,7 +161,7 @@ def resumed(store: object, data: object, options: Options) -> Measurement | Base
     cluster = _ready_cluster(data, tasks, options.progress)
     if isinstance(cluster, BaseException):
         return cluster
-    return _Job(release, tasks, cluster, collector, options, kept_records(data, tasks.noise.plan)).finished()
+    return _Job(release, tasks, cluster, collector, options, kept_records(data, tasks.noise.plan.neighbors)).finished()
 
 
 def _ready_cluster(data: object, tasks: Tasks, progress: WatchedProgress) -> Cluster | BaseException:

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from residualplanner._checks import FloatArray, IntArray, frozen, require_positive
+from residualplanner._checks import FloatArray, frozen, require_positive
 from residualplanner.bases import Basis, ResidualNumbers
 from residualplanner.errors import BudgetError, WorkloadError
 from residualplanner.optimize.bases.basis_choice import stopped_words
@@ -158,7 +158,7 @@ def least_largest_ratio(problem: NoiseProblem, *, reserve: float) -> NoiseChoice
     if not (part.costs.largest > 0).any():
         raise BudgetError("when records are replaced their number is public: it needs no target; name another table")
     choice = least_maximum(part)
-    own: IntArray = np.concatenate([closure.positions_of(block) for block in part.workload.closure.blocks])
+    own = closure.positions_of_sets(part.workload.closure)
     free = np.ones(len(closure), dtype=np.bool_)
     free[own] = False
     noise_variance = np.empty(len(closure))

@@ -169,9 +169,8 @@ def _bases(plan: Plan, loss: Loss) -> Bases:
 def _all_bases(plan: Plan, whole: Workload, targets: Targets) -> list[Bases]:
     """Bases chosen anew, and those of the plan where they can be kept; the cheaper ones are used."""
     anew, bases = _bases(plan, targets), plan.strategy.of_attributes
-    planned = set(np.argwhere(plan.workload.uses)[:, 0].tolist())
-    pairs = [(attribute, kind) for attribute, kind in np.argwhere(whole.uses).tolist() if attribute in planned]
-    is_spanned = all(bases[attribute].spans(whole.kinds[kind]) for attribute, kind in pairs)
+    planned = {attribute for attribute, _ in plan.workload.attribute_kinds}
+    is_spanned = all(bases[i].spans(kind) for i, kind in whole.attribute_kinds if i in planned)
     if set(plan.basis_summary) == {"subtraction"} or not is_spanned:
         return [anew]
     return [anew, {plan.domain.names[attribute]: bases[attribute] for attribute in planned}]

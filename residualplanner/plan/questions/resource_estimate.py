@@ -81,7 +81,7 @@ class ResourceEstimate:
     disk_bytes: float
 
     def __repr__(self) -> str:
-        steps = "; ".join(f"{step} {', '.join(filter(None, (time, *sizes)))}" for step, time, *sizes in self._steps)
+        steps = "; ".join(f"{step} {', '.join(filter(None, parts))}" for step, *parts in self._steps)
         return f"<ResourceEstimate for {self._size}: {steps}>"
 
     def _repr_html_(self) -> str:
@@ -94,20 +94,14 @@ class ResourceEstimate:
     @property
     def _steps(self) -> list[tuple[str, str, str, str]]:
         """Each step, its time, memory, and what it writes."""
+        numbers = (
+            ("planning", self.planning_seconds, self.planning_bytes, 0.0),
+            ("measuring", self.measuring_seconds, self.measuring_bytes, self.measurement_bytes),
+            ("writing", self.writing_seconds, self.writing_bytes, self.disk_bytes),
+        )
         return [
-            ("planning", seconds_text(self.planning_seconds), f"{bytes_text(self.planning_bytes)} of memory", ""),
-            (
-                "measuring",
-                seconds_text(self.measuring_seconds),
-                f"{bytes_text(self.measuring_bytes)} of memory",
-                f"{bytes_text(self.measurement_bytes)} on disk",
-            ),
-            (
-                "writing",
-                seconds_text(self.writing_seconds),
-                f"{bytes_text(self.writing_bytes)} of memory",
-                f"{bytes_text(self.disk_bytes)} on disk",
-            ),
+            (step, seconds_text(time), f"{bytes_text(memory)} of memory", f"{bytes_text(disk)} on disk" if disk else "")
+            for step, time, memory, disk in numbers
         ]
 
     def __str__(self) -> str:
@@ -115,12 +109,7 @@ class ResourceEstimate:
             f"Tables      {self.tables:,} with {self.cells:,.0f} cells in all, the largest with "
             f"{self.largest_table:,.0f}\n"
             f"Measured    {self.residual_answers:,.0f} answers about {self.residual_sets:,} sets of attributes\n"
-            f"Planning    {seconds_text(self.planning_seconds)}, {bytes_text(self.planning_bytes)} of memory\n"
-            f"Measuring   {seconds_text(self.measuring_seconds)}, {bytes_text(self.measuring_bytes)} of memory, "
-            f"{bytes_text(self.measurement_bytes)} of disk\n"
-            f"Writing     {seconds_text(self.writing_seconds)}, {bytes_text(self.writing_bytes)} of memory, "
-            f"{bytes_text(self.disk_bytes)} of disk"
-        )
+        ) + "\n".join(f"{step.capitalize():<12}{', '.join(filter(None, parts))}" for step, *parts in self._steps)
 
 
 def resource_estimate(
@@ -158,8 +147,8 @@ def resource_estimate(
         Tables      470 with 21,043,262 cells in all, the largest with 1,000,000
         Measured    19,303,551 answers about 470 sets of attributes
         Planning    less than a second, 29 MiB of memory
-        Measuring   some 2 seconds, 248 MiB of memory, 147 MiB of disk
-        Writing     some 6 seconds, 292 MiB of memory, 483 MiB of disk
+        Measuring   some 2 seconds, 248 MiB of memory, 147 MiB on disk
+        Writing     some 6 seconds, 292 MiB of memory, 483 MiB on disk
     """
     require_workload("resource_estimate", workload)
     if isinstance(records, bool) or not (records is None or (isinstance(records, int | float) and records >= 0)):

@@ -44,9 +44,9 @@ def restriction(plan: Plan, queries: Workload) -> IntArray:
 
 def plan_of_part(plan: Plan, part: Workload) -> Plan:
     """The same noise as a plan for other queries, all of which the plan must answer; it has no targets."""
-    sets = np.concatenate([plan.closure.positions_of(block) for block in part.closure.blocks])
+    noise = plan.noise_variances[plan.closure.positions_of_sets(part.closure)]
     strategy, loss = plan.strategy.part(part.closure), DescribedLoss(f"{plan.loss.words}, of more queries")
-    return replace(plan, workload=part, noise_variances=plan.noise_variances[sets], strategy=strategy, loss=loss)
+    return replace(plan, workload=part, noise_variances=noise, strategy=strategy, loss=loss)
 
 
 def scaled_plan(plan: Plan, factor: float, *, budget: Budget | None = None) -> Plan:

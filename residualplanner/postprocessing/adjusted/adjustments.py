@@ -51,10 +51,20 @@ class Adjustments:
         """Check all that can be told from a plan in no time: facts, what is measured, memory.
 
         Raises:
+            ArgumentError, DomainError, WorkloadError: as `require_fit`.
+            ResourceError: there is too little memory.
+        """
+        self.require_fit(plan)
+        if self.is_nonnegative:
+            require_memory_for_nonnegative(plan)
+
+    def require_fit(self, plan: Plan) -> None:
+        """The same checks but that of memory, which another machine may have.
+
+        Raises:
             ArgumentError: there is no such base.
             DomainError, WorkloadError: a fact is not about the plan's tables, two facts contradict each other, or
                 what is measured cannot be rounded.
-            ResourceError: there is too little memory.
         """
         if self.base is not None:
             require_base(self.base)
@@ -63,8 +73,6 @@ class Adjustments:
             if not self.is_nonnegative:
                 raise WorkloadError("what is known anyway is for non-negative tables only")
             read_facts(plan, self.known, self.impossible)
-        if self.is_nonnegative:
-            require_memory_for_nonnegative(plan)
 
     def require_possible(self, plan: Plan, progress: Progress | None = None) -> None:
         """Check that there are non-negative tables that agree with all facts together, whatever is measured.

@@ -116,6 +116,11 @@ class RoundedNumbers:
         return self.source.product.rounded_to(self.base)
 
     @property
+    def with_unbiased(self) -> bool:
+        """They stand alone."""
+        return False
+
+    @property
     def about(self) -> Mapping[str, Any]:
         """What they are, and what they are made from."""
         return {**self.source.about, "numbers": self.product.to_json()}

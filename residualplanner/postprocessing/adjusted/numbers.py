@@ -53,6 +53,11 @@ class UnbiasedLookup:
         return UNBIASED
 
     @property
+    def with_unbiased(self) -> bool:
+        """They stand alone."""
+        return False
+
+    @property
     def about(self) -> Mapping[str, Any]:
         """Nothing: they are those of the measurement."""
         return UNBIASED_NUMBERS.about
@@ -142,6 +147,11 @@ class AdjustedNumbers:
     product: Product
     answers: Answers
     least: float
+
+    @property
+    def with_unbiased(self) -> bool:
+        """They stand alone."""
+        return False
 
     @property
     def about(self) -> Mapping[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from residualplanner._atomic import PathLike
-from residualplanner.errors import WorkloadError, memory_for
+from residualplanner.errors import memory_for
 from residualplanner.measurement import NoisyAnswers, Progress
 from residualplanner.postprocessing.adjusted.drawing import Batched, Simulation
 from residualplanner.postprocessing.adjusted.numbers import LookedUp
@@ -16,6 +16,7 @@ from residualplanner.postprocessing.published_errors import PublishedErrors, req
 from residualplanner.reconstruction import (
     PARTS_FORMAT,
     PUBLISHED_ERRORS_FILE,
+    BesideUnbiased,
     FormatName,
     MeasuredTables,
     ProfileName,
@@ -78,9 +79,7 @@ class AdjustedRelease(MeasuredTables):
             format: "parquet", "csv", "xlsx", "workbook" or "parts"; as of `Release.save` if not given.
             profile: as of `Release.save`.
             level: as of `Release.save`.
-            with_unbiased: whether the unbiased estimates stand beside the numbers, in a column of their own.  Not with
-                "parts", which have one number for each cell: the unbiased release, saved to a folder of its own, has
-                the same cells in the same order.
+            with_unbiased: whether the unbiased estimates stand beside the numbers, in a column of their own.
             errors: from `published_errors` of this release, to be written to ``published-errors.csv``.
             quality: as of `Release.save`.
             publication: as of `Release.save`.
@@ -95,7 +94,6 @@ class AdjustedRelease(MeasuredTables):
         chosen = self._format_to_save(folder, format, profile, quality, only)
         more = self._files_of(errors)
         if chosen == PARTS_FORMAT:
-            require_parts_alone(with_unbiased=with_unbiased)
             save_parts(
                 self.measurement,
                 folder,
@@ -104,7 +102,7 @@ class AdjustedRelease(MeasuredTables):
                 workers=workers,
                 only=only,
                 progress=progress,
-                numbers=self.part_numbers,
+                numbers=BesideUnbiased(self.part_numbers) if with_unbiased else self.part_numbers,
                 more=more,
             )
             return
@@ -126,12 +124,3 @@ class AdjustedRelease(MeasuredTables):
             return {}
         require_errors_of(self, errors)
         return {PUBLISHED_ERRORS_FILE: errors.to_frame()}
-
-
-def require_parts_alone(*, with_unbiased: bool) -> None:
-    """Raise WorkloadError where unbiased estimates are to stand beside other numbers in parts."""
-    if with_unbiased:
-        raise WorkloadError(
-            '"parts" has one number for each cell: save the unbiased release to a folder of its own, whose parts have '
-            "the same table_id and cell, or leave with_unbiased out"
-        )

@@ -9,8 +9,6 @@ import string
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from residualplanner.queries import Identity, Kind, written_kind
 from residualplanner.workload import Workload, WrittenQuery
 
@@ -108,8 +106,8 @@ def parts_of_workload(workload: Workload) -> NameParts:
     """
     names = encoded_names(workload.domain.names)
     kinds_of: dict[int, list[Kind]] = {}
-    for position, code in np.argwhere(workload.uses).tolist():
-        kinds_of.setdefault(position, []).append(workload.kinds[code])
+    for position, kind in workload.attribute_kinds:
+        kinds_of.setdefault(position, []).append(kind)
     return {
         (position, kind): part
         for position, kinds in kinds_of.items()

@@ -21,7 +21,7 @@ from residualplanner.reconstruction.files.export_files import BOOK_FORMAT, PARTS
 from residualplanner.reconstruction.files.file_names import written_queries
 from residualplanner.reconstruction.files.sidecar import NUMBER, TRUTH, label_type
 from residualplanner.reconstruction.forms.label_columns import label_column_names, label_columns
-from residualplanner.reconstruction.profiles import Profile
+from residualplanner.reconstruction.profiles import Profile, clash_text
 from residualplanner.workload import Workload, WrittenQuery
 
 #: The folder of the files of statistics.
@@ -184,6 +184,5 @@ def require_free_statistic_names(workload: Workload, profile: Profile) -> None:
         clashes = sorted(columns.intersection(label_column_names((group, [kind]) for group, kind in form.groups)))
         if clashes:
             raise WorkloadError(
-                f"attributes {clashes} have the names of columns of the {form.kind.name} of {form.attribute.name!r}; "
-                "rename them in the domain"
+                f"{clash_text(clashes)} of the {form.kind.name} of {form.attribute.name!r}; rename them in the domain"
             )

@@ -64,10 +64,9 @@ def require_workbooks(workload: Workload) -> None:
             f"the table of {', '.join(query)} has {int(cells.max()):,} cells; a sheet of Excel holds no more than "
             f"{ROW_LIMIT - 1:,} and a row of names; write parquet or csv, or choose coarser bins"
         )
-    attributes, kinds = workload.domain.attributes, workload.kinds
     limit = LETTER_LIMIT // (2 * max(1, int(workload.orders.max())))  # for a cell in words: all of them in one
-    for position, code in np.argwhere(workload.uses).tolist():
-        for name, labels in label_columns(attributes[position], kinds[code]).items():
+    for position, kind in workload.attribute_kinds:
+        for name, labels in label_columns(workload.domain.attributes[position], kind).items():
             _require_texts(name, labels, limit)
 
 

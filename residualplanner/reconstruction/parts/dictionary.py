@@ -67,10 +67,7 @@ def labels_table(plan: Plan) -> Any:
     """
     import pyarrow as pa
 
-    axes = [
-        (plan.domain.attributes[position], plan.workload.kinds[code])
-        for position, code in np.argwhere(plan.workload.uses).tolist()
-    ]
+    axes = [(plan.domain.attributes[position], kind) for position, kind in plan.workload.attribute_kinds]
     beside = [kind.columns_beside(attribute) for attribute, kind in axes]
     more = list(dict.fromkeys(word for columns in beside for word in columns if word != MEANING))
     rows: dict[str, list[Any]] = {word: [] for word in ("attribute", "kind", "index", "label", MEANING, *more)}
@@ -88,9 +85,7 @@ def labels_table(plan: Plan) -> Any:
 
 def _lengths(plan: Plan, block: QueryBlock) -> Any:
     """How many answers each axis of each table has, (m, k)."""
-    rows = np.zeros(plan.workload.uses.shape, dtype=np.int64)
-    for position, code in np.argwhere(plan.workload.uses).tolist():
-        rows[position, code] = plan.workload.kinds[code].rows(plan.domain.sizes[position])
+    rows = plan.workload.answers.astype(np.int64)
     return rows[block.written_attributes, block.written_kinds]
 
 

@@ -19,6 +19,8 @@ PARTS, TABLES, LABELS = "parts", "tables.parquet", "labels.parquet"
 PART_LIST, ROW_GROUP_LIST = "parts.csv", "row-groups.csv"
 #: The columns of a part beside its numbers: the table's number in the order of the workload, the cell's in C order.
 TABLE_ID, CELL = "table_id", "cell"
+#: The column of unbiased estimates where they stand beside numbers that were made from them.
+UNBIASED_COLUMN = "estimate_unbiased"
 #: A part, and a row group in it, ends with the first table that brings the cells before and in it to such a multiple.
 PART_CELLS = 2**20
 ROW_GROUP_CELLS = 2**18

@@ -4,7 +4,7 @@ Reads: noisy answers.  Gives: PartNumbers, of which the unbiased estimates are o
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
@@ -24,6 +24,11 @@ class PartNumbers(Protocol):
     @property
     def product(self) -> Product:
         """What the numbers are."""
+        ...
+
+    @property
+    def with_unbiased(self) -> bool:
+        """Whether the unbiased estimates of the measurement stand in a column beside them."""
         ...
 
     @property
@@ -54,6 +59,11 @@ class UnbiasedNumbers:
         return UNBIASED
 
     @property
+    def with_unbiased(self) -> bool:
+        """They are these themselves."""
+        return False
+
+    @property
     def about(self) -> Mapping[str, Any]:
         """Nothing: they are those of the measurement."""
         return {}
@@ -70,3 +80,37 @@ class UnbiasedNumbers:
 
 
 UNBIASED_NUMBERS = UnbiasedNumbers()
+
+
+@dataclass(frozen=True, slots=True)
+class BesideUnbiased:
+    """Numbers made from unbiased estimates, with these in a column beside them.
+
+    Attributes:
+        numbers: the numbers by themselves.
+    """
+
+    numbers: PartNumbers
+
+    @property
+    def product(self) -> Product:
+        """What the numbers are."""
+        return self.numbers.product
+
+    @property
+    def with_unbiased(self) -> bool:
+        """That is what this adds."""
+        return True
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """That of the numbers, and that another column stands beside them."""
+        return {**self.numbers.about, "with_unbiased": True}
+
+    def tables_of(self, measurement: NoisyAnswers) -> RunOfTables:
+        """The tables of the numbers, from the measurement."""
+        return self.numbers.tables_of(measurement)
+
+    def sent(self, folder: Path) -> "BesideUnbiased":
+        """The same with the arrays of the numbers in files."""
+        return replace(self, numbers=self.numbers.sent(folder))

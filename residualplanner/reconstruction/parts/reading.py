@@ -24,6 +24,7 @@ from residualplanner.reconstruction.parts.layout import (
     PART_LIST,
     TABLE_ID,
     TABLES,
+    UNBIASED_COLUMN,
     Layout,
     layout_of,
     part_name,
@@ -31,8 +32,9 @@ from residualplanner.reconstruction.parts.layout import (
 from residualplanner.reconstruction.parts.part_file import PartFile
 from residualplanner.reconstruction.parts.part_list import listed_parts
 from residualplanner.reconstruction.parts.statistics import GROUP
+from residualplanner.reconstruction.product import UNBIASED, Product
 from residualplanner.reconstruction.table import Table
-from residualplanner.workload import QueryKey, WrittenQuery
+from residualplanner.workload import QueryKey, QueryLike, WrittenQuery
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,8 +94,33 @@ class SavedParts(SavedFolder):
         """The numbers of the queries of the workload whose tables are here, ascending, (t,)."""
         return self.layout.tables_of(list(self.files))
 
+    def unbiased(self, query: QueryLike) -> Table:
+        """The unbiased estimates of a table, where they stand beside numbers that were made from them.
+
+        Args:
+            query: as in ``tables[query]``.
+
+        Raises:
+            WorkloadError: the release was saved without them, or has no such table here.
+            FileFormatError: as `estimates`.
+        """
+        if not self._described.profile.with_unbiased:
+            raise WorkloadError(
+                f"{self.folder} has no column of unbiased estimates; save the release with with_unbiased=True, or the "
+                "unbiased release to a folder of its own"
+            )
+        return self._read(self._written(query), UNBIASED_COLUMN, UNBIASED)
+
     def estimates(self, number: int) -> FloatArray:
         """The estimates of a table by its number in the order of the workload, (cells,), as the query was saved.
+
+        Raises:
+            FileFormatError: the part of the table is missing, was altered where the table stands, or is another.
+        """
+        return self._column(number, self.product.columns[0])
+
+    def _column(self, number: int, estimate: str) -> FloatArray:
+        """The column of estimates with this name of a table by its number, (cells,).
 
         Raises:
             FileFormatError: the part of the table is missing, was altered where the table stands, or is another.
@@ -101,7 +128,7 @@ class SavedParts(SavedFolder):
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        part, estimate = self.layout.part_of(number), self.product.columns[0]
+        part = self.layout.part_of(number)
         name = part_name(part)
         groups, cells = self.layout.row_groups(part), self.layout.cells
         group = int(np.searchsorted(groups, number, side="right")) - 1
@@ -148,11 +175,15 @@ class SavedParts(SavedFolder):
             )
 
     def _table(self, query: WrittenQuery) -> Table:
+        return self._read(query, self.product.columns[0], self.product)
+
+    def _read(self, query: WrittenQuery, column: str, product: Product) -> Table:
+        """The table of a query from a column of estimates, which are this product."""
         number = self.plan.workload.number_of(query)
         saved = self.plan.workload.query_at(number)
         axes = [saved.positions.index(position) for position in query.positions]
-        estimates = frozen(self.estimates(number).reshape(saved.shape(self.plan.domain)).transpose(axes))
-        return Table.of_answers(self.plan, query, estimates, self.product)
+        estimates = frozen(self._column(number, column).reshape(saved.shape(self.plan.domain)).transpose(axes))
+        return Table.of_answers(self.plan, query, estimates, product)
 
 
 def open_parts(

@@ -69,7 +69,7 @@ def save_parts(  # noqa: PLR0913
     target = Path(folder)
     require_free_folder(target)
     plan, noise = measurement.plan, measurement.noise
-    profile = profile_named("default").of(numbers.product)
+    profile = profile_named("default").of(numbers.product, with_unbiased=numbers.with_unbiased)
     described = Description(
         plan, noise, PARTS_FORMAT, profile, level_of("default", level), publication or Publication()
     )

@@ -21,7 +21,7 @@ from residualplanner.measurement import NoisyAnswers
 from residualplanner.plan import Plan
 from residualplanner.reconstruction.batches import TableBatch
 from residualplanner.reconstruction.parts.finished_parts import finished_part, state_part
-from residualplanner.reconstruction.parts.layout import CELL, TABLE_ID, Layout, part_name
+from residualplanner.reconstruction.parts.layout import CELL, TABLE_ID, UNBIASED_COLUMN, Layout, part_name
 from residualplanner.reconstruction.parts.numbers import UNBIASED_NUMBERS, PartNumbers, RunOfTables
 from residualplanner.reconstruction.parts.part_file import PartFile, part_file_of
 from residualplanner.strategy import Accuracy, has_equal_cells
@@ -47,11 +47,14 @@ class PartWriter:
     layout: Layout
     about: Mapping[str, Any]
     numbers: PartNumbers = UNBIASED_NUMBERS
-    _tables: RunOfTables = field(init=False, repr=False)
+    _estimates: Mapping[str, RunOfTables] = field(init=False, repr=False)
     _accuracy: Accuracy = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_tables", self.numbers.tables_of(self.measurement))
+        every = {self.numbers.product.columns[0]: self.numbers}
+        if self.numbers.with_unbiased:
+            every[UNBIASED_COLUMN] = UNBIASED_NUMBERS
+        object.__setattr__(self, "_estimates", {name: each.tables_of(self.measurement) for name, each in every.items()})
         accuracy = Accuracy(self.plan.workload, self.plan.strategy, self.plan.noise_variances)
         object.__setattr__(self, "_accuracy", accuracy)
 
@@ -64,8 +67,8 @@ class PartWriter:
     def columns(self) -> tuple[str, ...]:
         """The columns of the parts: standard errors only where they differ between the cells of a table."""
         is_equal = has_equal_cells(self.plan.workload, self.plan.strategy)
-        estimate, std_err = self.numbers.product.columns
-        return (TABLE_ID, CELL, estimate) if is_equal else (TABLE_ID, CELL, estimate, std_err)
+        std_errs = () if is_equal else (self.numbers.product.columns[1],)
+        return (TABLE_ID, CELL, *self._estimates, *std_errs)
 
     def write(self, folder: Path, part: int) -> PartFile:
         """Write a part to its file in the folder, unless it is there as it was written, and return what it is."""
@@ -90,33 +93,36 @@ class PartWriter:
         columns, (estimate, std_err) = self.columns, self.numbers.product.columns
         cells = pa.int32() if np.diff(self.layout.cells).max() < 2**31 else pa.int64()
         counts = pa.int64() if self.numbers.product.is_rounded else pa.float64()
-        types = {TABLE_ID: pa.int32(), CELL: cells, estimate: counts, std_err: pa.float64()}
+        types = {name: pa.float64() for name in columns} | {TABLE_ID: pa.int32(), CELL: cells, estimate: counts}
         text = json.dumps({**self.about, "part": part}, sort_keys=True)
         schema = pa.schema([(name, types[name]) for name in columns], metadata={_ABOUT: text})
         # Estimates hardly repeat: neither a dictionary nor compression makes them smaller, unless they are integers.
-        compression = {name: "none" if types[name] == pa.float64() and name == estimate else "zstd" for name in columns}
+        plain = [name for name in self._estimates if types[name] == pa.float64()]
+        compression = {name: "none" if name in plain else "zstd" for name in columns}
         repeated = [name for name in columns if name == std_err]
         stream = pa.BufferOutputStream()
         with pq.ParquetWriter(
             stream, schema, compression=compression, use_dictionary=repeated, write_statistics=[TABLE_ID]
         ) as writer:
             for first, last in pairwise(self.layout.row_groups(part).tolist()):
-                arrays = self._row_group(first, last, columns[2:])
+                arrays = self._row_group(first, last)
                 group = pa.table([pa.array(arrays[name], types[name]) for name in columns], schema=schema)
                 writer.write_table(group, row_group_size=max(1, len(group)))
         return stream.getvalue()
 
-    def _row_group(self, first: int, last: int, names: tuple[str, ...]) -> dict[str, Any]:
-        """The columns of a run of tables, of which ``names`` hold the numbers."""
+    def _row_group(self, first: int, last: int) -> dict[str, Any]:
+        """The columns of a run of tables."""
         cells = self.layout.cells[first : last + 1] - self.layout.cells[first]
         counts = np.diff(cells)
-        numbers = {name: np.empty(int(cells[-1])) for name in names}
-        for batch in self._tables(first, last):
-            starts = cells[batch.queries - first]
-            _put(numbers[names[0]], starts, batch.estimates.reshape(len(starts), -1))
-            for std_err in names[1:]:
-                std_errs = np.sqrt(batch_variances(self._accuracy, batch))
-                _put(numbers[std_err], starts, std_errs.reshape(len(starts), -1))
+        numbers = {name: np.empty(int(cells[-1])) for name in self.columns[2:]}
+        estimate, std_err = self.numbers.product.columns
+        for name, tables in self._estimates.items():
+            for batch in tables(first, last):
+                starts = cells[batch.queries - first]
+                _put(numbers[name], starts, batch.estimates.reshape(len(starts), -1))
+                if name == estimate and std_err in numbers:
+                    std_errs = np.sqrt(batch_variances(self._accuracy, batch))
+                    _put(numbers[std_err], starts, std_errs.reshape(len(starts), -1))
         return {
             TABLE_ID: np.repeat(np.arange(first, last, dtype=np.int32), counts),
             CELL: np.arange(cells[-1]) - np.repeat(cells[:-1], counts),

@@ -22,6 +22,7 @@ from residualplanner.sources.clusters.partitions import (
     sums_of_rows,
 )
 from residualplanner.sources.counting import shape_of_group, zero_tables
+from residualplanner.sources.merging import MergedValues
 from residualplanner.sources.people import Contributions
 from residualplanner.sources.source import Progress, Source, guarded
 from residualplanner.workers import Workers
@@ -85,7 +86,8 @@ class EngineCluster:
     def draw(self, tasks: Sequence[CountingTask], draw: Draw) -> list[bytes]:
         """Count and draw at the workers; DataError where the records do not fit the schema, or the engine failed."""
         numbers = [task.number for task in tasks]
-        outcome = _rows(self._records, self._domain, tasks, partial(_receipt, numbers, draw))
+        work = Work(self._domain, tuple(tasks), self._records.contributions)
+        outcome = _rows(self._records, work, partial(_receipt, numbers, draw))
         del self  # the traceback must not lead to the records
         if isinstance(outcome, DataError):
             raise outcome
@@ -102,15 +104,13 @@ def source_of_engine(records: EngineRecords, domain: Domain) -> Source:
     return Source(partial(_count, records, domain))
 
 
-def _rows(
-    records: EngineRecords, domain: Domain, tasks: Sequence[CountingTask], finish: Finish
-) -> list[Row] | DataError:
+def _rows(records: EngineRecords, work: Work, finish: Finish) -> list[Row] | DataError:
     """What is left of the counts of each task, or what is wrong with the records."""
-    rows = guarded(_rows_of_engine, records, Work(domain, tuple(tasks), records.contributions), finish)
+    rows = guarded(_rows_of_engine, records, work, finish)
     if isinstance(rows, DataError):
         return rows
     problems = b"".join(row.content for row in rows if row.piece == PROBLEMS)
-    return error_of_problems(domain, problems) if problems else rows
+    return error_of_problems(work.domain, problems) if problems else rows
 
 
 def _rows_of_engine(records: EngineRecords, work: Work, finish: Finish) -> list[Row]:
@@ -125,19 +125,25 @@ def _receipt(numbers: Sequence[int], draw: Draw, task: int, tables: list[IntArra
 
 
 def _count(
-    records: EngineRecords, domain: Domain, groups: Sequence[IntArray], progress: Progress | None
+    records: EngineRecords,
+    domain: Domain,
+    groups: Sequence[IntArray],
+    merged: MergedValues,
+    progress: Progress | None,
 ) -> list[IntArray] | DataError:
     """The tables; the engine reads the records once, and ``progress`` is called when it is done."""
-    runs = _runs_of_tasks(domain.sizes, groups)
+    sizes = merged.of_domain(domain).sizes
+    runs = _runs_of_tasks(sizes, groups)
     tasks = [
         CountingTask(number, tuple(groups[run.group][run.first : run.last] for run in of_task))
         for number, of_task in enumerate(runs)
     ]
-    rows = _rows(records, domain, tasks, rows_of_tables)
+    work = Work(domain, tuple(tasks), records.contributions, merged)
+    rows = _rows(records, work, rows_of_tables)
     if isinstance(rows, DataError):
         return rows
-    stacks = zero_tables(domain.sizes, groups)
-    for task, total in sums_of_rows(Work(domain, tuple(tasks)), rows):
+    stacks = zero_tables(sizes, groups)
+    for task, total in sums_of_rows(work, rows):
         for run, tables in zip(runs[task], total.tables, strict=True):
             stacks[run.group][run.first : run.last] = tables
     if progress is not None:

@@ -32,6 +32,7 @@ from residualplanner.sources.clusters.cluster import CountingTask
 from residualplanner.sources.clusters.packing import PIECE_CELLS, add_packed, pieces_of
 from residualplanner.sources.coding import blocks_of_batches, blocks_of_pandas
 from residualplanner.sources.counting import shape_of_group
+from residualplanner.sources.merging import NOTHING_MERGED, MergedValues
 from residualplanner.sources.multiplicities import MOST, exact_total, too_many
 from residualplanner.sources.people import AllRecords, Contributions
 from residualplanner.sources.records import regrouped
@@ -74,13 +75,20 @@ class Work:
         domain: the schema.
         tasks: the tables to count, those of one task after those of another.
         contributions: which records of a person count; all records of a person are then in one partition.
+        merged: which values share a cell.
         version: of the library in this process; the workers must have the same.
     """
 
     domain: Domain
     tasks: tuple[CountingTask, ...]
     contributions: Contributions = AllRecords()  # noqa: RUF009 - frozen
+    merged: MergedValues = NOTHING_MERGED
     version: str = __version__
+
+    @property
+    def counted(self) -> Domain:
+        """The domain whose sizes the tables have."""
+        return self.merged.of_domain(self.domain)
 
 
 def rows_of_batches(work: Work, batches: Iterable[Any]) -> Iterator[Row]:
@@ -156,7 +164,7 @@ class Sum:
 
     def __init__(self, work: Work, task: int) -> None:
         groups = work.tasks[task].groups
-        self._shapes = [(len(rows), *shape_of_group(work.domain.sizes, rows)) for rows in groups]
+        self._shapes = [(len(rows), *shape_of_group(work.counted.sizes, rows)) for rows in groups]
         self._ends = [*accumulate(map(math.prod, self._shapes))]
         self._counts = np.zeros(self._ends[-1], dtype=np.int64)
         self._problems: set[int] = set()
@@ -218,9 +226,10 @@ def _rows(work: Work, blocks: Callable[[], Iterator[Block]]) -> Iterator[Row]:
 
 def _counted(work: Work, kept: Sequence[Block]) -> Iterator[Row]:
     """The rows of some records, task by task."""
+    domain, blocks = work.counted, list(map(work.merged.of_block, kept))
     for task, of_task in enumerate(work.tasks):
-        counts = RecordCounts(work.domain, of_task.groups)
-        for block in kept:
+        counts = RecordCounts(domain, of_task.groups)
+        for block in blocks:
             counts.add(block)
         yield from rows_of_tables(task, counts.tables)
 

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from residualplanner.errors import FileFormatError
 from residualplanner.ledger import TEXT_LIMIT
 from residualplanner.plan import Plan
+from residualplanner.privacy import Neighbors
 from residualplanner.sources.people.limited_records import LimitedRecords
 
 
@@ -41,11 +42,11 @@ class KeptRecords:
         return f"Of each person (column {self.person!r}) at most {self.keep:,} {counted}, {chosen}."
 
 
-def kept_records(data: object, plan: Plan) -> KeptRecords | None:
-    """The rule for records that `measure` is given; None where all of them are counted."""
+def kept_records(data: object, neighbors: Neighbors) -> KeptRecords | None:
+    """The rule for records that `measure` or `rap` is given; None where all of them are counted."""
     if not isinstance(data, LimitedRecords):
         return None
-    keep = plan.neighbors.records_per_person if data.keep is None else data.keep
+    keep = neighbors.records_per_person if data.keep is None else data.keep
     return KeptRecords(data.person, keep, data.order)
 
 

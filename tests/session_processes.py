@@ -1,0 +1,154 @@
+"""Processes that measure through one ledger: killed before a call to the system, or at work at the same moment.
+
+    python tests/session_processes.py FOLDER ROUNDS EVERY FIRST
+
+Forks a process for each step, so that the package is imported once, and prints a line of JSON for each: for ROUNDS
+races of two sessions; and for each of the `SCENES`, which is killed before the call FIRST to the system that changes
+what is on the disk, before the call FIRST + EVERY, and so on, until one ends by itself.
+"""
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import residualplanner as rp
+from residualplanner.measurement import require_measurable
+from residualplanner.sources import Source
+
+WORKLOAD = rp.marginals(rp.Domain({"a": 2, "b": 3}), up_to=2)
+PLAN = rp.select(WORKLOAD, budget=rp.pcost("1/3"))
+RECORDS = np.array([[0, 0], [1, 2], [1, 1]])
+BUDGET = rp.pcost(2)
+#: Calls before which a process is killed: whatever changes what is on the disk, or locks it.
+_CHANGES = {"open", "write", "fsync", "flock", "close", "mkdir", "rename", "replace", "link", "unlink", "rmdir"}
+
+
+def release(folder: Path) -> None:
+    """A session that measures, saves the measurement, and then its tables."""
+    session = rp.Session(RECORDS, ledger=folder / "ledger")
+    measurement = session.measure(PLAN)
+    measurement.save(folder / "measurement")
+    rp.reconstruct(measurement).save(folder / "tables", format="csv")
+
+
+def store(folder: Path) -> None:
+    """A session whose ledger is charged for what is measured into a store, task by task."""
+    session = rp.Session(RECORDS, ledger=folder / "ledger")
+    rp.measure_in_store(PLAN, RECORDS, folder / "store", ledger=session.ledger)
+
+
+SCENES: dict[str, Callable[[Path], None]] = {"release": release, "store": store}
+
+
+def kill_before(step: int) -> Callable[[Any, str, Any], None]:
+    """A profiler that kills the process before the call of this number that changes what is on the disk."""
+    left = step
+
+    def count(_frame: object, event: str, called: Any) -> None:
+        nonlocal left
+        if event == "c_call" and called.__name__ in _CHANGES:
+            left -= 1
+            if left < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    return count
+
+
+def note_reading(path: Path) -> None:
+    """Make a file as soon as records are counted."""
+    count = Source.count
+
+    def noted(source: Source, *arguments: Any, **options: Any) -> Any:
+        path.touch()
+        return count(source, *arguments, **options)
+
+    Source.count = noted  # type: ignore[method-assign]
+
+
+def forked(work: Callable[[], None]) -> int:
+    """The number of a process that works and ends."""
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    return child
+
+
+def _with_ledger(folder: Path) -> Path:
+    folder.mkdir()
+    rp.Ledger.create(folder / "ledger", budget=BUDGET, data_set="d")
+    return folder
+
+
+def killed(base: Path, scene: str, every: int, first: int) -> None:
+    """Begin a scene again and again, and kill it a few calls later each time, until it ends by itself."""
+    base.mkdir()
+    SCENES[scene](_with_ledger(base / "before"))  # what is imported when it is needed is there before all forks
+    step = first
+    while True:
+        folder = _with_ledger(base / str(step))
+
+        def work(folder: Path = folder, step: int = step) -> None:
+            note_reading(folder / "reading")
+            sys.setprofile(kill_before(step))
+            SCENES[scene](folder)
+            sys.setprofile(None)
+
+        status = os.waitpid(forked(work), 0)[1]
+        print(json.dumps({"scene": scene, "folder": str(folder), "status": status}), flush=True)
+        if status != signal.SIGKILL:
+            return
+        step += every
+
+
+def race(path: Path, seed: int) -> None:
+    """Two sessions, each in a process of its own, measure plans of random costs at once."""
+    chance, start, done = random.Random(seed), os.pipe(), os.pipe()
+    rp.Ledger.create(path, budget=BUDGET, data_set="d")
+    costs = [[Fraction(chance.randint(1, 40), 60) for _ in range(4)] for _ in range(2)]
+    children = [forked(partial(_spend, path, costs[number], number, start, done)) for number in range(2)]
+    os.close(start[1])
+    os.close(done[1])
+    with os.fdopen(done[0]) as told:
+        lines = [json.loads(line) for line in told]
+    os.close(start[0])
+    status = [os.waitpid(child, 0)[1] for child in children]
+    print(json.dumps({"scene": "race", "ledger": str(path), "status": status, "told": lines}), flush=True)
+
+
+def _spend(path: Path, costs: list[Fraction], number: int, start: tuple[int, int], done: tuple[int, int]) -> None:
+    """Measure plans of these costs, and tell of each whether it was measured; begin when both are there."""
+    plans = [rp.select(WORKLOAD, budget=rp.pcost(cost)) for cost in costs]
+    session = rp.Session(RECORDS, ledger=path)
+    os.close(start[1])
+    os.read(start[0], 1)  # returns when the last who could write has closed
+    for plan in plans:
+        try:
+            session.measure(plan)
+            is_measured = True
+        except rp.BudgetError:
+            is_measured = False
+        told = {"who": number, "is_measured": is_measured, "cost": str(require_measurable(plan))}
+        os.write(done[1], json.dumps(told).encode() + b"\n")
+        time.sleep(0.001)
+
+
+if __name__ == "__main__":
+    home, (rounds, every, first) = Path(sys.argv[1]), map(int, sys.argv[2:])
+    for seed in range(rounds):
+        race(home / f"{seed}.ledger", seed)
+    for scene in SCENES:
+        killed(home / scene, scene, every, first)
