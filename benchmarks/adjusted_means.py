@@ -3,8 +3,8 @@
     python -m benchmarks.adjusted_means [--draws 200] [--json FILE]
 
 A made-up payroll of 8,000 people in 60 places of very different sizes and 5 jobs, pay from 0 to 150,000; mean pay by
-place, by job, and by place and job: at three budgets where pay has a single bin, and, in a twentieth of the draws, at one
-of them where it has 15 bins, for medians by job.  For groups of each size it prints the root mean square error of
+place, by job, and by place and job: at three budgets where pay has a single bin, and, in a twentieth of the draws, at
+one of them where it has 15 bins, for medians by job.  For groups of each size it prints the root mean square error of
 means from non-negative tables and from unbiased ones (a group of which either count is not above 0 has no mean, and is
 left out of both), how often the intervals cover, and how many published means are outside their intervals.
 """
