@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.rap_cases import adult_case
 from benchmarks.rap_findings import (
     FILES,
     LINE,
@@ -28,9 +29,12 @@ from benchmarks.rap_findings import (
     filter_test,
     results_of,
 )
+from benchmarks.rap_grid import ALL_RECORDS
 
-#: How many sets of runs are simulated.
-SIMULATED = 2_000
+#: How many sets of runs are simulated, and how many random workloads of each size are drawn.
+SIMULATED, WORKLOADS = 2_000, 400
+#: The published numbers of tables.
+SIZES = (1, 4, 16, 64, 256)
 
 
 class Regression(NamedTuple):
@@ -75,18 +79,21 @@ BY_QUERIES = Regression(126, 12, 227.07, ((-0.3210, -7.438), (0.0472, 12.856)), 
 
 
 def f12(r: Results) -> Iterator[str]:
-    """Which lines were printed, and whether a larger grid would help."""
+    """Which lines were printed, whether a larger grid would help, and whether another fit would."""
     tables, _ = BY_TABLES.mean_logarithms()
-    queries = BY_QUERIES.mean_logarithms()
-    ours = {
-        filtered: float(np.mean([math.log(p["cells"]) for p in one_for_each_workload(r, filtered=filtered)]))
-        for filtered in (False, True)
-    }
+    zero, one = BY_QUERIES.mean_logarithms()
+    filtered, every = (mean_log_queries(is_filtered=is_filtered) for is_filtered in (True, False))
     yield (
-        f"mean ln of the tables by the standard errors {tables:.2f} (natural logarithm of 1, 4, 16, 64, 256: 2.77); of "
-        f"the queries {queries[0]:.2f} where the indicator is 0 and {queries[1]:.2f} where it is 1 (our workloads of "
-        f"1 to 64 tables: filtered {ours[True]:.2f}, all {ours[False]:.2f})"
+        f"by the printed standard errors the mean logarithm is {tables:.2f} of the tables (natural, of 1, 4, 16, 64, "
+        f"256: {np.log(SIZES).mean():.2f}), and of the queries {zero:.2f} where the indicator is 0 and {one:.2f} where "
+        f"it is 1 (random workloads of so many tables: filtered {filtered:.2f}, all {every:.2f})"
     )
+    yield from grids(r)
+    yield from fits(r)
+
+
+def grids(r: Results) -> Iterator[str]:
+    """The least error by T K."""
     for epsilon in sorted(LINE):
         by_product: dict[int, float] = {}
         for (rounds, choices), error in r.by_setting(
@@ -99,10 +106,26 @@ def f12(r: Results) -> Iterator[str]:
         )
 
 
-def one_for_each_workload(r: Results, *, filtered: bool) -> list[dict[str, float]]:
-    """One point of each workload of `sizes`."""
-    found = {(p["tables"], p["seed"]): p for p in chosen(r.grid, experiment="sizes", filtered=filtered, epsilon=0.1)}
-    return list(found.values())
+def fits(r: Results) -> Iterator[str]:
+    """What other fits do to the best settings of 16 tables."""
+    points = chosen(r.grid, experiment="optimizer")
+    for epsilon, rounds, choices in sorted({(p["epsilon"], *(p[key] for key in SETTING)) for p in points}):
+        wanted = {"epsilon": epsilon, "rounds": rounds, "choices": choices}
+        base = chosen(r.grid, experiment="sizes", tables=16, filtered=False, **wanted)
+        found = {"stopping at the noise": base}
+        for p in chosen(points, **wanted):
+            found.setdefault(f"{p['most_steps']} steps of {p['relaxation']}", []).append(p)
+        yield f"epsilon {epsilon:g}, 16 tables, {rounds} rounds of {choices}: " + ", ".join(
+            f"{np.mean([p['largest'] for p in each]):.3f} ({len(each)} seeds) {name}" for name, each in found.items()
+        )
+
+
+def mean_log_queries(*, is_filtered: bool) -> float:
+    """The mean natural logarithm of the queries of random workloads of three-way tables, equally many of each size."""
+    case, generator = adult_case(), np.random.default_rng(0)
+    cells = [case.domain.cells(names) for names in case.sets(3, ALL_RECORDS if is_filtered else None)]
+    logs = [math.log(generator.choice(cells, size, replace=False).sum()) for size in SIZES for _ in range(WORKLOADS)]
+    return float(np.mean(logs))
 
 
 def f13(r: Results) -> Iterator[str]:
@@ -110,7 +133,7 @@ def f13(r: Results) -> Iterator[str]:
     runs = best_runs(r)
     published = [
         {"tables": size, "epsilon": epsilon, "filtered": filtered}
-        for size in (1, 4, 16, 64, 256)
+        for size in SIZES
         for epsilon in LINE
         for filtered in (False, True)
         for _ in range(4)

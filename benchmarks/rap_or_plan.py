@@ -16,6 +16,7 @@ from benchmarks.rap_findings import FILES, SETTING, Point, Results, chosen, comp
 
 #: The columns and what their points are chosen by.
 COLUMNS: dict[str, dict[str, Any]] = {
+    "RAP, 4 rounds of 4 tables": {"experiment": "tables", "choices": 4},
     "RAP, all tables at once": {"experiment": "tables", "choices": None},
     "a plan's tables": {"experiment": "baselines", "method": "residual planner"},
     "Gaussian noise, joint": {"experiment": "baselines", "method": "gaussian", "sensitivity": "joint"},

@@ -5,7 +5,7 @@ Reads: a release, or a table.  Gives: MeanTable, QuantileTable.
 
 from residualplanner.derived.answers import StatisticAnswers
 from residualplanner.derived.columns import Column, published_columns, unit_of
-from residualplanner.derived.expected import mean_std_err
+from residualplanner.derived.expected import mean_std_err, mean_std_err_of_query
 from residualplanner.derived.means import MeanTable, means
 from residualplanner.derived.of_table import statistic_of, statistic_of_answers, table_of_statistic
 from residualplanner.derived.quantiles import QuantileTable, quantiles
@@ -18,6 +18,7 @@ __all__ = [
     "StatisticAnswers",
     "StatisticTable",
     "mean_std_err",
+    "mean_std_err_of_query",
     "means",
     "published_columns",
     "quantiles",

@@ -78,8 +78,8 @@ def _rows_of(subject: Subject, row: int) -> StatisticRows:
         (*labels, *texts) for labels, texts in zip(islice(product(*axes.values()), MOST_ROWS), numbers, strict=True)
     ]
     return StatisticRows(
-        " by ".join(filter(None, (form.title, ", ".join(groups)))),
-        (*axes, *(column.name.replace("_", " ") for column in form.columns)),
+        " by ".join(filter(None, (f"{form.title[:1].upper()}{form.title[1:]}", ", ".join(groups)))),
+        (*axes, *(_heading(column.name) for column in form.columns)),
         rows,
         max(1, len(axes)),
         form.described(domain.unit, subject.level),
@@ -93,6 +93,16 @@ def _values(subject: Subject, table: Table, form: StatisticForm) -> dict[str, An
         found = subject.tables.statistic(table.query)
         return {column.name: found[column.name].to_numpy() for column in form.columns}
     return dict(published_values(table, form.columns, subject.level))
+
+
+def _heading(name: str) -> str:
+    """The name of a column as a heading.
+
+    Example:
+        >>> _heading("count_std_err"), _heading("too_noisy")
+        ('Count standard error', 'Too noisy')
+    """
+    return name.replace("std_err", "standard error").replace("_", " ").capitalize()
 
 
 def _texts(column: Any) -> list[str]:

@@ -1,11 +1,15 @@
 """The pages on adaptive projection and on microdata show the figures of the benchmarks' results."""
 
 import json
+import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from benchmarks import rap_or_plan
 from benchmarks.audit_rap import audit_row
+from benchmarks.rap_explanations import Regression, explanations
 from benchmarks.rap_findings import FILES, FINDINGS, Results, complete, page_row, results_of
 from benchmarks.rap_targets import criteria_of_microdata, criteria_of_rap, page_tables
 
@@ -33,6 +37,46 @@ TIMED = "f18"
 @pytest.mark.parametrize("judge", [each for each in FINDINGS if each.__name__ != TIMED], ids=lambda each: each.__name__)
 def test_each_finding_stands_on_the_page_as_the_results_say(judge, results):
     assert page_row(judge(results)) in RAP.splitlines()
+
+
+def test_the_figures_of_explanations_are_those_that_the_command_prints(results):
+    page = " ".join(RAP.split())
+    for line in explanations(results):
+        assert line.split(": ", 1)[1] in page, line
+
+
+def test_moments_of_a_regression_follow_from_its_standard_errors():
+    generator = np.random.default_rng(0)
+    kinds = [generator.uniform(3, 9, 50), generator.uniform(0, 4, 50)]
+    x = np.concatenate([kinds[0], kinds[1], generator.random(200)])
+    groups = np.repeat(np.arange(6), 50)
+    columns = np.zeros((300, 12))
+    columns[np.arange(300), 2 * groups], columns[np.arange(300), 2 * groups + 1] = 1, x
+    for column in (0, 1):  # the second group by its differences from the first
+        columns[:, column] += columns[:, column + 2]
+    errors = columns @ generator.standard_normal(12) + 0.1 * generator.standard_normal(300)
+    fitted = np.linalg.lstsq(columns, errors)[0]
+    left = float(np.square(errors - columns @ fitted).sum())
+    t = fitted / np.sqrt(left / 288 * np.linalg.inv(columns.T @ columns).diagonal())
+    printed = [(float(b), float(each)) for b, each in zip(fitted, t, strict=True)]
+    likelihood = -150 * (math.log(2 * math.pi) + math.log(left / 300) + 1)
+    regression = Regression(300, 12, likelihood, (printed[0], printed[1]), (printed[2], printed[3]))
+    assert regression.deviation == pytest.approx(math.sqrt(left / 288))
+    assert regression.mean_logarithms() == pytest.approx([each.mean() for each in kinds])
+
+
+def test_the_table_of_rap_beside_a_plan_is_the_one_that_the_command_prints(results):
+    assert "\n".join(rap_or_plan.rows(results)) + "\n\n" in RAP
+
+
+def test_a_table_in_tiles_takes_the_memory_that_the_page_says_and_gives_the_same_choices():
+    tiled, whole = (next(line for line in SPEED if line["case"] == case) for case in ("tiles", "untiled"))
+    besides = [each["peak_mib"] - each["before_mib"] for each in (tiled, whole)]
+    page = " ".join(RAP.split())
+    assert f"in {tiled['tiles']} tiles, the process needs {besides[0]} MiB besides; whole, {besides[1]} MiB" in page
+    assert besides[0] <= tiled["memory_mib"]
+    assert tiled["chosen"] == whole["chosen"]
+    assert tiled["cpu_seconds"] < whole["cpu_seconds"]
 
 
 def test_every_finding_that_does_not_hold_is_explained():

@@ -62,6 +62,9 @@ def test_one_workbook_has_a_sheet_of_each_statistic_after_its_table(release, tmp
     book = openpyxl.load_workbook(tmp_path / "out" / "tables.xlsx")
     assert [name for name in book.sheetnames if "statistics" in name] == ["2 statistics", "3 statistics"]
     assert [cell.value for cell in book["3 statistics"][1]][:3] == ["job", "job_meaning", "probability"]
+    index = [[cell.value for cell in row[:2]] for row in book["index"].iter_rows(min_row=2)]
+    assert [query for sheet, query in index if sheet == "3 statistics"] == ["job × pay"]
+    assert [sheet for sheet, _ in index] == book.sheetnames[2:]
     about = {row[0].value: row[1].value for row in book["about"].iter_rows()}
     assert about["mean"] == "dollars"
     assert about["count"] == "counts"
@@ -251,7 +254,7 @@ def test_a_report_on_adjusted_tables_shows_counts_of_its_tables_and_means_of_the
     for page, source in [("made.html", tables), ("read.html", rp.load_tables(tmp_path / "out"))]:
         rp.write_report(source, tmp_path / page)
         section = (tmp_path / page).read_text().split('id="statistics"')[1].split("</section>")[0]
-        assert "mean unbiased" in section
+        assert "Mean unbiased" in section
         assert f"{rp.means(sparse, 'pay', ['job']).high[0]:,.1f}" in section
         assert f"{40 * tables[MEANS].estimate[1, 0]:,.1f}" in section
 

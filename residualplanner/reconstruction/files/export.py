@@ -47,6 +47,7 @@ from residualplanner.reconstruction.files.statistics import (
     statistic_file,
     statistic_formats,
     statistic_sheet,
+    with_statistics,
 )
 from residualplanner.reconstruction.files.workbook import (
     ABOUT_SHEET,
@@ -216,8 +217,8 @@ def _write_book(
     titles = [described.title_of(query) for query in queries]
     heads = tuple(index.column_names)
     texts = {"title": titles} if any(titles) else {}
-    rows = zip(sheets, *(index[name].to_pylist() for name in heads), *texts.values(), strict=True)
-    book.add_index(("sheet", *heads, *texts), rows)
+    rows = list(zip(sheets, *(index[name].to_pylist() for name in heads), *texts.values(), strict=True))
+    book.add_index(("sheet", *heads, *texts), with_statistics(rows, described, queries))
     about = [*described.publication.to_json().items(), ("tables", str(len(names))), *described.about_every, ("", "")]
     positions = sorted({position for query in queries for position in query.table_axes.positions})
     about_columns = described.about_columns(positions, described.plan.domain.unit)

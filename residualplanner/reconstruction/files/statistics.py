@@ -6,7 +6,7 @@ Where numbers were made from unbiased estimates, such as non-negative ones, coun
 tables; means, quantiles, errors and intervals are those of the unbiased estimates.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -85,7 +85,24 @@ def statistic_sheet(sheet: str) -> str:
         >>> statistic_sheet("3 job.pay@mean")
         '3 statistics'
     """
-    return f"{sheet.split(' ', maxsplit=1)[0]} {FOLDER}"
+    return f"{sheet.partition(' ')[0]} {FOLDER}"
+
+
+def with_statistics(
+    rows: Sequence[tuple[Any, ...]], described: Description, queries: Sequence[WrittenQuery]
+) -> Iterator[tuple[Any, ...]]:
+    """The rows of a workbook's index, that of each table followed by that of the sheet of its statistic, if it has one.
+
+    Args:
+        rows: of the tables: sheet, query, kinds, number of cells, and perhaps a title.
+        described: the release as it is written.
+        queries: that of each table.
+    """
+    for row, query in zip(rows, queries, strict=True):
+        yield row
+        if statistic_columns(described, query):
+            sheet, words, kinds, _, *title = row
+            yield (statistic_sheet(sheet), words, f"{kinds}, with intervals", None, *title)
 
 
 def about_statistics(described: Description) -> dict[str, Any]:
