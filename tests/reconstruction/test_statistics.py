@@ -239,8 +239,8 @@ def test_an_attribute_with_the_name_of_a_column_of_statistics_is_refused_before_
 def test_a_report_shows_means_and_quantiles_with_units(release, tmp_path):
     rp.write_report(release, tmp_path / "page.html", level=0.9)
     section = (tmp_path / "page.html").read_text().split('id="statistics"')[1].split("</section>")[0]
-    assert "mean pay (dollars) by job" in section
-    assert "quantiles of pay (dollars) by job" in section
+    assert "Mean pay (dollars) by job" in section
+    assert "Quantiles of pay (dollars) by job" in section
     assert "a (Clerk)" in section
     assert "of level 0.9" in section
     found = rp.means(release, "pay", ["job"], level=0.9)
