@@ -288,5 +288,5 @@ def _write_tables(
         with output.progress("adjusting the tables") as progress:
             tables = adjustments.of(release, progress)
     save_tables(tables, folder, wanted.table, output, workers=workers)
-    in_parts = wanted.table.file_format(release.plan.workload) == PARTS_FORMAT
-    say_release(tables, folder, output, in_parts=in_parts, options=wanted.report_options)
+    file_format = wanted.table.file_format(release.plan.workload)
+    say_release(tables, folder, output, file_format=file_format, options=wanted.report_options)

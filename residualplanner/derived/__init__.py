@@ -3,22 +3,27 @@
 Reads: a release, or a table.  Gives: MeanTable, QuantileTable.
 """
 
+from residualplanner.derived.answers import StatisticAnswers
+from residualplanner.derived.columns import Column, published_columns, unit_of
 from residualplanner.derived.expected import mean_std_err, mean_std_err_of_query
 from residualplanner.derived.means import MeanTable, means
-from residualplanner.derived.of_table import columns_of, statistic_of
+from residualplanner.derived.of_table import statistic_of, statistic_of_answers, table_of_statistic
 from residualplanner.derived.quantiles import QuantileTable, quantiles
-from residualplanner.derived.statistic_table import Column, StatisticTable, unit_of
+from residualplanner.derived.statistic_table import StatisticTable
 
 __all__ = [
     "Column",
     "MeanTable",
     "QuantileTable",
+    "StatisticAnswers",
     "StatisticTable",
-    "columns_of",
     "mean_std_err",
     "mean_std_err_of_query",
     "means",
+    "published_columns",
     "quantiles",
     "statistic_of",
+    "statistic_of_answers",
+    "table_of_statistic",
     "unit_of",
 ]

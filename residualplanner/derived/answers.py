@@ -15,7 +15,10 @@ from residualplanner.plan import Plan
 from residualplanner.queries import Identity, Kind, Statistic, statistic_among, tied_kind
 from residualplanner.workload import Workload, WrittenQuery
 
-_UNBIASED = "means and quantiles are made of the unbiased tables that reconstruct returns, or of a folder of these"
+_UNBIASED = (
+    "means and quantiles are made of the unbiased tables that reconstruct returns, or of a folder of these; a folder "
+    "of others has theirs as they were published: load_tables(folder).statistic(query)"
+)
 
 
 class TableOfAnswers(Protocol):

@@ -13,9 +13,12 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray, frozen
 from residualplanner._margins import margin_factor
 from residualplanner.derived.answers import StatisticAnswers, grouped_answers
+from residualplanner.derived.columns import Column, unit_of
 from residualplanner.derived.ratio import Ratio
-from residualplanner.derived.statistic_table import Column, StatisticTable, unit_of
+from residualplanner.derived.statistic_table import StatisticTable
 from residualplanner.queries import Kind, Mean
+
+_TOO_NOISY = "whether the count is not clear of 0, so that the mean says nothing"
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
@@ -42,18 +45,17 @@ class MeanTable(StatisticTable):
         too_noisy: where the count is not clear of 0, so that the mean says nothing; the interval is right there, too.
     """
 
+    word, phrase = "means", "mean"
     columns = (
-        Column("mean", "estimate", "amounts", "sum divided by count, within the limits of the amounts"),
-        Column("std_err", "std_err", "amounts", "standard error of the mean, to first order"),
-        Column("low", "low", "amounts", "low end of Fieller's interval of the mean, of level {level}"),
-        Column("high", "high", "amounts", "high end of that interval"),
-        Column("count", "count", "counts", "unbiased estimate of the records with an amount"),
-        Column("count_std_err", "count_std_err", "counts", "standard error of the count, exact"),
-        Column("sum", "sum", "amounts", "unbiased estimate of the sum of the amounts"),
-        Column("sum_std_err", "sum_std_err", "amounts", "standard error of the sum, exact"),
-        Column(
-            "too_noisy", "too_noisy", "neither", "whether the count is not clear of 0, so that the mean says nothing"
-        ),
+        Column("mean", "estimate", "amounts", "sum divided by count, within the limits of the amounts", "of unbiased"),
+        Column("std_err", "std_err", "amounts", "standard error of the mean, to first order", "of unbiased"),
+        Column("low", "low", "amounts", "low end of Fieller's interval of the mean, of level {level}", "interval"),
+        Column("high", "high", "amounts", "high end of that interval", "interval"),
+        Column("count", "count", "counts", "{estimate} of the records with an amount", "of tables"),
+        Column("count_std_err", "count_std_err", "counts", "standard error of the count, exact", "of unbiased"),
+        Column("sum", "sum", "amounts", "{estimate} of the sum of the amounts", "of tables"),
+        Column("sum_std_err", "sum_std_err", "amounts", "standard error of the sum, exact", "of unbiased"),
+        Column("too_noisy", "too_noisy", "neither", _TOO_NOISY, "interval"),
     )
 
     estimate: FloatArray
@@ -65,11 +67,6 @@ class MeanTable(StatisticTable):
     sum: FloatArray
     sum_std_err: FloatArray
     too_noisy: NDArray[np.bool_]
-
-    @property
-    def title(self) -> str:
-        """What the table holds, in words."""
-        return f"mean {self.attribute} ({self.unit})"
 
 
 def means(

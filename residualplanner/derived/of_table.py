@@ -1,6 +1,6 @@
-"""The statistic that a table of a workload is for.
+"""Statistics by kind: of a table, of many at once, and what their columns are.
 
-Reads: a table.  Gives: StatisticTable.
+Reads: a table, or answers.  Gives: StatisticTable.
 """
 
 from collections.abc import Callable, Mapping
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from residualplanner.derived.answers import StatisticAnswers, TableOfAnswers, answers_of
 from residualplanner.derived.means import MeanTable, mean_table
 from residualplanner.derived.quantiles import QuantileTable, quantile_table
-from residualplanner.derived.statistic_table import Column, StatisticTable
+from residualplanner.derived.statistic_table import StatisticTable
 from residualplanner.queries import Mean, Quantiles, Statistic
 
 #: Of each statistic the table of it, and the function that makes it.
@@ -19,10 +19,10 @@ _TABLES: Mapping[type[Statistic], tuple[type[StatisticTable], Callable[[Statisti
 
 
 def statistic_of(table: TableOfAnswers, level: float) -> StatisticTable | None:
-    """The means or quantiles that an unbiased table is for; None where its query is for none.
+    """The means or quantiles that a table is for; None where its query is for none.
 
     Args:
-        table: of estimates that are unbiased.
+        table: of unbiased estimates.  Of other numbers only the counts and sums serve.
         level: the confidence level of intervals.
 
     Raises:
@@ -31,14 +31,21 @@ def statistic_of(table: TableOfAnswers, level: float) -> StatisticTable | None:
     Source: spec eqs. (118) to (120).
     """
     answers = answers_of(table)
-    return None if answers is None else _TABLES[type(answers.kind)][1](answers, level)
+    return None if answers is None else statistic_of_answers(answers, level)
 
 
-def columns_of(kind: Statistic) -> tuple[Column, ...]:
-    """The columns of numbers of the table of a statistic.
+def statistic_of_answers(answers: StatisticAnswers, level: float) -> StatisticTable:
+    """The means or quantiles that answers are for, as `statistic_of`; its groups may be those of several tables."""
+    return _TABLES[type(answers.kind)][1](answers, level)
+
+
+def table_of_statistic(kind: Statistic) -> type[StatisticTable]:
+    """The sort of table that a statistic has, which knows its columns.
 
     Example:
-        >>> [column.name for column in columns_of(Quantiles(0.5))]
+        >>> table_of_statistic(Quantiles(0.5)).word
+        'quantiles'
+        >>> [column.name for column in table_of_statistic(Quantiles(0.5)).columns]
         ['quantile', 'low', 'high']
     """
-    return _TABLES[type(kind)][0].columns
+    return _TABLES[type(kind)][0]

@@ -12,8 +12,11 @@ import numpy as np
 from residualplanner._checks import FloatArray, frozen
 from residualplanner._margins import margin_factor
 from residualplanner.derived.answers import StatisticAnswers, grouped_answers
-from residualplanner.derived.statistic_table import Column, StatisticTable, unit_of
-from residualplanner.queries import Kind, Quantiles
+from residualplanner.derived.columns import Column, unit_of
+from residualplanner.derived.statistic_table import StatisticTable
+from residualplanner.queries import Kind, Quantiles, Statistic
+
+_PROBABILITY = "probability"
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
@@ -33,10 +36,13 @@ class QuantileTable(StatisticTable):
         high: the upper ends.
     """
 
+    word, phrase = "quantiles", "quantiles of"
     columns = (
-        Column("quantile", "estimate", "amounts", "estimate, as if amounts were spread evenly within a bin"),
-        Column("low", "low", "amounts", "low end of the interval of level {level}: an edge of a bin"),
-        Column("high", "high", "amounts", "high end of that interval"),
+        Column(
+            "quantile", "estimate", "amounts", "estimate, as if amounts were spread evenly within a bin", "of unbiased"
+        ),
+        Column("low", "low", "amounts", "low end of the interval of level {level}: an edge of a bin", "interval"),
+        Column("high", "high", "amounts", "high end of that interval", "interval"),
     )
 
     probabilities: tuple[float, ...]
@@ -44,15 +50,16 @@ class QuantileTable(StatisticTable):
     low: FloatArray
     high: FloatArray
 
-    @property
-    def title(self) -> str:
-        """What the table holds, in words."""
-        return f"quantiles of {self.attribute} ({self.unit})"
+    @classmethod
+    def axes_of(cls, kind: Statistic) -> dict[str, tuple[float, ...]]:
+        """The probabilities of the kind."""
+        assert isinstance(kind, Quantiles)
+        return {_PROBABILITY: kind.chosen}
 
     @property
     def more_axes(self) -> dict[str, tuple[float, ...]]:
         """The probabilities."""
-        return {"probability": self.probabilities}
+        return {_PROBABILITY: self.probabilities}
 
 
 def quantiles(

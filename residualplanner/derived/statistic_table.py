@@ -1,42 +1,22 @@
-"""What tables of statistics by group have in common: labels, a data frame, and what their columns mean.
+"""What tables of statistics by group have in common: labels, and a data frame.
 
 Reads: arrays, an axis for each attribute of the groups.  Gives: StatisticTable.
 """
 
-from abc import abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from residualplanner._checks import FloatArray
 from residualplanner._html import frame_html
-from residualplanner.domain import Attribute
+from residualplanner.derived.columns import Column
+from residualplanner.queries import Statistic
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-class Column(NamedTuple):
-    """A column of a table of statistics.
-
-    Attributes:
-        name: of the column.
-        field: of the table, which holds its values.
-        of: whose unit it has: that of the amounts, that of counts of records, or none.
-        meaning: in words; ``{level}`` is the confidence level.
-    """
-
-    name: str
-    field: str
-    of: Literal["amounts", "counts", "neither"]
-    meaning: str
-
-    def described(self, attribute: Attribute, count_unit: str, level: float) -> tuple[str, str, str]:
-        """Name, unit and meaning; the unit is empty where there is none."""
-        units = {"amounts": unit_of(attribute), "counts": count_unit, "neither": ""}
-        return self.name, units[self.of], self.meaning.format(level=f"{level:.15g}")
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
@@ -44,6 +24,8 @@ class StatisticTable:
     """A statistic of the amounts, or bins, of an attribute for each group.
 
     Attributes:
+        word: what such statistics are called.
+        phrase: the same before the name of an attribute.
         columns: those of its numbers, in their order.
         attribute: whose amounts it is about.
         unit: of the amounts, in words.
@@ -52,6 +34,8 @@ class StatisticTable:
         level: the confidence level of the intervals.
     """
 
+    word: ClassVar[str]
+    phrase: ClassVar[str]
     columns: ClassVar[tuple[Column, ...]]
 
     attribute: str
@@ -67,9 +51,20 @@ class StatisticTable:
         return frame_html(self.to_pandas())
 
     @property
-    @abstractmethod
     def title(self) -> str:
         """What the table holds, in words."""
+        return self.title_of(self.attribute, self.unit)
+
+    @classmethod
+    def title_of(cls, attribute: str, unit: str) -> str:
+        """What the table of an attribute's statistic holds, in words."""
+        return f"{cls.phrase} {attribute} ({unit})"
+
+    @classmethod
+    def axes_of(cls, kind: Statistic) -> dict[str, tuple[float, ...]]:
+        """The labels of axes after those of the groups, by the names of their columns, where the statistic has such."""
+        del kind
+        return {}
 
     @property
     def more_axes(self) -> dict[str, tuple[float, ...]]:
@@ -79,7 +74,13 @@ class StatisticTable:
     @property
     def values(self) -> dict[str, FloatArray]:
         """The numbers by the names of their columns, (rows,) each: groups in C order."""
-        return {column.name: np.ravel(getattr(self, column.field)) for column in self.columns}
+        return self.values_of(self.columns, self)
+
+    def values_of(self, columns: Iterable[Column], adjusted: "StatisticTable") -> dict[str, FloatArray]:
+        """The values of columns, (rows,) each: those of adjusted numbers from another table of the same groups."""
+        return {
+            column.name: np.ravel(getattr(adjusted if column.is_adjusted else self, column.field)) for column in columns
+        }
 
     def to_pandas(self) -> "pd.DataFrame":
         """A row for each group, with its labels and the columns of numbers."""
@@ -88,8 +89,3 @@ class StatisticTable:
         rows = [*product(*self.labels, *self.more_axes.values())]
         frame = pd.DataFrame(rows, columns=[*self.names, *self.more_axes], index=range(len(rows)))
         return frame.assign(**self.values)
-
-
-def unit_of(attribute: Attribute) -> str:
-    """The unit of the amounts of an attribute, or else its name."""
-    return attribute.about.unit or attribute.name

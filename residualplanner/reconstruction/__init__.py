@@ -22,6 +22,8 @@ from residualplanner.reconstruction.files.export import require_exportable, save
 from residualplanner.reconstruction.files.export_files import MOST_FILES, PARTS_FORMAT, FormatName, chosen_format
 from residualplanner.reconstruction.files.reading import SavedTable, SavedTables, load_tables
 from residualplanner.reconstruction.files.sidecar import PUBLISHED_ERRORS, PUBLISHED_ERRORS_FILE
+from residualplanner.reconstruction.files.statistic_form import StatisticForm, statistic_form, statistics_sentence
+from residualplanner.reconstruction.files.statistics import published_values
 from residualplanner.reconstruction.forms.for_mbi import MbiProblem
 from residualplanner.reconstruction.measured_tables import MeasuredTables
 from residualplanner.reconstruction.origin import Origin, Provenance, unlimited
@@ -75,6 +77,7 @@ __all__ = [
     "SavedTable",
     "SavedTables",
     "Shown",
+    "StatisticForm",
     "Table",
     "TableBatch",
     "Tables",
@@ -89,10 +92,13 @@ __all__ = [
     "no_shapes",
     "part_name",
     "profile_named",
+    "published_values",
     "reconstruct",
     "require_exportable",
     "require_shapes",
     "save_parts",
     "save_tables",
+    "statistic_form",
+    "statistics_sentence",
     "unlimited",
 ]

@@ -5,12 +5,21 @@ Reads: Subject.  Gives: tables of strings.
 
 from dataclasses import dataclass
 from itertools import islice, product
+from typing import Any
 
 import numpy as np
 
-from residualplanner.derived import Column, StatisticTable, columns_of, statistic_of
 from residualplanner.domain import label_text
 from residualplanner.queries import Statistic, statistic_among
+from residualplanner.reconstruction import (
+    SavedParts,
+    SavedTables,
+    StatisticForm,
+    Table,
+    profile_named,
+    published_values,
+    statistic_form,
+)
 from residualplanner.reporting.subject import Subject
 from residualplanner.reporting.words import decimals_for
 
@@ -42,11 +51,8 @@ class StatisticRows:
 
 
 def statistics_of(subject: Subject) -> list[StatisticRows]:
-    """The means and quantiles that the workload of a release is for, of its first tables; none of a plan.
-
-    Tables that are not unbiased have none.
-    """
-    if subject.tables is None or not subject.product.is_unbiased:
+    """The means and quantiles that the workload of a release is for, of its first tables; none of a plan."""
+    if subject.tables is None:
         return []
     kinds, workload = subject.plan.workload.kinds, subject.plan.workload
     if not any(isinstance(kind, Statistic) for kind in kinds):
@@ -61,25 +67,32 @@ def statistics_of(subject: Subject) -> list[StatisticRows]:
 
 def _rows_of(subject: Subject, row: int) -> StatisticRows:
     table, domain = subject.table(row), subject.plan.domain
-    found = statistic_of(table, subject.level)
-    kind = next(kind for kind in table.kinds if isinstance(kind, Statistic))
-    assert found is not None
+    form = statistic_form(domain, profile_named("default").of(subject.product), subject.plan.workload.query_at(row))
+    assert form is not None
     of_axes = zip(table.names, table.labels_in_words, strict=True)
-    groups = {domain[name].heading: labels for name, labels in of_axes if name != found.attribute}
-    axes = groups | {name: tuple(map(label_text, labels)) for name, labels in found.more_axes.items()}
-    columns = columns_of(kind)
-    numbers = zip(*(_texts(column, found) for column in columns), strict=True)
+    groups = {domain[name].heading: labels for name, labels in of_axes if name != form.attribute.name}
+    axes = groups | {name: tuple(map(label_text, labels)) for name, labels in form.more_axes.items()}
+    values = _values(subject, table, form)
+    numbers = zip(*(_texts(values[column.name]) for column in form.columns), strict=True)
     rows = [
         (*labels, *texts) for labels, texts in zip(islice(product(*axes.values()), MOST_ROWS), numbers, strict=True)
     ]
     return StatisticRows(
-        " by ".join(filter(None, (f"{found.title[:1].upper()}{found.title[1:]}", ", ".join(groups)))),
-        (*axes, *(_heading(column.name) for column in columns)),
+        " by ".join(filter(None, (f"{form.title[:1].upper()}{form.title[1:]}", ", ".join(groups)))),
+        (*axes, *(_heading(column.name) for column in form.columns)),
         rows,
         max(1, len(axes)),
-        [column.described(domain[found.attribute], domain.unit, subject.level) for column in columns],
-        len(found.values[columns[0].name]) - len(rows),
+        form.described(domain.unit, subject.level),
+        form.rows - len(rows),
     )
+
+
+def _values(subject: Subject, table: Table, form: StatisticForm) -> dict[str, Any]:
+    """The values of the columns of a statistic, (rows,) each: those of a folder of adjusted tables from its file."""
+    if isinstance(subject.tables, SavedTables | SavedParts) and not subject.product.is_unbiased:
+        found = subject.tables.statistic(table.query)
+        return {column.name: found[column.name].to_numpy() for column in form.columns}
+    return dict(published_values(table, form.columns, subject.level))
 
 
 def _heading(name: str) -> str:
@@ -92,9 +105,9 @@ def _heading(name: str) -> str:
     return name.replace("std_err", "standard error").replace("_", " ").capitalize()
 
 
-def _texts(column: Column, found: StatisticTable) -> list[str]:
+def _texts(column: Any) -> list[str]:
     """The values of a column as strings, as many as there are rows on the page."""
-    values = found.values[column.name]
+    values = np.asarray(column)
     if values.dtype == np.bool_:
         return ["yes" if value else "no" for value in values[:MOST_ROWS].tolist()]
     decimals = decimals_for(values)

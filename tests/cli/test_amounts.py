@@ -201,8 +201,9 @@ def test_a_statistic_that_is_none_is_refused_with_its_place(folder, kind, messag
 
 def test_a_release_on_the_command_line_writes_means(folder, people, run):
     (folder / "pay.toml").write_text(STATISTICS)
-    run("release", "pay.toml", "people.csv", "-o", "out", "--format", "csv")
-    names = ["pay@mean2.csv", "pay@quantiles2.csv", "sex.pay@mean1.csv", "sex.pay@quantiles1.csv"]
+    said = run("release", "pay.toml", "people.csv", "-o", "out", "--format", "csv").output
+    assert "statistics/ has the means of 2 tables and the quantiles of 2 tables\n" in said
+    names = ["csv-metadata.json", "pay@mean2.csv", "pay@quantiles2.csv", "sex.pay@mean1.csv", "sex.pay@quantiles1.csv"]
     assert sorted(path.name for path in (folder / "out" / "statistics").iterdir()) == names
     found = pd.read_csv(folder / "out" / "statistics" / "sex.pay@mean1.csv")
     truth = people["pay"].clip(0, 200_000).groupby(people["sex"]).mean()

@@ -149,3 +149,23 @@ def test_what_is_stated_of_tables_of_three_attributes_is_that_of_the_benchmark()
         ("peak GiB of the process", 1, 2),
     )
     assert shown == [round(factor * TRIPLES[key], digits) for key, factor, digits in wanted]
+
+
+def test_the_figures_of_means_are_those_of_the_benchmark():
+    results = json.loads((ROOT / "benchmarks/results/adjusted_means.json").read_text(encoding="utf-8"))
+    table = PAGE.split("true size of the group")[1].split("\n\n")[0].splitlines()[2:]
+    expected = [
+        [
+            f"{row['rmse_unbiased']:,.0f}",
+            f"{row['rmse_nonnegative']:,.0f}",
+            *(f"{row[word]:.1%}" for word in ("coverage", "outside_their_interval", "too_noisy")),
+        ]
+        for row in results
+        if row["rho"] == "0.1"
+    ]
+    assert [[cell.strip() for cell in line.split("|")[3:-1]] for line in table] == expected
+    one_bin = [row for row in results if row["bins"] == 1]
+    worst = max(abs(row["rmse_nonnegative"] / row["rmse_unbiased"] - 1) for row in one_bin if row["from"] >= 20)
+    text = " ".join(PAGE.split())
+    assert f"differ by at most {worst:.1%} at 0.02-zCDP and 0.5-zCDP, too, where the group has 20" in text
+    assert f"contain the truth in {min(row['coverage'] for row in one_bin):.1%} of all cases at least" in text

@@ -248,6 +248,8 @@ ITEMS = "level,code,name,parent\n"
         (ITEMS + "state,01,Alabama,\n", "counties.csv lacks the level 'county'; its column 'level' has 'state'"),
         ("state,county\n01,01001\n01,\n", "line 3, column 'county': a code of the level 'county' is empty"),
         ("state,county\n,01001\n", "line 2, column 'state': a code of the level 'state' is empty"),
+        ("state,county\n01,1001.0\n", "line 2, column 'county': the code '1001.0' of 'county' is a number with"),
+        ('state,county\n"=""01""",01001\n', "line 2, column 'state': the code '=\"01\"' of 'state' is a formula"),
         (
             "state,county\n01,001\n02,003\n02,001\n",
             "line 4, column 'county': county '001' lies in '02', and in '01' in line 2; .* in front, as '02001'",

@@ -27,7 +27,7 @@ from residualplanner.domain import omission_of
 from residualplanner.measurement import Measurement, NoiseStatement
 from residualplanner.plan import Plan
 from residualplanner.privacy import PrivacyClaim, claim_of_budget
-from residualplanner.reconstruction import Tables
+from residualplanner.reconstruction import PARTS_FORMAT, FormatName, Tables, statistics_sentence
 from residualplanner.workload import Workload
 
 if TYPE_CHECKING:
@@ -104,10 +104,10 @@ def say_omission(plan: Plan, output: Output) -> None:
 
 
 def say_release(
-    release: Tables, folder: Path, output: Output, *, in_parts: bool = False, options: Sequence[str] = ()
+    release: Tables, folder: Path, output: Output, *, file_format: FormatName, options: Sequence[str] = ()
 ) -> None:
     """Say what has been written to a folder of tables, what their numbers are, and how to make a page with options."""
-    product = release.product
+    product, in_parts = release.product, file_format == PARTS_FORMAT
     if product.mark:
         lines = (f"{product.mark}; standard errors are those of the unbiased estimates", product.elsewhere)
         output.fact("Numbers", *filter(None, lines), product=product.name, facts=list(product.facts))
@@ -116,11 +116,10 @@ def say_release(
         output.fact("Statistics", statistics)
     files = "tables.parquet says which part holds" if in_parts else "index.csv says which file is"
     errors = "it also says" if in_parts else "errors.csv"
-    output.wrote(
-        folder,
-        f": {count_text(len(release), 'table')}; {files} which,\n"
-        f"            {errors} how accurate each is, manifest.json how they were made and at what cost",
-    )
+    errors = f"{errors} how accurate each is, manifest.json how they were made and at what cost"
+    statistics = statistics_sentence(release.plan.workload, file_format)
+    written = (f": {count_text(len(release), 'table')}; {files} which,", errors + ";" * bool(statistics), statistics)
+    output.wrote(folder, f"\n{'':<12}".join(filter(None, written)))
     output.next((command_text("report", folder, *options), "a page to read and pass on"))
 
 

@@ -3,9 +3,14 @@
 Reads: a column of a public table.  Gives: its codes; WorkloadError where they may have lost zeros.
 """
 
+import re
+
 from residualplanner._checks import value_text
 from residualplanner.errors import WorkloadError
 from residualplanner.queries.classifications.text_table import TextColumn, TextTable
+
+#: What becomes of codes of digits in a column of numbers, some of which are missing.
+_DECIMALS = re.compile(r"[0-9]+\.0+")
 
 #: How many characters the codes of a level have, by the level's name; None where they differ.
 CodeLengths = dict[str, int | None]
@@ -45,19 +50,34 @@ def level_codes(table: TextTable, column: str, level: str, rows: list[int], leng
         The codes, (m,).
 
     Raises:
-        WorkloadError: a code is empty or of another length than declared; or nothing is declared, and zeros may be
-            lost: the codes are integers, or some of digits alone are shorter than others.
+        WorkloadError: a code is empty, a number with decimals or a formula, or of another length than declared; or
+            nothing is declared, and zeros may be lost: the codes are integers, or some of digits alone are shorter than
+            others.
     """
     found = table.column(column)
     for row in rows:
-        if not found.texts[row]:
-            raise WorkloadError(f"{table.where(row, column)}: a code of the level {level!r} is empty")
+        _require_code(table.where(row, column), found.texts[row], level)
     if level not in lengths:
         _require_zeros(table, column, found, level, rows)
     length = lengths.get(level)
     if length is None:
         return [found.texts[row] for row in rows]
     return [_of_length(table.where(row, column), found.texts[row], level, length) for row in rows]
+
+
+def _require_code(where: str, text: str, level: str) -> None:
+    """Raise WorkloadError where a text is not a code but what a program has made of one."""
+    if not text:
+        raise WorkloadError(f"{where}: a code of the level {level!r} is empty")
+    if _DECIMALS.fullmatch(text):
+        raise WorkloadError(
+            f"{where}: the code {text!r} of {level!r} is a number with decimals, as programs write columns of numbers "
+            "with gaps; read the codes as text where the file is made"
+        )
+    if text.startswith("="):
+        raise WorkloadError(
+            f"{where}: the code {text!r} of {level!r} is a formula of a spreadsheet; save its value as text"
+        )
 
 
 def _of_length(where: str, code: str, level: str, length: int) -> str:

@@ -173,7 +173,7 @@ def _by_code(table: TextTable, level: str, entries: Sequence[Entry]) -> dict[str
             raise WorkloadError(
                 f"{table.where(entry.row, entry.column)}: {level} {item.code!r} lies in {item.parent!r}, and in "
                 f"{first.item.parent!r} in {table.row_text(first.row)}; where codes repeat from one to another, put "
-                f"the code of the parent in front, as {item.parent + item.code!r}"
+                f"the code of the parent in front, as {item.parent + item.code!r}; levels are named from coarse to fine"
             )
         if first.item.name != item.name:
             raise WorkloadError(

@@ -4,7 +4,7 @@ Reads: tables, their plan and its noise.  Gives: files.  Holds a few tables at a
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -17,8 +17,7 @@ from residualplanner._words import TOTAL
 from residualplanner.errors import WorkloadError
 from residualplanner.measurement import NoiseStatement
 from residualplanner.plan import Plan
-from residualplanner.queries import Kind
-from residualplanner.reconstruction.files import csvw
+from residualplanner.reconstruction.files.csvw import csvw_files
 from residualplanner.reconstruction.files.export_files import (
     BOOK_FORMAT,
     PARTS_FORMAT,
@@ -40,11 +39,10 @@ from residualplanner.reconstruction.files.file_names import (
 )
 from residualplanner.reconstruction.files.manifest import manifest_bytes, plan_files
 from residualplanner.reconstruction.files.sidecar import Description
+from residualplanner.reconstruction.files.statistic_form import FOLDER, require_free_statistic_names
 from residualplanner.reconstruction.files.statistics import (
-    FOLDER,
     StatisticWriter,
     about_statistics,
-    require_free_statistic_names,
     statistic_columns,
     statistic_file,
     statistic_formats,
@@ -95,7 +93,6 @@ def require_exportable(
     if format == PARTS_FORMAT and profile_named(profile).name != "default":
         raise WorkloadError(f'"parts" has estimates and standard errors only: profile={profile!r} is for other formats')
     _require_free_names(workload, profile_named(profile).graded(quality))
-    require_free_statistic_names(workload)
     if format == "xlsx":
         require_workbooks(workload)
     if format == BOOK_FORMAT:
@@ -109,6 +106,7 @@ def _require_free_names(workload: Workload, profile: Profile) -> None:
     kinds = {position: [workload.kinds[code] for code in np.flatnonzero(uses[position])] for position in used}
     axes = ((workload.domain.attributes[position], kinds[position]) for position in used)
     require_free_names(label_column_names(axes), profile)
+    require_free_statistic_names(workload, profile)
 
 
 def save_tables(  # noqa: PLR0913
@@ -168,7 +166,7 @@ def _write_files(tables: Iterable[Table], folder: Path, described: Description) 
         ],
     }
     if described.file_format == "csv":
-        files[f"tables/{csvw.FILE}"] = csvw.csvw_pieces(described, _tables_of(index, plan))
+        files |= csvw_files(described, index)
     if described.profile.has_noise:
         files["noise.csv"] = [csv_bytes(_noise_table(plan))]
     return statistics | {name: write_new(folder / name, pieces) for name, pieces in files.items()}
@@ -211,7 +209,7 @@ def _write_book(
     plan, queries = described.plan, list(written_queries(described.plan.workload))
     writer, book = (
         TidyWriter(plan, described.profile, described.level),
-        Book(described.number_formats | statistic_formats(plan.workload), described.publication),
+        Book(described.number_formats | statistic_formats(described), described.publication),
     )
     of_statistics = StatisticWriter(described, writer)
     names = [table_name(described.parts_of(*query)) for query in queries]
@@ -263,7 +261,7 @@ def _about_columns(described: Description, written: WrittenQuery, *, is_statisti
 def _book_bytes(described: Description, index: Any, number: int, table: Any, *, is_statistic: bool = False) -> bytes:
     """The workbook of one table, or of its statistic, given its number in the workload."""
     name, query = index["query"][number].as_py(), described.plan.workload.query_at(number)
-    formats = statistic_formats(described.plan.workload) if is_statistic else described.number_formats
+    formats = statistic_formats(described) if is_statistic else described.number_formats
     columns = _about_columns(described, query, is_statistic=is_statistic)
     return workbook_bytes(
         table,
@@ -272,13 +270,6 @@ def _book_bytes(described: Description, index: Any, number: int, table: Any, *, 
         title=described.title_of(query) or name,
         publication=described.publication,
     )
-
-
-def _tables_of(index: Any, plan: Plan) -> Iterator[tuple[str, str, tuple[tuple[int, Kind], ...]]]:
-    """For each table the name of its file, its query in words, and its attributes with their kinds."""
-    files, queries = (index[name].to_pylist() for name in ("file", "query"))
-    for file, query, written in zip(files, queries, written_queries(plan.workload), strict=True):
-        yield file.removeprefix("tables/"), query, tuple(zip(*written.table_axes, strict=True))
 
 
 def _noise_table(plan: Plan) -> Any:

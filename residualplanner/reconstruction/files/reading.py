@@ -41,6 +41,8 @@ from residualplanner.reconstruction.files.sidecar import (
     Description,
     label_type,
 )
+from residualplanner.reconstruction.files.statistic_form import StatisticForm
+from residualplanner.reconstruction.files.statistics import statistic_file, statistic_sheet
 from residualplanner.reconstruction.files.workbook import TABLE_SHEET
 from residualplanner.reconstruction.forms.label_columns import label_columns
 from residualplanner.reconstruction.parts.reading import SavedParts, open_parts
@@ -143,6 +145,19 @@ class SavedTables(SavedFolder):
         optional, sheet = self._described.profile.optional_names, self._sheets.get(name, TABLE_SHEET)
         path = self.folder / saved.file
         return read_columns(content, path, types, saved.cells, axes, optional=optional, sheet=sheet)
+
+    def _statistic(self, number: int, query: WrittenQuery, form: StatisticForm) -> dict[str, Any]:
+        name, sheet = list(self.files)[number], TABLE_SHEET
+        if self._sheets:
+            file, sheet = BOOK_FILE, statistic_sheet(self._sheets[name])
+            content = content_of(self.folder, file, self.files[name].sha256)
+        else:
+            file = statistic_file(self._described, query)
+            content = self._statistics_of(file)
+        optional = [column.name for column in form.columns]
+        return read_columns(
+            content, self.folder / file, form.types, form.rows, form.axes, optional=optional, sheet=sheet
+        )
 
     @cached_property
     def _sheets(self) -> dict[str, str]:

@@ -3,6 +3,7 @@
 Reads: a folder whose manifest, metadata and plan have been checked.  Gives: SavedFolder.
 """
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,17 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from residualplanner.errors import FileFormatError
+from residualplanner.errors import FileFormatError, WorkloadError
 from residualplanner.measurement import NoiseStatement
 from residualplanner.plan import Plan
 from residualplanner.reconstruction.files.checked_files import AGAIN, content_of
 from residualplanner.reconstruction.files.manifest import PLAN_FILE
-from residualplanner.reconstruction.files.reading_files import csv_table
+from residualplanner.reconstruction.files.reading_files import csv_table, frame_of_columns
 from residualplanner.reconstruction.files.sidecar import NUMBER, PUBLISHED_ERRORS, PUBLISHED_ERRORS_FILE, Description
+from residualplanner.reconstruction.files.statistic_form import StatisticForm, statistic_form
 from residualplanner.reconstruction.product import Product
 from residualplanner.reconstruction.publication import Publication
 from residualplanner.reconstruction.quality import Quality
 from residualplanner.reconstruction.tables import Tables
+from residualplanner.workload import QueryLike, WrittenQuery
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,6 +73,39 @@ class SavedFolder(Tables):
     def profile(self) -> str:
         """The profile that the tables were saved in."""
         return self._described.profile.name
+
+    def statistic(self, query: QueryLike) -> "pd.DataFrame":
+        """The means or quantiles that a query is for, as their file has them: with intervals, at the level saved.
+
+        `means` and `quantiles` compute them again from unbiased tables, at any level; of tables that are not unbiased
+        the file alone has them.
+
+        Args:
+            query: one of the workload for a `Mean` or `Quantiles`, its attributes in any order.
+
+        Returns:
+            A row for each group (and probability), with its labels and the columns that ``metadata.json`` describes.
+
+        Raises:
+            DomainError, WorkloadError: there is no table for the query, it is for counts, or there is no such file.
+            FileFormatError: the file is missing, was altered, or is another table.
+        """
+        number = self.plan.workload.number_of(self._written(query))
+        written = self.plan.workload.query_at(number)
+        form = statistic_form(self.plan.domain, self._described.profile, written)
+        if form is None:
+            raise WorkloadError(f"{query!r} is for counts or sums; name a query for Mean() or Quantiles()")
+        return frame_of_columns(self._statistic(number, written, form))
+
+    @abstractmethod
+    def _statistic(self, number: int, query: WrittenQuery, form: StatisticForm) -> dict[str, Any]:
+        """The columns of the statistic of a query of the workload, given its number, after they have been checked."""
+
+    def _statistics_of(self, name: str) -> bytes:
+        """The bytes of a file of statistics; WorkloadError where the release was saved without it."""
+        if name not in self.manifest["files"]:
+            raise WorkloadError(f"{self.folder} has no {name}: it was saved without; save the release again")
+        return content_of(self.folder, name, self.manifest["files"][name])
 
     @property
     def published_errors(self) -> "pd.DataFrame | None":

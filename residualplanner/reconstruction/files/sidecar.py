@@ -223,10 +223,12 @@ def label_type(labels: Sequence[object]) -> str:
     """The type of labels in a table, in the vocabulary of CSV on the Web.
 
     Example:
-        >>> label_type((0, 1, 2)), label_type(("≤ 0", "≤ 1", "≤ 2")), label_type((False, True))
-        ('integer', 'string', 'boolean')
+        >>> label_type((0, 1, 2)), label_type(("≤ 0", "≤ 1")), label_type((False, True)), label_type((0.25, 0.5))
+        ('integer', 'string', 'boolean', 'double')
     """
     first = labels[0]
     if isinstance(first, bool):
         return TRUTH
+    if isinstance(first, float):
+        return NUMBER
     return WHOLE if isinstance(first, int) else TEXT

@@ -1,25 +1,31 @@
 """The means and quantiles of a release as files of their own, beside the tables that they are made of.
 
 Reads: tables, and how a release is written.  Gives: PyArrow tables, with a row for each group; what they are, in words.
+
+Where numbers were made from unbiased estimates, such as non-negative ones, counts and sums are those numbers, as in
+tables; means, quantiles, errors and intervals are those of the unbiased estimates.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from residualplanner.derived import columns_of, statistic_of
-from residualplanner.errors import WorkloadError
-from residualplanner.queries import Kind, Statistic, statistic_among
+from residualplanner._checks import FloatArray
+from residualplanner.derived import Column, statistic_of
+from residualplanner.queries import Statistic
 from residualplanner.reconstruction.files.export_files import BOOK_FORMAT, TidyWriter, cell_indices
-from residualplanner.reconstruction.files.file_names import file_stem, written_queries
+from residualplanner.reconstruction.files.file_names import file_stem
 from residualplanner.reconstruction.files.sidecar import Description
-from residualplanner.reconstruction.forms.label_columns import label_column_names
-from residualplanner.reconstruction.profiles import clash_text
+from residualplanner.reconstruction.files.statistic_form import (
+    FOLDER,
+    StatisticForm,
+    columns_in,
+    statistic_form,
+    statistic_forms,
+)
+from residualplanner.reconstruction.origin import Provenance
 from residualplanner.reconstruction.table import Table
-from residualplanner.workload import Workload, WrittenQuery
-
-#: The folder of their files.
-FOLDER = "statistics"
+from residualplanner.workload import WrittenQuery
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -35,26 +41,27 @@ class StatisticWriter:
     writer: TidyWriter
 
     def tidy(self, table: Table) -> Any:
-        """The statistic that an unbiased table is for, as a PyArrow table; None where there is none."""
+        """The statistic that a table is for, as a PyArrow table; None where there is none."""
         import pyarrow as pa
 
-        if not table.product.is_unbiased:
+        form = form_of(self.described, WrittenQuery(table.positions, table.kinds))
+        if form is None:
             return None
-        found = statistic_of(table, self.described.level)
-        if found is None:
-            return None
-        keys = zip(*WrittenQuery(table.positions, table.kinds).table_axes, strict=True)
-        groups = [(position, kind) for position, kind in keys if not isinstance(kind, Statistic)]
-        shape = (*map(len, found.labels), *map(len, found.more_axes.values()))
+        shape = form.shape
+        keys = zip(form.positions, (kind for _, kind in form.groups), strict=True)
         columns = {
-            name: column
-            for axis, key in enumerate(groups)
-            for name, column in self.writer.label_arrays(shape, axis, key)
+            name: column for axis, key in enumerate(keys) for name, column in self.writer.label_arrays(shape, axis, key)
         }
-        for axis, (name, labels) in enumerate(found.more_axes.items(), start=len(groups)):
+        for axis, (name, labels) in enumerate(form.more_axes.items(), start=len(form.groups)):
             columns[name] = pa.array(labels).take(cell_indices(shape, axis))
-        columns |= {name: pa.array(values, from_pandas=True) for name, values in found.values.items()}
+        numbers = published_values(table, form.columns, self.described.level)
+        columns |= {name: pa.array(values, from_pandas=True) for name, values in numbers.items()}
         return pa.table(columns)
+
+
+def form_of(described: Description, query: WrittenQuery) -> StatisticForm | None:
+    """The form of the statistic that a query is for; None where it is for none."""
+    return statistic_form(described.plan.domain, described.profile, query)
 
 
 def statistic_columns(described: Description, query: WrittenQuery) -> list[tuple[str, str, str]]:
@@ -62,12 +69,8 @@ def statistic_columns(described: Description, query: WrittenQuery) -> list[tuple
 
     Those of quantiles have a column of probabilities before these.
     """
-    axis = statistic_among(query.table_axes.kinds)
-    if axis is None:
-        return []
-    attribute = described.plan.domain.attributes[query.table_axes.positions[axis]]
-    columns = columns_of(_statistic(query.table_axes.kinds[axis]))
-    return [column.described(attribute, described.plan.domain.unit, described.level) for column in columns]
+    form = form_of(described, query)
+    return [] if form is None else form.described(described.plan.domain.unit, described.level)
 
 
 def statistic_file(described: Description, query: WrittenQuery) -> str:
@@ -76,7 +79,7 @@ def statistic_file(described: Description, query: WrittenQuery) -> str:
 
 
 def statistic_sheet(sheet: str) -> str:
-    """The name of the sheet of a statistic, which is after that of its table.
+    """The name of the sheet of a statistic, after that of its table.
 
     Example:
         >>> statistic_sheet("3 job.pay@mean")
@@ -97,58 +100,48 @@ def with_statistics(
     """
     for row, query in zip(rows, queries, strict=True):
         yield row
-        if described.product.is_unbiased and statistic_columns(described, query):
+        if statistic_columns(described, query):
             sheet, words, kinds, _, *title = row
             yield (statistic_sheet(sheet), words, f"{kinds}, with intervals", None, *title)
 
 
 def about_statistics(described: Description) -> dict[str, Any]:
     """The entry of the metadata on statistics: of each file its columns; none where there are no files."""
-    if not described.product.is_unbiased or not statistic_formats(described.plan.workload):
-        return {}
-    found = {query: statistic_columns(described, query) for query in written_queries(described.plan.workload)}
     files = [
         {
             **({} if described.file_format == BOOK_FORMAT else {"file": statistic_file(described, query)}),
             "query": query.words(described.plan.domain),
-            "columns": [dict(zip(("name", "unit", "meaning"), column, strict=True)) for column in columns],
+            "columns": about_columns(form.described(described.plan.domain.unit, described.level)),
         }
-        for query, columns in found.items()
-        if columns
+        for _, query, form in statistic_forms(described.plan.workload, described.profile)
     ]
-    return {"statistics": files}
+    return {"statistics": files} if files else {}
 
 
-def statistic_formats(workload: Workload) -> dict[str, str]:
+def about_columns(columns: list[tuple[str, str, str]]) -> list[dict[str, str]]:
+    """Name, unit and meaning of columns as JSON values."""
+    return [dict(zip(("name", "unit", "meaning"), column, strict=True)) for column in columns]
+
+
+def statistic_formats(described: Description) -> dict[str, str]:
     """By the name of a column of statistics how spreadsheets show its numbers; the cells hold every digit."""
-    every = (columns_of(kind) for kind in workload.kinds if isinstance(kind, Statistic))
-    return {column.name: "#,##0.00" for columns in every for column in columns if column.of != "neither"}
+    kinds = (kind for kind in described.plan.workload.kinds if isinstance(kind, Statistic))
+    columns = (column for kind in kinds for column in columns_in(described.profile, kind))
+    return {column.name: "#,##0.00" for column in columns if column.of != "neither"}
 
 
-def require_free_statistic_names(workload: Workload) -> None:
-    """Raise WorkloadError if an attribute that makes groups has the name of a column of their statistic."""
-    if not any(isinstance(kind, Statistic) for kind in workload.kinds):
-        return
-    attributes = workload.domain.attributes
-    for query in written_queries(workload):
-        positions, kinds = query.table_axes
-        axis = statistic_among(kinds)
-        if axis is None:
-            continue
-        groups = [
-            (attributes[position], [kind])
-            for number, (position, kind) in enumerate(zip(positions, kinds, strict=True))
-            if number != axis
-        ]
-        columns = {column.name for column in columns_of(_statistic(kinds[axis]))} | {"probability"}
-        clashes = sorted(columns.intersection(label_column_names(groups)))
-        if clashes:
-            raise WorkloadError(
-                f"{clash_text(clashes)} of the {kinds[axis].name} of "
-                f"{attributes[positions[axis]].name!r}; rename them in the domain"
-            )
+def published_values(table: Table, columns: Iterable[Column], level: float) -> dict[str, FloatArray]:
+    """The values of the columns of the statistic that a table is for, (rows,) each.
 
-
-def _statistic(kind: Kind) -> Statistic:
-    assert isinstance(kind, Statistic)
-    return kind
+    Args:
+        table: one of unbiased estimates, or one that knows the unbiased estimates that it was made from.
+        columns: those of its product.
+        level: the confidence level of intervals.
+    """
+    own = unbiased = statistic_of(table, level)
+    if table.origin is not None:
+        estimates = replace(table, provenance=Provenance(table.plan), estimate=table.origin.estimate)
+        unbiased = statistic_of(estimates, level)
+    assert own is not None
+    assert unbiased is not None
+    return unbiased.values_of(columns, own)

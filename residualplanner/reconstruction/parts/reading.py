@@ -17,6 +17,7 @@ from residualplanner.reconstruction.files.checked_files import AGAIN, content_of
 from residualplanner.reconstruction.files.manifest import PLAN_FILE
 from residualplanner.reconstruction.files.saved_folder import SavedFolder
 from residualplanner.reconstruction.files.sidecar import Description
+from residualplanner.reconstruction.files.statistic_form import StatisticForm, statistics_name
 from residualplanner.reconstruction.parts.dictionary import KINDS, OWN_COLUMNS
 from residualplanner.reconstruction.parts.layout import (
     CELL,
@@ -30,6 +31,7 @@ from residualplanner.reconstruction.parts.layout import (
 )
 from residualplanner.reconstruction.parts.part_file import PartFile
 from residualplanner.reconstruction.parts.part_list import listed_parts
+from residualplanner.reconstruction.parts.statistics import GROUP
 from residualplanner.reconstruction.product import UNBIASED, Product
 from residualplanner.reconstruction.table import Table
 from residualplanner.workload import QueryKey, QueryLike, WrittenQuery
@@ -142,6 +144,23 @@ class SavedParts(SavedFolder):
             raise _another(self.folder / name)
         found: FloatArray = estimates.astype(np.float64, copy=False)
         return found
+
+    def _statistic(self, number: int, query: WrittenQuery, form: StatisticForm) -> dict[str, Any]:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        del query
+        name = statistics_name(form.table.word)
+        content, names = self._statistics_of(name), [column.name for column in form.columns]
+        try:
+            rows = pq.read_table(pa.BufferReader(content), filters=[(TABLE_ID, "=", number)], columns=[GROUP, *names])
+            entries = [len(labels) for labels in form.more_axes.values()]
+            groups = np.arange(form.rows) // int(np.prod(entries, dtype=np.int64))
+            if not np.array_equal(rows[GROUP].to_numpy(), groups):
+                raise _another(self.folder / name)
+            return form.labels | {column: rows[column] for column in names}
+        except (pa.ArrowException, OSError, KeyError):
+            raise _another(self.folder / name) from None
 
     def _require(self, query: WrittenQuery) -> None:
         number = self.plan.workload.number_of(query)

@@ -36,6 +36,7 @@ from residualplanner.reconstruction.parts.layout import (
 from residualplanner.reconstruction.parts.numbers import UNBIASED_NUMBERS, PartNumbers
 from residualplanner.reconstruction.parts.part_file import PartFile
 from residualplanner.reconstruction.parts.part_list import part_lists
+from residualplanner.reconstruction.parts.statistics import about_statistics, write_statistics
 from residualplanner.reconstruction.parts.writers import PartsJob, remove_answers, writers_of
 from residualplanner.reconstruction.parts.writing import ANSWERS_SHA256, write_tables, write_whole
 from residualplanner.reconstruction.profiles import level_of, profile_named
@@ -82,7 +83,7 @@ def save_parts(  # noqa: PLR0913
         require_room(hidden, layout, parts)
         job = PartsJob(measurement, layout, about, hidden, parts, numbers)
         with _of_unaltered_answers(job), writers.writing(job) as written:
-            files = _write_about(described, layout, hidden, parts)  # while other processes write parts
+            files = _write_about(described, job)  # while other processes write parts
             found = list(_reported(written, layout, parts, progress))
         files |= _write_all(hidden, part_lists(layout, parts, found) | csv_files(more))
         write_whole(hidden / "manifest.json", manifest_bytes(described, files, count))
@@ -156,16 +157,18 @@ def _reported(
         yield file
 
 
-def _write_about(described: Description, layout: Layout, folder: Path, parts: Sequence[int]) -> dict[str, str]:
-    """Write what the tables are, which follows from the plan; the hashes of the files."""
-    plan = described.plan
+def _write_about(described: Description, job: PartsJob) -> dict[str, str]:
+    """Write what the tables are, which follows from the plan, and their statistics; the hashes of the files."""
+    plan, layout, folder, parts = described.plan, job.layout, job.folder, job.parts
     tables = write_tables(folder / TABLES, tables_tables(plan, layout, described.level, parts))
+    statistics = write_statistics(described, job.measurement, job.numbers, folder, layout=layout, parts=parts)
+    metadata = described.metadata() | about_statistics(described, statistics)
     files = {
         LABELS: parquet_bytes(labels_table(plan)),
         **plan_files(described),
-        "metadata.json": json.dumps(described.metadata(), indent=1).encode("ascii") + b"\n",
+        "metadata.json": json.dumps(metadata, indent=1).encode("ascii") + b"\n",
     }
-    return {TABLES: tables} | _write_all(folder, files)
+    return {TABLES: tables} | statistics | _write_all(folder, files)
 
 
 def _write_all(folder: Path, files: Mapping[str, bytes]) -> dict[str, str]:

@@ -121,19 +121,21 @@ class PartWriter:
                 starts = cells[batch.queries - first]
                 _put(numbers[name], starts, batch.estimates.reshape(len(starts), -1))
                 if name == estimate and std_err in numbers:
-                    _put(numbers[std_err], starts, self._std_errs(batch).reshape(len(starts), -1))
+                    std_errs = np.sqrt(batch_variances(self._accuracy, batch))
+                    _put(numbers[std_err], starts, std_errs.reshape(len(starts), -1))
         return {
             TABLE_ID: np.repeat(np.arange(first, last, dtype=np.int32), counts),
             CELL: np.arange(cells[-1]) - np.repeat(cells[:-1], counts),
             **numbers,
         }
 
-    def _std_errs(self, batch: TableBatch) -> FloatArray:
-        """The standard errors of the tables of a batch, in its shape."""
-        order = np.argsort(batch.attributes[0])
-        kinds = [batch.kinds[axis] for axis in order.tolist()]
-        variances = self._accuracy.stacked_variances(batch.attributes[:, order], kinds)
-        return np.sqrt(variances.transpose(0, *(1 + np.argsort(order))))
+
+def batch_variances(accuracy: Accuracy, batch: TableBatch) -> FloatArray:
+    """The variances of the unbiased tables of a batch, in its shape."""
+    order = np.argsort(batch.attributes[0])
+    kinds = [batch.kinds[axis] for axis in order.tolist()]
+    variances = accuracy.stacked_variances(batch.attributes[:, order], kinds)
+    return variances.transpose(0, *(1 + np.argsort(order)))
 
 
 def write_whole(path: Path, content: Any) -> str:
