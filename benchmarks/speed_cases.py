@@ -95,6 +95,26 @@ def long_attribute(kind: rp.Prefix | rp.Range, target: float, *, loss: Literal["
     )
 
 
+def several_kinds(values: int) -> Timing:
+    """The bases of one attribute with prefix sums beside single values, alone and with another attribute."""
+    kinds = (rp.Prefix(), rp.Identity())
+    queries = [query for kind in kinds for query in ({"long": kind, "short": rp.Identity()}, {"long": kind})]
+    workload = rp.Workload(rp.Domain({"long": values, "short": 2}), queries)
+    seconds = seconds_of(lambda: rp.select(workload, budget=rp.pcost(1)))
+    symmetric = rp.Prefix().gram(values)
+    return Timing(seconds, None, seconds_of(lambda: np.linalg.eigh(symmetric)), "the eigenvectors of one such matrix")
+
+
+def many_universes(places: int) -> Timing:
+    """Tables of everybody, and one of each place; the least maximum."""
+    workload = rp.marginals(rp.Domain({"a": 5, "b": 3, "place": places}), up_to=2)
+    for place in range(places):
+        workload = workload + rp.marginals(workload.domain, order=2, where={"place": place})
+    seconds = seconds_of(lambda: rp.select(workload, budget=rp.pcost(1), loss="max"))
+    matrix = np.eye(places) + 1
+    return Timing(seconds, None, seconds_of(lambda: np.linalg.inv(matrix)), "the inverse of one matrix of that size")
+
+
 def universes(*, loss: Literal["sum", "max"]) -> Timing:
     """All triples of 15 attributes, and all pairs of the others among those with one value of the last."""
     others = unequal(14)
@@ -253,6 +273,9 @@ CASES: dict[str, Callable[[], Timing]] = {
     "sum, prefix sums of 1,000 values": lambda: long_attribute(rp.Prefix(), 60.0, loss="sum"),
     "sum, ranges of 1,000 values": lambda: long_attribute(rp.Range(), 60.0, loss="sum"),
     "max, prefix sums of 1,000 values": lambda: long_attribute(rp.Prefix(), 60.0, loss="max"),
+    "sum, prefix sums of 600, and counts": lambda: several_kinds(600),
+    "max, 50 universes of one attribute": lambda: many_universes(50),
+    "max, 200 universes of one attribute": lambda: many_universes(200),
     "sum, triples, pairs among some": lambda: universes(loss="sum"),
     "max, triples, pairs among some": lambda: universes(loss="max"),
     "error table, 1.3 million sets": error_table,

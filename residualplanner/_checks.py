@@ -43,6 +43,16 @@ def value_text(value: object) -> str:
     return f"a {type(value).__name__}"
 
 
+def is_integer(value: object, *, least: int = 0) -> TypeGuard[int]:
+    """Whether a value is an integer, Python's or NumPy's, of at least so much; truth values are none.
+
+    Example:
+        >>> is_integer(0), is_integer(np.int64(3), least=1), is_integer(True), is_integer(2.0), is_integer(0, least=1)
+        (True, True, False, False, False)
+    """
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= least)
+
+
 def is_sha256(value: object) -> TypeGuard[str]:
     """Whether a value is 32 bytes, such as a SHA-256, as hexadecimal digits in lower case.
 

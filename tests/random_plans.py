@@ -7,6 +7,7 @@ is described by a matrix of integers, None stands for the subtraction basis.
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,7 @@ def base_mechanisms(plan: Plan) -> list[tuple[Matrix, Matrix]]:
     return [(rows, variance * covariance) for rows, covariance, variance in parts]
 
 
+@lru_cache(maxsize=1)  # one table after another is compared with the same plan
 def mechanism(plan: Plan) -> tuple[Matrix, Matrix]:
     """All rows stacked, and the covariance of all answers."""
     return dense.stacked(base_mechanisms(plan))

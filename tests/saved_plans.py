@@ -113,6 +113,23 @@ def through_a_file(plan: Plan, folder: Path) -> Plan:
     return again
 
 
+def require_equal_bases(left: Plan, right: Plan) -> None:
+    """Every attribute and every factor has the same basis, and the messages are the same to the bit."""
+    one, other = left.strategy, right.strategy
+    assert one.messages.tobytes() == other.messages.tobytes()
+    factors = zip(one.factor_bases.tolist(), other.factor_bases.tolist(), strict=True)
+    pairs = [
+        *zip(one.of_attributes, other.of_attributes, strict=True),
+        *((one.bases[i], other.bases[j]) for i, j in factors),
+    ]
+    for mine, theirs in pairs:
+        assert (mine.size, mine.family, mine.pcost) == (theirs.size, theirs.family, theirs.pcost)
+        for name in ("matrix", "u", "G"):
+            array, again = getattr(mine, name), getattr(theirs, name)
+            assert (array is None) == (again is None)
+            assert array is None or (array.dtype == again.dtype and array.tobytes() == again.tobytes())
+
+
 def require_refused_arrays(folder: Path, plan: Plan, name: str) -> None:
     """A file without an array of its bases, or with one more, is refused."""
     header, arrays = plan_to_archive(plan)

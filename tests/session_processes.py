@@ -64,12 +64,12 @@ def kill_before(step: int) -> Callable[[Any, str, Any], None]:
     return count
 
 
-def note_reading(path: Path) -> None:
-    """Make a file as soon as records are counted."""
+def note_reading(folder: Path) -> None:
+    """Copy the ledger, as it is then, as soon as records are counted."""
     count = Source.count
 
     def noted(source: Source, *arguments: Any, **options: Any) -> Any:
-        path.touch()
+        (folder / "reading").write_bytes((folder / "ledger").read_bytes())
         return count(source, *arguments, **options)
 
     Source.count = noted  # type: ignore[method-assign]
@@ -102,7 +102,7 @@ def killed(base: Path, scene: str, every: int, first: int) -> None:
         folder = _with_ledger(base / str(step))
 
         def work(folder: Path = folder, step: int = step) -> None:
-            note_reading(folder / "reading")
+            note_reading(folder)
             sys.setprofile(kill_before(step))
             SCENES[scene](folder)
             sys.setprofile(None)

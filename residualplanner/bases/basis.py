@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, IntArray
 from residualplanner._words import count_text
-from residualplanner.kron import AxisMap, DenseIntegers, IntegerMap, matrix_map
+from residualplanner.kron import AxisMap, DenseIntegers, IntegerMap, keeping, matrix_map
 from residualplanner.queries import Identity, Kind, Prefix, Range, Rows
 
 #: The least variance factor where the attribute is present, relative to that where it is absent, at equal cost, and the
@@ -66,8 +66,8 @@ class Basis(ABC):
     multipliers: tuple[IntArray, ...]
     denominator: int = field(default=1, kw_only=True)
 
-    is_symmetric: ClassVar[bool]
-    takes_differences: ClassVar[bool]
+    is_symmetric: ClassVar[bool] = False
+    takes_differences: ClassVar[bool] = False
 
     def __repr__(self) -> str:
         return (
@@ -142,9 +142,9 @@ class Basis(ABC):
         """The map from counts to the numbers that get independent noise of equal variance."""
 
     @property
-    @abstractmethod
     def after_noise(self) -> AxisMap:
-        """The map from these to the residual answers."""
+        """The map from these to the residual answers: they are the answers, unless differences are taken."""
+        return keeping(self.answers)
 
     @property
     @abstractmethod

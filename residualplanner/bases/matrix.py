@@ -15,7 +15,7 @@ from residualplanner._checks import FloatArray, IntArray, frozen
 from residualplanner.bases.basis import Basis
 from residualplanner.bases.inverse import pseudo_inverse_parts
 from residualplanner.errors import WorkloadError
-from residualplanner.kron import AxisMap, keeping, matrix_map
+from residualplanner.kron import AxisMap, matrix_map
 
 #: How many products of columns are held at a time.
 _CHUNK = 2**22
@@ -33,9 +33,6 @@ class MatrixBasis(Basis):
     """
 
     inverse: tuple[FloatArray, FloatArray] = field(repr=False)
-
-    is_symmetric = False
-    takes_differences = False
 
     @property
     def u(self) -> FloatArray:
@@ -63,11 +60,6 @@ class MatrixBasis(Basis):
     def before_noise(self) -> AxisMap:
         """B, in floating point."""
         return matrix_map(self._floats)
-
-    @property
-    def after_noise(self) -> AxisMap:
-        """Answers as they are."""
-        return keeping(self.answers)
 
     @property
     def reconstruction(self) -> AxisMap:

@@ -21,7 +21,7 @@ from residualplanner._checks import FloatArray, IntArray, frozen
 from residualplanner.bases.basis import Basis
 from residualplanner.bases.nested_maps import NestedLayer, inverted_layer, parts_of_rows, row_factors
 from residualplanner.errors import WorkloadError
-from residualplanner.kron import AxisMap, IntegerMap, Layer, NestedIntegers, NestedMaps, keeping
+from residualplanner.kron import AxisMap, IntegerMap, Layer, NestedIntegers, NestedMaps
 from residualplanner.queries import Kind, Rows
 
 #: The largest entry in size.
@@ -43,9 +43,6 @@ class NestedBasis(Basis):
 
     maps: NestedMaps = field(repr=False)
     array: IntArray = field(repr=False)
-
-    is_symmetric = False
-    takes_differences = False
 
     @property
     def u(self) -> FloatArray:
@@ -94,11 +91,6 @@ class NestedBasis(Basis):
     def before_noise(self) -> AxisMap:
         """B, layer by layer, in floating point."""
         return self.maps.before
-
-    @property
-    def after_noise(self) -> AxisMap:
-        """Answers as they are."""
-        return keeping(self.answers)
 
     @property
     def reconstruction(self) -> AxisMap:
@@ -155,14 +147,13 @@ class NestedBasis(Basis):
         return np.asarray((parts @ parts.T).toarray())
 
 
-def nested_basis(layers: Sequence[NestedLayer], order: IntArray, family: str, *, gap: float = math.inf) -> NestedBasis:
+def nested_basis(layers: Sequence[NestedLayer], order: IntArray, family: str) -> NestedBasis:
     """The basis of layers from coarse to fine.
 
     Args:
         layers: the first has one group; each member of a layer is a group of the next.
         order (n,): the value that each member of the last layer is.
         family: how it was found, see `Basis`.
-        gap: how close to the best it is proved to be, see `Basis`.
 
     Raises:
         WorkloadError: the layers do not fit one another, or what is measured of a group's members is not independent of
@@ -193,7 +184,7 @@ def nested_basis(layers: Sequence[NestedLayer], order: IntArray, family: str, *,
         frozen(np.array(order, dtype=np.int64)),
     )
     pcost = Fraction(max(_column_squares(maps)))
-    return NestedBasis(members, family, maps.answers, pcost, gap, (), maps, _stored(layers, order))
+    return NestedBasis(members, family, maps.answers, pcost, math.inf, (), maps, _stored(layers, order))
 
 
 def nested_basis_of_array(stored: IntArray, family: str) -> NestedBasis:

@@ -18,6 +18,7 @@ from residualplanner.cli.ledgers import WantedLedger, say_charge, wanted_ledger
 from residualplanner.cli.messages.failures import naming, telling_outputs
 from residualplanner.cli.messages.output import Output, command_text
 from residualplanner.cli.messages.sizes import require_writable, say_search
+from residualplanner.cli.messages.statistics import say_means
 from residualplanner.cli.messages.summary import (
     say_errors,
     say_measured,
@@ -75,6 +76,7 @@ def run_plan(changed: SpecFile, spec: Path, path: Path, errors: Path, output: Ou
             table = plan.error_table(changed.output.chosen_level)
             rows = table.frame(0, len(table))
         say_errors(rows, output)
+        say_means(plan, changed.output.chosen_level, output)
         with output.progress("writing the plan"), write_atomically(errors) as file:  # both files, or neither
             write_error_table(table, file, error_format(errors))
             plan.save(path)

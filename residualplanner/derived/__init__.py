@@ -3,11 +3,11 @@
 Reads: a release, or a table.  Gives: MeanTable, QuantileTable.
 """
 
-from residualplanner.derived.expected import mean_std_err
+from residualplanner.derived.expected import mean_std_err, mean_std_err_of_query
 from residualplanner.derived.means import MeanTable, means
 from residualplanner.derived.of_table import columns_of, statistic_of
 from residualplanner.derived.quantiles import QuantileTable, quantiles
-from residualplanner.derived.statistic_table import Column, StatisticTable
+from residualplanner.derived.statistic_table import Column, StatisticTable, unit_of
 
 __all__ = [
     "Column",
@@ -16,7 +16,9 @@ __all__ = [
     "StatisticTable",
     "columns_of",
     "mean_std_err",
+    "mean_std_err_of_query",
     "means",
     "quantiles",
     "statistic_of",
+    "unit_of",
 ]

@@ -10,7 +10,7 @@ import numpy as np
 from residualplanner._checks import FloatArray, require_positive
 from residualplanner.derived.answers import statistic_query
 from residualplanner.plan import Plan
-from residualplanner.queries import Kind, Mean
+from residualplanner.queries import Kind, Mean, statistic_among
 
 
 def mean_std_err(
@@ -45,7 +45,27 @@ def mean_std_err(
     """
     count = require_positive("records", records)
     kind = Mean(between).on(plan.domain[attribute])
-    _, of_above, of_below = np.moveaxis(plan.variance(statistic_query(plan, attribute, by, Mean(between))), -1, 0)
+    return _std_errs(kind, plan.variance(statistic_query(plan, attribute, by, Mean(between))), -1, count)
+
+
+def mean_std_err_of_query(plan: Plan, number: int, *, records: float) -> FloatArray | None:
+    """As `mean_std_err`, of the query of this number in the plan's workload; None where it is not for means.
+
+    Raises:
+        BudgetError: ``records`` is not a positive number.
+    """
+    count, kinds = require_positive("records", records), plan.workload.query_at(number).table_axes.kinds
+    axis = statistic_among(kinds)
+    kind = None if axis is None else kinds[axis]
+    if axis is None or not isinstance(kind, Mean):
+        return None
+    (query,) = plan.workload.take([number])
+    return _std_errs(kind, plan.variance(query), axis, count)
+
+
+def _std_errs(kind: Mean, variance: FloatArray, axis: int, count: float) -> FloatArray:
+    """The largest standard errors of means, by the variances of their three answers along an axis."""
+    _, of_above, of_below = np.moveaxis(variance, axis, 0)
     low, high = kind.limits
     found: FloatArray = (high - low) * np.sqrt(np.maximum(of_above, of_below)) / count
     return found

@@ -114,16 +114,20 @@ class Numeric:
         """D, of the fractions of records that are counted: the least common multiple of the widths in units."""
         return math.lcm(*(high - low for low, high in pairwise(self.edges)))
 
+    @property
+    def amounts(self) -> tuple[float, ...]:
+        """The edges of the bins as amounts, (bins + 1,)."""
+        return tuple(float(edge * self.unit) for edge in self.edges)
+
     @cached_property
     def bins(self) -> Bins:
         """The bins, as those of a column whose records are only counted."""
-        return Bins([float(edge * self.unit) for edge in self.edges])
+        return Bins(self.amounts)
 
     @property
     def ends(self) -> NDArray[np.float64]:
         """The low and the high end of each bin, (bins, 2)."""
-        edges = np.array([float(edge * self.unit) for edge in self.edges])
-        return np.column_stack([edges[:-1], edges[1:]])
+        return np.array([*pairwise(self.amounts)])
 
     @property
     def labels(self) -> tuple[Label, ...]:

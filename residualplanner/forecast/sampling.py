@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner._checks import FloatArray, entry_named, value_text
+from residualplanner._checks import FloatArray, entry_named, is_integer, value_text
 from residualplanner.errors import WorkloadError
 from residualplanner.forecast.features import FeatureDistribution
 
@@ -61,7 +61,7 @@ def sample_sets(
         [('a', 'b')]
     """
     for name, value in (("order", order), ("count", count)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        if not is_integer(value, least=1):
             raise WorkloadError(f"{name} must be an integer, at least 1, got {value_text(value)}")
     drawn_by, domain = entry_named("law", law, LAWS), distribution.domain
     if order > len(domain):

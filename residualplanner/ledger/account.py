@@ -68,8 +68,8 @@ class LedgerAccount:
             limit = claim_of_budget(budget, self.terms.neighbors, noise="discrete")
             left = budget.pcost_exact - self.spent
             raise BudgetError(
-                f"the ledger has pcost {decimal_text_down(left)} left of {limit.statement}; "
-                f"this costs {decimal_text_up(cost)}; " + self._what_fits(left, cost)
+                f"the ledger has pcost {decimal_text_down(left)} left of {limit.statement}; this costs "
+                f"{decimal_text_up(cost)}; {self._what_fits(left, cost)}"
             )
         entry = LedgerEntry(len(self.entries) + 1, cost, plan_sha256, label, "")
         return entry.chained(self.head, self.torn + TAB if self.torn else b"")

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._atomic import PathLike
-from residualplanner._checks import IntArray, frozen, value_text
+from residualplanner._checks import IntArray, frozen, is_integer, value_text
 from residualplanner.errors import ResourceError
 from residualplanner.measurement.answers import AnswerLayout, FloatResiduals, IntegerResiduals
 from residualplanner.measurement.counting import Parents
@@ -192,7 +192,7 @@ def room_for(memory: int | None, scratch: PathLike | None) -> Room:
     """
     if memory is None:
         return AllAtOnce()
-    if isinstance(memory, bool) or not isinstance(memory, int | np.integer) or memory <= 0:
+    if not is_integer(memory, least=1):
         raise ResourceError(f"memory must be a number of bytes, such as 4 * 2**30, got {value_text(memory)}")
     if scratch is not None and not os.path.isdir(scratch):
         raise ResourceError("scratch must be a folder that exists; make it first")

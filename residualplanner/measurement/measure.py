@@ -10,10 +10,8 @@ from fractions import Fraction
 from functools import partial
 from typing import NamedTuple
 
-import numpy as np
-
 from residualplanner._atomic import PathLike
-from residualplanner._checks import type_refusal, value_text
+from residualplanner._checks import is_integer, type_refusal, value_text
 from residualplanner._words import suggestion
 from residualplanner.discrete_gaussian import ByteSource, OperatingSystemBits
 from residualplanner.errors import BudgetError, DataError, ResourceError
@@ -136,12 +134,10 @@ def require_measurable(plan: Plan, *, ledger: Ledger | None = None) -> Fraction:
     return job.cost
 
 
-def measure_with_bits(
-    plan: Plan, data: object, source: ByteSource, *, memory: int | None = None, progress: Progress | None = None
-) -> Measurement:
+def measure_with_bits(plan: Plan, data: object, source: ByteSource, *, progress: Progress | None = None) -> Measurement:
     """`measure` with discrete noise from any source of bytes, whose mark the result keeps; for tests."""
     watched = WatchedProgress(progress)
-    job = _discrete_job(plan, source, room_for(memory, None), watched.report)
+    job = _discrete_job(plan, source, AllAtOnce(), watched.report)
     try:
         return job.run(open_source(data, plan.domain, records_per_person=plan.neighbors.records_per_person))
     except BaseException as error:  # noqa: BLE001 - it has been where the records are
@@ -265,7 +261,7 @@ def _require_options(noise: str, seed: int | None) -> None:
         raise BudgetError(f'noise must be "discrete" or "gaussian", got {value_text(noise)}{meant}')
     if seed is None:
         return
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+    if not is_integer(seed):
         raise BudgetError(f"seed must be an integer, at least 0, or None for a release; got {value_text(seed)}")
     if noise == "discrete":
         raise BudgetError('only noise="gaussian", which is for research, takes a seed; leave it out for a release')

@@ -17,10 +17,14 @@ from residualplanner.reconstruction import Release
 
 #: The most cells of a domain that are held in memory.
 _CELLS = 50_000_000
+#: The precision, relative to the largest, below which a set was measured only so that there is an answer.
+_NEXT_TO_NOTHING = 1e-12
 
 
 def groups_of_release(release: Release) -> NoisyGroups:
     """The component of every set that was measured, with its noise variance: all that a release says, without overlap.
+
+    Sets that no query needs are left out: next to nothing was spent on them, and their answers are noise alone.
 
     Fits of it are fits of all tables of the release together: `least_squares` has the release's own estimates as its
     marginals, `nonnegative_least_squares` cells of which none is negative.  Sets of fewer attributes come first.
@@ -52,8 +56,10 @@ def groups_of_release(release: Release) -> NoisyGroups:
         raise WorkloadError("microdata are fitted to releases with subtraction bases only; nonnegative takes any bases")
     if plan.domain.cells(plan.domain.names) > _CELLS:
         raise WorkloadError(f"the domain has more than {_CELLS:,} cells; make tables non-negative by nonnegative")
-    answers = []
+    answers, most = [], float(plan.noise_variances.min()) / _NEXT_TO_NOTHING
     for members, variance in zip(plan.closure, plan.noise_variances.tolist(), strict=True):
+        if variance > most:
+            continue
         names = [plan.domain.names[position] for position in members]
         table = release[names].estimate
         component = centered(np.asarray(table), range(table.ndim))

@@ -198,8 +198,8 @@ def _exchange(
 ) -> None:
     """Exchange values of an attribute between some pairs of records, if that lowers the loss.
 
-    Exchanges that lower the loss one by one may raise it together.  So a share of them is made, chosen at random, which
-    grows where the loss falls about as far as they promised, and shrinks where it does not.
+    Exchanges that lower the loss one by one may raise it together.  So a fraction of them is made, chosen at random,
+    which grows where the loss falls about as far as they promised, and shrinks where it does not.
     """
     attribute = tables.attribute
     away = tables.away(rows)

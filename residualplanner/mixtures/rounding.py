@@ -72,10 +72,10 @@ def even_records_by_class(
     found = np.empty((records, len(mixture.blocks.sizes)), dtype=np.int64)
     starts = np.searchsorted(classes, np.arange(mixture.classes + 1))
     own_points = made(found.shape[1], min(_POINTS, 1 << max(records - 1, 0).bit_length()), generator)
-    turns = _taken(made(found.shape[1], 1 << (mixture.classes - 1).bit_length(), generator), mixture.classes)
+    turns = _first_points(made(found.shape[1], 1 << (mixture.classes - 1).bit_length(), generator), mixture.classes)
     for first, last in _batches(starts):
         own = classes[first:last]
-        uniforms = _taken(own_points, last - first)
+        uniforms = _first_points(own_points, last - first)
         for attribute in range(found.shape[1]):
             strata = _restratified(own, uniforms[:, attribute], starts, turns[:, attribute])
             found[first:last, attribute] = _values(mixture, attribute, own, strata)
@@ -117,7 +117,7 @@ def sobol_points(attributes: int, count: int, generator: np.random.Generator) ->
         yield sequence.random(count)
 
 
-def _taken(points: Iterator[FloatArray], count: int) -> FloatArray:
+def _first_points(points: Iterator[FloatArray], count: int) -> FloatArray:
     parts: list[NDArray[np.float64]] = []
     while sum(map(len, parts)) < count:
         parts.append(next(points))

@@ -116,9 +116,9 @@ def spendable(budget: Budget) -> float:
     return require_positive("the budget's pcost", spendable)
 
 
-def _least_budget(found: Selection, neighbors: Neighbors) -> Budget:
+def _least_budget(selection: Selection, neighbors: Neighbors) -> Budget:
     """A budget that covers this noise; a float more, as a budget reads the decimal spelling where that is less."""
-    return pcost(math.nextafter(cost_upper_bound(found.strategy, found.noise_variance, neighbors), math.inf))
+    return pcost(math.nextafter(cost_upper_bound(selection.strategy, selection.noise_variance, neighbors), math.inf))
 
 
 def _read_limit(budget: Budget | None, at_most: float | None, loss: Loss) -> float:

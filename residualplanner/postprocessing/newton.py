@@ -57,10 +57,8 @@ def candidate(problem: Problem, multipliers: Array) -> Candidate:
     components = problem.components(multipliers)
     cells = problem.cells(components, np.empty_like(multipliers))
     distance = problem.distance(components)
-    off = np.where(problem.lowest < 0, np.abs(cells), -cells)
-    return Candidate(
-        multipliers, components, distance, distance - float(np.vdot(multipliers, cells)), cells, float(off.max())
-    )
+    violation = max(-float(cells.min()), float(np.abs(cells[problem.lowest < 0]).max(initial=-np.inf)))
+    return Candidate(multipliers, components, distance, distance - float(np.vdot(multipliers, cells)), cells, violation)
 
 
 def newton(problem: Problem, found: Candidate, gradients: int) -> Candidate:

@@ -20,6 +20,7 @@ from residualplanner.kron import ProductMap, keeping, matrix_map
 from residualplanner.plan import Plan
 from residualplanner.postprocessing.components import ComponentLayout
 from residualplanner.strategy import BasisGroups, basis_groups, constant_strategy
+from residualplanner.workload import indices_of_numbers
 
 
 class ReferenceMap(ABC):
@@ -145,9 +146,7 @@ class BasesBySet(ReferenceMap):
 def _pieces(plan: Plan, own: BasisGroups, reference: BasisGroups) -> Iterator[_Piece]:
     """All sets by their groups in both; those of fewer attributes first."""
     closure = plan.closure
-    pair = own.group * (reference.group.max() + 1) + reference.group
-    by_pair = np.argsort(pair, kind="stable")
-    for sets in np.split(by_pair, np.flatnonzero(np.diff(pair[by_pair])) + 1):
+    for sets in indices_of_numbers(own.group * (reference.group.max() + 1) + reference.group):
         order = int(closure.orders[sets[0]])
         subsets = closure.subset_positions(closure.blocks[order][sets - closure.offsets[order]])
         numbers = int(own.group[sets[0]]), int(reference.group[sets[0]])

@@ -178,8 +178,8 @@ class ByBin(BinRows):
         require_size(attribute)
         if attribute.by_bin.size == 1:
             raise WorkloadError(
-                f"{attribute.name!r} has one bin, whose count is the number of records; ask for its Sum(), leave it "
-                "out of the query, or declare more bins"
+                f"{attribute.name!r} has one bin, whose count is the number of records; ask for its Sum(), in "
+                'a spec kinds = { ... = "sum" }, leave it out of the query, or declare more bins'
             )
         self.of_bins.require_fit(attribute.by_bin)
 
@@ -265,8 +265,7 @@ class Sum(SparseKind, OfAllRecords):
         Raises:
             WorkloadError: its values are not amounts.
         """
-        ends = amounts_of(attribute, "to sum up").ends
-        return replace(self, edges=(*ends[:, 0].tolist(), float(ends[-1, 1])))
+        return replace(self, edges=amounts_of(attribute, "to sum up").amounts)
 
     def require_fit(self, attribute: Attribute) -> None:
         """Raise WorkloadError unless it is tied to the ends of this attribute's bins, and is more than a count."""
@@ -291,7 +290,3 @@ class Sum(SparseKind, OfAllRecords):
         if self.by is None or attribute.numeric is None:
             return ("sum",)
         return tuple(f"sum of {label}" for label in attribute.numeric.bins.labels)
-
-    def meanings(self, attribute: Attribute) -> tuple[str, ...]:
-        """The same."""
-        return tuple(map(str, self.labels(attribute)))

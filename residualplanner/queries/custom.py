@@ -84,11 +84,6 @@ class Custom(SparseKind, OfAllRecords):
         del attribute
         return self.row_labels
 
-    def meanings(self, attribute: Attribute) -> tuple[str, ...]:
-        """The labels of the rows, (q,), which are words already."""
-        del attribute
-        return self.row_labels
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Custom) and self._content == other._content
 

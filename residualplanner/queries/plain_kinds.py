@@ -71,6 +71,10 @@ class AnsweredAlone(Protocol):
         del attribute
         return ""
 
+    def meanings(self: Kind, attribute: Attribute) -> tuple[str, ...]:
+        """The labels, (q,): they are words already."""
+        return tuple(map(str, self.labels(attribute)))
+
     def columns_beside(self: Kind, attribute: Attribute) -> dict[str, tuple[str, ...]]:
         """The meanings of the labels, (q,), where values have some."""
         return meaning_column(self, attribute)

@@ -50,10 +50,6 @@ class Statistic(SparseKind, OfAllRecords):
         if self.on(attribute) != self:
             raise WorkloadError(f"the {self.name} of {attribute.name!r} is tied to other bins than that attribute has")
 
-    def meanings(self, attribute: Attribute) -> tuple[str, ...]:
-        """The labels, (q,)."""
-        return tuple(map(str, self.labels(attribute)))
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Mean(Statistic):
@@ -133,13 +129,13 @@ class Mean(Statistic):
         Raises:
             WorkloadError: its values are not amounts, or ``between`` is not within their limits.
         """
-        ends = amounts_of(attribute, "to average").ends
-        low, high = float(ends[0, 0]), float(ends[-1, 1])
+        edges = amounts_of(attribute, "to average").amounts
+        low, high = edges[0], edges[-1]
         if self.between is not None and not low <= self.between[0] < self.between[1] <= high:
             raise WorkloadError(
                 f"{self!r} is not within the limits of {attribute.name!r}, which are {low:.15g} and {high:.15g}"
             )
-        return replace(self, edges=(*ends[:, 0].tolist(), high))
+        return replace(self, edges=edges)
 
     def sparse_rows(self, size: int) -> sparse.csr_array:
         """The count, and what is above one amount and below the other, (3, size); 0 for other labels.

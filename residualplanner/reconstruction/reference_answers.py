@@ -22,6 +22,7 @@ from residualplanner.kron import HOST, Array, Device, ProductMap, keeping, matri
 from residualplanner.measurement import BATCH_CELLS, FloatResiduals, IntegerResiduals, NoisyAnswers
 from residualplanner.plan import Plan
 from residualplanner.strategy import BasisGroups, basis_groups, constant_strategy
+from residualplanner.workload import indices_of_numbers
 
 
 def reference_answers(measurement: NoisyAnswers, device: Device = HOST) -> IntegerResiduals | FloatResiduals:
@@ -145,6 +146,4 @@ class _Found:
 
 def _sets_in_both(own: BasisGroups, reference: BasisGroups) -> Iterator[NDArray[np.int64]]:
     """The numbers of the sets of each pair of groups, ascending, those of fewer attributes first."""
-    pair = own.group * (reference.group.max() + 1) + reference.group
-    by_pair = np.argsort(pair, kind="stable")
-    yield from np.split(by_pair, np.flatnonzero(np.diff(pair[by_pair])) + 1)
+    yield from indices_of_numbers(own.group * (reference.group.max() + 1) + reference.group)

@@ -18,7 +18,7 @@ from residualplanner.queries import Kind, answered_jointly
 from residualplanner.reconstruction.device_answers import DeviceAnswers
 from residualplanner.reconstruction.rebuilding import reconstruction_map
 from residualplanner.reconstruction.reference_answers import reference_answers
-from residualplanner.workload import row_numbers
+from residualplanner.workload import indices_of_numbers, row_numbers
 
 #: How many cells are computed at a time, so that they stay in the processor's cache, but calls are few.
 BATCH_CELLS = 2**17
@@ -96,7 +96,7 @@ class Reconstructor:
         groups = self._groups
         subsets = self._closure.subset_positions(attributes[:, kept])
         group, row = groups.group[subsets], groups.row[subsets]
-        for same in _equal(_pair_numbers(group[:, -1], kinds)):
+        for same in indices_of_numbers(_pair_numbers(group[:, -1], kinds)):
             numbers = group[same[0]].tolist()
             divisors = [self._answers.divisor(number) for number in numbers]
             chosen = tuple(names[code] for code in kinds[same[0]].tolist())
@@ -129,11 +129,3 @@ def _patterns(flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
     if not flags.any():
         return flags[:1]
     return np.unique(flags, axis=0)
-
-
-def _equal(numbers: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """The indices of each distinct number, ascending."""
-    if len(numbers) < 2 or (numbers == numbers[0]).all():
-        return [np.arange(len(numbers))] if len(numbers) else []
-    by_number = np.argsort(numbers, kind="stable")
-    return np.split(by_number, np.flatnonzero(np.diff(numbers[by_number])) + 1)

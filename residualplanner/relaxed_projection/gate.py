@@ -135,7 +135,8 @@ def _outcome(
     if not isinstance(outcome, RapResult):
         return outcome
     noise = outcome.noise if ledger is None else outcome.noise.charged_to(ledger)
-    return replace(outcome, noise=replace(noise, kept=kept_records(data, plan.protected)))
+    noise = replace(noise, kept=kept_records(data, plan.protected))
+    return replace(outcome, noise=noise.told(plan.workload.domain))
 
 
 def rap_with_bits(plan: RapPlan, data: object, source: ByteSource, generator: np.random.Generator) -> RapResult:

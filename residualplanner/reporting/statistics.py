@@ -73,13 +73,23 @@ def _rows_of(subject: Subject, row: int) -> StatisticRows:
         (*labels, *texts) for labels, texts in zip(islice(product(*axes.values()), MOST_ROWS), numbers, strict=True)
     ]
     return StatisticRows(
-        " by ".join(filter(None, (found.title, ", ".join(groups)))),
-        (*axes, *(column.name.replace("_", " ") for column in columns)),
+        " by ".join(filter(None, (f"{found.title[:1].upper()}{found.title[1:]}", ", ".join(groups)))),
+        (*axes, *(_heading(column.name) for column in columns)),
         rows,
         max(1, len(axes)),
         [column.described(domain[found.attribute], domain.unit, subject.level) for column in columns],
         len(found.values[columns[0].name]) - len(rows),
     )
+
+
+def _heading(name: str) -> str:
+    """The name of a column as a heading.
+
+    Example:
+        >>> _heading("count_std_err"), _heading("too_noisy")
+        ('Count standard error', 'Too noisy')
+    """
+    return name.replace("std_err", "standard error").replace("_", " ").capitalize()
 
 
 def _texts(column: Column, found: StatisticTable) -> list[str]:

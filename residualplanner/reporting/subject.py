@@ -15,6 +15,7 @@ from residualplanner._checks import FloatArray, frozen
 from residualplanner._margins import margin_factor
 from residualplanner.pictures import ShownTable, rows_to_show
 from residualplanner.plan import Plan
+from residualplanner.queries import Statistic
 from residualplanner.reconstruction import (
     UNBIASED,
     Product,
@@ -84,6 +85,11 @@ class Subject:
     def target_level(self) -> float:
         """The confidence level of the targets in the error table, if it has any."""
         return self.level if self.plan.targets is None else self.plan.targets.level
+
+    @property
+    def has_statistics(self) -> bool:
+        """Whether tables are for means or quantiles."""
+        return any(isinstance(kind, Statistic) for kind in self.plan.workload.kinds)
 
     @property
     def cells(self) -> float:

@@ -41,6 +41,10 @@ _PROBLEM = {
     "no person": "does not say whose each record is: entries are missing, or neither integers nor text; name "
     "everybody, or leave these records out",
 }
+#: What else may be wrong where labels are not all ASCII, which the schema tells.
+_UNREADABLE = (
+    "; in a CSV file that is not UTF-8, labels with letters such as é or ö are not recognized: save it as UTF-8"
+)
 #: What `Block.persons` is where nobody asks.
 NO_PERSONS: IntArray = frozen(np.empty((2, 0), dtype=np.int64))
 
@@ -148,8 +152,13 @@ def data_error_of_breaches(domain: Domain, breaches: Iterable[Breach]) -> DataEr
 
 def _problem(domain: Domain, position: int, word: str) -> str:
     """What is wrong with a column, and what to do about it."""
-    numeric = domain.attributes[position].numeric if position < len(domain) else None
-    return _PROBLEM[word] if numeric is None or word != "unknown" else _unknown_amounts(numeric)
+    if word != "unknown":
+        return _PROBLEM[word]
+    attribute = domain.attributes[position]
+    if attribute.numeric is not None:
+        return _unknown_amounts(attribute.numeric)
+    is_ascii = all(str(label).isascii() for label in attribute.labels or ())
+    return _PROBLEM[word] + ("" if is_ascii else _UNREADABLE)
 
 
 def _unknown_amounts(numeric: Numeric) -> str:

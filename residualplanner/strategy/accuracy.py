@@ -27,7 +27,7 @@ from residualplanner.strategy.table_accuracy import TableAccuracy
 from residualplanner.strategy.table_axes import Axis
 from residualplanner.strategy.variances import CHUNK, Piece, noise_weights
 from residualplanner.strategy.varying_groups import VaryingTables
-from residualplanner.workload import Workload, WrittenQuery, row_numbers, subset_products
+from residualplanner.workload import Workload, WrittenQuery, indices_of_numbers, row_numbers, subset_products
 
 #: Up to this many cells that differ, means over cells are computed cell by cell.
 MEAN_LIMIT = 2**22
@@ -147,12 +147,12 @@ class Accuracy:
         noise = self._noise_of(attributes, codes, kinds)
         group = row_numbers(np.column_stack([varying, self.strategy.of_attribute[attributes]]))
         found: list[NDArray[np.float64]] = []
-        order = np.argsort(group, kind="stable")
-        for same in np.split(order, 1 + np.flatnonzero(np.diff(group[order]))):
+        parts = indices_of_numbers(group)
+        for same in parts:
             axes = self._axes(attributes[same[0]].tolist(), kinds)
             table = TableAccuracy(axes, tables[varying[same[0]]], noise[same[0]], tuple(range(len(kinds))))
             found.append(table.stacked_variances(noise[same]))
-        return np.concatenate(found)[np.argsort(order)]
+        return np.concatenate(found)[np.argsort(np.concatenate(parts))]
 
     def _noise_of(
         self, attributes: NDArray[np.int32], codes: NDArray[np.int16], kinds: Sequence[Kind]

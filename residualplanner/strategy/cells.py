@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray, IntArray, frozen
 from residualplanner.strategy.strategy import Strategy
 from residualplanner.strategy.varying_groups import VaryingTables
-from residualplanner.workload import QueryBlock, Workload, row_numbers
+from residualplanner.workload import QueryBlock, Workload, indices_of_numbers, row_numbers
 
 #: How many cells are worked on at a time.
 _CHUNK = 2**21
@@ -131,8 +131,7 @@ def _runs(
         counts = answers.counts(block)
         number, found = tables.numbered(block.attributes, block.kinds, workload.kinds)
         group = row_numbers(np.concatenate([number[:, None], counts], axis=1))
-        order = np.argsort(group, kind="stable")
-        for members in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
+        for members in indices_of_numbers(group):
             table, tried = found[number[members[0]]], counts[members[0]].tolist()
             for weights in table.of_cells(most):
                 cells = max(np.prod(tried, dtype=np.float64) * weights.shape[1], 1 << len(tried))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from residualplanner._atomic import PathLike
-from residualplanner._checks import FloatArray, IntArray, frozen, value_text
+from residualplanner._checks import FloatArray, IntArray, frozen, is_integer, value_text
 from residualplanner.domain import Domain
 from residualplanner.errors import ArgumentError
 from residualplanner.mixtures import Mixture
@@ -198,7 +198,7 @@ def drawn(
 
 def require_count(name: str, value: object) -> None:
     """Raise ArgumentError unless an argument is an integer from 0 to a billion."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value <= _MOST:
+    if not (is_integer(value) and value <= _MOST):
         raise ArgumentError(
             f"synthesize: {name} must be an integer from 0 to {_MOST:,}, got {value_text(value)}; write "
             f"synthesize(release, {name}=1000)"

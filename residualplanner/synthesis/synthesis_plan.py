@@ -7,9 +7,7 @@ import math
 from collections.abc import Iterator
 from itertools import combinations
 
-import numpy as np
-
-from residualplanner._checks import require_positive, require_type, value_text
+from residualplanner._checks import is_integer, require_positive, require_type, value_text
 from residualplanner.domain import Domain
 from residualplanner.errors import ArgumentError
 from residualplanner.losses import SumOfVariances
@@ -91,7 +89,7 @@ def _count(budget: Budget, triples: int | None, pairs: int) -> int:
     """How many triples to measure."""
     if triples is None:
         return round(_TRIPLES_TO_A_PAIR * pairs) if budget.pcost >= _PCOST_OF_TRIPLES else 0
-    if isinstance(triples, bool) or not isinstance(triples, int | np.integer) or triples < 0:
+    if not is_integer(triples):
         raise ArgumentError(f"synthesis_plan: triples must be an integer from 0, got {value_text(triples)}")
     return int(triples)
 

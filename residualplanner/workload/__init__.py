@@ -7,7 +7,7 @@ Nothing here ever sees a record.
 """
 
 from residualplanner.workload.among import Among, Where
-from residualplanner.workload.attribute_sets import AttributeSets, numbers_of_blocks, row_numbers
+from residualplanner.workload.attribute_sets import AttributeSets, indices_of_numbers, numbers_of_blocks, row_numbers
 from residualplanner.workload.blocks import QueryBlock
 from residualplanner.workload.closure import Closure, downward_closure, subset_products
 from residualplanner.workload.families import marginals
@@ -33,6 +33,7 @@ __all__ = [
     "WrittenQuery",
     "checked_weights",
     "downward_closure",
+    "indices_of_numbers",
     "marginals",
     "numbers_of_blocks",
     "query_numbers",

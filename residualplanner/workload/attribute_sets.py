@@ -148,6 +148,19 @@ def row_numbers(rows: NDArray[Any]) -> NDArray[np.int64]:
     return numbers
 
 
+def indices_of_numbers(numbers: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """The indices of each distinct number among ``numbers`` (m,), ascending, the smallest number first.
+
+    Example:
+        >>> [indices.tolist() for indices in indices_of_numbers(np.array([4, 0, 4]))]
+        [[1], [0, 2]]
+    """
+    if len(numbers) < 2 or (numbers == numbers[0]).all():
+        return [np.arange(len(numbers))] if len(numbers) else []
+    by_number = np.argsort(numbers, kind="stable")
+    return np.split(by_number, np.flatnonzero(np.diff(numbers[by_number])) + 1)
+
+
 def numbers_of_blocks(blocks: Iterable[NDArray[Any]]) -> NDArray[np.int64]:
     """Number the distinct rows of each block (m_k, k) as `row_numbers` does, from block to block onwards, (m,).
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner._checks import require_type, value_text
+from residualplanner._checks import is_integer, require_type, value_text
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
 from residualplanner.kron import require_threshold
@@ -106,7 +106,7 @@ def _orders(domain: Domain, order: int | None, up_to: int | None, max_cells: int
         raise WorkloadError("give order= or up_to=, not both")
     for name, value in (("order", order), ("up_to", up_to), ("max_cells", max_cells)):
         least = 1 if name == "max_cells" else 0
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least):
+        if value is not None and not is_integer(value, least=least):
             raise WorkloadError(f"{name} must be an integer, at least {least}, got {value_text(value)}")
     if order is not None:
         if order > len(domain):

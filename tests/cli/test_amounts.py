@@ -1,6 +1,7 @@
 """Amounts and sums on the command line: in specs, plans, releases, files and reports."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -167,6 +168,20 @@ def test_a_spec_asks_for_means_and_quantiles(folder):
     ]
     found = list(workload_of_spec(read_spec(folder / "pay.toml"), DOMAIN))
     assert sorted(map(repr, found)) == sorted(map(repr, expected))
+
+
+def test_commands_tell_of_means_in_the_unit_of_the_amounts(folder, people, run):
+    (folder / "pay.toml").write_text(STATISTICS)
+    told = run("plan", "pay.toml").stdout
+    plan = load_plan(folder / "pay.plan")
+    variance = plan.variance({"sex": Identity(), "pay": Mean()})[:, 1:].max()
+    margin = 1.96 * 200_000 * variance**0.5 / 1000
+    found = re.search(r"sex × pay: ± (\S+) US dollars", told)
+    assert float(found[1].replace(",", "")) == pytest.approx(margin, rel=1e-3)
+    assert "Means  " in told
+    assert run("measure", "pay.plan", "people.csv", "-o", "m").exit_code == 0
+    assert "Statistics  beside the tables" in run("reconstruct", "m", "-o", "unbiased").stdout
+    assert "Statistics  none: means and quantiles are" in run("reconstruct", "m", "-o", "n", "--nonnegative").stdout
 
 
 @pytest.mark.parametrize(

@@ -85,9 +85,11 @@ def require_table(plan, query, rng):
 
 @settings(max_examples=100)
 @given(plan=every_plan, seed=seeds)
-def test_covariances_are_those_of_least_squares_with_explicit_matrices(plan, seed):
+def test_tables_stacks_and_summaries_are_those_of_least_squares_with_explicit_matrices(plan, seed):
     for query in plan.workload:
         require_table(plan, query, np.random.default_rng(seed))
+    require_stacks(plan)
+    require_summaries(plan, [np.diag(table_covariance(plan, query)) for query in plan.workload], 1e-7)
 
 
 @settings(max_examples=100)
@@ -106,12 +108,6 @@ def rowspace_kinds(basis):
     if basis.answers < basis.size - 1:
         return st.nothing()
     return kinds_of(basis.size).filter(lambda found: tells_more_than_total(found[1])).map(lambda found: found[0])
-
-
-@settings(max_examples=50)
-@given(plan=every_plan)
-def test_variances_of_stacked_tables_are_those_of_explicit_matrices_table_by_table(plan):
-    require_stacks(plan)
 
 
 @pytest.mark.slow
@@ -151,12 +147,6 @@ def test_a_table_of_attributes_of_all_sorts_is_that_of_explicit_matrices():
     for query in SAMPLE.workload:
         require_table(SAMPLE, query, np.random.default_rng(2))
     require_table(SAMPLE, {"a": Hierarchy([{"low": [0, 1], "high": [2, 3]}]), "c": Range()}, np.random.default_rng(3))
-
-
-@settings(max_examples=100)
-@given(plan=every_plan)
-def test_summaries_are_those_of_all_cells(plan):
-    require_summaries(plan, [np.diag(table_covariance(plan, query)) for query in plan.workload], 1e-7)
 
 
 @settings(max_examples=75)

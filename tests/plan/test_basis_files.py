@@ -12,7 +12,7 @@ from residualplanner.plan import Plan, load_plan, plan_from_archive, plan_hash, 
 from residualplanner.privacy import pcost
 from residualplanner.queries import Custom, Identity, Prefix, Range
 from residualplanner.workload import Workload, marginals
-from saved_plans import forge, placed, require_equal, require_refused_arrays, through_a_file
+from saved_plans import forge, placed, require_equal, require_equal_bases, require_refused_arrays, through_a_file
 
 DOMAIN = Domain({"a": 3, "b": 3, "c": 2, "d": 3})
 ONE = integer_basis([[1, 0, 0], [1, 1, 0]], "optimal")
@@ -22,15 +22,6 @@ GIVEN = {"a": ONE, "b": OTHER, "d": integer_basis(ONE.matrix, "optimal")}
 
 def small_plan(**bases) -> Plan:
     return select(marginals(DOMAIN, up_to=2), budget=pcost(1), bases={**GIVEN, **bases})
-
-
-def require_equal_bases(left: Plan, right: Plan) -> None:
-    for mine, theirs in zip(left.strategy.of_attributes, right.strategy.of_attributes, strict=True):
-        assert (mine.size, mine.family, mine.pcost) == (theirs.size, theirs.family, theirs.pcost)
-        for name in ("matrix", "u", "G"):
-            one, two = getattr(mine, name), getattr(theirs, name)
-            assert (one is None) == (two is None)
-            assert one is None or (one.dtype == two.dtype and one.tobytes() == two.tobytes())
 
 
 def test_bases_come_back_each_distinct_one_stored_once(tmp_path):

@@ -17,7 +17,15 @@ from residualplanner.privacy import pcost
 from residualplanner.queries import Identity, Prefix
 from residualplanner.strategy import basis_groups, constant_strategy, varying_strategy
 from residualplanner.workload import Workload
-from saved_plans import changes, forge, placed, require_equal, require_refused_arrays, through_a_file
+from saved_plans import (
+    changes,
+    forge,
+    placed,
+    require_equal,
+    require_equal_bases,
+    require_refused_arrays,
+    through_a_file,
+)
 
 REFUSALS = (FileFormatError, BudgetError, DomainError, WorkloadError)
 OTHERS = [None, True, -1, 2, 10**30, 0.5, "text", [], [[]], {}, ["a"]]
@@ -26,19 +34,6 @@ OTHERS = [None, True, -1, 2, 10**30, 0.5, "text", [], [[]], {}, ["a"]]
 def small_plan(seed: int = 6) -> Plan:
     plan = plan_by_set(sample_workload(), seed)
     return replace(plan, budget=pcost(Fraction(plan.pcost)))
-
-
-def require_equal_by_set(left: Plan, right: Plan) -> None:
-    """Every place has the same basis, and the messages are the same to the bit."""
-    one, other = left.strategy, right.strategy
-    assert one.messages.tobytes() == other.messages.tobytes()
-    for mine, theirs in zip(one.factor_bases.tolist(), other.factor_bases.tolist(), strict=True):
-        first, second = one.bases[mine], other.bases[theirs]
-        assert (first.size, first.family, first.pcost) == (second.size, second.family, second.pcost)
-        for name in ("matrix", "u", "G"):
-            mine_too, theirs_too = getattr(first, name), getattr(second, name)
-            assert (mine_too is None) == (theirs_too is None)
-            assert mine_too is None or mine_too.tobytes() == theirs_too.tobytes()
 
 
 def true_cost(plan: Plan) -> Fraction:
@@ -69,7 +64,7 @@ def is_refused(load) -> bool:
 
 def test_each_matrix_is_stored_once_and_every_factor_names_its_own(tmp_path):
     plan = small_plan()
-    require_equal_by_set(plan, through_a_file(plan, tmp_path))
+    require_equal_bases(plan, through_a_file(plan, tmp_path))
     header, arrays = plan_to_archive(plan)
     names = sorted(name for name in arrays if name.startswith("bases/"))
     others = ["bases/messages", "bases/of_attribute", "bases/of_factor", "bases/varying"]
@@ -84,7 +79,7 @@ def test_each_matrix_is_stored_once_and_every_factor_names_its_own(tmp_path):
 def test_random_plans_come_back(plan):
     again = plan_from_archive(*plan_to_archive(plan))
     require_equal(plan, again)
-    require_equal_by_set(plan, again)
+    require_equal_bases(plan, again)
     assert plan_hash(plan) == plan_hash(again)
 
 
@@ -96,7 +91,7 @@ def test_how_bases_are_listed_makes_no_other_file():
     turned = np.where(np.arange(len(by_set.factor_bases)) % 2, len(by_set.bases) - by_set.factor_bases, 0)
     again = np.where(turned > 0, turned, by_set.factor_bases + 1 + len(by_set.bases))
     other = replace(plan, strategy=varying_strategy(by_set.closure, plan.domain.sizes, bases, again, by_set.messages))
-    require_equal_by_set(plan, other)
+    require_equal_bases(plan, other)
     assert plan_hash(plan) == plan_hash(other)
 
 
@@ -109,13 +104,13 @@ def test_bases_of_equal_matrices_keep_their_families():
     both = (*by_set.bases, *renamed)
     mixed = replace(plan, strategy=varying_strategy(by_set.closure, plan.domain.sizes, both, places, by_set.messages))
     again = plan_from_archive(*plan_to_archive(mixed))
-    require_equal_by_set(mixed, again)
+    require_equal_bases(mixed, again)
     assert plan_hash(mixed) == plan_hash(again) != plan_hash(plan)
 
 
 def test_a_plan_about_the_total_alone_comes_back():
     plan = plan_by_set(Workload(Domain({"a": 3}), [()]))
-    require_equal_by_set(plan, plan_from_archive(*plan_to_archive(plan)))
+    require_equal_bases(plan, plan_from_archive(*plan_to_archive(plan)))
 
 
 def test_plans_with_one_basis_for_each_attribute_are_written_as_before():
@@ -212,25 +207,6 @@ def test_bases_by_set_that_cannot_be_are_refused(tmp_path, name, change, message
 @pytest.mark.parametrize("name", ["bases/matrix_0", "bases/matrix_3", "bases/of_factor", "bases/messages"])
 def test_an_array_that_is_missing_or_superfluous_is_refused(tmp_path, name):
     require_refused_arrays(tmp_path, small_plan(), name)
-
-
-def test_a_basis_stored_twice_is_refused(tmp_path):
-    plan = small_plan()
-    header, arrays = plan_to_archive(plan)
-    count, places = len(header["bases"]), arrays["bases/of_factor"].copy()
-    again = int(np.flatnonzero(places == 2)[-1])  # after the places that name the others first
-    places[again] = count
-    twice = {**arrays, "bases/of_factor": places, f"bases/matrix_{count}": arrays["bases/matrix_2"]}
-    with pytest.raises(FileFormatError, match="a plan must have each basis once"):
-        load_plan(forge(tmp_path / "twice", plan, {**header, "bases": [*header["bases"], "optimal_by_set"]}, twice))
-
-
-@pytest.mark.parametrize("word", ["", "Given", "a b", "x" * 41, "subtraction", 1, None])
-def test_families_that_cannot_be_are_refused(tmp_path, word):
-    plan = small_plan()
-    header, arrays = plan_to_archive(plan)
-    with pytest.raises(FileFormatError, match=r"famil"):
-        load_plan(forge(tmp_path / "forged", plan, placed(header, ("bases", 0), word), arrays))
 
 
 def test_any_value_of_the_header_may_be_changed_in_type_without_harm():

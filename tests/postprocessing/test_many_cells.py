@@ -10,7 +10,9 @@ from made_releases import exact_release
 from residualplanner.postprocessing.facets import facets_of
 from residualplanner.postprocessing.facts import Facts
 from residualplanner.postprocessing.many_cells.covering import covering, records_for
+from residualplanner.postprocessing.many_cells.limited_memory import LimitedMemory
 from residualplanner.postprocessing.many_cells.margin_ascent import MarginAscent
+from residualplanner.postprocessing.many_cells.potential_ascent import PotentialAscent
 from residualplanner.postprocessing.stating import problem_of
 from residualplanner.postprocessing.weights import WEIGHTS
 
@@ -70,16 +72,49 @@ def test_steps_are_those_of_the_accelerated_ascent_by_explicit_matrices(name, ce
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
-def test_steps_that_follow_few_cells_are_those_of_the_accelerated_ascent(name, monkeypatch):
-    monkeypatch.setattr("residualplanner.postprocessing.many_cells.followed_ascent._OFTEN", 1)
+def test_potentials_of_followed_cells_end_at_the_solution(name):
     problem = problem_for(name)
     ascent = MarginAscent(problem, facets_of(problem))
-    ascent.advance(4)
-    followed = ascent.followed()
-    followed.advance(18)
-    here = by_matrices(problem, 22)
-    assert np.abs(here - by_matrices(problem, 4)).max() > 1e-6 * here.max()
-    assert followed.multipliers() == pytest.approx(here, abs=1e-5 * here.max())
+    ascent.advance(2)
+    followed, M = ascent.followed(), matrix_of(problem)
+    before = M @ (problem.start + problem.freedom * (M.T @ followed.multipliers()))
+    followed.advance(200)
+    multipliers = followed.multipliers()
+    cells = M @ (problem.start + problem.freedom * (M.T @ multipliers))
+    assert before.min() < -1e-2
+    assert multipliers.min() >= 0
+    assert cells.min() >= -1e-5
+    assert abs(multipliers @ cells) <= 1e-5 * problem.distance(problem.components(multipliers))
+
+
+def test_a_step_that_is_too_long_is_halved_until_the_value_rises(monkeypatch):
+    problem = problem_for("triples")
+    followed = MarginAscent(problem, facets_of(problem)).followed()
+    values, at = [], PotentialAscent._at
+    monkeypatch.setattr(LimitedMemory, "direction", lambda self, gradient, diagonal: 40 * gradient / diagonal)
+    monkeypatch.setattr(PotentialAscent, "_at", lambda *given: values.append(at(*given)) or values[-1])
+    first = followed._point.value
+    followed.advance(5)
+    assert min(point.value for point in values) < first
+    assert followed._point.value > first
+
+
+def test_directions_are_those_of_the_formula_with_explicit_matrices():
+    chance = np.random.default_rng(0)
+    root = chance.normal(size=(6, 6))
+    curvature, diagonal, gradient = root @ root.T, chance.random(6) + 1, chance.normal(size=6)
+    memory, steps = LimitedMemory(), chance.normal(size=(7, 6))
+    assert memory.direction(gradient, diagonal) == pytest.approx(gradient / diagonal)
+    for step in steps:
+        memory.keep(step, curvature @ step)
+        memory.keep(step, -curvature @ step)  # not concave: rounding, and not kept
+    last = curvature @ steps[-1]
+    inverse = np.diag(1 / diagonal) * (steps[-1] @ last) / (last @ (last / diagonal))
+    for step in steps[-5:]:
+        lowered = curvature @ step
+        part = np.eye(6) - np.outer(step, lowered) / (step @ lowered)
+        inverse = part @ inverse @ part.T + np.outer(step, step) / (step @ lowered)
+    assert memory.direction(gradient, diagonal) == pytest.approx(inverse @ gradient)
 
 
 @pytest.mark.parametrize("name", WORKLOADS)

@@ -60,6 +60,9 @@ def test_one_workbook_has_a_sheet_of_each_statistic_after_its_table(release, tmp
     book = openpyxl.load_workbook(tmp_path / "out" / "tables.xlsx")
     assert [name for name in book.sheetnames if "statistics" in name] == ["2 statistics", "3 statistics"]
     assert [cell.value for cell in book["3 statistics"][1]][:3] == ["job", "job_meaning", "probability"]
+    index = [[cell.value for cell in row[:2]] for row in book["index"].iter_rows(min_row=2)]
+    assert [query for sheet, query in index if sheet == "3 statistics"] == ["job × pay"]
+    assert [sheet for sheet, _ in index] == book.sheetnames[2:]
     about = {row[0].value: row[1].value for row in book["about"].iter_rows()}
     assert about["mean"] == "dollars"
     assert about["count"] == "counts"

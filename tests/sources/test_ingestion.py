@@ -320,6 +320,13 @@ def test_a_matrix_holds_codes_whatever_the_labels(dtype, order):
     assert stack.tolist() == [[[0, 1], [0, 1], [2, 0]]]
 
 
+def test_labels_beyond_ascii_call_for_utf_8_where_values_do_not_fit(tmp_path):
+    (tmp_path / "towns.csv").write_bytes("town\nKöln\n".encode("latin-1"))
+    towns = Domain({"town": ["Köln", "Bonn"]})
+    with pytest.raises(DataError, match=r'declare unknown="Other" or "drop"; in a CSV file that is not UTF-8, labels'):
+        open_source(tmp_path / "towns.csv", towns).count([np.array([[0]])])
+
+
 def test_codes_outside_the_domain_follow_the_rules():
     matrix = np.array([[0, 0], [3, 1], [-1, 1], [2**62, 0], [1, 9]])
     into = Domain({"a": Attribute("a", 3, unknown=2), "b": Attribute("b", 2, unknown="drop")})

@@ -127,7 +127,7 @@ def test_the_best_adversary_achieves_the_claim_where_integer_bases_are_measured(
     assert power.max() == pytest.approx(1, rel=1e-9)  # pcost, from the covariance of what is released alone
     record = [(sex, age) for sex in "FM" for age in range(3)][int(power.argmax())]
     before, after = (
-        table_scores(tables(records, 3 * FEW, seed, plan) - CENTER, covariance, int(power.argmax()))
+        table_scores(tables(records, 2 * FEW, seed, plan) - CENTER, covariance, int(power.argmax()))
         for records, seed in ((RECORDS, 8), ([*RECORDS, record], 9))
     )
     found = audit(before, after, mu=1.0)

@@ -22,6 +22,7 @@ from residualplanner._words import (
 )
 from residualplanner.cli.messages.output import Output, command_text
 from residualplanner.cli.messages.sizes import say_sizes
+from residualplanner.cli.messages.statistics import statistics_text
 from residualplanner.domain import omission_of
 from residualplanner.measurement import Measurement, NoiseStatement
 from residualplanner.plan import Plan
@@ -110,6 +111,9 @@ def say_release(
     if product.mark:
         lines = (f"{product.mark}; standard errors are those of the unbiased estimates", product.elsewhere)
         output.fact("Numbers", *filter(None, lines), product=product.name, facts=list(product.facts))
+    statistics = "" if in_parts else statistics_text(release.plan.workload, is_unbiased=product.is_unbiased)
+    if statistics:
+        output.fact("Statistics", statistics)
     files = "tables.parquet says which part holds" if in_parts else "index.csv says which file is"
     errors = "it also says" if in_parts else "errors.csv"
     output.wrote(

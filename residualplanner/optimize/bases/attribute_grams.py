@@ -4,6 +4,7 @@ Reads: Gram matrices.  Gives: AttributeGrams.
 Source: spec sections 4 and 5, eqs. (19), (31) and (36); docs/bases.md.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,7 +15,7 @@ from scipy import sparse
 
 from residualplanner._checks import FloatArray
 from residualplanner.bases import Basis, Directions, ResidualBasis, integer_basis, rounded_matrix, weighted_directions
-from residualplanner.optimize.bases.tangent import Tangent, inverse_forms
+from residualplanner.optimize.bases.tangent import Tangent, forms_of_found, inverse_forms
 from residualplanner.workload import Workload
 
 #: Attributes of more values are searched for with neighboring values merged, then solved once in full.
@@ -49,8 +50,12 @@ class AttributeGrams:
 
     def restricted(self, form: NDArray[np.float64]) -> NDArray[np.float64]:
         """An augmented symmetric matrix (1 + n, 1 + n) averaged over the groups, (1 + g, 1 + g)."""
-        spread = sparse.csr_array(sparse.block_diag([np.ones((1, 1)), self.spread]))
-        return np.asarray(spread.T @ (spread.T @ form).T)
+        return np.asarray(self._augmented_spread.T @ (self._augmented_spread.T @ form).T)
+
+    @cached_property
+    def _augmented_spread(self) -> sparse.csr_array:
+        """`spread` beside a 1 for the constant parts of rows, (1 + n, 1 + g)."""
+        return sparse.csr_array(sparse.block_diag([np.ones((1, 1)), self.spread]))
 
     @property
     def spread(self) -> sparse.csr_array:
@@ -121,19 +126,22 @@ class AttributeGrams:
 
     def row_factors(self, workload: Workload, kind: int, near: Any) -> FloatArray:
         """The variance factors s and t of every row of a kind of the workload, (2, rows)."""
+        return self._factors_of_rows(workload, kind, *inverse_forms(near))
+
+    def _factors_of_rows(self, workload: Workload, kind: int, u: FloatArray, form: NDArray[np.float64]) -> FloatArray:
         rows, constant = workload.kinds[kind].centered(self.size)
-        u, form = inverse_forms(near)
         spread = self.spread
         absent = (constant + rows.apply(spread @ u, 0)) ** 2
         return np.stack([absent, np.maximum(rows.row_forms(spread @ (spread @ form).T), 0.0)])
 
-    def scaled_factors(self, workload: Workload, kind: int, near: Any) -> FloatArray:
-        """The factors s and p t of the rows of a kind, (2, rows), where p is the cost factor."""
-        return np.asarray(self.row_factors(workload, kind, near) * [[1.0], [float((near * near).sum(axis=0).max())]])
+    def scaled_factors(self, workload: Workload, kinds: Sequence[int], near: Any) -> list[FloatArray]:
+        """For each kind the factors s and p t of its rows, (2, rows), where p is the cost factor."""
+        scale, forms = [[1.0], [float((near * near).sum(axis=0).max())]], inverse_forms(near)
+        return [np.asarray(self._factors_of_rows(workload, kind, *forms) * scale) for kind in kinds]
 
-    def found_factors(self, workload: Workload, kind: int, found: ResidualBasis) -> FloatArray:
+    def real_factors(self, workload: Workload, kind: int, found: ResidualBasis) -> FloatArray:
         """The factors of every row for a basis in real numbers, (2, rows)."""
-        return self.row_factors(workload, kind, self.exact(found))
+        return self._factors_of_rows(workload, kind, *forms_of_found(found))
 
     def row_orbits(self, kind: int, rows: int) -> NDArray[np.int64]:
         """Equal numbers for rows of a kind that have the same factors by symmetry, (rows,)."""
@@ -142,14 +150,15 @@ class AttributeGrams:
 
     def tangent_of_rows(self, workload: Workload, slopes: list[tuple[int, FloatArray, FloatArray]]) -> Tangent:
         """The objective for slopes in the factors s and t of every row, of some kinds of the workload; of trace 1."""
-        both = np.zeros((2, 1 + len(self.width), 1 + len(self.width)))
+        whole = np.zeros((2, 1 + self.size, 1 + self.size))
         for kind, *parts in slopes:
             for number, slope in enumerate(parts):
-                both[number] += self.restricted(workload.kinds[kind].augmented_gram(self.size, slope))
+                whole[number] += workload.kinds[kind].augmented_gram(self.size, slope)
+        both = np.array([self.restricted(form) for form in whole])
         absent, present = both / np.trace(both[:, 1:, 1:], axis1=1, axis2=2).sum()
         return Tangent.of(present, absent)
 
-    def made(self, near: Any, exponent: int, family: str, gap: float) -> Basis:
+    def in_integers(self, near: Any, exponent: int, family: str, gap: float) -> Basis:
         """The basis of integers of one from `rounded`."""
         matrix = np.rint(np.ldexp(near, exponent)).astype(np.int64)
         return integer_basis(matrix[:, self.group], family, gap=gap)

@@ -76,10 +76,10 @@ def read_bases(domain: Domain, bases: Bases) -> str | dict[str, Basis]:
         )
     for name in bases:
         domain.positions((name,))
-    return {name: _given(name, domain[name].size, matrix) for name, matrix in bases.items()}
+    return {name: _checked_basis(name, domain[name].size, matrix) for name, matrix in bases.items()}
 
 
-def _given(name: str, size: int, matrix: ArrayLike | Basis) -> Basis:
+def _checked_basis(name: str, size: int, matrix: ArrayLike | Basis) -> Basis:
     if isinstance(matrix, Basis):
         if matrix.size != size:
             raise WorkloadError(f"the basis given for {name!r} is for {matrix.size} values, but it has {size}")

@@ -141,11 +141,11 @@ class _Search:
         forms, found = self.forms[code], self.found[code]
         weighted = {axis for group in self.groups for axis in np.unique(group.axes).tolist()}
         kinds = [axis.kind for number, axis in enumerate(self.axes) if axis.basis == code and number in weighted]
-        exact = [forms.scaled_factors(self.workload, kind, forms.exact(found)) for kind in kinds]
+        exact = forms.scaled_factors(self.workload, kinds, forms.exact(found))
         limits = [factors + _ROUNDING_LOSS * factors.max(axis=1, keepdims=True) for factors in exact]
 
         def is_close(near: Any) -> bool:
-            factors = (forms.scaled_factors(self.workload, kind, near) for kind in kinds)
+            factors = forms.scaled_factors(self.workload, kinds, near)
             return all(bool((each <= limit).all()) for each, limit in zip(factors, limits, strict=True))
 
         return whole_basis(forms, found, is_close, "optimal", _SLACK)
@@ -189,7 +189,7 @@ class _Search:
                 axis_of[self.basis_class == code, kind] = len(axes)
                 block = orbits[code, kind]
                 if block.max() >= limit:
-                    block = similar_rows(forms.found_factors(workload, kind, self.found[code]), limit)
+                    block = similar_rows(forms.real_factors(workload, kind, self.found[code]), limit)
                 axes.append(_Axis(code, kind, block, np.bincount(block).astype(np.float64)))
         return axes, axis_of
 
@@ -197,7 +197,7 @@ class _Search:
         """The mean variance factors of each block of rows, (axes, 2, blocks)."""
         factors = np.zeros((len(self.axes), 2, max(axis.width.size for axis in self.axes)))
         for means, axis in zip(factors, self.axes, strict=True):
-            rows = self.forms[axis.basis].found_factors(self.workload, axis.kind, self.found[axis.basis])
+            rows = self.forms[axis.basis].real_factors(self.workload, axis.kind, self.found[axis.basis])
             for row, factor in zip(means, rows, strict=True):
                 row[: axis.width.size] = np.bincount(axis.block, weights=factor) / axis.width
         return factors

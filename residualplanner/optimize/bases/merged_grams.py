@@ -28,7 +28,7 @@ from residualplanner.kron import NestedMaps
 from residualplanner.optimize.bases.attribute_grams import AttributeGrams
 from residualplanner.optimize.bases.exchangeable import MergedRows, merged_rows
 from residualplanner.optimize.bases.nested_layers import RealLayer, integer_layers, layers_of_groups
-from residualplanner.optimize.bases.tangent import Tangent, inverse_forms
+from residualplanner.optimize.bases.tangent import Tangent, forms_of_found
 from residualplanner.optimize.bases.workload_grams import CONSTANT
 from residualplanner.queries import Kind
 from residualplanner.workload import Workload
@@ -130,14 +130,14 @@ class MergedGrams(AttributeGrams):
         del workload
         return near.factors[self.kinds.index(kind)]
 
-    def scaled_factors(self, workload: Workload, kind: int, near: Layered) -> FloatArray:
-        """The factors s and p t of the rows of a kind, (2, rows), where p is the cost factor."""
-        return np.asarray(self.row_factors(workload, kind, near) * [[1.0], [near.pcost]])
+    def scaled_factors(self, workload: Workload, kinds: Sequence[int], near: Layered) -> list[FloatArray]:
+        """For each kind the factors s and p t of its rows, (2, rows), where p is the cost factor."""
+        return [np.asarray(self.row_factors(workload, kind, near) * [[1.0], [near.pcost]]) for kind in kinds]
 
-    def found_factors(self, workload: Workload, kind: int, found: ResidualBasis) -> FloatArray:
+    def real_factors(self, workload: Workload, kind: int, found: ResidualBasis) -> FloatArray:
         """The factors of every row for a basis in real numbers, (2, rows)."""
         del workload
-        return self.merged[self.kinds.index(kind)].factors(*inverse_forms(found.S), found.scales)
+        return self.merged[self.kinds.index(kind)].factors(*forms_of_found(found), found.scales)
 
     def row_orbits(self, kind: int, rows: int) -> NDArray[np.int64]:
         """Equal numbers for rows of a kind that exchanges take to one another, (rows,)."""
@@ -158,7 +158,7 @@ class MergedGrams(AttributeGrams):
         absent, present = both / whole
         return Tangent.of(present, absent, Contrasts(self.width, self.freedom, inside[1] / whole))
 
-    def made(self, near: Rounded, exponent: int, family: str, gap: float) -> Basis:
+    def in_integers(self, near: Rounded, exponent: int, family: str, gap: float) -> Basis:
         """The basis of integers of one from `rounded`."""
         del exponent
         return replace(near.basis, family=family, gap=gap)

@@ -95,5 +95,5 @@ def whole_basis(
         with suppress(np.linalg.LinAlgError, WorkloadError):
             near = grams.rounded(found, exponent, slack)
             if is_close(near):
-                return grams.made(near, exponent, family, gap_of(near))
+                return grams.in_integers(near, exponent, family, gap_of(near))
     raise SolverError("no integer matrix comes close to the best residual basis; ask for bases='orthogonal'")

@@ -4,6 +4,7 @@ Reads: Gram matrices.  Gives: Tangent; a ResidualBasis.
 Source: spec section 5, eq. (31).
 """
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,6 +62,12 @@ class Tangent(NamedTuple):
     def at(self, u: FloatArray) -> float:
         """The part that depends on u (g,) only."""
         return float(u @ self.absent @ u + 2 * self.linear @ u) + self.constant
+
+
+@lru_cache(maxsize=1)
+def forms_of_found(found: ResidualBasis) -> tuple[FloatArray, FloatArray]:
+    """`inverse_forms` of the matrix of a basis that was found: once, however many kinds of query ask for it in turn."""
+    return inverse_forms(found.S)
 
 
 def inverse_forms(S: NDArray[np.float64]) -> tuple[FloatArray, FloatArray]:

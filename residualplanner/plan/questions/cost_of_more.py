@@ -129,7 +129,7 @@ def cost_of_more(
     variances = np.full(len(whole), math.nan)
     if moe is not None:
         variances[new] = (require_positive("moe", moe) / margin_factor(level)) ** 2
-    goal = plan.loss.with_more(old, variances) if loss is None else _given(loss)
+    goal = plan.loss.with_more(old, variances) if loss is None else _proportional_loss(loss)
     planned = partial(
         select,
         whole,
@@ -149,7 +149,7 @@ def cost_of_more(
     return CostOfMore(plan, same_budget, same_accuracy, _table(plan, same_budget, same_accuracy, new))
 
 
-def _given(loss: LossLike) -> Loss:
+def _proportional_loss(loss: LossLike) -> Loss:
     goal = read_loss(loss)
     if not goal.is_proportional:
         raise WorkloadError("cost_of_more is for sums, maxima and targets; compare plans for a function of your own")

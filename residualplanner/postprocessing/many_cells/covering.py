@@ -4,7 +4,7 @@ Reads: a problem, the cells of nearly non-negative tables.  Gives: components, a
 Source: spec eq. (55); the covering of spec section 11.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -20,7 +20,7 @@ _LOOKS = 4
 _LEAST = 1e-12
 
 Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
+Integers = NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -75,15 +75,15 @@ def records_for(problem: Problem, shortages: Array) -> Records:
     """
     tables = dict(_tables(problem.tables.stacks, shortages))
     sizes, chance = problem.tables.plan.domain.sizes, np.random.default_rng(0)
-    found = [Records(np.empty((0, len(sizes)), dtype=np.int64), np.empty(0))]
+    found = [Records(np.empty((0, len(sizes)), dtype=np.int32), np.empty(0))]
     for attributes in sorted(tables, key=lambda each: -float(tables[each].sum())):
         short = np.nonzero(tables[attributes])
-        weights = tables[attributes][short]
+        weights = tables.pop(attributes)[short]  # and then nothing is missing there
         if not len(weights):
             continue
-        values = np.zeros((len(weights), len(sizes)), dtype=np.int64)
+        values = np.zeros((len(weights), len(sizes)), dtype=np.int32)
         values[:, attributes] = np.stack(short, axis=1)
-        _complete(values, weights, list(attributes), tables, chance)
+        _complete(values, weights, list(attributes), tables, sizes, chance)
         for members, table in tables.items():
             _take(table, values[:, members], weights)
         found.append(Records(values, weights))
@@ -102,14 +102,16 @@ def _complete(
     weights: Array,
     known: list[int],
     tables: dict[tuple[int, ...], Array],
+    sizes: Sequence[int],
     chance: np.random.Generator,
 ) -> None:
     """Draw the values that records (r, d) lack, one attribute after another."""
     for attribute in chance.permutation([each for each in range(values.shape[1]) if each not in known]).tolist():
         known.append(attribute)
         looks = [each for each in _within(known, tables) if attribute in each]
-        if not looks:
-            continue  # no table has it together with the others: any value does
+        if not looks:  # no table that is still short of any has it together with the others: any value does
+            values[:, attribute] = chance.integers(sizes[attribute], size=len(values))
+            continue
         if len(looks) > _LOOKS:
             looks = [looks[number] for number in chance.choice(len(looks), _LOOKS, replace=False)]
         scores = sum(_row(tables[look], values, look, attribute, weights) for look in looks) + _LEAST

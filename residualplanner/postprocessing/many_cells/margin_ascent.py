@@ -10,7 +10,7 @@ import numpy as np
 
 from residualplanner.postprocessing.facets import Facets
 from residualplanner.postprocessing.many_cells.blocks import Array, Block, Margins, Single, center
-from residualplanner.postprocessing.many_cells.followed_ascent import FollowedAscent, Momentum
+from residualplanner.postprocessing.many_cells.potential_ascent import PotentialAscent
 from residualplanner.postprocessing.problem import Problem
 
 
@@ -50,14 +50,14 @@ class MarginAscent:
             view /= block.freedom
         return found
 
-    def followed(self) -> FollowedAscent:
+    def followed(self) -> PotentialAscent:
         """The ascent that goes on from here, and follows few of the cells.  This one ends."""
         ahead = self._raised_by()
         for block in self._blocks:
             block.of(self._ahead)[...] = 0
             self._look_ahead(block, 0.0)
-        momentum = Momentum(ahead, self._raised_by(), self._momentum)
-        return FollowedAscent(self._problem, self._margins, self._unbiased, momentum)
+        reach = np.abs(ahead - self._raised_by())
+        return PotentialAscent(self._problem, self._margins, self._unbiased, ahead, reach)
 
     def _raised_by(self) -> Array:
         """By how much multipliers raise the cells beyond themselves: a number for each cell of a margin, (p,)."""

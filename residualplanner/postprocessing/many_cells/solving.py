@@ -6,27 +6,30 @@ Source: spec eqs. (50), (53) and (55).
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
 
 from residualplanner.errors import SolverError
 from residualplanner.postprocessing.ascent import Report, Solution, mixed
 from residualplanner.postprocessing.facets import Facets, facets_of
 from residualplanner.postprocessing.many_cells.covering import covering, largest_shortage
-from residualplanner.postprocessing.many_cells.followed_ascent import FollowedAscent
 from residualplanner.postprocessing.many_cells.margin_ascent import MarginAscent
+from residualplanner.postprocessing.many_cells.potential_ascent import PotentialAscent
 from residualplanner.postprocessing.newton import Candidate, candidate
 from residualplanner.postprocessing.problem import Problem
 
 #: From how many cells on this is faster than Newton's method for potentials.
 _MANY_CELLS = 2_000_000
 #: How many steps are taken before the cells that are surely 0 are left alone.
-_FIRST = 150
+_FIRST = 50
 #: How often it is looked at how much tables are short of, in steps; and how often progress is told.
 _EVERY, _TOLD = 100, 25
 #: How often it is looked at whether tables are near enough, where they need not be covered.
 _OFTEN = 50
 #: Tables are first made non-negative where the worst is short of so much of the total: at most, and by the gap, to
 #: a power that Adult's tables of three attributes showed.
-_SHORT, _BY_GAP, _POWER = 1e-2, 0.25, 2 / 3
+_SHORT, _BY_GAP, _POWER = 1e-2, 0.1, 2 / 3
 #: Where the worst table is short of more than so much of what it was 400 steps before, single precision is exhausted.
 _STALLED, _LOOK_BACK = 0.7, 4
 
@@ -52,7 +55,7 @@ def solve_many(problem: Problem, facets: Facets, *, gap: float, steps: int, repo
     Returns:
         The solution; where a step limit was met, or single precision was exhausted, it may have a larger gap.
     """
-    ascent: MarginAscent | FollowedAscent = MarginAscent(problem, facets)
+    ascent: MarginAscent | PotentialAscent = MarginAscent(problem, facets)
     steps_done, best = 0, None
     enough = min(_SHORT, _BY_GAP * gap**_POWER) * problem.total
     shortages: list[float] = []
@@ -64,7 +67,7 @@ def solve_many(problem: Problem, facets: Facets, *, gap: float, steps: int, repo
                 report(steps_done, math.inf if best is None else best.gap)
         if isinstance(ascent, MarginAscent):
             ascent = ascent.followed()
-        found = candidate(problem, ascent.multipliers())
+        found = replace(candidate(problem, ascent.multipliers()), multipliers=np.empty(0))  # no longer needed
         shortages.append(largest_shortage(problem, found.cells))
         is_last = steps_done >= steps or _has_stalled(shortages)
         if is_last or shortages[-1] <= enough:

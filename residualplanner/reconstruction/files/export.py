@@ -48,6 +48,8 @@ from residualplanner.reconstruction.files.statistics import (
     statistic_columns,
     statistic_file,
     statistic_formats,
+    statistic_sheet,
+    with_statistics,
 )
 from residualplanner.reconstruction.files.workbook import (
     ABOUT_SHEET,
@@ -217,8 +219,8 @@ def _write_book(
     titles = [described.title_of(query) for query in queries]
     heads = tuple(index.column_names)
     texts = {"title": titles} if any(titles) else {}
-    rows = zip(sheets, *(index[name].to_pylist() for name in heads), *texts.values(), strict=True)
-    book.add_index(("sheet", *heads, *texts), rows)
+    rows = list(zip(sheets, *(index[name].to_pylist() for name in heads), *texts.values(), strict=True))
+    book.add_index(("sheet", *heads, *texts), with_statistics(rows, described, queries))
     about = [*described.publication.to_json().items(), ("tables", str(len(names))), *described.about_every, ("", "")]
     positions = sorted({position for query in queries for position in query.table_axes.positions})
     about_columns = described.about_columns(positions, described.plan.domain.unit)
@@ -229,7 +231,7 @@ def _write_book(
         book.add_table(sheet, writer.tidy(table, variance), title)
         statistic = of_statistics.tidy(table)
         if statistic is not None:
-            book.add_table(f"{sheet.split(' ')[0]} {FOLDER}", statistic, title)
+            book.add_table(statistic_sheet(sheet), statistic, title)
     digest = write_new(folder / BOOK_FILE, [book.close()])
     return {"name": names, "file": [BOOK_FILE] * len(names), "sha256": [digest] * len(names), "sheet": sheets}
 

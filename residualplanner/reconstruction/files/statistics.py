@@ -3,6 +3,7 @@
 Reads: tables, and how a release is written.  Gives: PyArrow tables, with a row for each group; what they are, in words.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,6 +73,33 @@ def statistic_columns(described: Description, query: WrittenQuery) -> list[tuple
 def statistic_file(described: Description, query: WrittenQuery) -> str:
     """The path of the file of a query's statistic within the folder of the release."""
     return f"{FOLDER}/{file_stem(described.parts_of(*query))}.{described.file_format}"
+
+
+def statistic_sheet(sheet: str) -> str:
+    """The name of the sheet of a statistic, which is after that of its table.
+
+    Example:
+        >>> statistic_sheet("3 job.pay@mean")
+        '3 statistics'
+    """
+    return f"{sheet.partition(' ')[0]} {FOLDER}"
+
+
+def with_statistics(
+    rows: Sequence[tuple[Any, ...]], described: Description, queries: Sequence[WrittenQuery]
+) -> Iterator[tuple[Any, ...]]:
+    """The rows of a workbook's index, that of each table followed by that of the sheet of its statistic, if it has one.
+
+    Args:
+        rows: of the tables: sheet, query, kinds, number of cells, and perhaps a title.
+        described: the release as it is written.
+        queries: that of each table.
+    """
+    for row, query in zip(rows, queries, strict=True):
+        yield row
+        if described.product.is_unbiased and statistic_columns(described, query):
+            sheet, words, kinds, _, *title = row
+            yield (statistic_sheet(sheet), words, f"{kinds}, with intervals", None, *title)
 
 
 def about_statistics(described: Description) -> dict[str, Any]:

@@ -157,7 +157,7 @@ class Book:
                 sheet.write_string(row, column, text, self._styles["text"])
 
     def add_index(self, heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-        """Add the list of the tables: of each its sheet, which is linked, its query, kinds and cells, and texts."""
+        """Add the list of the tables: of each its sheet, which is linked, query, kinds, cells, if any, and texts."""
         sheet = self._sheet(INDEX_SHEET, "", heads=heads)
         for column, width in zip(range(len(heads)), _INDEX_WIDTHS, strict=False):
             sheet.set_column(column, column, width, self._styles["text"])
@@ -166,7 +166,8 @@ class Book:
             sheet.write_url(row, 0, f"internal:'{name}'!A1", self._styles["link"], name)
             sheet.write_string(row, 1, query[:LETTER_LIMIT])
             sheet.write_string(row, 2, kinds[:LETTER_LIMIT])
-            sheet.write_number(row, 3, cells)
+            if cells is not None:
+                sheet.write_number(row, 3, cells)
             for column, text in enumerate(texts, start=4):
                 sheet.write_string(row, column, text[:LETTER_LIMIT])
         sheet.autofilter(0, 0, row, len(heads) - 1)

@@ -1,0 +1,62 @@
+"""The statistics of a workload in words: how accurate means will be, and where means and quantiles are.
+
+Reads: Plan, Workload.  Gives: messages.
+"""
+
+from residualplanner._margins import margin_factor
+from residualplanner._words import number_text
+from residualplanner.cli.messages.output import Output
+from residualplanner.derived import mean_std_err_of_query, unit_of
+from residualplanner.plan import Plan
+from residualplanner.queries import Statistic, statistic_among
+from residualplanner.workload import Workload
+
+#: How many records the groups have whose means are told of, and how many tables of means.
+_RECORDS, _TABLES = 1000, 10
+
+
+def say_means(plan: Plan, level: float, output: Output) -> None:
+    """Say how accurate means are, in the unit of their amounts; nothing where no table is for means."""
+    found = {row: mean_std_err_of_query(plan, row, records=_RECORDS) for row in _first_rows(plan.workload)}
+    margins = {
+        row: margin_factor(level) * float(std_err.max()) for row, std_err in found.items() if std_err is not None
+    }
+    if not margins:
+        return
+    output.fact(
+        "Means",
+        f"the errors above are those of the answers that means are computed from.  The mean of {_RECORDS:,} records",
+        f"has at most the following margin of error ({level:.0%}), and that of {_RECORDS // 10:,} ten times as much:",
+        *(f"{_words(plan, row)}: ± {number_text(margin)} {_unit(plan, row)}" for row, margin in margins.items()),
+        records=_RECORDS,
+        moe=list(margins.values()),
+    )
+
+
+def statistics_text(workload: Workload, *, is_unbiased: bool) -> str:
+    """Where the means and quantiles of a workload are, or that there are none; nothing where none is asked for."""
+    if not any(isinstance(kind, Statistic) for kind in workload.kinds):
+        return ""
+    if is_unbiased:
+        return "beside the tables, with their intervals"
+    return "none: means and quantiles are computed from unbiased tables; reconstruct the measurement into those, too"
+
+
+def _first_rows(workload: Workload) -> list[int]:
+    """The first queries that are for statistics, by their numbers."""
+    if not statistics_text(workload, is_unbiased=True):
+        return []
+    rows = (row for row in range(len(workload)) if statistic_among(workload.query_at(row).table_axes.kinds) is not None)
+    return [row for row, _ in zip(rows, range(_TABLES), strict=False)]
+
+
+def _words(plan: Plan, row: int) -> str:
+    return plan.workload.query_at(row).words(plan.domain)
+
+
+def _unit(plan: Plan, row: int) -> str:
+    """The unit of the amounts that a query for a statistic is about."""
+    positions, kinds = plan.workload.query_at(row).table_axes
+    axis = statistic_among(kinds)
+    assert axis is not None
+    return unit_of(plan.domain.attributes[positions[axis]])

@@ -1,0 +1,140 @@
+"""Whatever is asked for, each feature works for it, or refuses it in words, before a budget is spent if it spends."""
+
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import residualplanner as rp
+from residualplanner.errors import BudgetError, DomainError, WorkloadError
+from residualplanner.microdata import groups_of_release, least_squares, nonnegative_least_squares
+from residualplanner.mixtures import Ensemble
+from slowness import slow
+
+RANDOM = np.random.default_rng(0)
+RECORDS = pd.DataFrame(
+    {
+        "sex": RANDOM.choice(["F", "M"], 200),
+        "job": RANDOM.integers(0, 3, 200),
+        "age": RANDOM.integers(0, 4, 200),
+        "pay": 10 * RANDOM.integers(0, 11, 200),
+        "hours": RANDOM.integers(0, 60, 200),
+        "id": RANDOM.integers(0, 80, 200),
+    }
+)
+PLAIN = {"sex": ["F", "M"], "job": 3, "age": 4}
+PAID = {"sex": ["F", "M"], "job": 3, "pay": rp.Numeric(0, 100, unit=10, bins=[0, 50, 100], outside="clip")}
+HOURS = rp.Weight("hours", maximum=60)
+BY_PAY = [("sex", "job"), {"sex": rp.Identity(), "pay": rp.Sum()}]
+BY_AGE = [("sex", "age"), ("job",)]
+#: A domain, queries, and how many records of each person count; all if 0.
+REQUESTS = {
+    "counts": (rp.Domain(PLAIN), BY_AGE, 0),
+    "sums": (rp.Domain(PAID), BY_PAY, 0),
+    "means": (rp.Domain(PAID), [{"sex": rp.Identity(), "pay": rp.Mean()}], 0),
+    "quantiles": (rp.Domain(PAID), [{"sex": rp.Identity(), "pay": rp.Quantiles()}], 0),
+    "weights": (rp.Domain(PLAIN, weight=HOURS), BY_AGE, 0),
+    "weighted sums": (rp.Domain(PAID, weight=HOURS), BY_PAY, 0),
+    "people": (rp.Domain(PLAIN), BY_AGE, 2),
+    "sums of people": (rp.Domain(PAID), BY_PAY, 2),
+    "universes": (rp.Domain(PLAIN), [("sex", "age"), rp.Among(("sex",), where={"age": [0, 1]})], 0),
+    "thresholds": (rp.Domain(PLAIN), [rp.Threshold(("sex", "job", "age"), 2), ("sex",)], 0),
+    "weighted thresholds": (
+        rp.Domain(PLAIN, weight=HOURS),
+        [rp.Threshold(("sex", "job", "age"), 2), ("sex",)],
+        0,
+    ),
+}
+COMBINED = ("means", "weighted sums", "sums of people", "weighted thresholds")
+AMOUNTS = ("sums", "means", "quantiles", "weighted sums", "sums of people")
+WEIGHTS = ("weights", "weighted thresholds")
+NO_AMOUNTS, NO_WEIGHTS = (DomainError, "are amounts"), (DomainError, "for records that count once each")
+COUNTED = dict.fromkeys(AMOUNTS, NO_AMOUNTS) | dict.fromkeys(WEIGHTS, NO_WEIGHTS)
+OTHER_BASES = (WorkloadError, "subtraction bases only")
+#: What each feature refuses; it works for all else.
+REFUSED = {
+    "synthesis plan": COUNTED,
+    "synthetic records": COUNTED,
+    "projection": COUNTED | {"universes": (WorkloadError, "RAP measures marginals and thresholds")},
+    "projection of a public number": COUNTED
+    | dict.fromkeys(WEIGHTS, (BudgetError, "the total changes, so it is not public"))
+    | {"universes": (WorkloadError, "RAP measures"), "people": (BudgetError, "are replaced their number is public")},
+    "microdata": dict.fromkeys((*AMOUNTS, "universes"), OTHER_BASES),
+    "non-negative": {},
+    "rounded": dict.fromkeys(AMOUNTS, NO_AMOUNTS),
+    "non-negative rounded": dict.fromkeys(AMOUNTS, NO_AMOUNTS),
+    "published errors": {},
+}
+
+
+def records_of(request):
+    keep = REQUESTS[request][2]
+    return rp.LimitedRecords(RECORDS, person="id", keep=keep) if keep else RECORDS
+
+
+@cache
+def released(request):
+    domain, queries, keep = REQUESTS[request]
+    plan = rp.select(rp.Workload(domain, queries), budget=rp.zcdp(5), records_per_person=keep or 1)
+    ledger = rp.Ledger.unlimited("made-up records", records_per_person=keep or 1)
+    return rp.reconstruct(rp.measure(plan, records_of(request), ledger=ledger))
+
+
+def projected(request, neighbors):
+    """A run of RAP; where it is refused nothing was charged."""
+    domain, queries, keep = REQUESTS[request]
+    ledger = rp.Ledger(rp.zcdp(9), neighbors=neighbors, records_per_person=keep or 1)
+    options = {"neighbors": neighbors, "rounds": 1, "choices": 2, "records_per_person": keep or 1}
+    try:
+        plan = rp.RapPlan(rp.Workload(domain, queries), budget=rp.zcdp(5), **options)
+        result = rp.rap(plan, records_of(request), ledger=ledger)
+    except rp.ResidualPlannerError:
+        assert not ledger.entries
+        raise
+    assert ("Of each person" in result.noise.sentence) == (keep > 0)
+    return [np.asarray(table) for table in result.tables()]
+
+
+def fitted(request):
+    groups, release = groups_of_release(released(request)), released(request)
+    closure = [(), ("sex",)]
+    exact = least_squares(groups)
+    assert all(np.allclose(exact.table(names), release[names].estimate) for names in closure)
+    return [nonnegative_least_squares(groups).estimate]
+
+
+def made(release):
+    return [release[query].estimate for query in release.plan.workload]
+
+
+FEATURES = {
+    "synthesis plan": lambda request: [np.ones(len(rp.synthesis_plan(REQUESTS[request][0], rp.zcdp(1)).workload))],
+    "synthetic records": lambda request: [
+        rp.synthesize(released(request), 50, method="independent", ensemble=Ensemble(1, 4)).codes
+    ],
+    "projection": lambda request: projected(request, "add-remove"),
+    "projection of a public number": lambda request: projected(request, "replace"),
+    "microdata": fitted,
+    "non-negative": lambda request: made(rp.nonnegative(released(request))),
+    "rounded": lambda request: [table % 1 for table in made(rp.rounded(released(request)))],
+    "non-negative rounded": lambda request: made(rp.rounded(rp.nonnegative(released(request)))),
+    "published errors": lambda request: [rp.published_errors(rp.nonnegative(released(request)), simulations=10).rmse],
+}
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+@pytest.mark.parametrize("request_", [slow(name) if name in COMBINED else name for name in REQUESTS])
+def test_each_feature_works_for_each_request_or_refuses_it(request_, feature):
+    refusal = REFUSED[feature].get(request_)
+    if refusal is not None:
+        with pytest.raises(refusal[0], match=refusal[1]):
+            FEATURES[feature](request_)
+        return
+    tables = FEATURES[feature](request_)
+    assert len(tables)
+    assert all(np.isfinite(table).all() for table in tables)
+    if request_ != "quantiles":  # which are counts less a part of larger counts
+        assert all((table >= -1e-6).all() for table in tables)
+    if feature == "rounded":
+        assert not any(table.any() for table in tables)
