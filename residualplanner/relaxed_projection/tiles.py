@@ -95,7 +95,7 @@ def tiles_of(thresholds: Sequence[ThresholdTable], *, relaxed_records: int, room
         ResourceError: a tile of one cell needs more, or there are more than `MOST_TILES`.
 
     Example:
-        >>> tiles = tiles_of([ThresholdTable((0, 1), (100, 50), 2)], relaxed_records=10, room=200_000)
+        >>> tiles = tiles_of([ThresholdTable((0, 1), (100, 50), 2)], relaxed_records=10, room=130_000)
         >>> [tile.values[0] for tile in tiles]
         [range(0, 36), range(36, 72), range(72, 100)]
     """
