@@ -5,11 +5,7 @@ Source: spec sections 2 and 5; eqs. (8), (11), (12), (23), (26) to (28), (37) an
 """
 
 from residualplanner.strategy.accuracy import Accuracy
-from residualplanner.strategy.attributes import (
-    has_equal_cells,
-    require_fitting,
-    workload_numbers,
-)
+from residualplanner.strategy.attributes import has_equal_cells, require_fitting, workload_numbers
 from residualplanner.strategy.basis_groups import BasisGroups, basis_groups
 from residualplanner.strategy.cells import AnswerFactors, answer_factors, largest_cells
 from residualplanner.strategy.costs import cost_upper_bound, exact_cost, require_public_total

@@ -14,12 +14,7 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray, IntArray, frozen
 from residualplanner.queries import Kind, joint_factors
 from residualplanner.strategy.attributes import has_equal_cells, require_spanned, workload_numbers
-from residualplanner.strategy.cells import (
-    AnswerFactors,
-    answer_factors,
-    largest_cells,
-    variances_of_cells,
-)
+from residualplanner.strategy.cells import AnswerFactors, answer_factors, largest_cells, variances_of_cells
 from residualplanner.strategy.costs import cost_parts
 from residualplanner.strategy.max_abs_error import independent_mean_max, mean_max_bounds
 from residualplanner.strategy.strategy import Strategy

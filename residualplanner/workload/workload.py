@@ -15,14 +15,7 @@ from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
 from residualplanner.queries import Identity, Kind, joint_factors, require_joint
 from residualplanner.workload.attribute_sets import SET_LIMIT, AttributeSets, unique_rows
-from residualplanner.workload.blocks import (
-    QueryBlock,
-    block_of_order,
-    concatenated,
-    merged,
-    runs_between,
-    runs_of,
-)
+from residualplanner.workload.blocks import QueryBlock, block_of_order, concatenated, merged, runs_between, runs_of
 from residualplanner.workload.closure import Closure, downward_closure
 from residualplanner.workload.html import workload_html
 from residualplanner.workload.query import QueryKey, QueryLike, WrittenQuery, query_of, require_distinct
@@ -246,12 +239,7 @@ class Workload:
 
     @property
     def attribute_kinds(self) -> list[tuple[int, Kind]]:
-        """Every attribute with each kind that some query has on it, attributes and kinds by number, ascending.
-
-        Example:
-            >>> Workload(Domain({"a": 2, "b": 2}), [("a",), ("b", "a")]).attribute_kinds
-            [(0, Identity()), (1, Identity())]
-        """
+        """Every attribute, by its number, with each kind that some query has on it, ascending."""
         return [(attribute, self.kinds[code]) for attribute, code in np.argwhere(self.uses).tolist()]
 
     @cached_property
