@@ -116,7 +116,9 @@ def fits(r: Results) -> Iterator[str]:
         for p in chosen(points, **wanted):
             found.setdefault(f"{p['most_steps']} steps of {p['relaxation']}", []).append(p)
         yield f"epsilon {epsilon:g}, 16 tables, {rounds} rounds of {choices}: " + ", ".join(
-            f"{np.mean([p['largest'] for p in each]):.3f} ({len(each)} seeds) {name}" for name, each in found.items()
+            f"{np.mean([p['largest'] for p in each]):.3f} ({len(each)} seeds) {name}"
+            for name, each in found.items()
+            if len(each) >= len(base)
         )
 
 

@@ -71,8 +71,8 @@ def rap(
         ArgumentError: ``plan`` is not a RapPlan.
         BudgetError: the seed is invalid, or the ledger has less left than the plan costs, or is for other neighbors.
         FileFormatError, OSError: the ledger's file is damaged, or cannot be locked or written.
-        ResourceError: ``memory`` is less than one cell needs, or more than there is, or the records can be read only
-            once; before the charge.
+        ResourceError: ``memory`` is less than one cell needs, or more than there is; it divides the tables into more
+            than 100,000 tiles; or the records can be read only once.  All of this is said before the charge.
         DataError: the records do not fit the schema.
         NoiseError: the random bytes or the machine's arithmetic failed a check; nothing may be released.
         UnexpectedError: a defect.
@@ -113,8 +113,8 @@ def _outcome(
     require_guarded_main("rap")
     bits, generator = _randomness(seed)
     require_public_number(data, plan.protected)
-    tiles = tiles_of(plan.thresholds, relaxed_records=plan.projection.relaxed_records, room=memory // 2)
     keeps = _require_room(plan, data, memory)
+    tiles = tiles_of(plan.thresholds, relaxed_records=plan.projection.relaxed_records, room=memory // 2)
     if ledger is not None:
         require_type("rap", "ledger", ledger, Ledger, "write ledger=Ledger.open(path)")
         _of_plan(ledger.require_room, plan)

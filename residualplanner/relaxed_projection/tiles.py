@@ -8,7 +8,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,8 @@ from residualplanner.sources import MergedValues
 
 #: Bytes for what is computed of one tile, unless more or less is allowed.
 ROOM = 2**29
+#: How many tiles there may be, as the records are read for each.
+MOST_TILES = 100_000
 #: Bytes for each cell: its count, its answer, its score and the steps between them; for thresholds besides for each of
 #: their attributes.
 _CELL_BYTES, _ATTRIBUTE_BYTES = 64, 16
@@ -90,18 +92,25 @@ def tiles_of(thresholds: Sequence[ThresholdTable], *, relaxed_records: int, room
         room: the most bytes for what is computed of one tile.
 
     Raises:
-        ResourceError: a tile of one cell needs more.
+        ResourceError: a tile of one cell needs more, or there are more than `MOST_TILES`.
 
     Example:
-        >>> tiles = tiles_of([ThresholdTable((0, 1), (100, 50), 2)], relaxed_records=10, room=200_000)
+        >>> tiles = tiles_of([ThresholdTable((0, 1), (100, 50), 2)], relaxed_records=10, room=130_000)
         >>> [tile.values[0] for tile in tiles]
         [range(0, 36), range(36, 72), range(72, 100)]
     """
-    return tuple(
+    tiles = (
         Tile(table, threshold, values)
         for table, threshold in enumerate(thresholds)
         for values in _values_of_tiles(threshold, relaxed_records, room)
     )
+    found = tuple(islice(tiles, MOST_TILES + 1))
+    if len(found) > MOST_TILES:
+        raise ResourceError(
+            f"memory= divides the tables into more than {MOST_TILES:,} tiles, for each of which the records are read; "
+            "allow more, or ask for fewer or smaller tables.  Nothing was charged or read"
+        )
+    return found
 
 
 def _values_of_tiles(threshold: ThresholdTable, relaxed_records: int, room: int) -> Iterator[tuple[range, ...]]:
@@ -117,21 +126,25 @@ def _values_of_tiles(threshold: ThresholdTable, relaxed_records: int, room: int)
 
 
 def _largest(threshold: ThresholdTable, relaxed_records: int, room: int) -> tuple[int, int]:
-    """The first axis of which several values have room together, or the last, and how many of its values."""
-    sizes = threshold.shape
-    for axis, size in enumerate(sizes):
-
-        def needed(width: int, axis: int = axis) -> int:
-            shape = (*(1,) * axis, width, *sizes[axis + 1 :])
-            return _bytes(threshold, shape, relaxed_records)
-
-        width = bisect_right(range(1, size + 1), room, key=needed)
+    """The first axis of which a tile may have several values, or the last, and how many of them."""
+    for axis in range(len(threshold.shape)):
+        width = _width(threshold, axis, relaxed_records, room)
         if width:
             return axis, width
     raise ResourceError(
         "memory= is less than one cell of a table needs; allow more, or fewer relaxed records.  Nothing was charged or "
         "read"
     )
+
+
+def _width(threshold: ThresholdTable, axis: int, relaxed_records: int, room: int) -> int:
+    """How many values along this axis have room, with one of each axis before it and all of those after it."""
+    sizes = threshold.shape
+
+    def needed(width: int) -> int:
+        return _bytes(threshold, (*(1,) * axis, width, *sizes[axis + 1 :]), relaxed_records)
+
+    return bisect_right(range(1, sizes[axis] + 1), room, key=needed)
 
 
 def _bytes(threshold: ThresholdTable, shape: Sequence[int], relaxed_records: int) -> int:

@@ -66,6 +66,14 @@ def test_less_memory_than_one_cell_needs_is_refused():
         tiles_of(TABLES, relaxed_records=1, room=100)
 
 
+def test_more_tiles_than_records_should_be_read_for_are_refused(monkeypatch):
+    monkeypatch.setattr("residualplanner.relaxed_projection.tiles.MOST_TILES", 10)
+    table = ThresholdTable((0,), (100,), 1)
+    assert len(tiles_of([table], relaxed_records=1, room=900)) == 10
+    with pytest.raises(ResourceError, match="more than 10 tiles"):
+        tiles_of([table], relaxed_records=1, room=800)
+
+
 @pytest.mark.parametrize("make", [KeptCounts, lambda *given: RecountedCounts(*given, cells=30)])
 def test_counts_of_tiles_are_those_of_the_definition(make):
     tiles = tiles_of(TABLES, relaxed_records=1, room=SMALL)
