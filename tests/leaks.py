@@ -13,11 +13,12 @@ from residualplanner.errors import DataError
 
 #: Of these every mark is made: as text, as a number with 12 digits, as its negative, and as a float.
 TEXT, DIGITS = "canary", 918273
+_HASHES = re.compile(r"\b[0-9a-f]{64}\b")
 
 
 def is_marked(text: str) -> bool:
-    # Estimates have many digits behind the point, among which any six may come by chance.
-    return TEXT in text or re.search(rf"(?<![\d.]){DIGITS}", text) is not None
+    # Estimates have many digits behind the point, and hashes have 64, among which any six may come by chance.
+    return TEXT in text or re.search(rf"(?<![\d.]){DIGITS}", _HASHES.sub("", text)) is not None
 
 
 def leaks_of_error(error: BaseException, data: object) -> list[str]:
