@@ -38,7 +38,11 @@ class Plan(PlanErrors):
     """Noise for every base mechanism, its privacy cost, and the exact accuracy of every query that it can answer.
 
     Attributes:
-        budget: what may be spent; ``workload``, ``strategy``, ``noise_variances`` and ``loss`` are as in `PlanErrors`.
+        workload: the queries to publish.
+        strategy: what is measured: the basis of every attribute, in every set where it varies.
+        noise_variances (m,): sigma squared of every set of the workload's closure, in its order, in counts squared.
+        loss: what was made small; weights and targets as arrays with a number for each query.
+        budget: what may be spent.
         loss_value: the loss that this plan reaches.
         gap: the loss (for a given loss, the cost) is proved to be within this fraction of the best for these bases.
         status: how the noise was found; it says where loss and gap are for a safe bound of the cost.
