@@ -22,7 +22,6 @@ import scipy
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, frozen
-from residualplanner.bases.acceleration import Acceleration
 from residualplanner.bases.contrasts import Contrasts
 from residualplanner.bases.eigen import eigen
 from residualplanner.bases.newton import is_quick, newton_points
@@ -39,9 +38,6 @@ _EXPONENT = 1.8
 #: and after one that did.
 _DAMPING = 0.7
 _RECOVERY = 1.1
-
-#: With more values the steps are accelerated; with fewer Newton steps follow, which are quick.
-_ACCELERATED_ABOVE = 128
 
 #: Orthonormal columns (n, r) of sum 0 that queries depend on, and orthonormal rows (n-1-r, n) that none depends on.
 Directions = tuple[FloatArray, FloatArray]
@@ -174,36 +170,15 @@ class Problem:
         """Update multipliers, X and u in turn until the dual bound is close enough."""
         multipliers, v = np.maximum(start[0], start[0].max() * 1e-12), self.atoms @ start[1]
         best, exponent = _Found(math.inf, -math.inf, self.atoms, v, multipliers, multipliers), _EXPONENT
-        acceleration = Acceleration()
         for _ in range(steps):
             point = self._point(multipliers, v)
             v = v if self.is_fixed else self._best_v(point)
             before, (best, lengths) = best.bound, self._better(best, point, v)
             if best.gap <= gap:
                 break
-            acceleration.judge(was_useful=best.bound > before)
-            if best.bound > before:
-                exponent = min(exponent * _RECOVERY, _EXPONENT)
-            elif acceleration.is_plain:
-                exponent *= _DAMPING
-            step = np.clip(lengths, 1e-3, 1e3) ** exponent
-            if len(multipliers) > _ACCELERATED_ABOVE:
-                multipliers, v = self._accelerated(acceleration, point, step, v)
-            else:
-                multipliers = multipliers * step
+            exponent = min(exponent * _RECOVERY, _EXPONENT) if best.bound > before else exponent * _DAMPING
+            multipliers = multipliers * np.clip(lengths, 1e-3, 1e3) ** exponent
         return best
-
-    def _accelerated(
-        self, acceleration: Acceleration, point: _Point, step: FloatArray, v: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Multipliers and v after the point, which the update multiplies by ``step`` (n,) and moves to ``v`` (r,)."""
-        here, moved = (
-            np.concatenate([np.log(parts), at]) for parts, at in ((point.multipliers, point.v), (step, v - point.v))
-        )
-        spread = np.full(len(v), float((point.half**2).mean()))
-        found = acceleration.next(here, moved, np.concatenate([point.multipliers / point.total, spread]))
-        multipliers = np.exp(found[: len(step)])
-        return np.maximum(multipliers, multipliers.max() * 1e-12), v if self.is_fixed else found[len(step) :]
 
     def polished(self, best: _Found, gap: float) -> _Found:
         """The same after Newton steps, where it is not close enough and they are quick."""

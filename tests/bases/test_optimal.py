@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from residualplanner.bases import basis_problem, integer_basis, optimal_residuals, orthogonal_residuals, rounded_matrix
+from residualplanner.bases import integer_basis, optimal_residuals, orthogonal_residuals, rounded_matrix
 from residualplanner.bases.optimal import zero_sum_basis
 from residualplanner.errors import WorkloadError
 from residualplanner.queries import Hierarchy, Prefix, Range
@@ -185,16 +185,3 @@ def test_an_integer_basis_must_be_well_conditioned():
     for matrix in ([[1, 1, 1], [1, 0, -1]], [[1, -1, 0], [10**6, -(10**6), 0]], [[0, 0, 0], [1, 0, 0]]):
         with pytest.raises(WorkloadError, match="independent"):
             integer_basis(matrix, "given")
-
-
-def test_many_values_need_half_the_steps_where_steps_are_combined(monkeypatch):
-    """Both searches prove their gap, so that what they find is within the sum of the two."""
-    present = Prefix().gram(140) / 140
-    absent, how = 0.3 * present + np.eye(140), {"gap": 1e-5, "finish": False}
-    combined = optimal_residuals(present, absent, steps=15, **how)
-    monkeypatch.setattr(basis_problem, "_ACCELERATED_ABOVE", 1000)
-    plain = optimal_residuals(present, absent, steps=15, **how)
-    values = [objective(found.S, present, absent) for found in (combined, plain)]
-    assert combined.gap < 1e-5 < plain.gap
-    assert values[0] <= values[1]
-    assert values[0] >= max(combined.bound, plain.bound) * (1 - 1e-9)

@@ -36,9 +36,8 @@ from residualplanner.optimize.bases.workload_grams import attribute_grams
 from residualplanner.strategy import CHUNK, noise_weights, variance_pieces
 from residualplanner.workload import Workload
 
-#: The search ends when a round lowers the root of the loss by less than this fraction; and where values are merged,
-#: which costs more than that.
-_PROGRESS, _MERGED_PROGRESS = 1e-6, 1e-5
+#: The search ends when a round lowers the root of the loss by less than this fraction.
+_PROGRESS = 1e-6
 #: How close to the best the basis of one attribute is brought in each round.
 _TIGHT = 1e-6
 #: How much more noise any one row may get because a basis is rounded; rows that have next to none count for nothing.
@@ -46,7 +45,7 @@ _ROW_LOSS, _NOTHING = 1e-2, 1e-9
 #: A basis that is not proved to be within this fraction of the best counts as stopped; and the least
 #: number of steps of the proof, for attributes that are not merged.
 _CERTIFIED, _LAST_STEPS = 1e-4, 200
-_ROUNDS, _FULL_ROUNDS = 60, 2
+_ROUNDS = 60
 #: Above this many values a basis is not improved in full, but called near_optimal, and several threads are worth it.
 _FULL_VALUES = 2048
 
@@ -76,10 +75,9 @@ def choose_bases(
         classes = _classes({attribute: (id(forms), b"") for attribute, forms in coarse.items()})
         found = [orthogonal_start(coarse[members[0]]) for members in classes]
         search = _Search(workload, importance, coarse, classes, found)
-        progress = _PROGRESS if all(coarse[i] is grams[i] for i in grams) else _MERGED_PROGRESS
         for _ in range(_ROUNDS if option == "optimal" and grams else 0):
             moved = search.round()
-            if not moved.value < search.value * (1 - progress):
+            if not moved.value < search.value * (1 - _PROGRESS):
                 search = min(search, moved, key=lambda found: found.value)
                 break
             search = moved
@@ -179,7 +177,7 @@ class _Search:
         return lambda near: max(0.0, 1 - bound / forms.loss(weights, near))
 
     def refined(self, grams: dict[int, AttributeGrams], option: str) -> "_Search":
-        """The same for all values, where values were merged: solved in full, and improved twice if feasible."""
+        """The same for all values, where values were merged: solved in full, and improved once if feasible."""
         if all(self.grams[attribute] is forms for attribute, forms in grams.items()):
             return self
         found = []
@@ -189,9 +187,7 @@ class _Search:
         here = replace(self, grams=grams, found=found)
         if option != "optimal" or any(len(forms.width) > _FULL_VALUES for forms in grams.values()):
             return here
-        for _ in range(_FULL_ROUNDS):
-            here = min(here, here.round(), key=lambda search: search.value)
-        return here
+        return min(here, here.round(), key=lambda search: search.value)
 
     def bases(self, option: str) -> tuple[Basis, ...]:
         """The bases in integers."""
