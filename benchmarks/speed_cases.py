@@ -218,10 +218,11 @@ def importing() -> Timing:
 
 def everything(attributes: int) -> float:
     """Select, measure and reconstruct all tables of at most three of some attributes of size 10."""
+    select, measure, reconstruct = rp.select, rp.measure, rp.reconstruct  # loaded here, as the peer's module is
 
     def job() -> None:
-        plan = rp.select(rp.marginals(equal(attributes), up_to=3), budget=rp.zcdp(0.5))
-        for _ in rp.reconstruct(rp.measure(plan, codes(attributes), noise="gaussian")).tables():
+        plan = select(rp.marginals(equal(attributes), up_to=3), budget=rp.zcdp(0.5))
+        for _ in reconstruct(measure(plan, codes(attributes), noise="gaussian")).tables():
             pass
 
     return seconds_of(job)
