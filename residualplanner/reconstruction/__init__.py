@@ -19,7 +19,13 @@ from residualplanner.reconstruction.choropleths import (
 )
 from residualplanner.reconstruction.estimate import Estimate
 from residualplanner.reconstruction.files.export import require_exportable, save_tables
-from residualplanner.reconstruction.files.export_files import MOST_FILES, PARTS_FORMAT, FormatName, chosen_format
+from residualplanner.reconstruction.files.export_files import (
+    BOOK_FORMAT,
+    MOST_FILES,
+    PARTS_FORMAT,
+    FormatName,
+    chosen_format,
+)
 from residualplanner.reconstruction.files.reading import SavedTable, SavedTables, load_tables
 from residualplanner.reconstruction.files.sidecar import PUBLISHED_ERRORS, PUBLISHED_ERRORS_FILE
 from residualplanner.reconstruction.files.statistic_form import StatisticForm, statistic_form, statistics_sentence
@@ -48,6 +54,7 @@ from residualplanner.reconstruction.table import Table
 from residualplanner.reconstruction.tables import Tables
 
 __all__ = [
+    "BOOK_FORMAT",
     "LEGENDS",
     "MOST_FILES",
     "PARTS_FORMAT",

@@ -180,8 +180,10 @@ def test_commands_tell_of_means_in_the_unit_of_the_amounts(folder, people, run):
     assert float(found[1].replace(",", "")) == pytest.approx(margin, rel=1e-3)
     assert "Means  " in told
     assert run("measure", "pay.plan", "people.csv", "-o", "m").exit_code == 0
-    assert "Statistics  beside the tables" in run("reconstruct", "m", "-o", "unbiased").stdout
-    assert "Statistics  none: means and quantiles are" in run("reconstruct", "m", "-o", "n", "--nonnegative").stdout
+    for folder_name, options in ("unbiased", ()), ("adjusted", ("--nonnegative",)):
+        said = run("reconstruct", "m", "-o", folder_name, *options).stdout
+        assert "statistics/ has the means of" in said
+        assert list((folder / folder_name / "statistics").iterdir())
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
-"""The statistics of a workload in words: how accurate means will be, and where means and quantiles are.
+"""The means of a workload in words: how accurate they will be.
 
-Reads: Plan, Workload.  Gives: messages.
+Reads: Plan.  Gives: messages.
 """
 
 from residualplanner._margins import margin_factor
@@ -33,18 +33,9 @@ def say_means(plan: Plan, level: float, output: Output) -> None:
     )
 
 
-def statistics_text(workload: Workload, *, is_unbiased: bool) -> str:
-    """Where the means and quantiles of a workload are, or that there are none; nothing where none is asked for."""
-    if not any(isinstance(kind, Statistic) for kind in workload.kinds):
-        return ""
-    if is_unbiased:
-        return "beside the tables, with their intervals"
-    return "none: means and quantiles are computed from unbiased tables; reconstruct the measurement into those, too"
-
-
 def _first_rows(workload: Workload) -> list[int]:
     """The first queries that are for statistics, by their numbers."""
-    if not statistics_text(workload, is_unbiased=True):
+    if not any(isinstance(kind, Statistic) for kind in workload.kinds):
         return []
     rows = (row for row in range(len(workload)) if statistic_among(workload.query_at(row).table_axes.kinds) is not None)
     return [row for row, _ in zip(rows, range(_TABLES), strict=False)]

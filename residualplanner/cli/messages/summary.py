@@ -22,17 +22,18 @@ from residualplanner._words import (
 )
 from residualplanner.cli.messages.output import Output, command_text
 from residualplanner.cli.messages.sizes import say_sizes
-from residualplanner.cli.messages.statistics import statistics_text
 from residualplanner.domain import omission_of
 from residualplanner.measurement import Measurement, NoiseStatement
 from residualplanner.plan import Plan
 from residualplanner.privacy import PrivacyClaim, claim_of_budget
-from residualplanner.reconstruction import PARTS_FORMAT, FormatName, Tables, statistics_sentence
+from residualplanner.reconstruction import BOOK_FORMAT, PARTS_FORMAT, FormatName, Tables, statistics_sentence
 from residualplanner.workload import Workload
 
 if TYPE_CHECKING:
     import pandas as pd
 
+#: How readers find the tables of a folder, by its format, where each does not have a file.
+_WHICH = {PARTS_FORMAT: "tables.parquet says which part holds", BOOK_FORMAT: "index.csv says which sheet is"}
 #: How many attributes of each family of bases are named.
 _NAMED = 5
 
@@ -111,14 +112,11 @@ def say_release(
     if product.mark:
         lines = (f"{product.mark}; standard errors are those of the unbiased estimates", product.elsewhere)
         output.fact("Numbers", *filter(None, lines), product=product.name, facts=list(product.facts))
-    statistics = "" if in_parts else statistics_text(release.plan.workload, is_unbiased=product.is_unbiased)
-    if statistics:
-        output.fact("Statistics", statistics)
-    files = "tables.parquet says which part holds" if in_parts else "index.csv says which file is"
+    found = _WHICH.get(file_format, "index.csv says which file is")
     errors = "it also says" if in_parts else "errors.csv"
     errors = f"{errors} how accurate each is, manifest.json how they were made and at what cost"
     statistics = statistics_sentence(release.plan.workload, file_format)
-    written = (f": {count_text(len(release), 'table')}; {files} which,", errors + ";" * bool(statistics), statistics)
+    written = (f": {count_text(len(release), 'table')}; {found} which,", errors + ";" * bool(statistics), statistics)
     output.wrote(folder, f"\n{'':<12}".join(filter(None, written)))
     output.next((command_text("report", folder, *options), "a page to read and pass on"))
 
