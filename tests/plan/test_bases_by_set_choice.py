@@ -74,6 +74,7 @@ def test_attributes_of_single_values_keep_the_subtraction_basis_and_the_others_h
     assert all(abs(basis.matrix).max() < 2**20 for basis in by_set.bases if basis.matrix is not None)
 
 
+@pytest.mark.slow
 def test_attributes_that_can_be_exchanged_have_the_same_bases_messages_and_noise():
     by_set, plan = planned("exchanged").strategy, planned("exchanged")
     assert len(by_set.bases) == 3  # of single attributes, of pairs, and the subtraction basis
@@ -86,6 +87,7 @@ def test_attributes_that_can_be_exchanged_have_the_same_bases_messages_and_noise
     assert len({planned("ring").strategy.factor_bases[i] for i in range(4)}) == 4
 
 
+@pytest.mark.slow
 def test_where_all_sets_have_an_attribute_in_the_same_kinds_the_plan_is_the_usual_one():
     for case in (
         workload((6, 5), [{0: PREFIX}, {1: PREFIX}]),

@@ -133,6 +133,7 @@ def test_bases_that_nothing_is_proved_of_say_so():
     assert integer_basis([[1, -1]], "given").gap == math.inf
 
 
+@pytest.mark.slow
 def test_rows_of_many_scales_beside_kinds_of_ones(recwarn):
     """A custom row of large numbers beside counts, prefix sums and ranges: each claim against explicit matrices."""
     domain = rp.Domain({"a": N, "b": 2})

@@ -171,6 +171,7 @@ def test_no_more_steps_are_taken_than_allowed(monkeypatch):
     assert min(float(table.estimate.min()) for table in made.tables()) >= 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [0, 2_000_000], ids=["single precision", "double precision"])
 def test_errors_of_very_many_cells_are_those_of_few(monkeypatch, kept):
     made = rp.nonnegative(release_for("triples"))

@@ -66,6 +66,7 @@ def test_epsilon_of_gdp_is_theirs(mu, delta):
     assert gdp(mu).epsilon(delta, noise="gaussian") == pytest.approx(theirs, rel=1e-5, abs=1e-7)
 
 
+@pytest.mark.slow
 @compared
 @given(mu=mus, delta=deltas)
 def test_mu_of_approx_dp_is_the_inverse_of_their_noise(mu, delta):

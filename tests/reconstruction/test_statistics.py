@@ -167,6 +167,7 @@ def test_statistics_in_parts_are_numbered_as_their_tables_and_described(release,
     }
 
 
+@pytest.mark.slow
 def test_a_folder_of_some_parts_has_the_statistics_of_these_and_no_others(monkeypatch, tmp_path):
     monkeypatch.setattr(layout, "PART_CELLS", 12)
     monkeypatch.setattr(layout, "ROW_GROUP_CELLS", 12)

@@ -41,6 +41,7 @@ def drawn_lists(scores, members, rate, draws, runs, seed):
         yield tuple(int(firsts[choice.group]) + choice.rank for choice in choices)
 
 
+@pytest.mark.slow
 def test_ordered_pairs_have_the_law_of_sequential_draws():
     scores, members = [4, 1, 0], np.array([1, 2, 1])
     law = sequential_law([4, 1, 1, 0], 0.5, 2)
@@ -48,6 +49,7 @@ def test_ordered_pairs_have_the_law_of_sequential_draws():
     assert p_value(found, law, 3000) > 1e-3
 
 
+@pytest.mark.slow
 def test_the_test_of_the_law_sees_a_rate_that_is_off_by_a_third():
     scores, members = [4, 1, 0], np.array([1, 2, 1])
     law = sequential_law([4, 1, 1, 0], 0.5, 2)

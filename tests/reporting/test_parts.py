@@ -177,6 +177,7 @@ def test_of_each_order_the_largest_table_is_shown_that_can_be_read():
     assert shown.tolist() == ["b", "a × b"]
 
 
+@pytest.mark.slow
 def test_a_folder_of_some_parts_is_reported_with_the_tables_that_it_has(tmp_path, monkeypatch):
     monkeypatch.setattr(layout, "PART_CELLS", 64)
     monkeypatch.setattr(layout, "ROW_GROUP_CELLS", 16)

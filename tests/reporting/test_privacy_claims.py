@@ -59,6 +59,7 @@ def test_a_plan_for_continuous_noise_says_that_its_claims_are_for_that(budget, m
     assert "(epsilon, delta)-DP of continuous Gaussian noise in real numbers" in words_of(tmp_path / "report.html")
 
 
+@pytest.mark.slow
 def test_an_older_release_with_such_a_budget_is_told_in_zcdp(marginals_plan, tmp_path, monkeypatch):
     plan = rp.select(marginals_plan.workload, budget=rp.gdp("1"))
     # as older versions measured

@@ -34,6 +34,7 @@ def test_title_author_date_contact_and_source_stand_on_top(release, tmp_path):
     assert page.one("meta", name="author").attributes["content"] == '"An" office'
 
 
+@pytest.mark.slow
 def test_a_publication_that_is_given_goes_before_that_of_the_folder(release, tmp_path):
     release.save(tmp_path / "out", publication=ABOUT)
     write_report(tmp_path / "out", tmp_path / "report.html", publication=rp.Publication(title="Another"))
@@ -155,6 +156,7 @@ def test_intervals_of_another_level_than_the_files_are_not_shown(release, tmp_pa
     assert not columns & {"low", "high"}
 
 
+@pytest.mark.slow
 def test_columns_of_tables_in_a_page_have_the_titles_of_their_attributes(tmp_path):
     age = rp.Attribute("age", 3, about=rp.About(title="Age at <admission>", unit="years"))
     plan = rp.select(rp.marginals(rp.Domain({"age": age, "sex": 2}), order=2), budget=rp.zcdp(1))

@@ -247,6 +247,7 @@ def test_a_manifest_of_another_form_is_refused(release, change, tmp_path):
         subject_of(tmp_path / "tables", level=0.9)
 
 
+@pytest.mark.slow
 def test_equal_input_gives_equal_bytes(release, release_folder, tmp_path):
     write_report(release, tmp_path / "report.html", level=0.9)
     files = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file())
