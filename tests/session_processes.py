@@ -143,7 +143,7 @@ def _spend(path: Path, costs: list[Fraction], number: int, start: tuple[int, int
             is_measured = False
         told = {"who": number, "is_measured": is_measured, "cost": str(require_measurable(plan))}
         os.write(done[1], json.dumps(told).encode() + b"\n")
-        time.sleep(0.001)
+        time.sleep(0.02)  # longer than a process waits for a core, so that both take turns
 
 
 if __name__ == "__main__":
