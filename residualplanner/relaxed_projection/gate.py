@@ -139,13 +139,6 @@ def _outcome(
     return replace(outcome, noise=noise.told(plan.workload.domain))
 
 
-def rap_with_bits(plan: RapPlan, data: object, source: ByteSource, generator: np.random.Generator) -> RapResult:
-    """`rap` from any source of bytes, whose mark the result keeps; for tests and audits."""
-    opened = open_source(data, plan.workload.domain, records_per_person=plan.records_per_person)
-    tiles = tiles_of(plan.thresholds, relaxed_records=plan.projection.relaxed_records)
-    return Run(plan, KeptCounts(opened, tiles), source, generator).result(count_records(opened))
-
-
 def _of_plan(charge: Callable[..., T], plan: RapPlan) -> T:
     """Call a ledger's method with the cost of a run and the words for the entry."""
     statement = claim_of_budget(plan.budget, plan.protected, noise="discrete").statement

@@ -168,12 +168,16 @@ def statistics_sentence(workload: Workload, file_format: str) -> str:
         >>> statistics_sentence(workload, "csv"), statistics_sentence(workload, "parts")
         ('statistics/ has the means of 2 tables', 'means.parquet has the means of 2 tables')
     """
-    counts = {word: len(queries_with(workload, codes)) for word, codes in kinds_of_statistics(workload).items()}
+    rows = {word: queries_with(workload, codes) for word, codes in kinds_of_statistics(workload).items()}
+    counts = {word: len(numbers) for word, numbers in rows.items()}
     what = " and ".join(f"the {word} of {count_text(count, 'table')}" for word, count in counts.items())
     if file_format == PARTS_FORMAT:
         where = " and ".join(map(statistics_name, counts)) + (" have" if len(counts) > 1 else " has")
     else:
-        where = 'sheets such as "1 statistics" have' if file_format == BOOK_FORMAT else f"{FOLDER}/ has"
+        where = f"{FOLDER}/ has"
+        if counts and file_format == BOOK_FORMAT:
+            first = 1 + min(int(numbers[0]) for numbers in rows.values())
+            where = f'sheets such as "{first} {FOLDER}" have'
     return f"{where} {what}" if counts else ""
 
 
