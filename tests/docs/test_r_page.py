@@ -1,7 +1,8 @@
-"""The R code of the tutorial reads what the library writes, and shows what the page says.
+"""The R code of the manual reads what the library writes, and shows what the pages say.
 
-Blocks of the page run in one R session, in the folder in which the page's Python has written the release.  Lines that
-begin with ``#>`` are compared with what the block prints.
+Blocks of a page run in one R session, in the folder in which the page's Python has written its releases.  Lines that
+begin with ``#>`` are compared with what the block prints.  Blocks that need a package of R which is not installed are
+left out, and the test then says so and counts as skipped, not as passed.
 """
 
 import os
@@ -10,21 +11,43 @@ import shutil
 import subprocess
 from doctest import ELLIPSIS, NORMALIZE_WHITESPACE, OutputChecker
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from sybil import Sybil
 from sybil.parsers.myst import PythonCodeBlockParser
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "tutorial-r.md"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGES = ("tutorial-r.md", "tables.md", "many-tables.md")
 MARK = "<<end of block>>"
-PYTHON = Sybil(parsers=[PythonCodeBlockParser()])
+PYTHON = Sybil(parsers=[PythonCodeBlockParser(doctest_optionflags=ELLIPSIS | NORMALIZE_WHITESPACE)])
+needs_r = pytest.mark.skipif(shutil.which("Rscript") is None, reason="R is not on this machine")
 
 
-def r_blocks(text: str) -> list[tuple[str, str]]:
-    """The code of every block, and what it shows."""
-    blocks = re.findall(r"^```r\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
-    shown = ["\n".join(re.findall(r"^#> ?(.*)$", block, flags=re.MULTILINE)) for block in blocks]
-    return list(zip(blocks, shown, strict=True))
+class Block(NamedTuple):
+    """R code on a page.
+
+    Attributes:
+        code: its lines.
+        shown: what the page says it prints.
+        packages: what it calls with `package::`.
+    """
+
+    code: str
+    shown: str
+    packages: frozenset[str]
+
+
+def r_blocks(text: str) -> list[Block]:
+    """Every block of a page, in order."""
+    return [
+        Block(
+            code,
+            "\n".join(re.findall(r"^#> ?(.*)$", code, flags=re.MULTILINE)),
+            frozenset(re.findall(r"\b([a-z]\w+)::", code)),
+        )
+        for code in re.findall(r"^```r\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    ]
 
 
 def run_r(blocks: list[str]) -> list[str]:
@@ -42,24 +65,54 @@ def run_r(blocks: list[str]) -> list[str]:
     return done.stdout.split(f"{MARK}\n")[1:]
 
 
-@pytest.mark.skipif(shutil.which("Rscript") is None, reason="R is not on this machine")
-def test_the_r_code_of_the_page_runs_and_shows_what_it_says(tmp_path, monkeypatch):
+def packages_that_r_lacks(packages: frozenset[str]) -> set[str]:
+    """Those of some packages that are not installed."""
+    names = sorted(packages)
+    installed = run_r([f'cat(requireNamespace("{name}", quietly = TRUE))\n' for name in names]) if names else []
+    return {name for name, found in zip(names, installed, strict=True) if found.strip() != "TRUE"}
+
+
+@needs_r
+@pytest.mark.parametrize("page", PAGES)
+def test_the_r_code_of_a_page_runs_and_shows_what_the_page_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for example in PYTHON.parse(PAGE).examples():
+    blocks = r_blocks((DOCS / page).read_text(encoding="utf-8"))
+    lacking = packages_that_r_lacks(frozenset().union(*(block.packages for block in blocks)))
+    runnable = [block for block in blocks if not block.packages & lacking]
+    for example in PYTHON.parse(DOCS / page).examples():
         example.evaluate()
-    blocks = r_blocks(PAGE.read_text(encoding="utf-8"))
-    printed = run_r([code for code, _ in blocks])
-    for (code, shown), got in zip(blocks, printed, strict=True):
-        assert OutputChecker().check_output(shown, got.strip(), ELLIPSIS | NORMALIZE_WHITESPACE), f"{code}\ngot:\n{got}"
+    for block, printed in zip(runnable, run_r([block.code for block in runnable]), strict=True):
+        assert OutputChecker().check_output(block.shown, printed.strip(), ELLIPSIS | NORMALIZE_WHITESPACE), (
+            f"{block.code}\nprinted:\n{printed}"
+        )
+    if lacking:
+        pytest.skip(f"R has no package {', '.join(sorted(lacking))}; {len(runnable)} of {len(blocks)} blocks ran")
 
 
-@pytest.mark.skipif(shutil.which("Rscript") is None, reason="R is not on this machine")
+@needs_r
 def test_r_code_that_is_wrong_fails(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(AssertionError, match="not found"):
         run_r(["no_such_name\n"])
 
 
-def test_the_page_has_r_code_that_shows_something():
-    shown = [shown for _, shown in r_blocks(PAGE.read_text(encoding="utf-8")) if shown]
-    assert len(shown) >= 4
+@needs_r
+def test_a_package_that_r_lacks_is_found_lacking(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert packages_that_r_lacks(frozenset({"stats", "no.such.package"})) == {"no.such.package"}
+
+
+def test_every_page_with_r_code_is_run():
+    assert {page.name for page in DOCS.glob("*.md") if r_blocks(page.read_text(encoding="utf-8"))} == set(PAGES)
+
+
+def test_the_tutorial_has_r_code_that_shows_something():
+    blocks = r_blocks((DOCS / "tutorial-r.md").read_text(encoding="utf-8"))
+    assert sum(1 for block in blocks if block.shown) >= 4
+    assert frozenset().union(*(block.packages for block in blocks)) >= {"arrow", "nanoparquet", "readr", "jsonlite"}
+
+
+def test_no_page_shows_r_code_that_is_not_run():
+    for page in DOCS.glob("*.md"):
+        text = re.sub(r"^```r\n.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+        assert not re.search(r"^\w+ <- |\b[a-z]\w+::[a-z]", text, flags=re.MULTILINE), page.name
