@@ -129,10 +129,17 @@ class WantedLedger:
 
 
 def wanted_ledger(typed: Path | None, spec: SpecFile, path: Path) -> WantedLedger | None:
-    """The ledger that is to be charged for the spec at ``path``: the one that was typed, else the spec's, if any."""
+    """The ledger that is to be charged for the spec at ``path``: the one that was typed, else the spec's, if any.
+
+    Raises:
+        BudgetError: the budget that the spec states for it is out of range.
+    """
     if typed is not None or spec.ledger is None:
         return None if typed is None else WantedLedger(typed)
-    budget = None if spec.ledger.budget is None else budget_of_table(spec.ledger.budget)
+    try:
+        budget = None if spec.ledger.budget is None else budget_of_table(spec.ledger.budget)
+    except BudgetError as error:
+        raise BudgetError(f"ledger, budget: {error}") from None
     expected = ExpectedTerms(budget, neighbors=spec.neighbors, records_per_person=spec.most_records)
     return WantedLedger(path.parent / spec.ledger.file, expected)
 

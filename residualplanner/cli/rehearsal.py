@@ -74,7 +74,8 @@ def rehearse_release(
     output: Output,
 ) -> None:
     """Say what `runs.run_release` would do; it plans, since that needs no records."""
-    charged = wanted_ledger(ledger, changed, spec)
+    with naming(spec):
+        charged = wanted_ledger(ledger, changed, spec)
     if charged is not None:
         charged.rehearsed()
     with naming(spec):

@@ -71,6 +71,7 @@ def run_plan(changed: SpecFile, spec: Path, path: Path, errors: Path, output: Ou
     """Write the plan of a spec, and its error table."""
     with telling_outputs(path, errors):
         with naming(spec):
+            wanted = wanted_ledger(None, changed, spec)
             plan, _ = make_plan_and_adjustments(changed, spec, output, is_written=False)
         with output.progress("computing the error table"):
             table = plan.error_table(changed.output.chosen_level)
@@ -81,7 +82,6 @@ def run_plan(changed: SpecFile, spec: Path, path: Path, errors: Path, output: Ou
             write_error_table(table, file, error_format(errors))
             plan.save(path)
         output.wrote(path, f", and the error of every table to {errors}.", also=[errors])
-        wanted = wanted_ledger(None, changed, spec)
         beginning, option = (None, ()) if wanted is None else (wanted.beginning, wanted.option)
         people = () if changed.people is None else changed.people.options
         measuring = command_text("measure", path, "DATA", "-o", path.with_suffix(".measurement"), *people, *option)
@@ -132,7 +132,8 @@ def run_release(
     """Plan, measure and reconstruct; the measurement is kept beside the folder until that is complete, or for good."""
     measured, options = kept or measurement_beside(folder), WantedOutput(changed.output, spec).options
     with telling_measurement(measured, folder, is_release=True, options=options):
-        charged = wanted_ledger(ledger, changed, spec)
+        with naming(spec):
+            charged = wanted_ledger(ledger, changed, spec)
         if charged is not None:
             charged.rehearsed()
         with naming(spec):

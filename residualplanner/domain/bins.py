@@ -197,7 +197,7 @@ def _checked_edges(edges: Iterable[Edge | str]) -> tuple[Scale, tuple[Edge, ...]
 
 
 def _checked_labels(labels: Iterable[str]) -> tuple[str, ...]:
-    given = tuple(labels)
+    given = tuple(labels) if isinstance(labels, Iterable) else (labels,)
     if isinstance(labels, str) or not all(isinstance(label, str) for label in given):
         raise DomainError("labels of bins must be a list of strings")
     if len(set(given)) < len(given):

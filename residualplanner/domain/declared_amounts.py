@@ -41,8 +41,8 @@ def edges_in_units(low: Amount, high: Amount, bins: int | Iterable[Amount], unit
     first, last = _units_of("low", low, unit), _units_of("high", high, unit)
     if not first < last:
         raise DomainError(f"amounts need low below high, got {value_text(low)} and {value_text(high)}")
-    if isinstance(bins, int) and not isinstance(bins, bool):
-        return _equal_edges(first, last, bins)
+    if isinstance(bins, int | np.integer) and not isinstance(bins, bool):
+        return _equal_edges(first, last, int(bins))
     if isinstance(bins, str | bytes) or not isinstance(bins, Iterable):
         raise DomainError(f"bins of amounts are a number or a list of edges, got {value_text(bins)}")
     given = [_units_of("an edge of bins", edge, unit) for edge in bins]

@@ -148,6 +148,10 @@ def values_of_labels(name: str, labels: object) -> Values:
     """
     if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
         raise attribute_error(name, f"needs a list of labels, got {value_text(labels)}")
+    if isinstance(labels, set | frozenset):  # of strings, in another order in each process
+        raise attribute_error(
+            name, "has a set of labels, which is in no order; give a list, in the order of the tables"
+        )
     given = list(labels)
     if not given:
         raise attribute_error(name, "needs at least 1 label")

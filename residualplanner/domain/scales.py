@@ -6,6 +6,7 @@ Reads: edges as users write them, raw entries.  Gives: positions on the scale as
 import datetime as dt
 import math
 from collections.abc import Sequence
+from decimal import Decimal
 from numbers import Real
 from typing import Any, Protocol
 
@@ -54,11 +55,11 @@ class Numbers:
 
     def edge(self, given: Any) -> Edge | None:
         """A float, minus zero as zero; NaN for a number too large for one."""
-        if not isinstance(given, Real) or isinstance(given, bool | np.bool_):
+        if not isinstance(given, Real | Decimal) or isinstance(given, bool | np.bool_):
             return None
         try:
             return float(given) + 0.0
-        except OverflowError:
+        except (OverflowError, ValueError):  # a signaling NaN
             return math.nan
 
     def position(self, entry: object) -> float:

@@ -76,8 +76,9 @@ def blocks_of_matrix(matrix: NDArray[Any], domain: Domain) -> Callable[[], Itera
     Raises:
         DataError: it is not a matrix of integers with one column per attribute, and one of weights where there are any.
     """
-    if matrix.ndim != 2 or matrix.dtype.kind not in "iu":
-        raise DataError("an array of records must be a matrix of integer codes, one row per record")
+    if matrix.ndim != 2 or matrix.dtype.kind not in "iu" or isinstance(matrix, np.ma.MaskedArray):
+        raise DataError("an array of records must be a matrix of integer codes, one row per record, and none masked")
+    matrix = np.asarray(matrix)  # of an np.matrix the columns would be matrices, too
     if matrix.shape[1] != len(domain.columns):
         weights = " and the weights in a last one" if domain.weight.columns else ""
         message = f"a matrix of codes needs one column per attribute, {len(domain)}{weights}; it has {matrix.shape[1]}"

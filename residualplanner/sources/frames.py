@@ -48,14 +48,16 @@ def frame_of_arrow_reader(reader: Any) -> Frame:
 
 def frame_of_polars(frame: Any) -> Frame:
     """The batches of a Polars DataFrame."""
-    return Frame(tuple(frame.columns), lambda names: _polars_batches(frame.select(names)), _polars_types(frame.lazy()))
+    return Frame(
+        tuple(frame.columns), lambda names: _polars_batches(_chosen(frame, names)), _polars_types(frame.lazy())
+    )
 
 
 def frame_of_lazy_polars(frame: Any) -> Frame:
     """The batches of a Polars LazyFrame, which is run in streaming mode."""
 
     def batches(names: Sequence[str]) -> Iterator[Any]:
-        chosen = frame.select(names)
+        chosen = _chosen(frame, names)
         parts = chosen.collect_batches() if hasattr(chosen, "collect_batches") else [chosen.collect()]
         for part in parts:
             yield from _polars_batches(part)
@@ -96,8 +98,15 @@ def types_of_schema(schema: Any) -> Callable[[Sequence[str]], Iterable[Sequence[
     return lambda names: [[schema.field(name).type for name in names]]
 
 
+def _chosen(frame: Any, names: Sequence[str]) -> Any:
+    """The named columns of a Polars frame, whose own select takes names such as "*" and "^a.*$" for patterns."""
+    from polars import selectors
+
+    return frame.select(selectors.by_name(*names))
+
+
 def _polars_types(frame: Any) -> Callable[[Sequence[str]], Iterable[Sequence[Any]]]:
-    return lambda names: [frame.select(names).clear().collect().to_arrow().schema.types]
+    return lambda names: [_chosen(frame, names).clear().collect().to_arrow().schema.types]
 
 
 def _quoted(names: Sequence[str]) -> str:

@@ -60,6 +60,19 @@ def test_a_ledger_that_the_first_release_does_not_fit_is_not_begun(run, counted,
     assert not (folder / "census.ledger").exists()
 
 
+@pytest.mark.parametrize("command", ["plan", "release", "dry run"])
+def test_a_ledgers_budget_that_is_none_is_refused_with_its_place_before_anything_is_written(
+    run, spec, records, folder, command
+):
+    spec.write_text(LEDGER.replace("0.8", "much") + spec.read_text())
+    before = sorted(folder.iterdir())
+    options = {"plan": [], "release": [records, "-o", "one"], "dry run": [records, "-o", "one", "--dry-run"]}[command]
+    refused = run("plan" if command == "plan" else "release", spec, *options)
+    assert refused.exit_code == 2
+    assert f"{spec.name}: ledger, budget: rho must be positive and finite, got 'much'" in refused.stderr
+    assert sorted(folder.iterdir()) == before
+
+
 def test_a_dry_run_begins_no_ledger_and_tells_what_would_be_left(run, counted, records, folder):
     told = run("release", counted, records, "-o", "one", "--dry-run", "--json")
     assert told.exit_code == 0, told.output

@@ -200,7 +200,7 @@ TARGETS = DOMAIN + WORKLOAD + '[[targets]]\nqueries = [["a"]]\nmoe = 5\n'
         ("budget = { gdp = '0.3' }\n" + DOMAIN + WORKLOAD, 'hold for discrete noise; write { zcdp = "0.045" } for the'),
         ("budget = { gdp = inf }\n" + DOMAIN + WORKLOAD, "budget: mu must be positive and finite"),
         ("budget = { gdp = [1] }\n" + DOMAIN + WORKLOAD, "budget: mu must be a number"),
-        ("budget = { zcdp = true }\n" + DOMAIN + WORKLOAD, "budget, zcdp: expected a number, .*got True"),
+        ("budget = { zcdp = true }\n" + DOMAIN + WORKLOAD, "budget, zcdp: expected a number, .*got true"),
         ("budget = { approx_dp = { epsilon = 1 } }\n" + DOMAIN + WORKLOAD, "budget, approx_dp: 'delta' is missing"),
         ("at_most = '5'\n" + DOMAIN + WORKLOAD, "at_most: expected a number without quotes, got '5'"),
         ("loss = 'mx'\n" + GOOD, 'loss: expected "sum", "max" or .*, got \'mx\''),
@@ -208,6 +208,7 @@ TARGETS = DOMAIN + WORKLOAD + '[[targets]]\nqueries = [["a"]]\nmoe = 5\n'
         ("loss = { sum = ['cells'] }\n" + GOOD, "loss: expected"),
         ("neighbors = 'replace-one'\n" + GOOD, "neighbors: expected 'add-remove' or 'replace', got 'replace-one'"),
         ("records_per_person = 0\n" + GOOD, "records_per_person: expected a number that is at least 1, got 0"),
+        ("records_per_person = 1000001\n" + GOOD, "records_per_person: expected a number that is at most 1000000, got"),
         ("records_per_person = 1.5\n" + GOOD, "records_per_person: expected an integer without quotes, got 1.5"),
         ("noise = 'gaussian'\n" + GOOD, "noise: expected 'discrete', got 'gaussian'"),
         (BUDGET + "[domain]\na = 0\n" + WORKLOAD, r"\[domain\] a, size: expected a number that is at least 1, got 0"),
@@ -229,6 +230,26 @@ TARGETS = DOMAIN + WORKLOAD + '[[targets]]\nqueries = [["a"]]\nmoe = 5\n'
         (
             BUDGET + "[domain]\na = { size = 2, unknown = 1.5 }\n" + WORKLOAD,
             r"\[domain\] a, unknown: expected \"error\"",
+        ),
+        (
+            BUDGET + "[domain]\na = { size = 2, missing = 2020-01-31 }\n" + WORKLOAD,
+            r"\[domain\] a, missing: .*got 2020-01-31$",
+        ),
+        (
+            BUDGET + "[domain]\na = { numeric = { low = 0, high = 9, bins = [[3]] } }\n" + WORKLOAD,
+            r"\[domain\] a, numeric, bins: expected a number of bins, or a list of their edges .*, got \[\[3\]\]",
+        ),
+        (
+            BUDGET + "[domain]\na = { hierarchy = 'a.csv', levels = [] }\n" + WORKLOAD,
+            r"\[domain\] a, levels: expected levels from coarse to fine .*, got \[\]",
+        ),
+        (
+            BUDGET + "[domain]\na = { hierarchy = 'a.csv', levels = { b = { code = 'c' } } }\n" + WORKLOAD,
+            r"\[domain\] a, levels: expected a column of codes, or a pair",
+        ),
+        (
+            GOOD + "[output]\npublication = { date = 7 }\n",
+            r"\[output\] publication, date: expected a date, or a string",
         ),
         (GOOD + "up_too = 1\n", r"\[\[workload\]\] number 1: unknown field 'up_too'; did you mean 'up_to'"),
         (GOOD + "order = 1\n", r"\[\[workload\]\] number 1: give order or up_to, not both"),

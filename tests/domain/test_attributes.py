@@ -46,7 +46,7 @@ def test_rules_are_words_or_labels_and_the_words_win():
 
 
 def test_edges_are_floats_and_the_last_bin_is_closed():
-    assert Bins([0, np.float32(1.5), Decimal(3) == 3 and 3]).edges == (0.0, 1.5, 3.0)
+    assert Bins([0, np.float32(1.5), Decimal("3.1")]).edges == (0.0, 1.5, 3.1)
     assert Bins([-0.0, 1]).labels == ("[0, 1]",)
     assert Bins([-math.inf, -2, 1e300]).labels == ("(-inf, -2)", "[-2, 1e+300]")
     assert len(Bins([0, 1, 2], labels=["x", "y"])) == 2
@@ -67,6 +67,7 @@ def test_edges_are_floats_and_the_last_bin_is_closed():
         ({"labels": [2**63]}, "needs more than 64 bits"),
         ({"labels": ["\udfff"]}, "not valid Unicode"),
         ({"labels": 7}, "needs a list of labels"),
+        ({"labels": {"x", "y"}}, "a set of labels, which is in no order; give a list"),
         ({"bins": [0, 1]}, r"write Bins\(\[\.\.\.\]\)"),
         ({"size": 2, "unknown": "Drop"}, "write 'error', 'drop' or one of its values 0 .. 1"),
         ({"size": 2, "missing": 2}, "write 'error', 'drop' or one of its values 0 .. 1"),
@@ -93,10 +94,12 @@ def test_bad_attributes_are_refused(arguments, message):
         ([0, 10**400], None, "none of them NaN"),
         (["0", "1"], None, "must be numbers"),
         ([False, True], None, "must be numbers"),
+        ([0, Decimal("sNaN")], None, "none of them NaN"),
         ([0, 1, 2], ["x"], "3 edges make 2 bins, got 1 labels"),
         ([0, 1, 2], ["x", "x"], "must differ"),
         ([0, 1, 2], "xy", "must be a list of strings"),
         ([0, 1, 2], [1, 2], "must be a list of strings"),
+        ([0, 1, 2], 2, "must be a list of strings"),
     ],
 )
 def test_bad_bins_are_refused(edges, labels, message):

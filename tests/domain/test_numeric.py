@@ -122,6 +122,7 @@ def test_columns_of_all_types_of_numbers_have_codes(kind):
 
 def test_the_denominator_is_the_least_common_multiple_of_the_widths():
     assert Numeric(0, 100).denominator == 100
+    assert Numeric(0, 100, bins=4) == Numeric(0, 100, bins=np.int64(4))
     assert Numeric(0, 100, bins=4).denominator == 25
     assert Numeric(0, 100, bins=[10, 25]).denominator == math.lcm(10, 15, 75)
     assert Numeric(0, 1).denominator == 1

@@ -64,7 +64,7 @@ def expected_counts(text, columns, place):
 
 
 pieces = st.sampled_from(
-    [b'"', b'"', b",", b",", b"\n", b"\n", b"\r\n", b"\r", b"x", b"y", b" x", b"\xff", b"\0", b'""']
+    [b'"', b'"', b",", b",", b"\n", b"\n", b"\r\n", b"\r", b"x", b"y", b" x", b"\xff", b"\0", b'""', b"\xef\xbb\xbf"]
 )
 texts = st.lists(pieces, max_size=25).map(b"".join)
 
@@ -72,6 +72,7 @@ texts = st.lists(pieces, max_size=25).map(b"".join)
 @pytest.mark.parametrize("size", [1, 7, 2**22])
 @given(text=texts, columns=st.integers(1, 3), data=st.data())
 @example(text=b"a\n\na\n", columns=1, data=None)
+@example(text=b"\xef\xbb\xbfx\n\xef\xbb\xbfx\n\xef\xbb\xbf\n", columns=1, data=None)  # as files put together have
 @settings(derandomize=True, deadline=None, max_examples=150)
 def test_each_line_is_read_like_one_record_by_itself(size, text, columns, data, tmp_path_factory):
     place = data.draw(st.integers(0, columns - 1)) if data else 0

@@ -378,6 +378,7 @@ def test_all_columns_that_break_a_rule_are_named_in_the_domains_order():
         (np.zeros((2, 2)), "must be a matrix of integer codes"),
         (np.zeros((2, 2), dtype=bool), "must be a matrix of integer codes"),
         (np.zeros(2, dtype=int), "must be a matrix of integer codes"),
+        (np.ma.masked_less([[0, 1], [1, 1]], 1), "must be a matrix of integer codes, .* none masked"),
         (np.zeros((2, 3), dtype=int), "needs one column per attribute, 2; it has 3"),
         ("nowhere.csv", "there is no file 'nowhere.csv'"),
     ],
@@ -398,3 +399,17 @@ def test_files_of_other_kinds_are_refused(tmp_path):
         (tmp_path / name).write_bytes(b"")
         with pytest.raises(DataError, match=r"could not be read as a table|is empty; its first line must hold"):
             open_source(tmp_path / name, Domain({"a": 2}))
+
+
+@pytest.mark.parametrize("name", ["*", "^a.*$", "^b$"])
+def test_names_that_polars_reads_as_patterns_are_names(name):
+    frame = pl.DataFrame({"a": [1, 1], "b": [1, 1], name: [0, 1]})
+    for data in (frame, frame.lazy()):
+        assert open_source(data, Domain({name: 2})).count([np.array([[0]])])[0].tolist() == [[1, 1]]
+
+
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
+def test_a_matrix_of_numpys_own_class_is_one_of_codes():
+    matrix = np.matrix([[0, 1], [1, 1]])
+    domain = Domain({"a": 2, "b": 2})
+    assert open_source(matrix, domain).count([np.array([[0, 1]])])[0].tolist() == [[[0, 1], [0, 1]]]

@@ -7,8 +7,18 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from residualplanner.cli.spec.classifications import CodeLengths, LevelColumns
-from residualplanner.cli.spec.values import DeclaredLabel, Edge, Exact, Month, Rule, SpecTable, checked, refusal
+from residualplanner.cli.spec.classifications import CodeLengths, Levels
+from residualplanner.cli.spec.values import (
+    DeclaredLabel,
+    Edge,
+    Exact,
+    Month,
+    NumericBins,
+    Rule,
+    SpecTable,
+    checked,
+    refusal,
+)
 
 #: The value that `init` writes for an attribute whose values are to be declared by hand.
 UNDECLARED = "?"
@@ -20,7 +30,7 @@ class NumericTable(SpecTable):
     low: Exact = Field(description="The least amount that counts as itself.")
     high: Exact = Field(description="The largest.")
     unit: Exact = Field(1, description='What amounts are multiples of, such as 100 or "0.01".')
-    bins: int | list[Exact] = Field(1, description="How many bins of equal width, or the edges between low and high.")
+    bins: NumericBins = Field(1, description="How many bins of equal width, or the edges between low and high.")
     outside: Literal["refuse", "clip"] = Field(
         "refuse", description="What becomes of amounts outside the limits: refuse (the rule unknown holds), or clip."
     )
@@ -51,8 +61,8 @@ class AttributeTable(SpecTable):
     hierarchy: str | None = Field(
         None, description="A CSV file beside the spec, whose leaves are the values: a code and a name on each level."
     )
-    levels: list[str] | dict[str, LevelColumns] | None = Field(
-        None, min_length=1, description="Of the file, from coarse to fine; or each with its columns of codes and names."
+    levels: Levels | None = Field(
+        None, description="Of the file, from coarse to fine; or each with its columns of codes and names."
     )
     code_lengths: CodeLengths = Field({}, description='How many characters codes have, by level; "any": they differ.')
     encoding: str = Field("utf-8", description="Of the file.")

@@ -40,8 +40,27 @@ def _columns(value: Any) -> Any:
 _COLUMNS_SCHEMA = {
     "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2}]
 }
-#: The columns of a level.
-LevelColumns = Annotated[Any, PlainValidator(_columns), WithJsonSchema(_COLUMNS_SCHEMA)]
+
+
+def _levels(value: Any) -> Any:
+    """Names of levels, or a table of the columns of each."""
+    is_list = isinstance(value, list) and all(isinstance(name, str) for name in value)
+    if not value or not (is_list or isinstance(value, dict)):
+        raise unlike(
+            'expected levels from coarse to fine such as ["state", "county"], or a table with the columns of each',
+            value,
+        )
+    return {name: _columns(columns) for name, columns in value.items()} if isinstance(value, dict) else value
+
+
+_LEVELS_SCHEMA = {
+    "anyOf": [
+        {"type": "array", "items": {"type": "string"}, "minItems": 1},
+        {"type": "object", "additionalProperties": _COLUMNS_SCHEMA, "minProperties": 1},
+    ]
+}
+#: The levels of a hierarchy in a file.
+Levels = Annotated[list[str] | dict[str, Any], PlainValidator(_levels), WithJsonSchema(_LEVELS_SCHEMA)]
 
 
 class CrosswalkTable(SpecTable):

@@ -3,7 +3,6 @@
 Reads: pydantic's errors.  Gives: one line for each.
 """
 
-import reprlib
 from collections.abc import Sequence
 from typing import Any, get_args
 
@@ -11,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from residualplanner._words import suggestion
 from residualplanner.cli.spec.kinds import KINDS, NAMES
+from residualplanner.cli.spec.values import shown
 
 _LIMIT = 20
 
@@ -51,12 +51,14 @@ def _message(detail: dict[str, Any], model: type[BaseModel]) -> str:
     if kind == "expected":
         return f"{_at(where)}{detail['msg']}"
     if kind == "literal_error":
-        return f"{_at(where)}expected {detail['ctx']['expected']}, got {reprlib.repr(found)}"
+        return f"{_at(where)}expected {detail['ctx']['expected']}, got {shown(found)}"
     if kind == "list_type" and len(where) == 1 and isinstance(found, dict):
         return f"[{where[0]}] is written in double brackets, [[{where[0]}]], once for each entry"
     if kind == "greater_than_equal":
-        return f"{_at(where)}expected a number that is at least {detail['ctx']['ge']}, got {reprlib.repr(found)}"
-    return f"{_at(where)}{_EXPECTED.get(kind, detail['msg'])}, got {reprlib.repr(found)}"
+        return f"{_at(where)}expected a number that is at least {detail['ctx']['ge']}, got {shown(found)}"
+    if kind == "less_than_equal":
+        return f"{_at(where)}expected a number that is at most {detail['ctx']['le']}, got {shown(found)}"
+    return f"{_at(where)}{_EXPECTED.get(kind, detail['msg'])}, got {shown(found)}"
 
 
 def _at(where: Sequence[str | int]) -> str:

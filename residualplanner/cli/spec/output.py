@@ -3,13 +3,12 @@
 Reads: values as TOML's parser gives them.  Gives: OutputTable.  `facts` has what is known anyway.
 """
 
-import datetime as dt
 from typing import Literal
 
 from pydantic import Field, model_validator
 
 from residualplanner.cli.spec.facts import Cells, KnownTable
-from residualplanner.cli.spec.values import BetweenZeroAndOne, Real, SpecTable, refusal
+from residualplanner.cli.spec.values import BetweenZeroAndOne, Real, SpecTable, TextOrDate, refusal
 from residualplanner.errors import WorkloadError
 from residualplanner.reconstruction import (
     MOST_FILES,
@@ -51,7 +50,7 @@ class PublicationTable(SpecTable):
 
     title: str = Field(default="", description="The title of the publication.")
     author: str = Field(default="", description="Who publishes it.")
-    date: str | dt.date = Field(default="", description="The date of publication.")
+    date: TextOrDate = Field(default="", description="The date of publication.")
     contact: str = Field(default="", description="Where questions are answered.")
     source: str = Field(default="", description="Where the records are from.")
     note: str = Field(default="", description="Anything else that readers should know.")

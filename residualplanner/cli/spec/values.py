@@ -26,9 +26,25 @@ def refusal(message: str) -> PydanticCustomError:
     return PydanticCustomError("expected", "{message}", {"message": message})
 
 
+class _AsInToml(reprlib.Repr):
+    """Values cut where they are long; dates and truth values are written as in TOML."""
+
+    def repr_bool(self, value: bool, _level: int) -> str:
+        return str(value).lower()
+
+    def repr_date(self, value: dt.date | dt.time, _level: int) -> str:
+        return value.isoformat()
+
+    repr_datetime = repr_time = repr_date
+
+
+#: A value as a message shows it.
+shown = _AsInToml().repr
+
+
 def unlike(expected: str, value: object) -> PydanticCustomError:
     """The refusal of a value that is not what was expected."""
-    return refusal(f"{expected}, got {reprlib.repr(value)}")
+    return refusal(f"{expected}, got {shown(value)}")
 
 
 def checked(is_right: Callable[[Any], bool], expected: str) -> Callable[[Any], Any]:
@@ -54,6 +70,7 @@ def is_number(value: object) -> bool:
 
 LABEL_SCHEMA = {"type": ["string", "integer", "boolean"]}
 _DATE_SCHEMA = {"type": "string", "format": "date"}
+_NUMBER_SCHEMA = {"type": ["string", "number"]}
 
 AnyLabel = Annotated[
     Label,
@@ -115,7 +132,27 @@ Exact = Annotated[
             'expected a number, or a number in quotes such as "0.5"',
         )
     ),
-    WithJsonSchema({"type": ["string", "number"], "examples": ["0.5"]}),
+    WithJsonSchema(_NUMBER_SCHEMA | {"examples": ["0.5"]}),
+]
+
+
+def _numeric_bins(value: Any) -> Any:
+    """How many bins, or their edges."""
+    is_list = isinstance(value, list) and all(isinstance(edge, str) or is_number(edge) for edge in value)
+    if not is_list and (isinstance(value, bool) or not isinstance(value, int)):
+        raise unlike("expected a number of bins, or a list of their edges such as [20, 50]", value)
+    return value
+
+
+NumericBins = Annotated[
+    int | list[str | int | float],
+    PlainValidator(_numeric_bins),
+    WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "array", "items": _NUMBER_SCHEMA}]}),
+]
+TextOrDate = Annotated[
+    str | dt.date,
+    PlainValidator(checked(lambda value: isinstance(value, str | dt.date), "expected a date, or a string in quotes")),
+    WithJsonSchema({"anyOf": [{"type": "string"}, _DATE_SCHEMA]}),
 ]
 Real = Annotated[
     float, PlainValidator(checked(is_number, "expected a number without quotes")), WithJsonSchema({"type": "number"})
