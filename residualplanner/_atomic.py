@@ -29,7 +29,7 @@ def write_atomically(path: PathLike) -> Iterator[BinaryIO]:
     target = Path(path)
     if target.is_dir():
         raise IsADirectoryError(f"{target} is a folder; name a file")
-    partial = _partial(target)
+    partial = partial_path(target)
     try:
         with open(partial, "xb") as file:
             yield file
@@ -57,7 +57,7 @@ def write_folder_atomically(path: PathLike) -> Iterator[Path]:
     """
     target = Path(path)
     require_free_folder(target)
-    partial = _partial(target)
+    partial = partial_path(target)
     partial.mkdir()
     try:
         yield partial
@@ -102,7 +102,7 @@ def force_name(path: Path) -> None:
         raise UnforcedError(error.errno, words, str(path)) from None
 
 
-def _partial(target: Path) -> Path:
+def partial_path(target: Path) -> Path:
     """A hidden name beside ``target`` that nobody mistakes for output."""
     if not target.parent.is_dir():
         raise FileNotFoundError(f"the folder {target.parent} does not exist; make it first")

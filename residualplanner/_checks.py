@@ -21,6 +21,8 @@ from residualplanner.errors import ArgumentError, BudgetError, FileFormatError, 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Number = int | float | str | Fraction | Decimal
+#: What are integers to Python or NumPy, and no numbers to people.
+_NO_NUMBERS = (bool, np.timedelta64)
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -155,18 +157,29 @@ def require_positive(name: str, value: float) -> float:
     return number
 
 
+def spelling(value: float | np.floating[Any]) -> str:
+    """A float as it is written, in the digits of its own precision.
+
+    Example:
+        >>> spelling(0.1), spelling(np.float32(0.1)), float(np.float32(0.1))
+        ('0.1', '0.1', 0.10000000149011612)
+    """
+    return repr(float(value)) if isinstance(value, float) else str(value)
+
+
 def require_fraction(name: str, value: Number) -> Fraction:
     """Return ``value`` as an exact positive fraction, or raise BudgetError.
 
-    A float is read as the smaller of its binary value and its decimal spelling: 0.1 means at most 1/10.
+    A float is read as the smaller of its binary value and its decimal spelling: 0.1 means at most 1/10.  One of another
+    precision has two spellings, its own and that of the double: ``numpy.float32(0.1)`` means at most 1/10, too.
     """
-    if isinstance(value, bool) or not isinstance(value, int | float | str | Fraction | Decimal | np.number):
+    if isinstance(value, _NO_NUMBERS) or not isinstance(value, Number | np.integer | np.floating):
         raise BudgetError(f"{name} must be a number, got {value_text(value)}")
     try:
         if isinstance(value, float | np.floating):
-            exact = min(Fraction(float(value)), Fraction(repr(float(value))))
+            exact = min(Fraction(*value.as_integer_ratio()), *map(Fraction, (spelling(value), repr(float(value)))))
         else:
-            exact = Fraction(value) if not isinstance(value, np.number) else Fraction(int(value))
+            exact = Fraction(int(value)) if isinstance(value, np.integer) else Fraction(value)
     except (ValueError, OverflowError, ZeroDivisionError):
         raise BudgetError(f"{name} must be positive and finite, got {value_text(value)}") from None
     if not exact > 0:

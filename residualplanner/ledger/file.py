@@ -8,11 +8,11 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from residualplanner._atomic import force_name
+from residualplanner._atomic import force_name, partial_path
 from residualplanner.errors import BudgetError, FileFormatError
 
 #: The largest file, in bytes.
@@ -75,27 +75,47 @@ def locked_file(path: Path, *, exclusive: bool) -> Iterator[LockedFile]:
 
 
 def create_file(path: Path, line: bytes) -> None:
-    """Make a new file of one line, forced to the disk.
+    """Make a new file of one line, forced to the disk: nobody sees it without that line.
 
-    A killed process leaves no file, or one without a complete line.
+    A killed process leaves no file, and perhaps a hidden ``.NAME.XXXXXXXX.partial`` beside it; on a disk without hard
+    links, perhaps a file without a complete line.
 
     Raises:
         FileExistsError: the path exists already.
         OSError: it cannot be made or locked.
     """
+    if os.path.lexists(path):
+        raise FileExistsError(errno.EEXIST, "it exists already", str(path))
+    partial = partial_path(path)
+    _write_new(partial, path, line)
+    try:
+        os.link(partial, path)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        _write_new(path, path, line)
+    finally:
+        with suppress(OSError):
+            os.unlink(partial)
+    force_name(path)
+
+
+def _write_new(path: Path, shown: Path, line: bytes) -> None:
+    """Make a new file of one line, forced to the disk, or none; messages call it ``shown``."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _CLOSED_ON_EXEC, 0o666)
     try:
-        with _lock(handle, path, exclusive=True):
+        with _lock(handle, shown, exclusive=True):
             LockedFile(handle, b"").append(line)
     except BaseException:
         os.unlink(path)
         raise
     finally:
         os.close(handle)
-    force_name(path)
 
 
 _CLOSED_ON_EXEC = getattr(os, "O_CLOEXEC", 0)
+#: What the system says of a disk that holds no hard links.
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 
 @contextmanager

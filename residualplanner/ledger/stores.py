@@ -140,11 +140,11 @@ def after_failed_charge(path: Path, account: LedgerAccount | None, entry: Ledger
 def after_failed_creation(path: Path, terms: LedgerTerms) -> str:
     """Whether a ledger exists although its creation raised an error."""
     try:
-        is_there = read_account(path.read_bytes()).head == terms.head
+        now = read_account(path.read_bytes())
     except FileNotFoundError:
         return "No ledger was made."
     except (OSError, FileFormatError):
-        is_there = False
-    if is_there:
+        return f"{path} is not a complete ledger; nothing is charged to it: remove it, and create the ledger again"
+    if now.head == terms.head:
         return f"The ledger {path} exists, complete, and nothing is charged to it: open it."
-    return f"{path} is not a complete ledger; nothing is charged to it: remove it, and create the ledger again"
+    return f"There is a ledger {path}, which another process has begun or charged: open it."

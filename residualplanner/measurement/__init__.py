@@ -19,7 +19,7 @@ from residualplanner.measurement.gaussian import BATCH_CELLS
 from residualplanner.measurement.measure import measure, require_measurable
 from residualplanner.measurement.measurement import Measurement, load_measurement
 from residualplanner.measurement.noise_record import NoiseRecord
-from residualplanner.measurement.noise_statement import CombinedNoise, NoiseStatement, noise_of_release
+from residualplanner.measurement.noise_statement import CombinedNoise, NoiseStatement, noise_of_release, warning_of
 from residualplanner.measurement.resources import require_room
 from residualplanner.measurement.shielding import WatchedProgress, shielded, without_history
 from residualplanner.measurement.stored import (
@@ -59,5 +59,6 @@ __all__ = [
     "run_charged",
     "shielded",
     "warn_without_ledger",
+    "warning_of",
     "without_history",
 ]

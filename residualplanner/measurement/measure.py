@@ -181,13 +181,13 @@ def _measured(
         source = open_source(data, plan.domain, records_per_person=plan.neighbors.records_per_person)
     except BaseException as error:  # noqa: BLE001 - it has been where the records are
         return shielded(error, progress)
-    outcome = run_charged(
-        lambda: None if ledger is None else charge_plan(ledger, plan, job.cost), lambda: job.run(source), progress
-    )
-    if not isinstance(outcome, Measurement):
-        return outcome
-    record = outcome.noise if ledger is None else outcome.noise.charged_to(ledger)
-    return replace(outcome, noise=replace(record, kept=kept_records(data, plan.neighbors)))
+
+    def run() -> Measurement:
+        found = job.run(source)
+        record = found.noise if ledger is None else found.noise.charged_to(ledger)
+        return replace(found, noise=replace(record, kept=kept_records(data, plan.neighbors)))
+
+    return run_charged(lambda: None if ledger is None else charge_plan(ledger, plan, job.cost), run, progress)
 
 
 class _Job(NamedTuple):

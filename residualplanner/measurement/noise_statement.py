@@ -121,10 +121,10 @@ class CombinedNoise:
 
     @property
     def sentence(self) -> str:
-        """The sentence that may be signed for all of them, or the reason why there is none."""
-        for record in self.records:
-            if not record.has_guarantee:
-                return record.sentence
+        """The sentence that may be signed for all of them, or the reason why there is none: the gravest."""
+        without = [record for record in self.records if not record.has_guarantee]
+        if without:  # noise that somebody can foresee before noise that nobody can
+            return min(without, key=lambda record: record.is_private).sentence
         claim = PrivacyClaim(self.pcost or Fraction(0), self.records[0].neighbors, "discrete")
         covered = f"This covers {len(self.records)} measurements of the records, whose costs add up."
         ledgers = dict.fromkeys(f"{sentence.removesuffix('.')}." for sentence in self._ledger_sentences)
@@ -149,6 +149,19 @@ class CombinedNoise:
     @property
     def _ledger_sentences(self) -> list[str]:
         return [record.ledger_sentence for record in self.records if record.ledger_sentence]
+
+
+def warning_of(noise: NoiseStatement) -> str:
+    """The end of a short description of what was made from noisy answers: empty where privacy is guaranteed.
+
+    Example:
+        >>> exact = NoiseRecord("discrete", pcost=Fraction(1))
+        >>> [warning_of(noise) for noise in (NoiseRecord(seed=1), NoiseRecord(), exact)]
+        ['; no guarantee: seeded, not private', '; no guarantee: continuous noise', '']
+    """
+    if noise.has_guarantee:
+        return ""
+    return f"; no guarantee: {'continuous noise' if noise.is_private else noise.randomness}"
 
 
 def noise_of_release(stated: object, plan: Plan, plans: Sequence[Plan]) -> NoiseStatement:

@@ -13,7 +13,7 @@ import numpy as np
 
 from residualplanner._checks import entry_named, require_positive, require_type
 from residualplanner.errors import WorkloadError, memory_for
-from residualplanner.measurement import NoisyAnswers, Progress
+from residualplanner.measurement import NoisyAnswers, Progress, warning_of
 from residualplanner.postprocessing.adjusted.drawing import Simulation, nonnegative_draws
 from residualplanner.postprocessing.adjusted.memory import require_memory_for_nonnegative
 from residualplanner.postprocessing.adjusted.numbers import AdjustedNumbers, AnswersInMemory, cleared
@@ -84,7 +84,7 @@ class NonNegativeRelease(AdjustedRelease):
 
     def __repr__(self) -> str:
         how = f"gap {self.gap:.1e}" if math.isfinite(self.gap) else "of a mixture"
-        return f"<NonNegativeRelease of {len(self):,} tables: {how}>"
+        return f"<NonNegativeRelease of {len(self):,} tables: {how}{warning_of(self.measurement.noise)}>"
 
     def tables(self, progress: Progress | None = None) -> Iterator[Table]:
         """The tables of all queries of the workload, in its order, computed a few at a time.

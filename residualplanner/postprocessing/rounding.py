@@ -10,7 +10,7 @@ from typing import Protocol
 
 from residualplanner._checks import require_type, value_text
 from residualplanner.errors import ArgumentError, WorkloadError
-from residualplanner.measurement import NoisyAnswers, Progress
+from residualplanner.measurement import NoisyAnswers, Progress, warning_of
 from residualplanner.plan import Plan
 from residualplanner.postprocessing.adjusted.drawing import Simulation, unbiased_simulation
 from residualplanner.postprocessing.adjusted.integers import Integers, RoundedNumbers
@@ -98,7 +98,7 @@ class RoundedRelease(AdjustedRelease):
         return self.source.product.rounded_to(self.base)
 
     def __repr__(self) -> str:
-        return f"<RoundedRelease of {len(self):,} tables: {self.product.name}>"
+        return f"<RoundedRelease of {len(self):,} tables: {self.product.name}{warning_of(self.measurement.noise)}>"
 
     def tables(self, progress: Progress | None = None) -> Iterator[Table]:
         """The tables of all queries of the workload, in its order.

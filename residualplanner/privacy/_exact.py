@@ -60,9 +60,7 @@ def read_allowance(name: str, value: Number) -> Fraction:
 
 def read_epsilon(value: Number) -> Fraction:
     """Return epsilon exactly, as ``read_allowance`` but with zero allowed."""
-    if isinstance(value, int | float | Fraction | Decimal | np.number) and not isinstance(value, bool) and value == 0:
-        return Fraction(0)
-    return read_allowance("epsilon", value)
+    return Fraction(0) if _is_zero(value) else read_allowance("epsilon", value)
 
 
 def read_delta(value: Number) -> Fraction:
@@ -117,6 +115,16 @@ def _quotient(exact: Fraction, rounding: str) -> Decimal:
     with localcontext() as context:
         context.rounding = rounding
         return Decimal(exact.numerator) / Decimal(exact.denominator)
+
+
+def _is_zero(value: Number) -> bool:
+    if not isinstance(value, str):
+        return isinstance(value, Number | np.integer | np.floating) and not isinstance(value, bool) and not value
+    _require_short_text("epsilon", value)
+    try:
+        return not Fraction(value)
+    except (ValueError, ZeroDivisionError):
+        return False
 
 
 def _require_short_text(name: str, text: str) -> None:

@@ -13,7 +13,7 @@ from typing import Self
 
 import numpy as np
 
-from residualplanner._checks import Number
+from residualplanner._checks import Number, spelling
 from residualplanner._words import fraction_text
 from residualplanner.errors import BudgetError, FileFormatError
 from residualplanner.privacy._exact import MAX_BITS, float_up, read_allowance, read_delta
@@ -23,6 +23,8 @@ _STATEMENTS = {"pcost": "pcost {}", "zcdp": "{}-zCDP", "gdp": "{}-GDP", "approx_
 _KEYS = ("pcost", "notion", "given", "noise")
 _RATIONAL = re.compile(r"[1-9][0-9]{0,2999}/[1-9][0-9]{0,2999}")
 _SHORT = 40
+#: By how much, relative, the number that a budget is stated with may exceed the one it was made of, a float.
+_ROUNDING = Fraction(1, 10**9)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -190,7 +192,7 @@ class Budget:
         except BudgetError as error:
             raise FileFormatError(f"a budget in the file is not valid: {error}") from error
         # A float means the smaller of its two readings, its string the decimal one: a rounding below is right.
-        if not allowed * (1 - Fraction(1, 10**9)) <= budget.pcost_exact <= allowed:
+        if not allowed * (1 - _ROUNDING) <= budget.pcost_exact <= allowed:
             raise FileFormatError(f"a budget's pcost is not what its statement, {budget.statement}, allows")
         return budget
 
@@ -293,7 +295,9 @@ def _restated(budget: Budget) -> Budget:
 def _text(value: Number, exact: Fraction) -> str:
     """Return a number as the user wrote it; exactly where that is long, or a float with few digits left."""
     if isinstance(value, float | np.floating):
-        text, is_coarse = repr(float(value)), value < sys.float_info.min
+        text, is_coarse = spelling(value), value < sys.float_info.min
+        if not Fraction(text) * (1 - _ROUNDING) <= exact:  # of 32 bits or fewer, and below its spelling
+            text = repr(float(value))
     else:
         text, is_coarse = str(value).strip(), False
     return str(exact) if is_coarse or len(text) > _SHORT else text

@@ -69,8 +69,11 @@ class Session:
         neighbors: Notion | None = None,
         records_per_person: int | None = None,
     ) -> None:
-        self._ledger = opened_ledger(ledger, ExpectedTerms(budget, data_set, neighbors, records_per_person))
-        self._data = data
+        try:
+            self._ledger = opened_ledger(ledger, ExpectedTerms(budget, data_set, neighbors, records_per_person))
+            self._data = data
+        finally:
+            del data  # so that the traceback of an error does not lead to the records
 
     @property
     def ledger(self) -> Ledger:
@@ -169,7 +172,7 @@ class Session:
         try:
             return measure(plan, self._data, ledger=self._ledger, memory=memory, scratch=scratch, progress=progress)
         finally:
-            del self  # so that the traceback of an error does not lead to the records
+            del self  # as in __init__
 
     def release(
         self,

@@ -14,6 +14,7 @@ from residualplanner._atomic import PathLike
 from residualplanner._checks import FloatArray, IntArray, frozen, is_integer, value_text
 from residualplanner.domain import Domain
 from residualplanner.errors import ArgumentError
+from residualplanner.measurement import warning_of
 from residualplanner.mixtures import Mixture
 from residualplanner.postprocessing import Facts, FitQuality, FittedMixture, fit_quality, quality_of_records
 from residualplanner.reconstruction import Release
@@ -57,7 +58,8 @@ class SyntheticRecords:
 
     def __repr__(self) -> str:
         weighted = f", together of weight {self.weights.sum():,.0f}" if self._is_weighted else ""
-        return f"<SyntheticRecords: {len(self):,} of {len(self.domain.names)} attributes{weighted}>"
+        about = f"{len(self):,} of {len(self.domain.names)} attributes{weighted}"
+        return f"<SyntheticRecords: {about}{warning_of(self.release.noise)}>"
 
     @property
     def facts(self) -> tuple[str, ...]:

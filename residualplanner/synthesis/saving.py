@@ -109,7 +109,7 @@ def save_frame(file: PathLike, about: Sidecar, make: Callable[[], "pd.DataFrame"
         OSError: the files cannot be written.
     """
     path = require_records_file(file)
-    content = _bytes(make(), path.suffix)
+    content = _bytes(make(), path.suffix, about.release.noise.guarantee)
     described = about.to_json(path.name, hashlib.sha256(content).hexdigest())
     with write_atomically(sidecar_path(path)) as sidecar:
         sidecar.write(json.dumps(described, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n")
@@ -145,9 +145,14 @@ def is_sidecar(path: Path) -> bool:
     return isinstance(content, dict) and content.get("kind") == _KIND
 
 
-def _bytes(frame: "pd.DataFrame", suffix: str) -> bytes:
+def _bytes(frame: "pd.DataFrame", suffix: str, guarantee: str) -> bytes:
     if suffix == ".csv":
         return frame.to_csv(index=False, lineterminator="\n").encode()
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    about = {"statement": STATEMENT, "guarantee": guarantee}
     target = io.BytesIO()
-    frame.to_parquet(target, index=False)
+    pq.write_table(table.replace_schema_metadata({**(table.schema.metadata or {}), **about}), target)
     return target.getvalue()

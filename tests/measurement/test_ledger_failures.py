@@ -7,6 +7,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from fractions import Fraction
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -233,7 +234,7 @@ def test_a_line_that_is_written_in_part_is_said_to_be_so(tmp_path, monkeypatch, 
     assert what_is_said(caught.value) == what_is_there(tmp_path / "ledger", 0) == expected
 
 
-@pytest.mark.parametrize("call", ["open", "write", "fsync", "close", "flock", "unlink"])
+@pytest.mark.parametrize("call", ["open", "write", "fsync", "close", "flock", "link", "unlink"])
 def test_whichever_call_fails_while_a_ledger_is_begun_what_is_there_is_told(tmp_path, call):
     words = {True: "exists, complete, and nothing is charged to it: open it.", False: "No ledger was made."}
     for number in range(3):
@@ -247,7 +248,7 @@ def test_whichever_call_fails_while_a_ledger_is_begun_what_is_there_is_told(tmp_
                 assert words[path.exists()] in note
 
 
-@pytest.mark.parametrize("call", ["open", "write", "fsync", "close", "flock"])
+@pytest.mark.parametrize("call", ["open", "write", "fsync", "close", "flock", "link"])
 def test_whichever_call_fails_while_a_ledger_is_begun_it_can_be_begun_again(tmp_path, call):
     for number in range(3):
         path = tmp_path / str(number)
@@ -328,7 +329,74 @@ def test_a_new_ledger_is_forced_to_the_disk_and_so_is_its_name(tmp_path, monkeyp
     for module in (ledger_file, _atomic):
         monkeypatch.setattr(module, "os", SimpleNamespace(**{**vars(os), "fsync": fsync}))
     Ledger.create(tmp_path / "ledger", budget=pcost(1), data_set="d")
-    assert forced == [str(tmp_path / "ledger"), str(tmp_path)]
+    partial, folder = forced
+    assert Path(partial).name.startswith(".ledger.")
+    assert folder == str(tmp_path)
+
+
+def seen_while_begun(monkeypatch, path):
+    """Begin a ledger and return what another process would have read of its file at each call to the system."""
+    seen = []
+
+    def watched(call):
+        def look(*arguments, **options):
+            seen.append(path.read_bytes() if path.exists() else None)
+            return call(*arguments, **options)
+
+        return look
+
+    calls = {name: watched(getattr(os, name)) for name in ("open", "write", "fsync", "close", "link", "unlink")}
+    monkeypatch.setattr(ledger_file, "os", SimpleNamespace(**(vars(os) | vars(ledger_file.os) | calls)))
+    Ledger.create(path, budget=pcost(1), data_set="d")
+    return seen
+
+
+def test_whoever_sees_the_file_of_a_new_ledger_can_open_it(tmp_path, monkeypatch):
+    path = tmp_path / "ledger"
+    seen = seen_while_begun(monkeypatch, path)
+    assert set(seen) == {None, path.read_bytes()}
+    assert os.listdir(tmp_path) == ["ledger"]
+
+
+def test_on_a_disk_without_hard_links_a_ledger_can_be_begun_once(tmp_path, monkeypatch):
+    def no_links(*_arguments):
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "link", no_links)
+    assert Ledger.create(tmp_path / "ledger", budget=pcost(1), data_set="d").spent == 0
+    with pytest.raises(FileExistsError, match="exists already; open it"):
+        Ledger.create(tmp_path / "ledger", budget=pcost(1), data_set="d")
+    assert os.listdir(tmp_path) == ["ledger"]
+
+
+def test_a_ledger_that_another_process_has_charged_is_never_said_to_be_worth_nothing(tmp_path, monkeypatch):
+    path, link = tmp_path / "ledger", os.link
+
+    def charged_by_another(*arguments):
+        link(*arguments)
+        Ledger.open(path).charge(1, HASH, **ADD_REMOVE)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "link", charged_by_another)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        Ledger.create(path, budget=pcost(2), data_set="d")
+    assert caught.value.__notes__ == [f"There is a ledger {path}, which another process has begun or charged: open it."]
+
+
+def test_of_two_who_begin_a_ledger_at_the_same_moment_one_finds_that_of_the_other(tmp_path, monkeypatch):
+    path, link = tmp_path / "ledger", os.link
+
+    def another_first(*arguments):
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "link", link)
+            Ledger.create(path, budget=pcost(2), data_set="d").charge(1, HASH, **ADD_REMOVE)
+        return link(*arguments)
+
+    monkeypatch.setattr(os, "link", another_first)
+    with pytest.raises(FileExistsError, match="exists already; open it"):
+        Ledger.create(path, budget=pcost(2), data_set="d")
+    assert Ledger.open(path).spent == 1
+    assert os.listdir(tmp_path) == ["ledger"]
 
 
 def test_a_file_system_without_locks_is_refused(tmp_path, monkeypatch):

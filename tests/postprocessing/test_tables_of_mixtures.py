@@ -42,7 +42,7 @@ def test_facts_hold(tables):
 
 def test_nothing_is_proved_of_them(tables):
     assert tables.gap == math.inf
-    assert repr(tables) == "<NonNegativeRelease of 3 tables: of a mixture>"
+    assert repr(tables) == "<NonNegativeRelease of 3 tables: of a mixture; no guarantee: seeded, not private>"
     assert tables.product.is_nonnegative
 
 

@@ -40,6 +40,16 @@ def test_a_float_never_buys_more_than_either_of_its_readings(value):
 
 
 @checked
+@given(value=st.floats(1e-6, 1e4), kind=st.sampled_from([np.float16, np.float32, np.float64, np.longdouble]))
+def test_a_float_of_any_precision_never_buys_more_than_it_is_or_looks_like(value, kind):
+    number = kind(value)
+    for reading in (Fraction(*number.as_integer_ratio()), Fraction(str(number))):
+        assert zcdp(number).pcost_exact <= 2 * reading
+        assert gdp(number).pcost_exact <= reading**2
+    assert Budget.from_json(zcdp(number).to_json()) == zcdp(number)
+
+
+@checked
 @given(value=st.fractions(min_value=Fraction(1, 10**30), max_value=10**30))
 def test_an_exact_number_is_kept_exactly(value):
     assume(value > 0)
@@ -174,7 +184,10 @@ def test_approx_dp_is_the_known_budget():
 )
 @pytest.mark.parametrize(
     "bad",
-    [0, 0.0, -0.0, -1, math.nan, math.inf, -math.inf, True, np.True_, None, "nan", "", b"1", 1j, [1], Decimal("NaN")],
+    [
+        *(0, 0.0, -0.0, -1, math.nan, math.inf, -math.inf, True, np.True_, None, "nan", "", b"1", 1j, [1]),
+        *(Decimal("NaN"), np.complex128(1), np.timedelta64(5, "D"), np.float32("inf"), np.longdouble("nan")),
+    ],
 )
 def test_what_is_no_positive_number_is_refused(make, name, bad):
     with pytest.raises(BudgetError, match=f"{name} must be (positive and finite|a number)"):
@@ -283,3 +296,9 @@ def test_an_approximate_budget_raised_in_its_file_is_refused(noise):
     raised = Fraction(obj["pcost"]) * Fraction(10**12 + 1, 10**12)
     with pytest.raises(FileFormatError, match="not what its statement"):
         Budget.from_json(obj | {"pcost": f"{raised.numerator}/{raised.denominator}"})
+
+
+def test_an_epsilon_of_zero_may_be_written_as_text_too():
+    assert {zcdp(1).delta(zero) for zero in (0.0, "0", "0.0", "0/1", Decimal(0), np.float64(0))} == {zcdp(1).delta(0)}
+    with pytest.raises(BudgetError, match="too many digits"):
+        zcdp(1).delta("0e999999999")

@@ -260,3 +260,12 @@ def test_without_a_ledger_nothing_is_measured_where_warnings_are_errors(monkeypa
     monkeypatch.setattr("warnings.warn", raised)
     with pytest.raises(NoLedgerWarning, match="nothing keeps count"):
         measure(PLAN, Forbidden())
+
+
+def test_the_traceback_of_a_session_that_is_refused_does_not_lead_to_the_records():
+    with pytest.raises(BudgetError, match="was begun with budget") as caught:
+        Session(RECORDS, ledger=Ledger(zcdp(1)), budget=zcdp(2))
+    frames = [frame for frame, _ in traceback.walk_tb(caught.value.__traceback__)]
+    mine = [frame for frame in frames if frame.f_globals["__name__"].startswith("residualplanner")]
+    assert mine
+    assert not any(value is RECORDS for frame in mine for value in frame.f_locals.values())

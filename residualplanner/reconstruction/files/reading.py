@@ -16,6 +16,7 @@ from residualplanner._atomic import PathLike
 from residualplanner._checks import frozen, limited_bytes, require_path
 from residualplanner._margins import require_level
 from residualplanner.errors import FileFormatError, WorkloadError
+from residualplanner.measurement import warning_of
 from residualplanner.plan import Plan, plan_of_bytes
 from residualplanner.reconstruction.files.checked_files import AGAIN, checked, content_of, json_of
 from residualplanner.reconstruction.files.export_files import BOOK_FORMAT, FORMATS, PARTS_FORMAT
@@ -113,7 +114,7 @@ class SavedTables(SavedFolder):
         return frame_of_columns(self._columns(self._written(query)))
 
     def __repr__(self) -> str:
-        return f"<{len(self):,} saved tables: profile {self.profile}, {self.folder}>"
+        return f"<{len(self):,} saved tables: profile {self.profile}, {self.folder}{warning_of(self.noise)}>"
 
     @cached_property
     def _queries(self) -> dict[WrittenQuery, tuple[str, WrittenQuery]]:

@@ -13,6 +13,7 @@ import numpy as np
 from residualplanner._checks import FloatArray, IntArray, frozen
 from residualplanner._words import count_text
 from residualplanner.errors import FileFormatError, WorkloadError
+from residualplanner.measurement import warning_of
 from residualplanner.reconstruction.files.checked_files import AGAIN, content_of
 from residualplanner.reconstruction.files.manifest import PLAN_FILE
 from residualplanner.reconstruction.files.saved_folder import SavedFolder
@@ -76,7 +77,8 @@ class SavedParts(SavedFolder):
             raise _another(self.folder / TABLES) from None
 
     def __repr__(self) -> str:
-        return f"<{len(self):,} saved tables in {count_text(len(self.files), 'part')}, {self.folder}>"
+        parts = count_text(len(self.files), "part")
+        return f"<{len(self):,} saved tables in {parts}, {self.folder}{warning_of(self.noise)}>"
 
     def __iter__(self) -> Iterator[QueryKey]:
         return iter(self.plan.workload if self.is_whole else self.plan.workload.take(self.numbers))
