@@ -1,6 +1,6 @@
 """The noise of a plan, by attribute names."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
@@ -11,8 +11,8 @@ from residualplanner._checks import FloatArray, frozen
 from residualplanner._html import ROWS, caption_of, html_table, rest_note
 from residualplanner._words import JOIN, TOTAL, number_text
 from residualplanner.domain import Domain
-from residualplanner.errors import BudgetError, DomainError, WorkloadError
-from residualplanner.workload import Closure, QueryLike, written_query
+from residualplanner.errors import BudgetError, DomainError
+from residualplanner.workload import Closure
 
 
 def checked_noise(values: ArrayLike, sets: int) -> FloatArray:
@@ -43,8 +43,10 @@ class NoiseVariances(Mapping[tuple[str, ...], float]):
     closure: Closure
     array: FloatArray
 
-    def __getitem__(self, names: QueryLike) -> float:
-        positions = written_query(self.domain, names).in_domain_order.positions
+    def __getitem__(self, names: str | Iterable[str]) -> float:
+        if not isinstance(names, Iterable):
+            raise KeyError(names)
+        positions = self.domain.positions((names,) if isinstance(names, str) else names)
         found = self.closure.position_of(positions)
         if found < 0 or len(self.closure[found]) != len(positions):
             raise KeyError(names)
@@ -53,7 +55,7 @@ class NoiseVariances(Mapping[tuple[str, ...], float]):
     def __contains__(self, names: object) -> bool:
         try:
             self[names]  # type: ignore[index]
-        except (KeyError, DomainError, WorkloadError):
+        except (KeyError, DomainError):
             return False
         return True
 

@@ -6,7 +6,7 @@ A record has a part at the low end of its bin and the rest at the high end: (1, 
 Source: spec eq. (105).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -236,7 +236,7 @@ class Sum(SparseKind, OfAllRecords):
     """
 
     by: Literal["bin"] | None = None
-    edges: tuple[float, ...] | None = None
+    edges: tuple[float, ...] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if self.by not in (None, "bin"):

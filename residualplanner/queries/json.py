@@ -181,7 +181,7 @@ def _edges(value: dict[str, Any]) -> tuple[float, ...] | None:
 
 
 def _sum(value: dict[str, Any]) -> Sum:
-    return Sum(value["by"], _edges(value))
+    return Sum(value["by"], edges=_edges(value))
 
 
 def _mean(value: dict[str, Any]) -> Mean:
@@ -189,7 +189,7 @@ def _mean(value: dict[str, Any]) -> Mean:
     is_pair = isinstance(between, list) and len(between) == 2 and all(type(end) is float for end in between)
     if between is not None and not is_pair:
         raise FileFormatError("a kind 'mean' must have null or two numbers for what it is between")
-    kind = Mean(None if between is None else (between[0], between[1]), edges)
+    kind = Mean(None if between is None else (between[0], between[1]), edges=edges)
     if edges is not None and not edges[0] <= kind.expected[0] < kind.expected[1] <= edges[-1]:
         raise FileFormatError("a kind 'mean' must be between amounts within its edges")
     return kind
@@ -201,7 +201,7 @@ def _quantiles(value: dict[str, Any]) -> Quantiles:
         raise FileFormatError("a kind 'quantiles' must have a list of numbers for its probabilities")
     if type(ends) is not int or ends not in (1, 2):
         raise FileFormatError("a kind 'quantiles' must have 1 or 2 cells for each bin")
-    return Quantiles(tuple(given), _edges(value), ends)
+    return Quantiles(tuple(given), edges=_edges(value), ends=ends)
 
 
 def _level(level: object) -> Any:

@@ -7,7 +7,7 @@ Source: spec eqs. (121) and (124).
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -81,7 +81,7 @@ class Mean(Statistic):
     name = "mean"
 
     between: tuple[float, float] | None = None
-    edges: tuple[float, ...] | None = None
+    edges: tuple[float, ...] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if self.between is None:
@@ -183,8 +183,8 @@ class Quantiles(Statistic):
     name = "quantiles"
 
     probabilities: float | Sequence[float] = (0.25, 0.5, 0.75)
-    edges: tuple[float, ...] | None = None
-    ends: int = 1
+    edges: tuple[float, ...] | None = field(default=None, kw_only=True)
+    ends: int = field(default=1, kw_only=True)
 
     def __post_init__(self) -> None:
         try:

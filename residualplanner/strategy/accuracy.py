@@ -92,7 +92,8 @@ class Accuracy:
         cost = cost_parts(self.strategy, self.noise)
         if not (importance > _LEAST * max(1.0, float(importance.max()))).all():
             importance = self.workload.cells / self.workload.scales**2
-        per_use = cost / noise_weights(self.pieces(), importance, len(cost))
+        use = noise_weights(self.pieces(), importance, len(cost))  # 0 for noise that bases by set may leave unused
+        per_use = np.divide(cost, use, out=np.zeros(len(cost)), where=use > 0)
         fractions = np.empty(len(self.workload))
         for queries, sets, coefficients in self.pieces():
             fractions[queries] = importance[queries] * np.einsum("qs,qs->q", coefficients, per_use[sets])

@@ -24,6 +24,7 @@ from random_plans import (
     tells_more_than_total,
 )
 from residualplanner import (
+    Among,
     Custom,
     Domain,
     Hierarchy,
@@ -370,3 +371,12 @@ def test_combinations_by_set_lose_no_digits_to_constants_of_rows():
         exactly = np.vectorize(Fraction)(weights.ravel())
         expected = exactly @ covariance @ exactly
         assert abs(Fraction(table.combination_variance(weights)) / expected - 1) < 1e-12
+
+
+def test_noise_that_no_query_uses_takes_no_part_in_the_privacy_shares():
+    some = Among(("c", "b"), where={"c": [1]})
+    plan = select(Workload(Domain({"c": 4, "b": 4}), [(), some]), budget=pcost(1), bases="optimal_by_set")
+    shares = plan.errors()["privacy_share"]
+    total = 1 / plan.noise_variances[0]
+    assert shares[0] < total  # the other query uses the total, too
+    assert shares.sum() == pytest.approx(1)

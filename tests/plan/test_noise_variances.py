@@ -2,11 +2,12 @@
 
 import pytest
 
-from residualplanner.domain import Domain
+from residualplanner.domain import Domain, Numeric
 from residualplanner.errors import WorkloadError
 from residualplanner.losses import SumOfVariances
 from residualplanner.plan import select
 from residualplanner.privacy import pcost
+from residualplanner.queries import Identity, Sum
 from residualplanner.workload import Workload, marginals
 
 PLAN = select(marginals(Domain({"a": 2, "one": 1, "b": 3}), up_to=2), budget=pcost(1))
@@ -20,6 +21,12 @@ def test_every_set_of_the_closure_is_a_key_whatever_the_order_of_its_names():
 @pytest.mark.parametrize("names", [("unknown",), ("one",), ("a", "one"), ("a", "a"), 3])
 def test_anything_else_is_not_a_key(names):
     assert names not in PLAN.noise_variance_of
+
+
+def test_amounts_in_one_bin_are_a_key_though_their_count_by_bin_is_no_query():
+    domain = Domain({"sex": 2, "pay": Numeric(0, 40)})
+    plan = select(Workload(domain, [{"sex": Identity(), "pay": Sum()}]), budget=pcost(1))
+    assert [plan.noise_variance_of[names] for names in plan.noise_variance_of] == plan.noise_variances.tolist()
 
 
 def test_weights_that_name_one_query_twice_are_refused():

@@ -280,3 +280,14 @@ def test_a_file_with_an_impossible_number_of_matches_is_refused(at_least):
     assert kind_from_json(kind_to_json(Matching(2))) == Matching(2)
     with pytest.raises(FileFormatError, match="an invalid kind 'matching'"):
         kind_from_json({"kind": "matching", "at_least": at_least})
+
+
+@pytest.mark.parametrize("names", [("a",), ("b",), ("c",)])
+def test_a_threshold_that_every_record_meets_is_as_accurate_as_the_total_however_little_it_weighs(names):
+    domain = rp.Domain({"a": 4, "b": 5, "one": 1, "c": 2})
+    every = rp.Threshold(("a", "b", "one", "c"), 1)
+    plan = rp.select(rp.Workload(domain, [(), names, every], weights=[300, 100, 1]), budget=rp.pcost(1), loss="max")
+    np.testing.assert_allclose(plan.variance(every), plan.variance(()), rtol=1e-9)
+    assert plan.errors().set_index("query")["std_err"].iloc[-1] ** 2 == pytest.approx(
+        float(plan.variance(())), rel=1e-9
+    )

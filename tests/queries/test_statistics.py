@@ -55,6 +55,12 @@ def test_quantiles_of_several_probabilities_are_answered_one_after_another(count
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
+@pytest.mark.parametrize(("kind", "given"), [(rp.Quantiles, (0.25, 0.5)), (rp.Mean, (10, 20)), (rp.Sum, ("bin", 10))])
+def test_what_should_have_been_one_argument_is_not_taken_for_the_edges_of_bins(kind, given):
+    with pytest.raises(TypeError):
+        kind(*given)
+
+
 @pytest.mark.parametrize("kind", KINDS, ids=repr)
 def test_a_kind_is_read_from_json_as_it_was_written(kind):
     tied = tied_kind(kind, PAY)

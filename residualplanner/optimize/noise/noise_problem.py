@@ -39,6 +39,8 @@ from residualplanner.workload import Workload, workload_orbits
 _CORNERS = 10
 #: The noise of a total that costs nothing, relative to that of the first attribute.
 _TIED = 2.0**-60
+#: All noise that is cut costs less than this part of the whole: more of it would save nothing, and cost tables digits.
+_NEGLIGIBLE = 2.0**-50
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,9 +91,20 @@ class NoiseProblem:
         return constant_strategy(self.workload.closure, self.bases)
 
     def selection(self, choice: NoiseChoice) -> Selection:
-        """The strategy with a choice of its noise."""
+        """The strategy with a choice of its noise, none of it so large that it costs next to nothing."""
         status = choice.status + stopped_words(self.workload.domain.names, self.bases)
-        return Selection(self.strategy, choice.noise_variance, choice.loss, choice.gap, status)
+        return Selection(self.strategy, self._cut(choice.noise_variance), choice.loss, choice.gap, status)
+
+    def _cut(self, noise_variance: FloatArray) -> FloatArray:
+        """The noise of every set (m,), or so much that it costs an even part of what is negligible, if that is less.
+
+        Where a set matters to no query near the maximum, a search may leave its noise almost without a limit.
+        """
+        costs = self.costs.largest
+        total = float((costs / noise_variance).sum())
+        with np.errstate(over="ignore", divide="ignore"):
+            most = costs * (len(costs) / (_NEGLIGIBLE * total))
+        return frozen(np.where(costs > 0, np.minimum(noise_variance, most), noise_variance))
 
 
 def least_sum(problem: NoiseProblem) -> NoiseChoice:
