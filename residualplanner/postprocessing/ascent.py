@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from residualplanner._checks import FloatArray, frozen
+from residualplanner.postprocessing.interior import MOST_CELLS, interior
 from residualplanner.postprocessing.newton import ROUNDING, Array, Candidate, candidate, newton
 from residualplanner.postprocessing.potentials import first_multipliers
 from residualplanner.postprocessing.problem import Problem
@@ -103,6 +104,7 @@ def solve(
 
     first = first_multipliers(problem, ROUNDING * problem.total, steps=steps, report=tell)
     ascent, steps_done, near, slow = Ascent(problem, first), 0, gap, math.inf
+    has_few_cells = problem.tables.size <= MOST_CELLS
     while True:
         found = candidate(problem, ascent.multipliers)
         best = mixed(problem, found, center, steps_done)
@@ -112,6 +114,8 @@ def solve(
         is_slow = steps_done % _PATIENCE == 0 and closeness > slow / 10
         if closeness <= near or is_slow:
             sharp = newton(problem, found, min(_GRADIENTS, _EVERY + steps_done))
+            if is_slow and has_few_cells and not sharp.is_exact(problem):
+                sharp, has_few_cells = interior(problem), False  # once is enough
             if sharp.is_exact(problem) and sharp.gap <= gap:
                 return Solution(frozen(sharp.components), sharp.gap, max(sharp.violation, 0.0), steps_done)
             ascent = Ascent(problem, sharp.multipliers)

@@ -49,7 +49,7 @@ class Candidate:
 
     def is_exact(self, problem: Problem) -> bool:
         """Whether no cell is off by more than rounding."""
-        return self.violation <= ROUNDING * problem.total
+        return self.violation <= ROUNDING * max(problem.total, 1.0)
 
 
 def candidate(problem: Problem, multipliers: Array) -> Candidate:
@@ -57,8 +57,13 @@ def candidate(problem: Problem, multipliers: Array) -> Candidate:
     components = problem.components(multipliers)
     cells = problem.cells(components, np.empty_like(multipliers))
     distance = problem.distance(components)
-    violation = max(-float(cells.min()), float(np.abs(cells[problem.lowest < 0]).max(initial=-np.inf)))
-    return Candidate(multipliers, components, distance, distance - float(np.vdot(multipliers, cells)), cells, violation)
+    bound = distance - float(np.vdot(multipliers, cells))
+    return Candidate(multipliers, components, distance, bound, cells, violation_of(problem, cells))
+
+
+def violation_of(problem: Problem, cells: Array) -> float:
+    """By how much the worst cell is off, in counts."""
+    return max(-float(cells.min()), float(np.abs(cells[problem.lowest < 0]).max(initial=-np.inf)))
 
 
 def newton(problem: Problem, found: Candidate, gradients: int) -> Candidate:
@@ -104,14 +109,15 @@ def _by_factors(problem: Problem, active: NDArray[np.bool_], residual: Array) ->
     """The least change of multipliers that moves the active cells by ``residual``, from singular values."""
     numbers, roots = np.flatnonzero(active), np.sqrt(problem.steps[active])
     matrix = np.empty((len(numbers), len(numbers)))
-    for row, unit in enumerate(_units(numbers, len(active))):
+    for row, unit in enumerate(units(numbers, len(active))):
         matrix[row] = problem.curvature(unit, np.empty(len(active)))[active] * roots * roots[row]
     change = np.zeros(len(active))
     change[active] = roots * np.linalg.lstsq(matrix, roots * residual[active], rcond=_SINGULAR)[0]
     return change
 
 
-def _units(numbers: NDArray[np.int64], size: int) -> Iterator[Array]:
+def units(numbers: NDArray[np.int64], size: int) -> Iterator[Array]:
+    """The unit vectors of these numbers, one after the other."""
     for number in numbers.tolist():
         unit = np.zeros(size)
         unit[number] = 1.0

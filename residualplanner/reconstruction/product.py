@@ -7,11 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from residualplanner._checks import is_unicode
 from residualplanner._json import json_text
 from residualplanner.errors import FileFormatError, WorkloadError
-
-#: How many letters a fact may have in a file.
-_LETTERS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +131,7 @@ def product_of_json(stated: object) -> Product:
     name, facts = stated.get("name"), stated["facts"]
     if not isinstance(name, str) or name not in _NAMED:
         raise _unclear()
-    if not all(isinstance(fact, str) and len(fact) <= _LETTERS and fact.isprintable() for fact in facts):
+    if not all(isinstance(fact, str) and is_unicode(fact) for fact in facts):  # with all labels, whatever these hold
         raise _unclear()
     base = stated.get("base", 1)
     if type(base) is not int or base < 1 or (base > 1 and not _NAMED[name].is_rounded):

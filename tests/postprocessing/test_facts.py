@@ -186,6 +186,17 @@ def test_files_say_what_was_taken_from_elsewhere_and_is_not_protected(tmp_path):
     assert rp.load_tables(tmp_path / "tables").product.elsewhere == sentence
 
 
+@pytest.mark.parametrize("file_format", ["csv", "parts"])
+@pytest.mark.parametrize("labels", [["two\nlines", "tab\there"], [f"municipality {number}" for number in range(1_000)]])
+def test_a_folder_states_facts_about_any_labels_and_can_be_read_back(tmp_path, labels, file_format):
+    domain = rp.Domain({"place": [*labels, "elsewhere"], "sex": ["F", "M"]})
+    plan = rp.select(rp.Workload(domain, ["place"]), budget=rp.zcdp(1))
+    made = rp.nonnegative(exact_release(plan, np.ones(domain.sizes)), impossible=[{"place": labels}])
+    made.save(tmp_path / "tables", file_format)
+    sentence = f"that there is no record in which place is {' or '.join(labels)}."
+    assert rp.load_tables(tmp_path / "tables").product.elsewhere.endswith(sentence)
+
+
 def test_where_there_are_no_records_no_cell_need_be_possible():
     made = rp.nonnegative(release(), known={(): 0}, impossible=[{"sex": ["F", "M"]}])
     assert all((table.estimate == 0).all() for table in made.tables())

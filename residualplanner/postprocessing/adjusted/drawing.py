@@ -16,6 +16,7 @@ from residualplanner.errors import SolverError
 from residualplanner.measurement import NoisyAnswers
 from residualplanner.postprocessing.ascent import Ascent
 from residualplanner.postprocessing.components import ComponentLayout, answers_of, measured_components, noise_like
+from residualplanner.postprocessing.interior import MOST_CELLS, interior
 from residualplanner.postprocessing.many_cells.solving import facets_of_many, nearly
 from residualplanner.postprocessing.newton import ROUNDING, Candidate, candidate
 from residualplanner.postprocessing.potentials import first_multipliers
@@ -30,6 +31,8 @@ _GAP, _BELOW = 1e-4, 1e-3
 _COARSER = 50
 #: Steps of the solver at a time, and at most.
 _EVERY, _STEPS = 20, 20_000
+#: After so many steps tables of few cells are found by an interior point method.
+_PATIENCE = 2_000
 
 
 class Batched(Protocol):
@@ -116,8 +119,9 @@ def _nearest(problem: Problem, below: float) -> Candidate:
     if facets is not None:
         return nearly(problem, facets, gap=_GAP, below=_COARSER * below, steps=_STEPS)
     ascent = Ascent(problem, first_multipliers(problem, below))
-    for _ in range(0, _STEPS, _EVERY):
-        found = candidate(problem, ascent.multipliers)
+    for steps in range(0, _STEPS, _EVERY):
+        is_inside = steps == _PATIENCE and problem.tables.size <= MOST_CELLS
+        found = interior(problem) if is_inside else candidate(problem, ascent.multipliers)
         if found.gap <= _GAP and found.violation <= below:
             return found
         ascent.advance(_EVERY)
