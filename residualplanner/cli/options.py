@@ -231,7 +231,9 @@ NewRecords = Annotated[
 ]
 RecordCount = Annotated[
     int | None,
-    typer.Option("--records", min=0, help="How many; their known or estimated number if not given.", metavar="NUMBER"),
+    typer.Option(
+        "--records", min=0, max=10**9, help="How many; their known or estimated number if not given.", metavar="NUMBER"
+    ),
 ]
 RecordsMethod = Annotated[
     RoundingName,

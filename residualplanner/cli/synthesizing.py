@@ -19,7 +19,7 @@ from residualplanner.errors import ArgumentError
 from residualplanner.measurement import load_measurement
 from residualplanner.postprocessing import FitQuality, read_facts, release_of_tables
 from residualplanner.reconstruction import Release, load_tables, reconstruct
-from residualplanner.synthesis import BinsName, RoundingName, SyntheticRecords, sidecar_path, synthesize
+from residualplanner.synthesis import BinsName, RoundingName, SyntheticRecords, count_to_make, sidecar_path, synthesize
 
 #: How many of the tables that fit worst are named.
 _NAMED = 10
@@ -65,7 +65,9 @@ def run_synthesize(paths: Sequence[Path], file: Path, wanted: WantedRecords, out
             people.save(file, bins=wanted.bins)
         _say_records(people, output)
         _say_quality(people.quality, output)
-        words = f": {count_text(len(people), 'synthetic record')}; {sidecar_path(file)} says what they are."
+        weights = f", together of weight {people.weights.sum():,.0f} (column {people.weight_column})"
+        records = f"{count_text(len(people), 'synthetic record')}{weights if people.weight_column else ''}"
+        words = f": {records}; {sidecar_path(file)} says what they are."
         output.wrote(file, words, also=[sidecar_path(file)])
 
 
@@ -74,7 +76,8 @@ def rehearse_synthesize(paths: Sequence[Path], file: Path, wanted: WantedRecords
     release = _release_of(paths)
     with wanted.facts.naming():
         facts = wanted.facts.adjustments(release.plan.domain)
-        read_facts(release.plan, facts.known, facts.impossible)
+        stated = read_facts(release.plan, facts.known, facts.impossible)
+        count_to_make(release, stated, wanted.records, wanted.method)
     _say_release(release, output)
     for path in paths:
         output.fact("Would read", f"{path}: noisy answers, no records", event="would-read", path=path)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from residualplanner._checks import is_integer, value_text
+from residualplanner.errors import ArgumentError
 from residualplanner.mixtures.blocks import Blocks
 from residualplanner.mixtures.loss import Loss
 from residualplanner.mixtures.mixture import Mixture, mixture_of
@@ -29,15 +31,27 @@ class Descent:
     """How a mixture is fitted.
 
     Attributes:
-        steps: the most steps.
+        steps: the most steps, 0 or more.
         rate: how far a logit moves in a step, at most about; it falls to a hundredth along a cosine.
         caution: a slope whose square is this many times its noise variance moves its logit at half the rate, where
-            the loss is what noise explains; where it is larger, caution is divided by its square.
+            the loss is what noise explains; where it is larger, caution is divided by its square; 0 or more.
+
+    Raises:
+        ArgumentError: ``steps`` is no integer from 0, or ``rate`` or ``caution`` no such number.
     """
 
     steps: int = 300
     rate: float = 0.4
     caution: float = 3.0
+
+    def __post_init__(self) -> None:
+        if not is_integer(self.steps):
+            raise ArgumentError(f"steps must be an integer from 0, got {value_text(self.steps)}")
+        for name in ("rate", "caution"):
+            value = getattr(self, name)
+            is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+            if not (is_number and 0 <= value < math.inf):
+                raise ArgumentError(f"{name} must be finite and at least 0, got {value_text(value)}")
 
     def rate_at(self, step: int) -> float:
         """The rate of a step, counted from 0."""

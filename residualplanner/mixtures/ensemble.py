@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from residualplanner._checks import is_integer, require_type, value_text
 from residualplanner.errors import ArgumentError
 from residualplanner.mixtures.descent import Descent, Fit, Start, fit
 from residualplanner.mixtures.loss import Loss
@@ -30,6 +31,9 @@ class Ensemble:
         classes: products in each.
         descent: how each is fitted.
         together: how their mean is then fitted further, as one mixture; by default it is left as it is.
+
+    Raises:
+        ArgumentError: there is no mixture, or no class, or a descent is not one.
     """
 
     members: int = 8
@@ -38,10 +42,13 @@ class Ensemble:
     together: Descent = field(default_factory=lambda: Descent(steps=0))
 
     def __post_init__(self) -> None:
-        if self.members < 1 or self.classes < 1:
+        if not (is_integer(self.members, least=1) and is_integer(self.classes, least=1)):
             raise ArgumentError(
-                f"an ensemble needs 1 or more mixtures of 1 or more classes, got {self.members} of {self.classes}"
+                "an ensemble needs 1 or more mixtures of 1 or more classes, got "
+                f"{value_text(self.members)} of {value_text(self.classes)}"
             )
+        for name in ("descent", "together"):
+            require_type("Ensemble", name, getattr(self, name), Descent, f"write {name}=Descent(steps=100)")
 
 
 @dataclass(frozen=True, eq=False, slots=True)

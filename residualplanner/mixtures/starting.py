@@ -26,7 +26,7 @@ def denoised(table: FloatArray, noise_scale: float) -> FloatArray:
 
     Args:
         table (n,): noisy counts.
-        noise_scale: their standard error, above 0.
+        noise_scale: their standard error; 0 if the counts are known.
 
     Source: spec section 13; rap-and-microdata, section A9.
 
@@ -51,7 +51,9 @@ def denoised(table: FloatArray, noise_scale: float) -> FloatArray:
 def _counts(moved: FloatArray, mass: float) -> FloatArray:
     """The positive root x of ``x**2 - moved x - mass``, entry by entry, without cancellation."""
     root = np.sqrt(moved**2 + 4 * mass)
-    found: FloatArray = np.where(moved > 0, (moved + root) / 2, 2 * mass / (root - np.minimum(moved, 0)))
+    below = root - np.minimum(moved, 0)  # 0 only where both terms are, as in a table that is known
+    other = np.divide(2 * mass, below, out=np.zeros_like(root), where=below > 0)
+    found: FloatArray = np.where(moved > 0, (moved + root) / 2, other)
     return found
 
 

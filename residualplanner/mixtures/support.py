@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray
 from residualplanner.mixtures.blocks import Blocks
 
-#: How often a first record of a class is drawn before none is believed to be possible.
-_TRIES = 1000
+#: How often a first record of a class is drawn table by table before one is searched for, and the most values that the
+#: search gives to attributes before none is believed to be possible.
+_TRIES, _MOST_GIVEN = 100, 10_000
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -39,7 +40,7 @@ def supports(
     classes: int,
     generator: np.random.Generator,
 ) -> NDArray[np.bool_] | None:
-    """The values that each class may have, (d', c), all of whose combinations can occur; None if no record can.
+    """The values that each class may have, (d', c), all of whose combinations can occur; None if no record was found.
 
     A record that can occur is drawn for each class.  Then values are added to it, in random order, as long as all
     combinations can occur.
@@ -69,7 +70,49 @@ def _record(
         record: dict[int, int] = {}
         if all(_extended(record, table, near, generator) for table in tables):
             return record
-    return None
+    return _searched(near, tables, generator)
+
+
+def _searched(
+    near: Sequence[FloatArray], tables: Sequence[Possible], generator: np.random.Generator
+) -> dict[int, int] | None:
+    """The values of one record that can occur, by giving up values that leave none for another attribute."""
+    every = {attribute: np.ones(len(near[attribute]), np.bool_) for table in tables for attribute in table.attributes}
+    left = iter(range(_MOST_GIVEN))
+
+    def completed(record: dict[int, int], may: dict[int, NDArray[np.bool_]]) -> dict[int, int] | None:
+        if not may:
+            return record
+        attribute = min(may, key=lambda each: int(may[each].sum()))
+        values = np.flatnonzero(may[attribute])
+        chances = near[attribute][values] ** 0.5
+        for value in generator.choice(values, len(values), replace=False, p=chances / chances.sum()).tolist():
+            longer = {**record, attribute: value}
+            others = {each: own for each, own in may.items() if each != attribute}
+            rest = _narrowed(longer, others, [table for table in tables if attribute in table.attributes])
+            found = None if rest is None or next(left, None) is None else completed(longer, rest)
+            if found is not None:
+                return found
+        return None
+
+    start = _narrowed({}, every, tables)
+    return None if start is None else completed({}, start)
+
+
+def _narrowed(
+    record: dict[int, int], may: dict[int, NDArray[np.bool_]], tables: Sequence[Possible]
+) -> dict[int, NDArray[np.bool_]] | None:
+    """Which values each attribute that a record lacks may have by each table alone; None where one has none."""
+    found = dict(may)
+    for table in tables:
+        part = table.counts[tuple(record.get(attribute, slice(None)) for attribute in table.attributes)] > 0
+        for axis, attribute in enumerate(each for each in table.attributes if each not in record):
+            found[attribute] = found[attribute] & part.any(tuple(other for other in range(part.ndim) if other != axis))
+            if not found[attribute].any():
+                return None
+        if not part.any():
+            return None
+    return found
 
 
 def _extended(

@@ -103,6 +103,9 @@ def relaxed_projection(
     mentioned = np.zeros(len(parameters), dtype=np.bool_)
     for each in targets:
         mentioned[each.rows] = True
+    if not mentioned.any():  # the number of records alone, which fractions say nothing about
+        values = kind.values(parameters, blocks)
+        return Fit(parameters, (sum(each.add_slopes(values, np.zeros_like(values)) for each in targets),), 0)
     part = FittedRows.of(mentioned, blocks, merges=kind.merges)
     where = np.zeros(len(parameters), dtype=np.int64)
     where[part.rows] = part.index

@@ -9,12 +9,13 @@ from residualplanner.synthesis.records import SyntheticRecords
 from residualplanner.synthesis.rounding import RoundingName
 from residualplanner.synthesis.saving import is_sidecar, require_records_file, sidecar_path
 from residualplanner.synthesis.synthesis_plan import synthesis_plan
-from residualplanner.synthesis.synthesize import synthesize
+from residualplanner.synthesis.synthesize import count_to_make, synthesize
 
 __all__ = [
     "BinsName",
     "RoundingName",
     "SyntheticRecords",
+    "count_to_make",
     "is_sidecar",
     "require_records_file",
     "sidecar_path",

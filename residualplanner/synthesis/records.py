@@ -13,7 +13,7 @@ import numpy as np
 from residualplanner._atomic import PathLike
 from residualplanner._checks import FloatArray, IntArray, frozen, is_integer, value_text
 from residualplanner.domain import Domain
-from residualplanner.errors import ArgumentError
+from residualplanner.errors import ArgumentError, WorkloadError
 from residualplanner.measurement import warning_of
 from residualplanner.mixtures import Mixture
 from residualplanner.postprocessing import Facts, FitQuality, FittedMixture, fit_quality, quality_of_records
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 #: The most records that are made.
-_MOST = 10**9
+MOST_RECORDS = 10**9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,7 +57,7 @@ class SyntheticRecords:
         return len(self.codes)
 
     def __repr__(self) -> str:
-        weighted = f", together of weight {self.weights.sum():,.0f}" if self._is_weighted else ""
+        weighted = f", together of weight {self.weights.sum():,.0f}" if self.weight_column else ""
         about = f"{len(self):,} of {len(self.domain.names)} attributes{weighted}"
         return f"<SyntheticRecords: {about}{warning_of(self.release.noise)}>"
 
@@ -73,6 +73,11 @@ class SyntheticRecords:
         measured |= {position for fact in self._facts.zeros for position in fact.attributes}
         several = (number for number, size in enumerate(self.domain.sizes) if size > 1)
         return tuple(self.domain.names[number] for number in several if number not in measured)
+
+    @property
+    def weight_column(self) -> str | None:
+        """The name of the column of weights by the method "weighted"; None by others, whose records all count as 1."""
+        return weight_column(self.domain) if rounding_named(self.method).is_weighted else None
 
     @property
     def domain(self) -> Domain:
@@ -118,12 +123,14 @@ class SyntheticRecords:
 
         Raises:
             ArgumentError: ``records`` or ``seed`` is no integer from 0.
-            WorkloadError: there is no such method.
+            WorkloadError: there is no such method; it is known that there are no records.
+            ResourceError: so many take more memory than there is.
         """
+        require_count(records, "redrawn(1000)")
         return drawn(self.release, self._fitted, self._facts, records, method=method, seed=seed)
 
     def to_frame(self, *, bins: BinsName = "labels") -> "pd.DataFrame":
-        """The records with the labels of the domain, a column for each attribute; and their weights where these differ.
+        """The records with the labels of the domain, a column for each attribute; by "weighted" with their weights.
 
         Args:
             bins: "labels"; or "middles", the middle of each bin of numbers or dates.
@@ -134,8 +141,8 @@ class SyntheticRecords:
             attribute.name: column_of(attribute, self.codes[:, place], bins)
             for place, attribute in enumerate(self.domain.attributes)
         }
-        if self._is_weighted:
-            columns[weight_column(self.domain)] = self.weights
+        if self.weight_column is not None:
+            columns[self.weight_column] = self.weights
         return pd.DataFrame(columns)
 
     def save(self, file: PathLike, *, bins: BinsName = "labels") -> None:
@@ -152,7 +159,6 @@ class SyntheticRecords:
             ArgumentError: the name ends otherwise.
             OSError: the files cannot be written.
         """
-        weight = weight_column(self.domain) if self._is_weighted else None
         about = Sidecar(
             self.release,
             len(self),
@@ -160,15 +166,11 @@ class SyntheticRecords:
             self.method,
             self.seed,
             self.facts,
-            weight,
+            self.weight_column,
             self.unmeasured,
             self.quality_of_records,
         )
         save_frame(file, about, lambda: self.to_frame(bins=bins))
-
-    @property
-    def _is_weighted(self) -> bool:
-        return bool((self.weights != 1).any())
 
 
 def drawn(
@@ -185,23 +187,32 @@ def drawn(
         seed: of the records.
 
     Raises:
-        ArgumentError: ``records`` or ``seed`` is no integer from 0.
-        WorkloadError: there is no such method.
+        ArgumentError: ``seed`` is no integer from 0.
+        WorkloadError: there is no such method; it is known that there are no records.
+        ResourceError: so many take more memory than there is.
     """
-    require_count("records", records)
-    require_count("seed", seed)
-    rounding = rounding_named(method).of_order(max(map(len, release.plan.closure)))
-    codes, weights = rounding.draw(fitted.mixture, int(records), np.random.default_rng([seed, 1]))
+    require_seed(seed)
+    named = rounding_named(method)
+    named.require_room(records, len(release.plan.domain))
+    if records and not fitted.records:
+        raise WorkloadError(f"there are no records by {facts.words}, so none can be made; ask for none, or correct it")
+    rounding = named.of_order(max(map(len, release.plan.closure)))
+    codes, weights = rounding.draw(fitted.mixture, int(records), np.random.default_rng([int(seed), 1]))
     if rounding.is_weighted and records:
         scale = records / fitted.records
         weights = raked_weights(codes, weights / scale, facts.known) * scale
     return SyntheticRecords(release, frozen(codes), frozen(weights), method, int(seed), facts, fitted)
 
 
-def require_count(name: str, value: object) -> None:
-    """Raise ArgumentError unless an argument is an integer from 0 to a billion."""
-    if not (is_integer(value) and value <= _MOST):
+def require_count(records: object, example: str) -> None:
+    """Raise ArgumentError unless a number of records is an integer from 0 to a billion; the example is a right call."""
+    if not (is_integer(records) and records <= MOST_RECORDS):
         raise ArgumentError(
-            f"synthesize: {name} must be an integer from 0 to {_MOST:,}, got {value_text(value)}; write "
-            f"synthesize(release, {name}=1000)"
+            f"records must be an integer from 0 to {MOST_RECORDS:,}, got {value_text(records)}; write {example}"
         )
+
+
+def require_seed(seed: object) -> None:
+    """Raise ArgumentError unless a seed is an integer from 0."""
+    if not is_integer(seed):
+        raise ArgumentError(f"seed must be an integer from 0, got {value_text(seed)}")

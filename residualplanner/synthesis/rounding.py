@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from residualplanner._checks import FloatArray, IntArray, entry_named
+from residualplanner.measurement import require_room
 from residualplanner.mixtures import Mixture, controlled_records, even_records, independent_records
 
 #: The names of methods.
@@ -24,16 +25,26 @@ class Rounding:
 
     Attributes:
         codes: gives so many records (n, d) of a mixture, from random numbers.
+        entry_bytes: about how many bytes each entry takes while so many records are made, or a little less.
         copies: how many records are made for each that is wanted, each of a fraction of weight 1.
     """
 
     codes: Callable[[Mixture, int, np.random.Generator], IntArray]
+    entry_bytes: int
     copies: int = 1
 
     @property
     def is_weighted(self) -> bool:
         """Whether records have weights other than 1."""
         return self.copies > 1
+
+    def require_room(self, records: int, attributes: int) -> None:
+        """Raise ResourceError where there is too little memory to make so many records of so many attributes."""
+        require_room(
+            float(records) * (attributes + 1) * self.copies * self.entry_bytes,
+            f"{records:,} synthetic records take {{needed}} while they are made",
+            "ask for fewer, or use a machine with more memory",
+        )
 
     def draw(self, mixture: Mixture, records: int, generator: np.random.Generator) -> tuple[IntArray, FloatArray]:
         """Codes (n, d) and weights (n,), which add up to ``records``."""
@@ -53,14 +64,14 @@ class Controlled(Rounding):
 
     def of_order(self, order: int) -> Rounding:
         """Tables of three attributes are controlled where such were measured."""
-        return Rounding(partial(controlled_records, order=min(max(order, 2), 3)))
+        return Rounding(partial(controlled_records, order=min(max(order, 2), 3)), self.entry_bytes)
 
 
 ROUNDINGS: dict[str, Rounding] = {
-    "controlled": Controlled(controlled_records),
-    "sobol": Rounding(even_records),
-    "weighted": Rounding(even_records, copies=4),
-    "independent": Rounding(independent_records),
+    "controlled": Controlled(controlled_records, 30),
+    "sobol": Rounding(even_records, 18),
+    "weighted": Rounding(even_records, 18, copies=4),
+    "independent": Rounding(independent_records, 15),
 }
 
 

@@ -9,7 +9,7 @@ from itertools import combinations
 
 from residualplanner._checks import is_integer, require_positive, require_type, value_text
 from residualplanner.domain import Domain
-from residualplanner.errors import ArgumentError
+from residualplanner.errors import ArgumentError, WorkloadError
 from residualplanner.losses import SumOfVariances
 from residualplanner.plan import Plan, select
 from residualplanner.privacy import Budget, Notion
@@ -74,6 +74,8 @@ def synthesis_plan(
     domain.require_equal_weights("synthesize")
     most = require_positive("max_cells", max_cells)
     several = [position for position, size in enumerate(domain.sizes) if size > 1]
+    if not several:
+        raise WorkloadError("synthetic records need an attribute with more than one value, and the domain has none")
     pairs = [pair for pair in combinations(several, 2) if domain.sizes[pair[0]] * domain.sizes[pair[1]] <= most]
     weight = _WEIGHT_ALONE / math.sqrt(budget.pcost)
     alone = [(position,) for position in several if weight > 1 or not any(position in pair for pair in pairs)]

@@ -6,12 +6,12 @@ Reads: a release, facts.  Gives: SyntheticRecords.  Costs no privacy budget.
 from collections.abc import Iterable
 
 from residualplanner._checks import require_type
-from residualplanner.errors import memory_for
+from residualplanner.errors import ArgumentError, memory_for
 from residualplanner.measurement import Progress
 from residualplanner.mixtures import Ensemble
 from residualplanner.postprocessing import Facts, Impossible, Known, fit_mixture, read_facts, release_of_tables
 from residualplanner.reconstruction import Release, SavedParts, SavedTables
-from residualplanner.synthesis.records import SyntheticRecords, drawn, require_count
+from residualplanner.synthesis.records import MOST_RECORDS, SyntheticRecords, drawn, require_count, require_seed
 from residualplanner.synthesis.rounding import RoundingName, rounding_named
 
 
@@ -35,7 +35,7 @@ def synthesize(
     Args:
         release: unbiased tables: a release, or its folder as `load_tables` opens it, whose tables are read once.
         records: how many; their known or estimated number unless given.
-        known: counts that are public anyway, as of `nonnegative`.
+        known: counts that are public anyway, as of `nonnegative`; of a total of 0 no records are made.
         impossible: cells that cannot occur, as of `nonnegative`.
         method: "controlled", records whose tables of pairs are brought near those of the mixture, and those of three
             attributes where such were measured; "sobol", records spread evenly over it; "weighted", four times as
@@ -49,7 +49,8 @@ def synthesize(
         The records, with the mixture and how well it fits.
 
     Raises:
-        ArgumentError: ``release`` is not a release of unbiased tables; ``records`` or ``seed`` is no integer from 0.
+        ArgumentError: ``release`` is not a release of unbiased tables; ``records`` or ``seed`` is no integer from 0;
+            ``ensemble`` is not one; there are more than a billion records.
         FileFormatError: the file of a saved table is missing or was altered.
         DomainError: a fact has an attribute or label that is not in the domain.
         WorkloadError: saved tables do not give all that was measured; a fact does not fit the release; facts contradict
@@ -75,17 +76,44 @@ def synthesize(
         release = release_of_tables(release)
     require_type("synthesize", "release", release, Release, "write synthesize(reconstruct(measurement))")
     release.plan.domain.require_no_amounts("synthetic records have values that are listed")
-    require_count("records", 0 if records is None else records)
-    require_count("seed", seed)
+    require_seed(seed)
+    if ensemble is not None:
+        require_type("synthesize", "ensemble", ensemble, Ensemble, "write ensemble=Ensemble(members=2)")
     release.plan.domain.require_equal_weights("synthesize")
     rounding_named(method)
     facts = read_facts(release.plan, known, impossible)
-    fitted = fit_mixture(release.measurement, facts, ensemble, seed=seed, progress=progress)
-    count = _number_of_records(release, facts) if records is None else records
+    count = count_to_make(release, facts, records, method)
+    fitted = fit_mixture(release.measurement, facts, ensemble, seed=int(seed), progress=progress)
     return drawn(release, fitted, facts, count, method=method, seed=seed)
+
+
+def count_to_make(release: Release, facts: Facts, records: int | None, method: RoundingName) -> int:
+    """How many records will be made, after all that can be checked without making them.
+
+    Args:
+        release: to make them from.
+        facts: that they keep to.
+        records: how many are wanted; None for their known or estimated number, 0 if the estimate is negative.
+        method: how they are made.
+
+    Raises:
+        ArgumentError: ``records`` is no integer from 0; there are more than a billion.
+        WorkloadError: there is no such method.
+        ResourceError: so many records take more memory than there is.
+    """
+    count = _number_of_records(release, facts) if records is None else records
+    require_count(count, "synthesize(release, records=1000)")
+    rounding_named(method).require_room(count, len(release.plan.domain))
+    return int(count)
 
 
 def _number_of_records(release: Release, facts: Facts) -> int:
     """The known or estimated number of records, 0 if the estimate is negative."""
     totals = [float(fact.counts.sum()) for fact in facts.known]
-    return max(round(totals[0] if totals else float(release[()].estimate)), 0)
+    found = max(round(totals[0] if totals else float(release[()].estimate)), 0)
+    if found > MOST_RECORDS:
+        raise ArgumentError(
+            f"there are about {found:,} records, and at most {MOST_RECORDS:,} are made; write "
+            f"records={MOST_RECORDS:_}, or fewer"
+        )
+    return found

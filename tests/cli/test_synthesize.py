@@ -46,6 +46,17 @@ def test_the_records_are_those_of_synthesize(run, measured, folder, name, read):
     assert about["fit"]["freedom"] == 45  # 2 + 1 + 3 + 4 for single attributes, and for pairs the products of these
 
 
+def test_weights_are_told(run, measured, folder):
+    found = run("synthesize", measured, "-o", "w.csv", "--records", 60, "--method", "weighted")
+    assert "240 synthetic records, together of weight 60 (column weight)" in found.output
+    assert pd.read_csv(folder / "w.csv")["weight"].sum() == pytest.approx(60)
+
+
+def test_a_dry_run_refuses_records_that_no_machine_holds(run, measured):
+    found = run("synthesize", measured, "-o", "w.csv", "--records", 10**9, "--method", "weighted", "--dry-run")
+    assert (found.exit_code, "too little memory" in found.output) == (1, True)
+
+
 def test_facts_come_from_the_output_of_a_spec(run, measured, spec, folder):
     spec.write_text(spec.read_text() + FACTS)
     found = run("synthesize", measured, "-o", "people.csv", "--spec", spec, "--bins", "middles")

@@ -189,7 +189,26 @@ def test_denoised_counts_are_the_most_probable_under_a_weak_prior(table, scale):
     assert surprise(np.log(denoised(noisy, scale))) <= best.fun + 1e-6
 
 
-@pytest.mark.parametrize("sizes", [(0, 5), (5, 0)])
+@pytest.mark.parametrize("change", [{"steps": -1}, {"steps": "5"}, {"rate": np.nan}, {"rate": -1}, {"caution": None}])
+def test_a_descent_that_cannot_be_made_is_refused(change):
+    [name] = change
+    with pytest.raises(ArgumentError, match=name):
+        Descent(**change)
+
+
+@pytest.mark.parametrize("name", ["descent", "together"])
+def test_an_ensemble_descends_by_a_descent(name):
+    with pytest.raises(ArgumentError, match=f"{name} must be a Descent"):
+        Ensemble(**{name: 100})
+
+
+def test_a_known_table_is_its_own_denoised():
+    """Whatever the bisection meets: the table of one value makes it look at 0 first."""
+    for table in ([7.0, 0.0, 0.0], [0.0, 7.0], [3.0, 4.0]):
+        np.testing.assert_allclose(denoised(np.array(table), 0.0) * sum(table), table, atol=1e-7)
+
+
+@pytest.mark.parametrize("sizes", [(0, 5), (5, 0), (1.5, 5), ("2", 5), (True, 5)])
 def test_an_ensemble_of_nothing_is_refused(sizes):
     with pytest.raises(ArgumentError, match="1 or more mixtures"):
         Ensemble(*sizes)

@@ -53,6 +53,16 @@ def test_costs_add_up_to_the_budget_and_never_exceed_it(neighbors, unit, sensiti
     assert kinds == total + ["choices", "answers"] * 3
 
 
+@pytest.mark.parametrize("relaxation", ["softmax", "sparsemax", "clip"])
+def test_a_round_may_choose_the_number_of_records_alone(relaxation):
+    """It says nothing of the relaxed records, and the run that was paid for goes on."""
+    total, settings = rp.Workload(DOMAIN, [()]), rp.ProjectionSettings(5, relaxation, steps=3)
+    plan = plan_of(workload=total, rounds=1, choices=1, neighbors="add-remove", budget=rp.zcdp(50), projection=settings)
+    result = rp.rap(plan, RECORDS)
+    assert result.rounds[0].answers[0] == pytest.approx(300, abs=5)
+    assert result.table(()) == pytest.approx(300, abs=60)
+
+
 def test_the_cost_of_answers_is_that_of_their_noise():
     result = rp.rap(plan_of(unit="table", rounds=1, choices=2), RECORDS)
     [one] = result.rounds

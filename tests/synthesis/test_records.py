@@ -315,8 +315,35 @@ def test_values_that_nest_in_others_stay_within_them():
 
 def test_facts_that_leave_no_record_are_refused():
     impossible = [{"a": [0, 1], "b": [0, 1, 2]}, {"a": [2, 3], "c": [0, 1]}]
-    with pytest.raises(rp.WorkloadError, match="no record is possible under all of these: impossible"):
+    with pytest.raises(rp.WorkloadError, match="no record was found that is possible under all of these: impossible"):
         rp.synthesize(release_of(), impossible=impossible)
+
+
+def test_records_that_few_draws_find_are_searched_for():
+    """All values of eight attributes differ: of 8**8 records 8! are possible, and one draw in hundreds is."""
+    domain = rp.Domain({name: 8 for name in "abcdefgh"})
+    codes = np.stack([np.random.default_rng(seed).permutation(8) for seed in range(50)])
+    impossible = [{one: code, other: code} for one, other in combinations("abcdefgh", 2) for code in range(8)]
+    made = rp.synthesize(release_of(domain, codes), 30, impossible=impossible, ensemble=rp.Ensemble(1, 3, rp.Descent(5)))
+    assert (np.sort(made.codes, axis=1) == np.arange(8)).all()
+
+
+@pytest.mark.parametrize("known", [{"a": [50, 0, 0, 0]}, {"b": [0, 50, 0]}, {"c": [0, 50], (): 50}])
+def test_a_known_table_of_one_value_is_kept(known):
+    made = rp.synthesize(release_of(codes=people(50)), known=known, ensemble=SMALL)
+    for name in known.keys() - {()}:
+        assert made.expected([name]).tolist() == pytest.approx(known[name])
+        assert np.bincount(made.codes[:, DOMAIN.names.index(name)], minlength=len(known[name])).tolist() == known[name]
+
+
+@pytest.mark.parametrize("known", [{(): 0}, {"b": [0, 0, 0]}])
+@pytest.mark.parametrize("method", ["controlled", "weighted"])
+def test_where_no_record_is_none_is_made(release, known, method):
+    made = rp.synthesize(release, known=known, impossible=[{"a": [0, 1, 2, 3]}], method=method)
+    assert (len(made), made.expected(["a", "c"]).tolist()) == (0, np.zeros((4, 2)).tolist())
+    assert made.to_frame().columns.tolist() == ["a", "b", "c"] + ["weight"] * (method == "weighted")
+    with pytest.raises(rp.WorkloadError, match="there are no records by known"):
+        made.redrawn(3)
 
 
 def test_known_tables_that_contradict_are_refused(release):
@@ -500,6 +527,21 @@ def test_tables_of_three_attributes_are_controlled_where_such_were_measured(monk
 def test_large_pairs_are_left_out_but_not_their_attributes():
     domain = rp.Domain({"a": 500, "b": 400, "c": 2})
     assert list(rp.synthesis_plan(domain, rp.zcdp(0.1), max_cells=900).workload) == [("a",), ("b", "c")]
+
+
+def test_a_domain_of_single_values_has_nothing_to_measure():
+    with pytest.raises(rp.WorkloadError, match="an attribute with more than one value"):
+        rp.synthesis_plan(rp.Domain({"a": 1, "b": ["only"]}), rp.zcdp(1))
+
+
+def test_more_records_than_memory_holds_are_refused_before_the_fit(release):
+    fitted = []
+    for method in ("controlled", "sobol", "weighted", "independent"):
+        with pytest.raises(rp.ResourceError, match="1,000,000,000 synthetic records take"):
+            rp.synthesize(release, 10**9, method=method, progress=lambda *done: fitted.append(done))
+    with pytest.raises(rp.ArgumentError, match="about 2,000,000,000 records, and at most 1,000,000,000 are made"):
+        rp.synthesize(release, known={(): 2 * 10**9}, progress=lambda *done: fitted.append(done))
+    assert not fitted
 
 
 @pytest.mark.parametrize("triples", [-1, 1.5, True, "all"])

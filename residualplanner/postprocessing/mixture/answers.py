@@ -101,6 +101,8 @@ def measured_tables(measurement: NoisyAnswers, facts: Facts) -> MeasuredTables:
     possible = tuple(
         Possible(fact.attributes, np.maximum(fact.counts, 0.0)) for fact in facts.zeros if (fact.counts <= 0).any()
     )
+    if any(not fact.counts.sum() for fact in facts.known):  # where no record is, none is where it cannot be
+        return MeasuredTables(plan, layout, blocks, views, tuple(tables), 0.0, near, ())
     records = max(float(components[0]), 1.0)
     return MeasuredTables(plan, layout, blocks, views, tuple(tables), records, near, possible)
 

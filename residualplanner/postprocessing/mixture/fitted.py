@@ -94,7 +94,7 @@ def fit_mixture(
         progress: called with the number of mixtures fitted, and how many there will be.
 
     Raises:
-        WorkloadError: no record is possible under the facts.
+        WorkloadError: no record was found that is possible under the facts.
     """
     measured = measured_tables(measurement, facts)
     loss = measured.loss()
@@ -105,6 +105,8 @@ def fit_mixture(
     spreads = [spread if attribute in known else 0.0 for attribute in range(len(measured.near))]  # the others: uniform
     if not loss.terms:
         chosen = replace(chosen, members=1)
+    if not measured.records:  # every mixture has the same tables, all of them 0
+        chosen = replace(chosen, members=1, descent=Descent(steps=0), together=Descent(steps=0))
 
     def start(classes: int, generator: np.random.Generator) -> Start:
         near = start_near(measured.near, classes, spreads, generator)
@@ -112,7 +114,7 @@ def fit_mixture(
             return near
         may = supports(measured.blocks, measured.near, measured.possible, classes, generator)
         if may is None:
-            raise WorkloadError(f"no record is possible under all of these: {facts.words}; correct one of them")
+            raise WorkloadError(f"no record was found that is possible under all of these: {facts.words}; correct one")
         return Start(np.where(may, near.logits, -np.inf), near.weights)
 
     found = fit_ensemble(loss, start, chosen, seed=seed, report=progress)
