@@ -40,6 +40,7 @@ PARQUET = FileKind("a Parquet file", "init, and as records for measure and relea
 JSON = FileKind("a JSON file", "init, if it is a schema")
 WORKBOOK = FileKind("an Excel workbook; save it as CSV")
 PAGE = FileKind("a web page")
+PDF = FileKind("a PDF")
 FOLDER = FileKind("a folder")
 EMPTY = FileKind("an empty file")
 TEXT = FileKind("a text file")
@@ -54,6 +55,7 @@ _BY_NAME = {
     ".json": JSON,
     ".html": PAGE,
     ".htm": PAGE,
+    ".pdf": PDF,
     ".xlsx": WORKBOOK,
     ".xls": WORKBOOK,
 }
@@ -77,6 +79,17 @@ def kind_of_path(path: str | os.PathLike[str]) -> FileKind:
         return OTHER
 
 
+def kind_of_name(path: Path) -> FileKind | None:
+    """The kind that the ending of a name promises, whether or not there is such a file; None if it promises none.
+
+    Example:
+        >>> kind_of_name(Path("people.CSV")), kind_of_name(Path("people"))
+        (FileKind(name='a CSV file', command='init, and as records for measure and release', function=''), None)
+    """
+    name = path.name.lower()
+    return next((kind for ending, kind in _BY_NAME.items() if name.endswith(ending)), None)
+
+
 def _kind_of_file(path: Path) -> FileKind:
     head = _head(path)
     if not head:
@@ -84,8 +97,7 @@ def _kind_of_file(path: Path) -> FileKind:
     ours = _kind_in_archive(path) if head.startswith(b"PK") else _format_of(head)
     if ours is not None:
         return ours
-    name = path.name.lower()
-    by_name = next((kind for ending, kind in _BY_NAME.items() if name.endswith(ending)), None)
+    by_name = kind_of_name(path)
     if by_name is not None:
         return by_name
     if head.startswith(b"PAR1"):

@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 from residualplanner.cli import options as opt
 from residualplanner.cli.commands import planning, releasing, reporting, synthesizing
 from residualplanner.cli.messages.failures import reported_failures
+from residualplanner.errors import ArgumentError
 
 
 class _Commands(TyperGroup):
@@ -22,6 +23,8 @@ class _Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         options = itertools.takewhile(lambda word: word != "--", ctx.args)
         with reported_failures(as_json="--json" in options):
+            if any(word in ("", "--output=") for word in ctx.args):
+                raise ArgumentError("an argument is empty; if it is a variable of the shell, it is not set")
             return super().invoke(ctx)
 
 

@@ -51,6 +51,10 @@ def begin_ledger(path: Path, budget: str | None, reason: str | None, terms: Mapp
     if (budget is None) == (reason is None):
         raise BudgetError("a ledger needs --budget such as zcdp=1, or --unlimited with a reason for having none")
     limit = None if budget is None else budget_of_text(budget)
+    if path.exists():
+        raise FileExistsError(
+            f"{path} exists already; look at it with {command_text('ledger', path)}, or name another file"
+        )
     return Ledger.create(path, budget=limit, reason=reason or "", **terms)
 
 

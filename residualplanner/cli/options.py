@@ -120,7 +120,7 @@ LedgerFile = Annotated[
     Path | None,
     typer.Option(
         "--ledger",
-        help="The ledger to charge before the records are counted; of release in place of the spec's.",
+        help="The ledger to charge before the records are counted; for release, in place of the spec's.",
         metavar="LEDGER",
     ),
 ]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from residualplanner._words import count_text, decimal_text_up, listed
-from residualplanner.cli.ledgers import WantedLedger, left_text, say_balance, wanted_ledger
+from residualplanner.cli.ledgers import WantedLedger, left_text, say_balance
 from residualplanner.cli.messages.failures import naming
 from residualplanner.cli.messages.output import Output
 from residualplanner.cli.messages.summary import say_measured, say_workload
@@ -70,17 +70,15 @@ def rehearse_release(
     folder: Path,
     *,
     kept: Path | None,
-    ledger: Path | None,
+    ledger: WantedLedger | None,
     output: Output,
 ) -> None:
     """Say what `runs.run_release` would do; it plans, since that needs no records."""
-    with naming(spec):
-        charged = wanted_ledger(ledger, changed, spec)
-    if charged is not None:
-        charged.rehearsed()
+    if ledger is not None:
+        ledger.rehearsed()
     with naming(spec):
         plan, adjustments = make_plan_and_adjustments(changed, spec, output)
-    _measuring(plan, data, charged, output)
+    _measuring(plan, data, ledger, output)
     size, measured = measurement_bytes(plan), kept or measurement_beside(folder)
     until = "" if kept else f", until {folder} is complete"
     _say_writing(f"{measured}: the noisy answers, some {bytes_text(size)}{until}", output, path=measured, size=size)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from residualplanner.cli.messages.failures import require_folder_around, require_free_file
+from residualplanner.cli.output_names import require_different
 from residualplanner.errors import ResidualPlannerError
 from residualplanner.plan import error_format, load_plan
 
@@ -20,7 +21,7 @@ def errors_path(plan_path: Path) -> Path:
         >>> errors_path(Path("census.plan")).name
         'census.plan.errors.csv'
     """
-    return plan_path.with_name(f"{plan_path.name}.errors.csv")
+    return plan_path.parent / f"{plan_path.name}.errors.csv"
 
 
 def require_free_plan_path(path: Path, errors: Path, *, force: bool) -> None:
@@ -29,6 +30,7 @@ def require_free_plan_path(path: Path, errors: Path, *, force: bool) -> None:
     With ``force`` they may replace others; another file, such as a measurement, a ledger or records, never is replaced.
     """
     error_format(errors)
+    require_different(path, errors)
     require_folder_around(path)
     require_folder_around(errors)
     _require_free_path(path, "a plan", _is_plan, force=force)

@@ -126,21 +126,19 @@ def run_release(
     folder: Path,
     *,
     kept: Path | None,
-    ledger: Path | None,
+    ledger: WantedLedger | None,
     output: Output,
 ) -> None:
     """Plan, measure and reconstruct; the measurement is kept beside the folder until that is complete, or for good."""
     measured, options = kept or measurement_beside(folder), WantedOutput(changed.output, spec).options
     with telling_measurement(measured, folder, is_release=True, options=options):
-        with naming(spec):
-            charged = wanted_ledger(ledger, changed, spec)
-        if charged is not None:
-            charged.rehearsed()
+        if ledger is not None:
+            ledger.rehearsed()
         with naming(spec):
             plan, adjustments = make_plan_and_adjustments(changed, spec, output)
         size, file_format = measurement_bytes(plan), say_format(plan.workload, changed.output, output)
         require_room_for_tables(folder, plan.workload, file_format, measurement=measured, size=size)
-        measurement = _measure_to(measured, plan, data, ledger=charged, output=output)
+        measurement = _measure_to(measured, plan, data, ledger=ledger, output=output)
         if kept is not None:
             output.wrote(kept, ": the noisy answers, from which reconstruct makes tables at no further cost.")
         _write_tables(reconstruct(measurement), folder, WantedOutput(changed.output, spec), adjustments, output)

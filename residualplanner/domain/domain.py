@@ -272,11 +272,11 @@ def _attribute(name: str, value: DeclaredValues) -> Attribute:
         return Attribute(name, numeric=value)
     if isinstance(value, HasAttribute):
         return value.attribute(name)
-    if is_frame(value):
+    if value is None or is_frame(value):
         raise DomainError(f"attribute {_short(str(name))!r} needs a size, labels or bins, got {value_text(value)}")
     if isinstance(value, Iterable):
         return Attribute(name, labels=value)
-    return Attribute(name, value if value is not None else 0)
+    return Attribute(name, value)
 
 
 def _short(name: str) -> str:

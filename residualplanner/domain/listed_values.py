@@ -5,7 +5,7 @@ Reads: labels as a user declares them.  Gives: Values, or DomainError.
 
 import datetime as dt
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, KeysView, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -148,10 +148,8 @@ def values_of_labels(name: str, labels: object) -> Values:
     """
     if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
         raise attribute_error(name, f"needs a list of labels, got {value_text(labels)}")
-    if isinstance(labels, set | frozenset):  # of strings, in another order in each process
-        raise attribute_error(
-            name, "has a set of labels, which is in no order; give a list, in the order of the tables"
-        )
+    if isinstance(labels, Set) and not isinstance(labels, KeysView):
+        raise attribute_error(name, "needs its labels in an order, and a set has another in every run; write a list")
     given = list(labels)
     if not given:
         raise attribute_error(name, "needs at least 1 label")

@@ -101,7 +101,7 @@ class Balance:
             raise BudgetError(f"fraction must be at most 1, which is all that is left; got {fraction!r}")
         if self.remaining is None:
             raise BudgetError("there is no limit, and so no fraction of what is left; state a budget such as zcdp(0.5)")
-        if not self.remaining:
+        if not self.told_remaining:
             raise BudgetError(f"nothing is left of {self._limit_text}")
         return budget_within(part * self.remaining, self._like)
 

@@ -75,7 +75,8 @@ class RoundedRelease(AdjustedRelease):
     _integers: Integers = field(init=False)
 
     def __post_init__(self) -> None:
-        numbers = Integers(self.plan, lambda query: self.source._table(query).estimate, self.base)
+        is_nonnegative = self.source.product.is_nonnegative
+        numbers = Integers(self.plan, lambda query: self.source._table(query).estimate, self.base, is_nonnegative)
         object.__setattr__(self, "_integers", numbers)
 
     @property

@@ -85,6 +85,51 @@ def test_what_is_there_is_never_overwritten_nor_is_work_done_for_it(run, spec, r
     assert sorted(os.listdir(folder)) == before
 
 
+@pytest.mark.parametrize(
+    ("command", "word"),
+    [
+        (("release", "-o", "out", "--keep", "out"), "out would be two things at once; give each a name of its own"),
+        (
+            ("release", "-o", "empty", "--keep", "empty/m"),
+            "empty/m is in the folder empty, which has to be new or empty",
+        ),
+        (("release", "-o", "out", "--keep", "out/m"), "out/m is in the folder out, which has to be new or empty"),
+        (("release", "-o", "out", "--keep", "./our.ledger"), "our.ledger would be two things at once"),
+        (("release", "-o", "our.ledger"), "our.ledger would be two things at once"),
+        (("release", "-o", "our.ledger", "--dry-run"), "our.ledger would be two things at once"),
+        (("plan", "-o", "p.csv", "--errors-file", "p.csv"), "p.csv would be two things at once"),
+        (("plan", "-o", "."), ". is a folder; name a file in it"),
+        (("plan", "-o", ""), "an argument is empty; if it is a variable of the shell, it is not set"),
+    ],
+)
+def test_outputs_that_are_in_the_way_of_one_another_are_refused_before_anything_is_spent(
+    run, spec, records, folder, command, word
+):
+    spec.write_text('ledger = { file = "our.ledger", budget = { zcdp = "9" } }\n' + spec.read_text())
+    (folder / "empty").mkdir()
+    before = sorted(os.listdir(folder))
+    name, *options = command
+    _refused(run(name, spec, *([records] if name == "release" else []), *options), word)
+    assert sorted(os.listdir(folder)) == before
+    assert not os.listdir(folder / "empty")
+
+
+@pytest.mark.parametrize(
+    ("command", "word"),
+    [
+        (
+            ("init", "records.csv", "--header", "-o", "mine.csv"),
+            "taken for a CSV file; end the name of a spec in .toml",
+        ),
+        (("report", "p", "-o", "page.pdf"), "taken for a PDF; end the name of a page in .html"),
+    ],
+)
+def test_a_name_that_promises_another_kind_of_file_is_refused(run, spec, records, folder, command, word):
+    run("plan", spec, "-o", "p")
+    _refused(run(*command), word)
+    assert not (folder / command[-1]).exists()
+
+
 def _never(*_arguments, **_options):
     raise AssertionError("work was done before the refusal")
 

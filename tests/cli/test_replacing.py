@@ -59,7 +59,8 @@ def test_no_other_file_is_replaced_even_by_force(kind, folder, plan, spec, recor
     for options in (["--force"], []):
         refused = run("plan", spec, "-o", target, *options)
         assert refused.exit_code == 2
-        assert "target exists already and is not" in " ".join(refused.output.split())
+        word = "target is a folder" if kind == "folder" and not options else "target exists already and is not"
+        assert word in " ".join(refused.output.split())
         assert ("--force does not replace it" in " ".join(refused.output.split())) == bool(options)
     assert before is None or target.read_bytes() == before
 

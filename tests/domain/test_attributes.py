@@ -67,7 +67,6 @@ def test_edges_are_floats_and_the_last_bin_is_closed():
         ({"labels": [2**63]}, "needs more than 64 bits"),
         ({"labels": ["\udfff"]}, "not valid Unicode"),
         ({"labels": 7}, "needs a list of labels"),
-        ({"labels": {"x", "y"}}, "a set of labels, which is in no order; give a list"),
         ({"bins": [0, 1]}, r"write Bins\(\[\.\.\.\]\)"),
         ({"size": 2, "unknown": "Drop"}, "write 'error', 'drop' or one of its values 0 .. 1"),
         ({"size": 2, "missing": 2}, "write 'error', 'drop' or one of its values 0 .. 1"),

@@ -86,6 +86,7 @@ def test_fractions_of_what_is_left_never_add_up_to_more(spent, part):
         (lambda: Balance(zcdp(1), Fraction(0)).budget_for(0), "fraction must be positive"),
         (lambda: Balance(zcdp(1), Fraction(0)).budget_for(float("nan")), "fraction must be positive"),
         (lambda: Balance(zcdp(1), Fraction(2)).budget_for(), "nothing is left of 1-zCDP"),
+        (lambda: Balance(zcdp(1), 2 - Fraction(1, 10**7)).budget_for(), "nothing is left of 1-zCDP"),
         (lambda: Balance(None, Fraction(2)).budget_for(), "there is no limit"),
         (lambda: Balance(zcdp(1), Fraction(1)).after(Fraction(3, 2)), "0.75-zCDP is more than what is left, 0.5-zCDP"),
     ],

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import typer
 
+from residualplanner import _file_kinds as kinds
 from residualplanner._atomic import write_atomically
 from residualplanner.cli import options as opt
 from residualplanner.cli.expected_files import PLAN, SOURCE, SPEC, require_file
 from residualplanner.cli.messages.failures import require_free_file, require_new_folder, telling_outputs
 from residualplanner.cli.messages.output import Output
 from residualplanner.cli.option_groups import Messages, PlanChanges, with_groups
+from residualplanner.cli.output_names import require_kind_of_name
 
 
 def demo(
@@ -50,6 +52,7 @@ def init(
     """
     require_file(source, "init", SOURCE)
     path = Path(Path(source.name.removesuffix(".gz")).stem + ".toml") if spec is None else spec
+    require_kind_of_name(path, kinds.SPEC, "end the name of a spec in .toml")
     require_free_file(path)
     from residualplanner.cli.starting.starting_spec import say_start, starting_spec
 

@@ -7,8 +7,9 @@ from functools import partial
 
 from residualplanner.cli import options as opt
 from residualplanner.cli.expected_files import MEASUREMENT, PLAN, SPEC, require_file, require_records
-from residualplanner.cli.messages.failures import require_free_file, require_new_folder
+from residualplanner.cli.messages.failures import naming, require_free_file, require_new_folder
 from residualplanner.cli.option_groups import Messages, Numbers, PlanChanges, with_groups
+from residualplanner.cli.output_names import require_apart
 
 
 @with_groups
@@ -106,7 +107,9 @@ def release(  # noqa: PLR0913
     require_records(data, "release")
     require_new_folder(folder)
     if kept is not None:
+        require_apart(folder, kept)
         require_free_file(kept)
+    from residualplanner.cli.ledgers import wanted_ledger
     from residualplanner.cli.paid import measurement_beside, require_no_measurement
     from residualplanner.cli.records_file import RecordsFile
     from residualplanner.cli.rehearsal import rehearse_release
@@ -119,6 +122,9 @@ def release(  # noqa: PLR0913
     changed = overridden(read_spec(spec), spec, typed, output)
     if kept is None:
         require_no_measurement(measurement_beside(folder), folder, WantedOutput(changed.output, spec).options)
+    with naming(spec):
+        charged = wanted_ledger(ledger, changed, spec)
+    require_apart(folder, kept or measurement_beside(folder), *([] if charged is None else [charged.path]))
     records = RecordsFile(data, newlines_in_values, changed.people)
     run = rehearse_release if dry_run else run_release
-    run(changed, spec, records, folder, kept=kept, ledger=ledger, output=output)
+    run(changed, spec, records, folder, kept=kept, ledger=charged, output=output)

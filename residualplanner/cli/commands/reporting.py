@@ -7,9 +7,11 @@ from pathlib import Path
 
 import typer
 
+from residualplanner._file_kinds import PAGE
 from residualplanner.cli import options as opt
 from residualplanner.cli.expected_files import REPORTED, SPEC, require_file
 from residualplanner.cli.option_groups import Messages, with_groups
+from residualplanner.cli.output_names import require_kind_of_name
 
 
 @with_groups
@@ -31,6 +33,7 @@ def report(
     if not source.exists():
         raise FileNotFoundError(f"there is no file or folder {source}; check the name and the folder you are in")
     require_file(source, "report", REPORTED)
+    require_kind_of_name(page, PAGE, "end the name of a page in .html; browsers print it as PDF")
     from residualplanner.cli.replacing import require_free_report_path
     from residualplanner.cli.runs import run_report
     from residualplanner.cli.spec.file import read_spec

@@ -116,6 +116,8 @@ def naming(path: Path) -> Iterator[None]:
 
 def require_free_file(path: Path) -> None:
     """Raise FileExistsError or FileNotFoundError unless a file can be made at ``path``."""
+    if path.is_dir():
+        raise FileExistsError(f"{path} is a folder; name a file in it, or elsewhere")
     if path.exists() or path.is_symlink():
         raise FileExistsError(f"{path} exists already and is not overwritten; name another file, or remove it first")
     require_folder_around(path)

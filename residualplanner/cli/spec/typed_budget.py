@@ -3,6 +3,7 @@
 Reads: a string.  Gives: Budget.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Literal
 
@@ -19,6 +20,8 @@ _BUDGETS: Mapping[tuple[str, ...], Callable[..., Budget]] = {
     ("pcost",): pcost,
     ("epsilon", "delta"): approx_dp,
 }
+#: A comma between digits, as many countries write decimals; and how much of a text is shown.
+_DECIMAL_COMMA, _LONGEST = re.compile(r"(?<=\d),(?=\d)"), 80
 #: The names of a budget's numbers, by its notion.
 _NAMES = {make.__name__: names for names, make in _BUDGETS.items()}
 _WRITTEN = {"zcdp": "zcdp=1", "rho": "zcdp=1", "pcost": "pcost=1"} | dict.fromkeys(
@@ -38,13 +41,22 @@ def budget_of_text(text: str) -> Budget:
         (zcdp(1/2), approx_dp(1, 1e-9))
     """
     parts = [part.partition("=") for part in text.split(",")]
-    make = _BUDGETS.get(tuple(name.strip() for name, _, _ in parts))
+    make = _maker(text)
     if make is None:
-        meant = suggestion(parts[0][0].strip(), _WRITTEN)
-        raise BudgetError(f"a budget is written as zcdp=1, pcost=1 or epsilon=1,delta=1e-9; got {text[:80]!r}{meant}")
+        with_points = _DECIMAL_COMMA.sub(".", text)
+        is_meant = len(text) <= _LONGEST and _maker(with_points) is not None
+        meant = f"; did you mean {with_points}?" if is_meant else suggestion(parts[0][0].strip(), _WRITTEN)
+        raise BudgetError(
+            f"a budget is written as zcdp=1, pcost=1 or epsilon=1,delta=1e-9; got {text[:_LONGEST]!r}{meant}"
+        )
     budget = make(*(value.strip() for _, _, value in parts))
     require_drawable_budget(budget)
     return budget
+
+
+def _maker(text: str) -> Callable[..., Budget] | None:
+    """What makes the budget of a text, by the names in it."""
+    return _BUDGETS.get(tuple(part.partition("=")[0].strip() for part in text.split(",")))
 
 
 def typed_text(budget: Budget) -> str:

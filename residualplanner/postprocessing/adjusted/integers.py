@@ -38,11 +38,14 @@ class Integers:
         plan: of the release.
         numbers: gives the numbers that a table of integers is made from.
         base: all integers are multiples of it.
+        is_nonnegative: whether no number is below 0, but by how far solutions are from the exact ones.  In margins that
+            adds up, and to an integer of -1 no integers of at least 0 add up.
     """
 
     plan: Plan
     numbers: Lookup
     base: int
+    is_nonnegative: bool
     _kinds: tuple[Kind, ...] = field(init=False)
     _integers: Any = field(init=False)
 
@@ -95,7 +98,8 @@ class Integers:
     def _numbers(self, attributes: tuple[int, ...]) -> FloatArray:
         domain = self.plan.domain
         query = query_of(domain, attributes, [self._kinds[attribute] for attribute in attributes])
-        return self.numbers(written_query(domain, query))
+        numbers = self.numbers(written_query(domain, query))
+        return np.maximum(numbers, 0.0) if self.is_nonnegative else numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,4 +143,4 @@ class RoundedNumbers:
         return replace(self, source=self.source.sent(folder))
 
     def _integers(self, measurement: NoisyAnswers) -> Integers:
-        return Integers(measurement.plan, self.source.lookup(measurement), self.base)
+        return Integers(measurement.plan, self.source.lookup(measurement), self.base, self.product.is_nonnegative)
