@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import cache
 from typing import TypeVar
 
+from residualplanner._words import count_text
 from residualplanner.errors import BudgetError, NoLedgerWarning
 from residualplanner.ledger import TEXT_LIMIT, Ledger, LedgerEntry, charged_text
 from residualplanner.measurement.shielding import WatchedProgress, shielded, without_history
@@ -88,9 +89,8 @@ def _require_ledger(ledger: Ledger) -> Ledger:
 
 def _of_plan(charge: Callable[..., T], plan: Plan, cost: Fraction, purpose: str) -> T:
     """Call a ledger's method with the cost of measuring a plan and the words for the entry."""
-    count = len(plan.workload)
     statement = claim_of_budget(plan.budget, plan.neighbors, noise="discrete").statement
-    label = f"{purpose}{count:,} {'table' if count == 1 else 'tables'}, planned for {statement}"
+    label = f"{purpose}{count_text(len(plan.workload), 'table')}, planned for {statement}"
     neighbors = plan.neighbors
     return charge(
         cost,

@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from residualplanner._checks import entry_named, require_positive, require_type
+from residualplanner._words import count_text
 from residualplanner.errors import WorkloadError, memory_for
 from residualplanner.measurement import NoisyAnswers, Progress
 from residualplanner.postprocessing.adjusted.drawing import Simulation, nonnegative_draws
@@ -84,7 +85,7 @@ class NonNegativeRelease(AdjustedRelease):
 
     def __repr__(self) -> str:
         how = f"gap {self.gap:.1e}" if math.isfinite(self.gap) else "of a mixture"
-        return f"<NonNegativeRelease of {len(self):,} tables: {how}>"
+        return f"<NonNegativeRelease of {count_text(len(self), 'table')}: {how}>"
 
     def tables(self, progress: Progress | None = None) -> Iterator[Table]:
         """The tables of all queries of the workload, in its order, computed a few at a time.

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from residualplanner._checks import require_type, value_text
+from residualplanner._words import count_text
 from residualplanner.errors import ArgumentError, WorkloadError
 from residualplanner.measurement import NoisyAnswers, Progress
 from residualplanner.plan import Plan
@@ -98,7 +99,7 @@ class RoundedRelease(AdjustedRelease):
         return self.source.product.rounded_to(self.base)
 
     def __repr__(self) -> str:
-        return f"<RoundedRelease of {len(self):,} tables: {self.product.name}>"
+        return f"<RoundedRelease of {count_text(len(self), 'table')}: {self.product.name}>"
 
     def tables(self, progress: Progress | None = None) -> Iterator[Table]:
         """The tables of all queries of the workload, in its order.

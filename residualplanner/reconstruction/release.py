@@ -11,6 +11,7 @@ import numpy as np
 
 from residualplanner._atomic import PathLike
 from residualplanner._checks import frozen
+from residualplanner._words import count_text
 from residualplanner.errors import ArgumentError, WorkloadError, memory_for
 from residualplanner.kron import HOST, Array, Device, Scratch
 from residualplanner.measurement import NoisyAnswers, Progress
@@ -54,7 +55,7 @@ class Release(MeasuredTables):
 
     def __repr__(self) -> str:
         where = "" if self.device is HOST else f", on {self.device.name}"
-        return f"<Release of {len(self):,} tables: {self.noise.kind}, {self.noise.randomness}{where}>"
+        return f"<Release of {count_text(len(self), 'table')}: {self.noise.kind}, {self.noise.randomness}{where}>"
 
     @property
     def layout(self) -> Layout:

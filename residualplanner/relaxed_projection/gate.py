@@ -11,6 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from residualplanner._checks import require_type, type_refusal, value_text
+from residualplanner._words import count_text
 from residualplanner.discrete_gaussian import ByteSource, InsecureTestBits, OperatingSystemBits
 from residualplanner.errors import BudgetError, ResourceError
 from residualplanner.ledger import TEXT_LIMIT, Ledger
@@ -147,7 +148,7 @@ def _of_plan(charge: Callable[..., T], plan: RapPlan) -> T:
         plan.sha256,
         neighbors=plan.protected.notion,
         records_per_person=plan.protected.records_per_person,
-        label=f"RAP of {len(plan.thresholds):,} tables, planned for {statement}"[:TEXT_LIMIT],
+        label=f"RAP of {count_text(len(plan.thresholds), 'table')}, planned for {statement}"[:TEXT_LIMIT],
     )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from residualplanner._atomic import PathLike
 from residualplanner._checks import FloatArray, IntArray, frozen, is_integer, value_text
+from residualplanner._words import count_text
 from residualplanner.domain import Domain
 from residualplanner.errors import ArgumentError
 from residualplanner.mixtures import Mixture
@@ -57,7 +58,7 @@ class SyntheticRecords:
 
     def __repr__(self) -> str:
         weighted = f", together of weight {self.weights.sum():,.0f}" if self._is_weighted else ""
-        return f"<SyntheticRecords: {len(self):,} of {len(self.domain.names)} attributes{weighted}>"
+        return f"<SyntheticRecords: {len(self):,} of {count_text(len(self.domain.names), 'attribute')}{weighted}>"
 
     @property
     def facts(self) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from residualplanner._checks import FloatArray, IntArray, frozen
+from residualplanner._words import count_text
 from residualplanner.optimize.noise.choice import NoiseChoice
 from residualplanner.optimize.noise.minimax import minimize_maximum_variance
 from residualplanner.strategy import (
@@ -208,7 +209,7 @@ def least_maximum_cell(average: MinimaxProblem, cells: CellRows, gap: float) -> 
         query, cell, start = _joined((query, cell), _ended(choice)[: len(query)], (above, worst[above]))
         inner = max(gap / 4, min(inner, (whole.loss / choice.loss - 1)) / 4)
     assert best is not None
-    return replace(best, status=f"stopped with {len(query):,} cells{average.costs.remark}")
+    return replace(best, status=f"stopped with {count_text(len(query), 'cell')}{average.costs.remark}")
 
 
 def _relaxed(average: MinimaxProblem, matrix: sparse.csr_array, start: FloatArray) -> MinimaxProblem:

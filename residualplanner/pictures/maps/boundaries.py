@@ -15,7 +15,7 @@ import numpy as np
 from residualplanner._atomic import PathLike
 from residualplanner._checks import FloatArray, frozen, limited_bytes, value_text
 from residualplanner._json import parse_json
-from residualplanner._words import listed, suggestion
+from residualplanner._words import count_text, listed, suggestion
 from residualplanner.errors import FileFormatError
 
 #: The largest file, in bytes; the most areas, and the most positions of all together.
@@ -34,7 +34,7 @@ class Boundaries:
     rings: Mapping[str, tuple[FloatArray, ...]]
 
     def __repr__(self) -> str:
-        return f"<Boundaries of {len(self.rings):,} areas>"
+        return f"<Boundaries of {count_text(len(self.rings), 'area')}>"
 
     @classmethod
     def from_geojson(cls, source: PathLike | Mapping[str, Any], code: str) -> "Boundaries":
@@ -54,7 +54,7 @@ class Boundaries:
             >>> feature = {"type": "Feature", "properties": {"GEOID": "01001"}, "geometry": {"type": "Polygon"}}
             >>> feature["geometry"]["coordinates"] = square
             >>> Boundaries.from_geojson({"type": "FeatureCollection", "features": [feature]}, code="GEOID")
-            <Boundaries of 1 areas>
+            <Boundaries of 1 area>
         """
         if isinstance(source, str | os.PathLike):
             return cls(_rings_of_features(Path(source).name, _value_of_file(source), code))
