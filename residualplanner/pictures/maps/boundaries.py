@@ -20,6 +20,9 @@ from residualplanner.errors import FileFormatError
 
 #: The largest file, in bytes; the most areas, and the most positions of all together.
 SIZE_LIMIT, AREA_LIMIT, POSITION_LIMIT = 2**26, 100_000, 2_000_000
+#: What to do about files that are no feature collections.
+_OF_TOPOJSON = "it is TopoJSON, from which ogr2ogr, mapshaper or geopandas makes GeoJSON"
+_OF_OTHERS = 'write {"type": "FeatureCollection", "features": [...]}, with a feature for each area'
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
@@ -74,7 +77,9 @@ def _value_of_file(path: PathLike) -> Any:
 def _rings_of_features(name: str, value: Any, code: str) -> dict[str, tuple[FloatArray, ...]]:
     features = value.get("features") if isinstance(value, Mapping) else None
     if not isinstance(features, list) or value.get("type") != "FeatureCollection" or not features:
-        raise FileFormatError(f"{name} is no GeoJSON feature collection with features")
+        is_topojson = isinstance(value, Mapping) and value.get("type") == "Topology"
+        remedy = _OF_TOPOJSON if is_topojson else _OF_OTHERS
+        raise FileFormatError(f"{name} is no GeoJSON feature collection with features; {remedy}")
     if len(features) > AREA_LIMIT:
         raise FileFormatError(f"{name} has {len(features):,} features; the limit is {AREA_LIMIT:,}")
     found: dict[str, tuple[FloatArray, ...]] = {}
