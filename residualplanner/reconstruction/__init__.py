@@ -40,6 +40,7 @@ from residualplanner.reconstruction.parts.numbers import (
     BesideUnbiased,
     PartNumbers,
     RunOfTables,
+    UnbiasedNumbers,
 )
 from residualplanner.reconstruction.parts.reading import SavedParts
 from residualplanner.reconstruction.parts.saving import save_parts
@@ -88,6 +89,7 @@ __all__ = [
     "Table",
     "TableBatch",
     "Tables",
+    "UnbiasedNumbers",
     "areas_with_shapes",
     "choropleth",
     "chosen_format",
