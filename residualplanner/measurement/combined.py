@@ -132,14 +132,14 @@ def combine(measurements: Sequence[Measurement]) -> CombinedMeasurement:
     return CombinedMeasurement(chosen, plan, _averages(chosen, plan))
 
 
-def load_measurements(paths: Sequence[PathLike], *, mapped: bool = False) -> Measurement | CombinedMeasurement:
+def load_measurements(paths: Sequence[PathLike]) -> Measurement | CombinedMeasurement:
     """Read one measurement, or several as one.
 
     Raises:
         FileFormatError, BudgetError, OSError: as `load_measurement`.
         BudgetError, WorkloadError: as `combine`.
     """
-    return as_one([load_measurement(path, mapped=mapped) for path in paths])
+    return as_one([load_measurement(path) for path in paths])
 
 
 def map_measurements(files: Sequence[VerifiedFile]) -> Measurement | CombinedMeasurement:

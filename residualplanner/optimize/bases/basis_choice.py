@@ -25,11 +25,11 @@ from residualplanner.optimize.bases.attribute_grams import COARSE_VALUES, Attrib
 from residualplanner.optimize.bases.grams_of_attributes import grams_for_sum
 from residualplanner.optimize.bases.one_attribute import (
     ROUNDING_LOSS,
+    basis_in_integers,
     best_orthogonal,
     in_full,
     orthogonal_start,
     steps_for,
-    whole_basis,
 )
 from residualplanner.optimize.bases.tangent import Tangent
 from residualplanner.optimize.bases.workload_grams import attribute_grams
@@ -197,7 +197,7 @@ class _Search:
             is_near = option == "optimal" and len(forms.width) > _FULL_VALUES
             family = "near_optimal" if is_near else option
             is_close, gap_of = self._loses_little(members[0], found), self._gap_of(members[0], found, option)
-            basis = whole_basis(forms, found, is_close, family, gap_of=gap_of)
+            basis = basis_in_integers(forms, found, is_close, family, gap_of=gap_of)
             for attribute in members:
                 bases[attribute] = basis
         return tuple(bases)
