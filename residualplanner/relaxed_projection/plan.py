@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from residualplanner._checks import entry_named, require_fraction, require_type, value_text
+from residualplanner._checks import entry_named, require_fraction, require_integer, require_type, value_text
 from residualplanner._json import json_text
 from residualplanner._words import count_text, fraction_text
 from residualplanner.errors import BudgetError, WorkloadError
@@ -89,9 +89,10 @@ class RapPlan:
         for name in ("answer_fraction", "total_fraction"):
             if not require_fraction(name, getattr(self, name)) < 1:
                 raise BudgetError(f"{name} must lie strictly between 0 and 1, got {value_text(getattr(self, name))}")
-        _require_count("rounds", self.rounds)
-        if self.total is not None:
-            _require_count("total", self.total)
+        for name in ("rounds", "total", "choices"):
+            value = getattr(self, name)
+            if value is not None or name == "rounds":
+                object.__setattr__(self, name, require_integer(name, value))
         self._require_choices()
 
     def _require_choices(self) -> None:
@@ -101,7 +102,6 @@ class RapPlan:
             if self.rounds != 1:
                 raise WorkloadError("choices=None measures everything in one round; write rounds=1")
             return
-        _require_count("choices", self.choices)
         most = unit.candidates(self.thresholds)
         if not self.rounds * self.choices <= most:
             raise WorkloadError(
@@ -195,8 +195,3 @@ class RapPlan:
             ],
             "projection": repr(self.projection),
         }
-
-
-def _require_count(name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise WorkloadError(f"{name} must be an integer, at least 1, got {value_text(value)}")

@@ -90,8 +90,8 @@ def _checked_basis(name: str, size: int, matrix: ArrayLike | Basis) -> Basis:
         raise WorkloadError(f"the basis given for {name!r} must be a matrix of numbers") from None
     if array.shape != (size - 1, size):
         raise WorkloadError(
-            f"the basis given for {name!r} must have shape {(size - 1, size)}: all but one of as many rows as it has "
-            f"values, independent of one another and of a row of ones; got {array.shape}"
+            f"the basis given for {name!r} must have shape {(size - 1, size)}: one row fewer than it has values, all "
+            f"independent of one another and of a row of ones; got {array.shape}"
         )
     try:
         return integer_basis(integer_twin(array).matrix, "given")
