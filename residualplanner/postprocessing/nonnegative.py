@@ -17,7 +17,7 @@ from residualplanner.errors import WorkloadError, memory_for
 from residualplanner.measurement import NoisyAnswers, Progress
 from residualplanner.postprocessing.adjusted.drawing import Simulation, nonnegative_draws
 from residualplanner.postprocessing.adjusted.memory import require_memory_for_nonnegative
-from residualplanner.postprocessing.adjusted.numbers import AdjustedNumbers, AnswersInMemory, cleared
+from residualplanner.postprocessing.adjusted.numbers import AdjustedAnswers, AdjustedNumbers, cleared
 from residualplanner.postprocessing.adjusted.release import AdjustedRelease
 from residualplanner.postprocessing.ascent import Solution, solve
 from residualplanner.postprocessing.components import answers_of
@@ -81,7 +81,7 @@ class NonNegativeRelease(AdjustedRelease):
         """Its numbers as parts hold them."""
         layout = self._made.measurement.residuals
         values = np.concatenate([layout.block(group).ravel() for group in range(len(layout.groups.members))])
-        return AdjustedNumbers(self.product, AnswersInMemory(values), self._least)
+        return AdjustedNumbers(self.product, AdjustedAnswers(values), self._least)
 
     def __repr__(self) -> str:
         how = f"gap {self.gap:.1e}" if math.isfinite(self.gap) else "of a mixture"

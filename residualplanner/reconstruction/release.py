@@ -20,13 +20,13 @@ from residualplanner.reconstruction.batches import A_TABLE, TableBatch, chunks
 from residualplanner.reconstruction.files.export import save_tables
 from residualplanner.reconstruction.files.export_files import PARTS_FORMAT, FormatName
 from residualplanner.reconstruction.forms.for_mbi import MbiProblem, mbi_problem
-from residualplanner.reconstruction.measured_tables import MeasuredTables
 from residualplanner.reconstruction.origin import Provenance
 from residualplanner.reconstruction.parts.layout import Layout, layout_of
 from residualplanner.reconstruction.parts.saving import save_parts
 from residualplanner.reconstruction.profiles import ProfileName, profile_named
 from residualplanner.reconstruction.publication import Publication
 from residualplanner.reconstruction.quality import Quality
+from residualplanner.reconstruction.release_tables import ReleaseTables
 from residualplanner.reconstruction.stacks import Reconstructor
 from residualplanner.reconstruction.table import Table
 from residualplanner.workers import Workers
@@ -34,7 +34,7 @@ from residualplanner.workload import QueryLike, WrittenQuery, written_query
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Release(MeasuredTables):
+class Release(ReleaseTables):
     """A mapping from queries to tables, unbiased and consistent with one another.
 
     It iterates over the queries of the workload; any query on a subset of the attributes of one of them has a table,

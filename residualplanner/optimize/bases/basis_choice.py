@@ -32,7 +32,7 @@ from residualplanner.optimize.bases.one_attribute import (
     steps_for,
 )
 from residualplanner.optimize.bases.tangent import Tangent
-from residualplanner.optimize.bases.workload_grams import attribute_grams
+from residualplanner.optimize.bases.workload_grams import GramsOf, attribute_grams
 from residualplanner.strategy import CHUNK, noise_weights, variance_pieces
 from residualplanner.workload import Workload
 
@@ -53,7 +53,7 @@ BasisOption = Literal["optimal", "orthogonal"]
 
 
 def choose_bases(
-    workload: Workload, importance: FloatArray, option: BasisOption = "optimal", *, merged: bool = True
+    workload: Workload, importance: FloatArray, option: BasisOption = "optimal", *, grams_of: GramsOf = grams_for_sum
 ) -> tuple[Basis, ...]:
     """The residual basis of every attribute, (d,), for a sum of average variances weighted by ``importance`` (q,).
 
@@ -63,11 +63,12 @@ def choose_bases(
         workload: the queries.
         importance (q,): how much the variance of each query's average cell counts, at least 0.
         option: "optimal", or "orthogonal": the best among the bases orthogonal to the total.
-        merged: whether attributes of many values may have nested bases, where values can be exchanged.
+        grams_of: gives the form that kinds are searched for in; by default attributes of many values may have nested
+            bases, where values can be exchanged.
 
     Source: spec eqs. (31) and (109); with "orthogonal" spec section 4, paper section 7.
     """
-    grams = attribute_grams(workload, grams_for_sum if merged else None)
+    grams = attribute_grams(workload, grams_of)
     many = any(len(forms.width) > _FULL_VALUES for forms in grams.values())
     with nullcontext() if many else one_thread():
         merged_once = {id(forms): forms.coarse() for forms in grams.values()}

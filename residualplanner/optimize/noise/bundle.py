@@ -62,9 +62,9 @@ class ConvexProblem:
     def spending(self, noise_variance: FloatArray, pcost: float) -> FloatArray:
         """The noise at exactly this cost; or as it is, where it costs less and the loss is smaller for it."""
         cost = self.cost(noise_variance)
-        whole: FloatArray = noise_variance * (cost / pcost)
-        is_better = cost < pcost and self.value(noise_variance) < self.value(whole)
-        return noise_variance if is_better else whole
+        scaled: FloatArray = noise_variance * (cost / pcost)
+        is_better = cost < pcost and self.value(noise_variance) < self.value(scaled)
+        return noise_variance if is_better else scaled
 
 
 @dataclass(frozen=True, eq=False, slots=True)

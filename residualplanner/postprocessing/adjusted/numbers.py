@@ -68,8 +68,8 @@ class Answers(Protocol):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class AnswersInMemory:
-    """Residual answers in memory.
+class AdjustedAnswers:
+    """Adjusted answers in memory.
 
     Attributes:
         values (r,): in counts.
@@ -88,8 +88,8 @@ class AnswersInMemory:
 
 
 @dataclass(frozen=True, slots=True)
-class AnswersFile:
-    """Residual answers in a file of this library's own, for its workers.
+class AdjustedAnswersFile:
+    """Adjusted answers in a file of this library's own, for its workers.
 
     Attributes:
         path: where they are.
@@ -151,7 +151,7 @@ class AdjustedNumbers:
 
     def sent(self, folder: Path) -> "AdjustedNumbers":
         """The same with its answers in a file."""
-        found = AnswersFile(folder / f"adjusted{SENT}", self.answers.sha256)
+        found = AdjustedAnswersFile(folder / f"adjusted{SENT}", self.answers.sha256)
         with write_atomically(found.path) as file:
             np.save(file, self.answers.read(), allow_pickle=False)
         return replace(self, answers=found)
