@@ -55,6 +55,18 @@ def is_integer(value: object, *, least: int = 0) -> TypeGuard[int]:
     return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= least)
 
 
+def require_integer(name: str, value: object, *, least: int = 1) -> int:
+    """A value as an int, or raise WorkloadError unless it is an integer, Python's or NumPy's, of at least so much.
+
+    Example:
+        >>> require_integer("rounds", np.int64(3))
+        3
+    """
+    if not is_integer(value, least=least):
+        raise WorkloadError(f"{name} must be an integer, at least {least}, got {value_text(value)}")
+    return int(value)
+
+
 def is_sha256(value: object) -> TypeGuard[str]:
     """Whether a value is 32 bytes, such as a SHA-256, as hexadecimal digits in lower case.
 

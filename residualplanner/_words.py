@@ -155,10 +155,11 @@ def count_text(number: float, word: str) -> str:
     """A number of things.
 
     Example:
-        >>> count_text(1, "table"), count_text(1500, "cell")
-        ('1 table', '1,500 cells')
+        >>> count_text(1, "table"), count_text(1500, "cell"), count_text(2, "query")
+        ('1 table', '1,500 cells', '2 queries')
     """
-    return f"{number_text(number)} {word}" + ("" if number == 1 else "s")
+    several = f"{word[:-1]}ies" if word.endswith("ry") else f"{word}s"
+    return f"{number_text(number)} {word if number == 1 else several}"
 
 
 def optimality_text(gap: float, families: Iterable[str]) -> str:

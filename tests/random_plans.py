@@ -20,7 +20,7 @@ from kinds import kinds_of
 from residualplanner.bases import Basis, integer_basis, subtraction_basis
 from residualplanner.domain import Domain
 from residualplanner.losses import DescribedLoss
-from residualplanner.optimize.bases.workload_grams import attribute_grams
+from residualplanner.optimize.bases.workload_grams import attribute_grams, plain_grams
 from residualplanner.plan import Plan, select
 from residualplanner.privacy import Neighbors, pcost
 from residualplanner.queries import Custom, Hierarchy, Identity, Kind, Prefix, Range
@@ -281,7 +281,7 @@ def plan_by_set(workload: Workload, seed: int = 0, *, most: int = 3) -> Plan:
 
 def bases_by_set(workload: Workload, rng: np.random.Generator, *, most: int = 3) -> Strategy:
     """Random bases for the attributes of every set of the workload's closure, and random messages."""
-    forms, bases, numbers = attribute_grams(workload), [], {}
+    forms, bases, numbers = attribute_grams(workload, plain_grams), [], {}
     for attribute, size in enumerate(workload.domain.sizes):
         if attribute in forms:
             has_all = rng.random() < 0.5  # else equal values are measured together

@@ -147,8 +147,8 @@ class Problem:
         """The problem with these weights."""
         n, (Z, unused) = len(present), directions
         values, vectors = eigen(Z.T @ present @ Z)
-        whole = float(values.sum()) + float(contrasts.freedom @ contrasts.weight)
-        least = _LEAST_WEIGHT * max(whole, 1e-3 * float(np.trace(absent)), 1e-280) / float(contrasts.width.sum())
+        trace = float(values.sum()) + float(contrasts.freedom @ contrasts.weight)
+        least = _LEAST_WEIGHT * max(trace, 1e-3 * float(np.trace(absent)), 1e-280) / float(contrasts.width.sum())
         roots = np.sqrt(np.maximum(values, least))
         raised = roots - np.sqrt(np.maximum(values, 0.0))
         rest = (Z @ vectors) / roots

@@ -49,16 +49,16 @@ def pseudo_inverse_parts(B: IntArray) -> tuple[FloatArray, FloatArray]:
     scale = np.exp2(np.ceil(np.log2(np.maximum(np.abs(B).max(axis=1), 1))))  # powers of 2: no digit is lost
     rows = np.vstack([np.ones(B.shape[1]), B / scale[:, None]])
     if len(B) == B.shape[1] - 1:
-        whole, is_square = _inverse(rows), True
+        inverse, is_square = _inverse(rows), True
     else:
         _, first, group, count = np.unique(B, axis=1, return_index=True, return_inverse=True, return_counts=True)
         is_square = len(first) == len(rows)
         if is_square:
-            whole = _inverse(rows[:, first])[group.ravel()] / count[group.ravel(), None]
+            inverse = _inverse(rows[:, first])[group.ravel()] / count[group.ravel(), None]
         else:
-            whole = np.linalg.pinv(rows, rcond=0.1 / _CONDITION)
-    _require_independent(rows, whole, is_square=is_square)
-    return whole[:, 0].copy(), whole[:, 1:] / scale
+            inverse = np.linalg.pinv(rows, rcond=0.1 / _CONDITION)
+    _require_independent(rows, inverse, is_square=is_square)
+    return inverse[:, 0].copy(), inverse[:, 1:] / scale
 
 
 def _inverse(T: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from residualplanner._checks import is_frame, value_text
 from residualplanner._html import html_table, rest_note
-from residualplanner._words import COUNTS, names_text, suggestion
+from residualplanner._words import COUNTS, count_text, names_text, suggestion
 from residualplanner.domain._json import attribute_of_json, json_of_attribute
 from residualplanner.domain.attribute import Attribute
 from residualplanner.domain.bins import Bins
@@ -129,7 +129,7 @@ class Domain:
         rows = [(attribute.name, attribute.size, repr(attribute)) for attribute in self.attributes[:_ROWS]]
         note = rest_note(len(self) - len(rows), ".attributes has all")
         return html_table(
-            f"Domain of {len(self):,} attributes", ["attribute", "values", "as declared"], rows, note=note
+            f"Domain of {count_text(len(self), 'attribute')}", ["attribute", "values", "as declared"], rows, note=note
         )
 
     def require_no_amounts(self, what: str) -> None:

@@ -7,7 +7,7 @@ Equations: spec (34) to (36) and (44) for discrete noise, (7) and (26) for conti
 """
 
 from residualplanner.measurement.answers import FloatResiduals, IntegerResiduals
-from residualplanner.measurement.charging import run_charged, warn_without_ledger
+from residualplanner.measurement.charging import call_ledger, run_charged, warn_without_ledger
 from residualplanner.measurement.combined import (
     CombinedMeasurement,
     NoisyAnswers,
@@ -46,6 +46,7 @@ __all__ = [
     "WatchedProgress",
     "abort_measuring",
     "as_one",
+    "call_ledger",
     "load_measurement",
     "load_measurements",
     "load_stored_measurement",

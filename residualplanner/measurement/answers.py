@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, IntArray, frozen
+from residualplanner._words import count_text
 from residualplanner.errors import FileFormatError
 from residualplanner.measurement.wide_integers import wide_to_words
 from residualplanner.strategy import BasisGroups
@@ -42,8 +43,8 @@ class AnswerLayout:
         return int(self.starts[-1])
 
     def __repr__(self) -> str:
-        sets = sum(map(len, self.groups.members))
-        return f"<{type(self).__name__} of {sets:,} attribute sets: {self.count:,} answers>"
+        sets = count_text(sum(map(len, self.groups.members)), "attribute set")
+        return f"<{type(self).__name__} of {sets}: {count_text(self.count, 'answer')}>"
 
     def part(self, answers: NDArray[Any], group: int) -> NDArray[Any]:
         """The answers of one group among all ``answers`` (r,), as a view (g, m_1, .., m_k)."""

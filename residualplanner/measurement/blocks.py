@@ -128,11 +128,11 @@ class AnswersOnDisk:
 
     def _wide_group(self, number: int) -> NDArray[Any]:
         stored = self._layout.part(self._flat, number)
-        whole = stored.astype(object)
+        numbers = stored.astype(object)
         for rows, integers in self._wide[number]:
-            whole[rows] = integers
+            numbers[rows] = integers
         stored[...] = 0
-        return frozen(whole)
+        return frozen(numbers)
 
 
 class Room(Protocol):

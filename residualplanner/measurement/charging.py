@@ -9,11 +9,12 @@ from fractions import Fraction
 from functools import cache
 from typing import TypeVar
 
+from residualplanner._words import count_text
 from residualplanner.errors import BudgetError, NoLedgerWarning
 from residualplanner.ledger import TEXT_LIMIT, Ledger, LedgerEntry, charged_text
 from residualplanner.measurement.shielding import WatchedProgress, shielded, without_history
 from residualplanner.plan import Plan, plan_hash
-from residualplanner.privacy import claim_of_budget
+from residualplanner.privacy import Budget, Neighbors, claim_of_budget
 
 T = TypeVar("T")
 
@@ -88,14 +89,28 @@ def _require_ledger(ledger: Ledger) -> Ledger:
 
 def _of_plan(charge: Callable[..., T], plan: Plan, cost: Fraction, purpose: str) -> T:
     """Call a ledger's method with the cost of measuring a plan and the words for the entry."""
-    count = len(plan.workload)
-    statement = claim_of_budget(plan.budget, plan.neighbors, noise="discrete").statement
-    label = f"{purpose}{count:,} {'table' if count == 1 else 'tables'}, planned for {statement}"
-    neighbors = plan.neighbors
+    what = f"{purpose}{count_text(len(plan.workload), 'table')}"
+    return call_ledger(charge, cost, plan_hash(plan), what, plan.budget, plan.neighbors)
+
+
+def call_ledger(
+    charge: Callable[..., T], cost: Fraction, plan_sha256: str, what: str, budget: Budget, neighbors: Neighbors
+) -> T:
+    """Call `Ledger.charge` or `Ledger.require_room` for what is planned.
+
+    Args:
+        charge: the ledger's method.
+        cost: the exact pcost.
+        plan_sha256: of the plan.
+        what: is measured, in words.
+        budget: that it was planned for.
+        neighbors: likewise.
+    """
+    statement = claim_of_budget(budget, neighbors, noise="discrete").statement
     return charge(
         cost,
-        plan_hash(plan),
+        plan_sha256,
         neighbors=neighbors.notion,
         records_per_person=neighbors.records_per_person,
-        label=label[:TEXT_LIMIT],
+        label=f"{what}, planned for {statement}"[:TEXT_LIMIT],
     )

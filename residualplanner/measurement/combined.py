@@ -15,6 +15,7 @@ from residualplanner._array_hashes import content_hash
 from residualplanner._atomic import PathLike
 from residualplanner._checks import frozen
 from residualplanner._verified_file import VerifiedFile
+from residualplanner._words import count_text
 from residualplanner.errors import ArgumentError, BudgetError, memory_for
 from residualplanner.measurement.answers import AnswerLayout, FloatResiduals, IntegerResiduals
 from residualplanner.measurement.measurement import (
@@ -29,7 +30,7 @@ from residualplanner.plan import Plan, combined_plan, combined_precision
 
 
 class NoisyAnswers(Protocol):
-    """Noisy answers that tables follow from: a `Measurement`, or a `CombinedMeasurement` of several."""
+    """Noisy answers that tables follow from, such as a `Measurement`, or a `CombinedMeasurement` of several."""
 
     @property
     def plan(self) -> Plan:
@@ -79,8 +80,8 @@ class CombinedMeasurement:
     residuals: FloatResiduals = field(repr=False)
 
     def __repr__(self) -> str:
-        count = len(self.measurements)
-        return f"<Measurement of {len(self.plan.closure):,} attribute sets, combined from {count}>"
+        sets = count_text(len(self.plan.closure), "attribute set")
+        return f"<Measurement of {sets}, combined from {len(self.measurements)}>"
 
     def _repr_html_(self) -> str:
         return measurement_html(self)
@@ -132,14 +133,14 @@ def combine(measurements: Sequence[Measurement]) -> CombinedMeasurement:
     return CombinedMeasurement(chosen, plan, _averages(chosen, plan))
 
 
-def load_measurements(paths: Sequence[PathLike], *, mapped: bool = False) -> Measurement | CombinedMeasurement:
+def load_measurements(paths: Sequence[PathLike]) -> Measurement | CombinedMeasurement:
     """Read one measurement, or several as one.
 
     Raises:
         FileFormatError, BudgetError, OSError: as `load_measurement`.
         BudgetError, WorkloadError: as `combine`.
     """
-    return as_one([load_measurement(path, mapped=mapped) for path in paths])
+    return as_one([load_measurement(path) for path in paths])
 
 
 def map_measurements(files: Sequence[VerifiedFile]) -> Measurement | CombinedMeasurement:

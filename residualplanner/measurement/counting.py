@@ -101,10 +101,10 @@ def with_sums(found: list[IntArray], groups: BasisGroups, family: Parents) -> li
     tables = [found.pop(0) if len(members) else NOTHING for members in counted]
     for number, members in enumerate(groups.members):
         if len(counted[number]) < len(members):
-            whole = np.empty((len(members), *groups.shapes[number]), dtype=np.int64)
+            every = np.empty((len(members), *groups.shapes[number]), dtype=np.int64)
             if len(counted[number]):
-                whole[groups.row[counted[number]]] = tables[number]
-            tables[number] = whole
+                every[groups.row[counted[number]]] = tables[number]
+            tables[number] = every
     _sum_down(tables, groups, family)
     return tables
 

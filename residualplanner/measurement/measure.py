@@ -1,4 +1,4 @@
-"""The gate: the only function that sees records, and adds the noise with which its answers may be published.
+"""The gate where one process sees the records: it counts them, and adds noise with which answers may be published.
 
 Reads: a plan, confidential records.  Gives: Measurement.
 """

@@ -15,7 +15,7 @@ from residualplanner._array_hashes import content_hash
 from residualplanner._atomic import PathLike
 from residualplanner._html import caption_of, html_table
 from residualplanner._verified_file import VerifiedFile
-from residualplanner._words import decimal_text_up
+from residualplanner._words import count_text, decimal_text_up
 from residualplanner.errors import FileFormatError, memory_for
 from residualplanner.measurement.answers import AnswerLayout, FloatResiduals, IntegerResiduals
 from residualplanner.measurement.lattice import lattice_divisors
@@ -56,7 +56,8 @@ class Measurement:
         object.__setattr__(self, "noise", self.noise.told(self.plan.domain))
 
     def __repr__(self) -> str:
-        return f"<Measurement of {len(self.plan.closure):,} attribute sets: {self.noise.kind}, {self.noise.randomness}>"
+        sets = count_text(len(self.plan.closure), "attribute set")
+        return f"<Measurement of {sets}: {self.noise.kind}, {self.noise.randomness}>"
 
     def _repr_html_(self) -> str:
         return measurement_html(self)

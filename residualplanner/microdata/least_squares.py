@@ -4,9 +4,8 @@ Reads: noisy answers.  Gives: Fit; variances that are known before any answer.
 Source: spec eqs. (80) and (89).
 """
 
-import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from residualplanner.errors import WorkloadError, memory_for
 from residualplanner.microdata.fit import Fit, fit_of
 from residualplanner.microdata.noisy_groups import NoisyGroups
 from residualplanner.microdata.nonnegative import REMEDY
+from residualplanner.workload import subsets_of
 
 #: Up to so many cells the fit of any sums is found from singular values.
 _FEW_CELLS = 3_000
@@ -85,17 +85,13 @@ def least_squares_variance(noisy: NoisyGroups, names: Iterable[str] = ()) -> flo
         raise WorkloadError("least_squares_variance needs groups of marginals or residuals")
     together = math.prod(n for axis, n in enumerate(sizes) if axis not in axes)
     found = 0.0
-    for subset in _subsets(axes):
+    for subset in subsets_of(axes):
         precision = float(precisions[_index(subset, len(sizes))])
         degrees = math.prod(sizes[axis] - 1 for axis in subset)
         if degrees and precision == 0:
             raise WorkloadError("the groups do not determine this marginal")
         found += degrees / precision if degrees else 0.0
     return found * together**2 / math.prod(sizes)
-
-
-def _subsets(axes: Sequence[int]) -> Iterable[tuple[int, ...]]:
-    return itertools.chain.from_iterable(itertools.combinations(axes, count) for count in range(len(axes) + 1))
 
 
 def _index(subset: Iterable[int], count: int) -> tuple[int, ...]:
@@ -109,7 +105,7 @@ def _precisions(noisy: NoisyGroups) -> Array | None:
     """
     count = len(noisy.domain)
     found = np.zeros((2,) * count)
-    for subset in _subsets(range(count)):
+    for subset in subsets_of(range(count)):
         for sums, variance in zip(noisy.groups, noisy.variances, strict=True):
             precision = sums.precision(subset)
             if precision is None:

@@ -6,7 +6,6 @@ Source: spec section 13; rap-and-microdata (A1), (A7) and (A20).
 """
 
 from residualplanner.mixtures.blocks import Blocks
-from residualplanner.mixtures.cells import CellTerm
 from residualplanner.mixtures.controlling import controlled_records
 from residualplanner.mixtures.descent import Descent, Fit, Start, fit
 from residualplanner.mixtures.ensemble import Ensemble, EnsembleFit, fit_ensemble
@@ -22,7 +21,6 @@ from residualplanner.mixtures.views import Centered, Features, Rows, Values, Vie
 
 __all__ = [
     "Blocks",
-    "CellTerm",
     "Centered",
     "Descent",
     "Ensemble",

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from residualplanner._checks import FloatArray, frozen
+from residualplanner._words import count_text
 from residualplanner.mixtures.blocks import Blocks
 from residualplanner.mixtures.khatri_rao import khatri_rao, product_sums
 
@@ -43,7 +44,8 @@ class Mixture:
         return len(self.weights)
 
     def __repr__(self) -> str:
-        return f"<Mixture of {self.classes:,} products over {len(self.blocks.sizes)} attributes>"
+        products, attributes = count_text(self.classes, "product"), count_text(len(self.blocks.sizes), "attribute")
+        return f"<Mixture of {products} over {attributes}>"
 
     def of_attribute(self, attribute: int) -> FloatArray:
         """The probabilities of an attribute's values, (n, c)."""

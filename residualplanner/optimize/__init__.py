@@ -20,7 +20,7 @@ from residualplanner.optimize.noise.noise_problem import (
     least_maximum,
     least_sum,
 )
-from residualplanner.optimize.noise.table_bound import Table
+from residualplanner.optimize.noise.table_bound import CostTable
 from residualplanner.optimize.noise.table_costs import TableChoice, minimize_over_tables
 from residualplanner.optimize.noise.weighted_sum import minimize_weighted_variance
 
@@ -28,10 +28,10 @@ __all__ = [
     "BY_SET",
     "Bases",
     "BySetProblem",
+    "CostTable",
     "NoiseChoice",
     "NoiseProblem",
     "Selection",
-    "Table",
     "TableChoice",
     "bases_for",
     "by_set_problem",

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from residualplanner._archive import write_archive
 from residualplanner._atomic import PathLike
+from residualplanner._words import count_text
 from residualplanner.bases import Basis
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, WorkloadError
@@ -82,7 +83,7 @@ class Plan(PlanErrors):
 
     def __repr__(self) -> str:
         return (
-            f"<Plan for {len(self.workload):,} queries: pcost {self.pcost:.6g}, rmse {self.rmse:.6g}, "
+            f"<Plan for {count_text(len(self.workload), 'query')}: pcost {self.pcost:.6g}, rmse {self.rmse:.6g}, "
             f"{self.loss.words} {self.loss_value:.6g} (gap {self.gap:.1e})>"
         )
 

@@ -14,14 +14,14 @@ from residualplanner._checks import FloatArray
 from residualplanner.errors import SolverError
 
 #: Numbers this close to an integer, relative to the largest, are that integer.
-_WHOLE = 1e-9
+_INTEGRAL = 1e-9
 
 
 def floors(numbers: FloatArray) -> FloatArray:
     """The largest integers below numbers, where numbers that are integers but for rounding are these."""
     nearest = np.rint(numbers)
-    is_whole = np.abs(numbers - nearest) <= _WHOLE * max(1.0, float(np.abs(numbers).max(initial=0)))
-    return np.where(is_whole, nearest, np.floor(numbers))
+    is_integer = np.abs(numbers - nearest) <= _INTEGRAL * max(1.0, float(np.abs(numbers).max(initial=0)))
+    return np.where(is_integer, nearest, np.floor(numbers))
 
 
 def apportioned(numbers: FloatArray, total: float) -> FloatArray:
@@ -63,7 +63,7 @@ def rounded_matrix(numbers: FloatArray, rows: FloatArray, columns: FloatArray) -
     """
     low = floors(numbers)
     rest = numbers - low
-    where = np.nonzero(rest > _WHOLE * max(1.0, float(np.abs(numbers).max(initial=0))))
+    where = np.nonzero(rest > _INTEGRAL * max(1.0, float(np.abs(numbers).max(initial=0))))
     missing = rows - low.sum(axis=1), columns - low.sum(axis=0)
     added = _least_cost(where, 1 - 2 * rest[where], np.zeros(len(where[0])), np.ones(len(where[0])), missing)
     if added is not None:

@@ -12,11 +12,12 @@ from typing import Literal
 import numpy as np
 
 from residualplanner._checks import entry_named, require_positive, require_type
+from residualplanner._words import count_text
 from residualplanner.errors import WorkloadError, memory_for
 from residualplanner.measurement import NoisyAnswers, Progress, warning_of
 from residualplanner.postprocessing.adjusted.drawing import Simulation, nonnegative_draws
 from residualplanner.postprocessing.adjusted.memory import require_memory_for_nonnegative
-from residualplanner.postprocessing.adjusted.numbers import AdjustedNumbers, AnswersInMemory, cleared
+from residualplanner.postprocessing.adjusted.numbers import AdjustedAnswers, AdjustedNumbers, cleared
 from residualplanner.postprocessing.adjusted.release import AdjustedRelease
 from residualplanner.postprocessing.ascent import Solution, solve
 from residualplanner.postprocessing.components import answers_of
@@ -80,11 +81,12 @@ class NonNegativeRelease(AdjustedRelease):
         """Its numbers as parts hold them."""
         layout = self._made.measurement.residuals
         values = np.concatenate([layout.block(group).ravel() for group in range(len(layout.groups.members))])
-        return AdjustedNumbers(self.product, AnswersInMemory(values), self._least)
+        return AdjustedNumbers(self.product, AdjustedAnswers(values), self._least)
 
     def __repr__(self) -> str:
         how = f"gap {self.gap:.1e}" if math.isfinite(self.gap) else "of a mixture"
-        return f"<NonNegativeRelease of {len(self):,} tables: {how}{warning_of(self.measurement.noise)}>"
+        tables = count_text(len(self), "table")
+        return f"<NonNegativeRelease of {tables}: {how}{warning_of(self.measurement.noise)}>"
 
     def tables(self, progress: Progress | None = None) -> Iterator[Table]:
         """The tables of all queries of the workload, in its order, computed a few at a time.

@@ -10,6 +10,7 @@ import numpy as np
 
 from residualplanner._checks import FloatArray, require_type
 from residualplanner._html import frame_html
+from residualplanner._words import count_text
 from residualplanner.errors import WorkloadError
 from residualplanner.plan import Plan, plan_hash
 from residualplanner.reconstruction import PUBLISHED_ERRORS, Product, Tables
@@ -43,7 +44,8 @@ class PublishedErrors:
     bias_simulation_error: FloatArray
 
     def __repr__(self) -> str:
-        return f"<PublishedErrors of {len(self.rmse):,} {self.product.name} tables: {self.simulations:,} simulations>"
+        tables = count_text(len(self.rmse), f"{self.product.name} table")
+        return f"<PublishedErrors of {tables}: {count_text(self.simulations, 'simulation')}>"
 
     def _repr_html_(self) -> str:
         return frame_html(self.to_frame())

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner._checks import FloatArray, frozen, require_type, value_text
-from residualplanner.errors import WorkloadError, memory_for
+from residualplanner._checks import FloatArray, frozen, require_integer, require_type
+from residualplanner.errors import memory_for
 from residualplanner.measurement import Progress
 from residualplanner.postprocessing.adjusted.drawing import Batched, Simulation
 from residualplanner.postprocessing.adjusted.release import AdjustedRelease
@@ -74,7 +74,7 @@ def published_errors(
     """
     remedy = "write published_errors(nonnegative(release)); of unbiased tables release.plan.errors() has them exactly"
     require_type("published_errors", "release", release, AdjustedRelease, remedy)
-    number, seed = _integer("simulations", simulations, least=_FEWEST), _integer("seed", seed, least=0)
+    number, seed = require_integer("simulations", simulations, least=_FEWEST), require_integer("seed", seed, least=0)
     simulation, generator = release.simulation(), np.random.default_rng(seed)
     tally = _Tally.about(simulation, release.plan.workload, number)
     for done in range(number):
@@ -168,10 +168,3 @@ def _bias(products: NDArray[np.float64], cells: NDArray[np.int64]) -> tuple[Floa
 def _of_root(squared: NDArray[np.float64], spread: NDArray[np.float64]) -> NDArray[np.float64]:
     """The standard error of a root: how much larger it is where its square is larger by a standard error."""
     return np.sqrt(squared + spread) - np.sqrt(squared)
-
-
-def _integer(name: str, value: object, *, least: int) -> int:
-    """An argument as an int, or WorkloadError unless it is an integer of at least ``least``."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise WorkloadError(f"{name} must be an integer, at least {least}, got {value_text(value)}")
-    return int(value)

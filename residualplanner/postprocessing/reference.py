@@ -7,7 +7,7 @@ Source: spec eqs. (38) and (43).
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -15,12 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, IntArray
-from residualplanner.bases import Basis, basis_codes
 from residualplanner.kron import ProductMap, keeping, matrix_map
 from residualplanner.plan import Plan
 from residualplanner.postprocessing.components import ComponentLayout
-from residualplanner.strategy import BasisGroups, basis_groups, constant_strategy
-from residualplanner.workload import indices_of_numbers
+from residualplanner.strategy import BasisGroups, basis_groups, reference_changes, reference_groups, sets_in_both
 
 
 class ReferenceMap(ABC):
@@ -81,7 +79,7 @@ class _Piece:
         own, reference: their groups.
         maps: R G along the axes whose basis is not the reference R.
         back: the transposed map.
-        changes: R u of each such axis, counted from 0.
+        changes: R u of each such axis, counted from 0, as of `ReferenceChange`.
     """
 
     sets: IntArray
@@ -99,7 +97,7 @@ class _Piece:
             for axes in combinations(self.changes, count):
                 factor = np.array(-1.0)
                 for axis in axes:
-                    factor = -factor * self.changes[axis].reshape(-1, *(1,) * (order - axis - 1))
+                    factor = -factor * self.changes[axis]
                 without = self.subsets[:, (1 << order) - 1 - sum(1 << axis for axis in axes)]
                 yield tuple(1 + axis for axis in axes), factor, int(groups.group[without[0]]), groups.row[without]
 
@@ -116,8 +114,7 @@ class BasesBySet(ReferenceMap):
     is_identity = False
 
     def __init__(self, plan: Plan, own: ComponentLayout) -> None:
-        constant = constant_strategy(plan.closure, plan.strategy.of_attributes)
-        self.own, self.reference = own, ComponentLayout(basis_groups(constant))
+        self.own, self.reference = own, ComponentLayout(reference_groups(plan.strategy))
         self._pieces = tuple(_pieces(plan, own.groups, self.reference.groups))
 
     def apply(self, components: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -146,31 +143,18 @@ class BasesBySet(ReferenceMap):
 def _pieces(plan: Plan, own: BasisGroups, reference: BasisGroups) -> Iterator[_Piece]:
     """All sets by their groups in both; those of fewer attributes first."""
     closure = plan.closure
-    for sets in indices_of_numbers(own.group * (reference.group.max() + 1) + reference.group):
+    for sets in sets_in_both(own, reference):
         order = int(closure.orders[sets[0]])
         subsets = closure.subset_positions(closure.blocks[order][sets - closure.offsets[order]])
         numbers = int(own.group[sets[0]]), int(reference.group[sets[0]])
-        changes = _changes(own.bases[numbers[0]], reference.bases[numbers[1]])
+        changes = reference_changes(own.bases[numbers[0]], reference.bases[numbers[1]])
         sizes = own.noise_shape(numbers[0])
         maps, back = (
-            ProductMap(
-                [
-                    matrix_map(np.ascontiguousarray(changes[axis][0].T if is_back else changes[axis][0]))
-                    if axis in changes
-                    else keeping(n)
-                    for axis, n in enumerate(sizes)
-                ]
+            ProductMap([matrix_map(matrices[axis]) if axis in matrices else keeping(n) for axis, n in enumerate(sizes)])
+            for matrices in (
+                {axis: change.G for axis, change in changes.items()},
+                {axis: np.ascontiguousarray(change.G.T) for axis, change in changes.items()},
             )
-            for is_back in (False, True)
         )
-        spread = {axis: u for axis, (_, u) in changes.items()}
+        spread = {axis: change.u for axis, change in changes.items()}
         yield _Piece(sets, subsets, *numbers, maps, back, spread)
-
-
-def _changes(own: Sequence[Basis], reference: Sequence[Basis]) -> dict[int, tuple[FloatArray, FloatArray]]:
-    """R G and R u of each axis, counted from 0, whose basis ``[u | G]`` is not the reference R."""
-    codes, found = basis_codes([*own, *reference]), {}
-    for axis in np.flatnonzero(codes[: len(own)] != codes[len(own) :]).tolist():
-        (R,) = reference[axis].multipliers
-        found[axis] = (R @ own[axis].G, R @ own[axis].u)
-    return found

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from residualplanner._checks import require_type, value_text
+from residualplanner._checks import is_integer, require_type, value_text
+from residualplanner._words import count_text
 from residualplanner.errors import ArgumentError, WorkloadError
 from residualplanner.measurement import NoisyAnswers, Progress, warning_of
 from residualplanner.plan import Plan
@@ -99,7 +100,8 @@ class RoundedRelease(AdjustedRelease):
         return self.source.product.rounded_to(self.base)
 
     def __repr__(self) -> str:
-        return f"<RoundedRelease of {len(self):,} tables: {self.product.name}{warning_of(self.measurement.noise)}>"
+        tables = count_text(len(self), "table")
+        return f"<RoundedRelease of {tables}: {self.product.name}{warning_of(self.measurement.noise)}>"
 
     def tables(self, progress: Progress | None = None) -> Iterator[Table]:
         """The tables of all queries of the workload, in its order.
@@ -160,12 +162,12 @@ def rounded(release: Release | NonNegativeRelease, *, base: int = 1) -> RoundedR
     require_type("rounded", "release", release, (Release, NonNegativeRelease), remedy)
     require_base(base)
     require_roundable(release.plan)
-    return RoundedRelease(release, base)
+    return RoundedRelease(release, int(base))
 
 
 def require_base(base: object) -> None:
     """Raise ArgumentError unless numbers can be rounded to multiples of ``base``."""
-    if isinstance(base, bool) or not isinstance(base, int) or not 1 <= base <= _LARGEST_BASE:
+    if not is_integer(base, least=1) or base > _LARGEST_BASE:
         raise ArgumentError(
             f"rounded: base must be an integer from 1 to {_LARGEST_BASE:,}, got {value_text(base)}; write "
             "rounded(release, base=5)"

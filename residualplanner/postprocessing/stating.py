@@ -6,7 +6,6 @@ Source: spec eqs. (48), (49) and (52).
 
 from dataclasses import dataclass
 from functools import reduce
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,7 @@ from residualplanner.postprocessing.problem import Problem
 from residualplanner.postprocessing.reference import ReferenceMap, reference_map
 from residualplanner.postprocessing.table_map import TableMap, TableStack, dual_steps
 from residualplanner.postprocessing.weights import Weights
+from residualplanner.workload import subsets_of
 
 #: Rounds of the power method that measures how long steps may be where bases vary.
 _ROUNDS = 60
@@ -42,7 +42,25 @@ class Statement:
 
     def problem(self, measurement: NoisyAnswers) -> Problem:
         """The problem of the nearest non-negative tables."""
-        return problem_of(measurement, self.facts, self.weights, fixes_total=self.fixes_total)
+        plan = measurement.plan
+        reference = reference_map(plan)
+        tables = TableMap(plan, reference.reference)
+        start = measured_components(reference.own, measurement)
+        freedoms = self.weights.freedoms(plan.noise_variances, plan.closure.orders)
+        if self.fixes_total:
+            start[0], freedoms[0] = max(start[0], 0.0), 0.0
+        for fact in self.facts.known:
+            fix(plan, reference.own, fact, start, freedoms)
+        spread = reference.own.spread(freedoms)
+        steps = dual_steps(tables, freedoms)
+        if not reference.is_identity:
+            steps *= _shortening(reference, tables, spread, steps)
+        lowest = np.zeros(tables.size if self.facts.are_about_tables else ())  # one number for all cells where it is 0
+        for fact in self.facts.zeros:
+            for stack in tables.stacks:
+                mark_zeros(plan, stack, fact, lowest)
+        scale = max(float(start[0]), 1.0 if freedoms[0] > 0 else 0.0)
+        return Problem(reference, tables, start, spread, steps, lowest, scale)
 
     def noise_variances(self, plan: Plan, layout: ComponentLayout) -> FloatArray:
         """The noise variance of every set, (m,), in counts squared; 0 where the set is known."""
@@ -52,44 +70,13 @@ class Statement:
         return variances
 
 
-def problem_of(measurement: NoisyAnswers, facts: Facts, weights: Weights, *, fixes_total: bool) -> Problem:
-    """The problem of the nearest non-negative tables.
-
-    Args:
-        measurement: the noisy answers.
-        facts: what is known anyway.
-        weights: how freely residuals move.
-        fixes_total: whether the number of records stays at its estimate, where it is not known.
-    """
-    plan = measurement.plan
-    reference = reference_map(plan)
-    tables = TableMap(plan, reference.reference)
-    start = measured_components(reference.own, measurement)
-    freedoms = weights.freedoms(plan.noise_variances, plan.closure.orders)
-    if fixes_total:
-        start[0], freedoms[0] = max(start[0], 0.0), 0.0
-    for fact in facts.known:
-        fix(plan, reference.own, fact, start, freedoms)
-    spread = reference.own.spread(freedoms)
-    steps = dual_steps(tables, freedoms)
-    if not reference.is_identity:
-        steps *= _shortening(reference, tables, spread, steps)
-    lowest = np.zeros(tables.size if facts.are_about_tables else ())  # one number for all cells where it is 0
-    for fact in facts.zeros:
-        for stack in tables.stacks:
-            mark_zeros(plan, stack, fact, lowest)
-    scale = max(float(start[0]), 1.0 if freedoms[0] > 0 else 0.0)
-    return Problem(reference, tables, start, spread, steps, lowest, scale)
-
-
 def fix(plan: Plan, layout: ComponentLayout, fact: Fact, start: FloatArray, freedoms: FloatArray) -> None:
     """Give the components of all subsets of a known table their known values, and no freedom."""
-    for order in range(len(fact.attributes) + 1):
-        for members in combinations(fact.attributes, order):
-            number = plan.closure.position_of(members)
-            bases = layout.groups.bases[int(layout.groups.group[number])]
-            layout.put(start, number, components_of_counts(bases).apply(fact.over(members)[None])[0])
-            freedoms[number] = 0.0
+    for members in subsets_of(fact.attributes):
+        number = plan.closure.position_of(members)
+        bases = layout.groups.bases[int(layout.groups.group[number])]
+        layout.put(start, number, components_of_counts(bases).apply(fact.over(members)[None])[0])
+        freedoms[number] = 0.0
 
 
 def mark_zeros(plan: Plan, stack: TableStack, fact: Fact, lowest: FloatArray) -> None:

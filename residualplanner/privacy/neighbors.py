@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, get_args
 
-from residualplanner._checks import value_text
+from residualplanner._checks import is_integer, value_text
 from residualplanner._words import suggestion
 from residualplanner.errors import BudgetError
 
@@ -48,8 +48,9 @@ class Neighbors:
                 f"{suggestion(self.notion, get_args(Notion))}"
             )
         records = self.records_per_person
-        if isinstance(records, bool) or not isinstance(records, int) or not 1 <= records <= 10**6:
+        if not is_integer(records, least=1) or records > 10**6:
             raise BudgetError(f"records_per_person must be an integer from 1 to 1,000,000, got {value_text(records)}")
+        object.__setattr__(self, "records_per_person", int(records))
 
     @property
     def has_public_total(self) -> bool:

@@ -31,7 +31,6 @@ from residualplanner.reconstruction.files.sidecar import PUBLISHED_ERRORS, PUBLI
 from residualplanner.reconstruction.files.statistic_form import StatisticForm, statistic_form, statistics_sentence
 from residualplanner.reconstruction.files.statistics import published_values
 from residualplanner.reconstruction.forms.for_mbi import MbiProblem
-from residualplanner.reconstruction.measured_tables import MeasuredTables
 from residualplanner.reconstruction.origin import Origin, Provenance, unlimited
 from residualplanner.reconstruction.parts.layout import Layout, layout_of, part_name
 from residualplanner.reconstruction.parts.numbers import (
@@ -40,6 +39,7 @@ from residualplanner.reconstruction.parts.numbers import (
     BesideUnbiased,
     PartNumbers,
     RunOfTables,
+    UnbiasedNumbers,
 )
 from residualplanner.reconstruction.parts.reading import SavedParts
 from residualplanner.reconstruction.parts.saving import save_parts
@@ -50,6 +50,7 @@ from residualplanner.reconstruction.quality import Quality
 from residualplanner.reconstruction.rebuilding import components_of_answers
 from residualplanner.reconstruction.reconstruct import reconstruct
 from residualplanner.reconstruction.release import Release
+from residualplanner.reconstruction.release_tables import ReleaseTables
 from residualplanner.reconstruction.table import Table
 from residualplanner.reconstruction.tables import Tables
 
@@ -70,7 +71,6 @@ __all__ = [
     "FormatName",
     "Layout",
     "MbiProblem",
-    "MeasuredTables",
     "Origin",
     "PartNumbers",
     "Product",
@@ -79,6 +79,7 @@ __all__ = [
     "Publication",
     "Quality",
     "Release",
+    "ReleaseTables",
     "RunOfTables",
     "SavedParts",
     "SavedTable",
@@ -88,6 +89,7 @@ __all__ = [
     "Table",
     "TableBatch",
     "Tables",
+    "UnbiasedNumbers",
     "areas_with_shapes",
     "choropleth",
     "chosen_format",

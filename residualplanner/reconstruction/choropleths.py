@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from residualplanner._checks import FloatArray, require_type, value_text
+from residualplanner._checks import FloatArray, entry_named, require_type, value_text
 from residualplanner._words import listed
 from residualplanner.domain import Attribute, label_text
 from residualplanner.errors import DomainError, WorkloadError
@@ -54,6 +54,10 @@ class Areas:
     def numbers(self, shown: Shown, quality: Quality) -> FloatArray:
         """What a map shows, (n,); nan where there is none."""
         return self.estimate if shown == "estimate" else quality.variation(self.estimate, self.std_err)
+
+    def have_shapes(self, boundaries: Boundaries) -> bool:
+        """Whether some of them have a shape."""
+        return any(boundaries.rings.get(code) for code in self.codes)
 
     def without_shape(self, boundaries: Boundaries) -> list[str]:
         """The codes, with the names, of areas that have no shape."""
@@ -134,7 +138,7 @@ def _codes_of(kind: Kind, attribute: Attribute) -> tuple[str, ...]:
 
 def areas_with_shapes(table: Table, boundaries: Boundaries) -> list[Areas]:
     """The areas of the levels of a table of which some have a shape, from coarse to fine."""
-    return [areas for areas in areas_of_table(table) if any(boundaries.rings.get(code) for code in areas.codes)]
+    return [areas for areas in areas_of_table(table) if areas.have_shapes(boundaries)]
 
 
 def choropleth(
@@ -155,18 +159,20 @@ def choropleth(
         quality: limits of the classes of coefficients of variation; 15% and 30% if not given.
 
     Raises:
-        WorkloadError: the table has more than one attribute, no area of the level has a shape, or ``show`` is another
-            word.
+        WorkloadError: the table has more than one attribute or no such level, no area of the level has a shape, or
+            ``show`` is another word.
 
     Guarantees: post-processing; it costs no budget.
     """
     require_type("choropleth", "boundaries", boundaries, Boundaries, 'write Boundaries.from_geojson("x.json", "GEOID")')
     if show not in LEGENDS:
         raise WorkloadError(f"show must be 'estimate' or 'cv', got {value_text(show)}")
-    found = [each for each in areas_with_shapes(table, boundaries) if level in (None, each.level)]
+    of_level = {each.level: [each] for each in areas_of_table(table)}
+    chosen = areas_of_table(table) if level is None else entry_named("level", level, of_level)
+    found = [areas for areas in chosen if areas.have_shapes(boundaries)]
     if not found:
         shapes = listed(map(repr, boundaries.rings), 3)
-        codes = listed((repr(code) for each in areas_of_table(table)[-1:] for code in each.codes), 3)
+        codes = listed(map(repr, chosen[-1].codes), 3)
         raise WorkloadError(
             f"no area {'' if level is None else f'of the level {level!r} '}has a shape: the codes of the table are "
             f"{codes}, and those of the boundaries {shapes}; choose another property as the code"

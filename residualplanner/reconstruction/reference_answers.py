@@ -9,20 +9,18 @@ Source: spec eqs. (38) and (43).
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, frozen
-from residualplanner.bases import Basis, basis_codes
+from residualplanner.bases import Basis
 from residualplanner.kron import HOST, Array, Device, ProductMap, keeping, matrix_map
 from residualplanner.measurement import BATCH_CELLS, FloatResiduals, IntegerResiduals, NoisyAnswers
 from residualplanner.plan import Plan
-from residualplanner.strategy import BasisGroups, basis_groups, constant_strategy
-from residualplanner.workload import indices_of_numbers
+from residualplanner.strategy import ReferenceChange, reference_changes, reference_groups, sets_in_both
 
 
 def reference_answers(measurement: NoisyAnswers, device: Device = HOST) -> IntegerResiduals | FloatResiduals:
@@ -44,9 +42,9 @@ def reference_answers(measurement: NoisyAnswers, device: Device = HOST) -> Integ
     if not plan.strategy.varying.any():
         return measured
     found = _Found(plan)
-    for sets in _sets_in_both(measured.groups, found.groups):
+    for sets in sets_in_both(measured.groups, found.groups):
         own, reference = int(measured.groups.group[sets[0]]), int(found.groups.group[sets[0]])
-        changes = _changes(measured.groups.bases[own], found.groups.bases[reference])
+        changes = reference_changes(measured.groups.bases[own], found.groups.bases[reference])
         maps = _answer_map(measured.groups.bases[own], changes)
         spread = {axis: device.put(change.u) for axis, change in changes.items()}
         stored, divisor, rows = measured.stored(own), measured.divisor(own), measured.groups.row[sets]
@@ -63,28 +61,7 @@ def reference_answers(measurement: NoisyAnswers, device: Device = HOST) -> Integ
     return found.answers()
 
 
-class _Change(NamedTuple):
-    """The change of an axis whose basis ``[u | G]`` is not the reference R.
-
-    Attributes:
-        G (m, m): R G.
-        u (m, 1, .., 1): R u, along the axis of a stack of tables.
-    """
-
-    G: FloatArray
-    u: FloatArray
-
-
-def _changes(own: Sequence[Basis], reference: Sequence[Basis]) -> dict[int, _Change]:
-    """The change of each axis, counted from 0, whose basis is not the reference."""
-    codes, found = basis_codes([*own, *reference]), {}
-    for axis in np.flatnonzero(codes[: len(own)] != codes[len(own) :]).tolist():
-        (R,), u, G = reference[axis].multipliers, own[axis].u, own[axis].G
-        found[axis] = _Change(R @ G, (R @ u).reshape(-1, *(1,) * (len(own) - axis - 1)))
-    return found
-
-
-def _answer_map(own: Sequence[Basis], changes: Mapping[int, _Change]) -> ProductMap:
+def _answer_map(own: Sequence[Basis], changes: Mapping[int, ReferenceChange]) -> ProductMap:
     """R G along the axes whose basis is not the reference."""
     return ProductMap(
         [matrix_map(changes[axis].G) if axis in changes else keeping(basis.answers) for axis, basis in enumerate(own)]
@@ -99,7 +76,7 @@ def _spread(lower: Callable[[int], Array], spread: Mapping[int, Array], left_out
     Args:
         lower: gives the answers of the sets without the attributes in the bits of a number, which have one entry on
             their axes.
-        spread: ``R u`` by axis, as in `_Change`.
+        spread: ``R u`` by axis, as in `ReferenceChange`.
         left_out: which attributes are left out.
         axes: others, each of which changes.
     """
@@ -115,7 +92,7 @@ class _Found:
 
     def __init__(self, plan: Plan) -> None:
         self._closure = plan.closure
-        self.groups = groups = basis_groups(constant_strategy(plan.closure, plan.strategy.of_attributes))
+        self.groups = groups = reference_groups(plan.strategy)
         shapes = [(len(members), *shape) for members, shape in zip(groups.members, groups.answer_shapes, strict=True)]
         ends = np.cumsum([math.prod(shape) for shape in shapes])
         self._values = np.empty(int(ends[-1]))
@@ -142,8 +119,3 @@ class _Found:
 
     def answers(self) -> FloatResiduals:
         return FloatResiduals(self.groups, frozen(self._values))
-
-
-def _sets_in_both(own: BasisGroups, reference: BasisGroups) -> Iterator[NDArray[np.int64]]:
-    """The numbers of the sets of each pair of groups, ascending, those of fewer attributes first."""
-    yield from indices_of_numbers(own.group * (reference.group.max() + 1) + reference.group)

@@ -11,6 +11,7 @@ import numpy as np
 
 from residualplanner._atomic import PathLike
 from residualplanner._checks import frozen
+from residualplanner._words import count_text
 from residualplanner.errors import ArgumentError, WorkloadError, memory_for
 from residualplanner.kron import HOST, Array, Device, Scratch
 from residualplanner.measurement import NoisyAnswers, Progress
@@ -19,13 +20,13 @@ from residualplanner.reconstruction.batches import A_TABLE, TableBatch, chunks
 from residualplanner.reconstruction.files.export import save_tables
 from residualplanner.reconstruction.files.export_files import PARTS_FORMAT, FormatName
 from residualplanner.reconstruction.forms.for_mbi import MbiProblem, mbi_problem
-from residualplanner.reconstruction.measured_tables import MeasuredTables
 from residualplanner.reconstruction.origin import Provenance
 from residualplanner.reconstruction.parts.layout import Layout, layout_of
 from residualplanner.reconstruction.parts.saving import save_parts
 from residualplanner.reconstruction.profiles import ProfileName, profile_named
 from residualplanner.reconstruction.publication import Publication
 from residualplanner.reconstruction.quality import Quality
+from residualplanner.reconstruction.release_tables import ReleaseTables
 from residualplanner.reconstruction.stacks import Reconstructor
 from residualplanner.reconstruction.table import Table
 from residualplanner.workers import Workers
@@ -33,7 +34,7 @@ from residualplanner.workload import QueryLike, WrittenQuery, written_query
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Release(MeasuredTables):
+class Release(ReleaseTables):
     """A mapping from queries to tables, unbiased and consistent with one another.
 
     It iterates over the queries of the workload; any query on a subset of the attributes of one of them has a table,
@@ -54,7 +55,7 @@ class Release(MeasuredTables):
 
     def __repr__(self) -> str:
         where = "" if self.device is HOST else f", on {self.device.name}"
-        return f"<Release of {len(self):,} tables: {self.noise.kind}, {self.noise.randomness}{where}>"
+        return f"<Release of {count_text(len(self), 'table')}: {self.noise.kind}, {self.noise.randomness}{where}>"
 
     @property
     def layout(self) -> Layout:

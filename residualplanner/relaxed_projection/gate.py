@@ -10,19 +10,20 @@ from typing import TypeVar
 
 import numpy as np
 
-from residualplanner._checks import require_type, type_refusal, value_text
+from residualplanner._checks import is_integer, require_type, type_refusal, value_text
+from residualplanner._words import count_text
 from residualplanner.discrete_gaussian import ByteSource, InsecureTestBits, OperatingSystemBits
 from residualplanner.errors import BudgetError, ResourceError
-from residualplanner.ledger import TEXT_LIMIT, Ledger
+from residualplanner.ledger import Ledger
 from residualplanner.measurement import (
     WatchedProgress,
+    call_ledger,
     require_room,
     run_charged,
     shielded,
     warn_without_ledger,
     without_history,
 )
-from residualplanner.privacy import claim_of_budget
 from residualplanner.relaxed_projection.counts import KeptCounts, RecountedCounts, count_records
 from residualplanner.relaxed_projection.mechanism import Run
 from residualplanner.relaxed_projection.plan import RapPlan
@@ -141,14 +142,8 @@ def _outcome(
 
 def _of_plan(charge: Callable[..., T], plan: RapPlan) -> T:
     """Call a ledger's method with the cost of a run and the words for the entry."""
-    statement = claim_of_budget(plan.budget, plan.protected, noise="discrete").statement
-    return charge(
-        plan.cost,
-        plan.sha256,
-        neighbors=plan.protected.notion,
-        records_per_person=plan.protected.records_per_person,
-        label=f"RAP of {len(plan.thresholds):,} tables, planned for {statement}"[:TEXT_LIMIT],
-    )
+    what = f"RAP of {count_text(len(plan.thresholds), 'table')}"
+    return call_ledger(charge, plan.cost, plan.sha256, what, plan.budget, plan.protected)
 
 
 def _require_room(plan: RapPlan, data: object, memory: int) -> bool:
@@ -172,6 +167,6 @@ def _randomness(seed: int | None) -> tuple[ByteSource, np.random.Generator]:
     """Where random bytes come from, and the generator of the first relaxed records."""
     if seed is None:
         return OperatingSystemBits(), np.random.default_rng(secrets.randbits(128))
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+    if not is_integer(seed):
         raise BudgetError(f"seed must be an integer, at least 0, or None for a release; got {value_text(seed)}")
     return InsecureTestBits(int(seed)), np.random.default_rng(int(seed))

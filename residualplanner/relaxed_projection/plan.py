@@ -9,9 +9,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from residualplanner._checks import entry_named, require_fraction, require_type, value_text
+from residualplanner._checks import entry_named, require_fraction, require_integer, require_type, value_text
 from residualplanner._json import json_text
-from residualplanner._words import fraction_text
+from residualplanner._words import count_text, fraction_text
 from residualplanner.errors import BudgetError, WorkloadError
 from residualplanner.privacy import Budget, Neighbors, Notion, require_discrete
 from residualplanner.relaxed_projection.account import rounded_down
@@ -89,9 +89,10 @@ class RapPlan:
         for name in ("answer_fraction", "total_fraction"):
             if not require_fraction(name, getattr(self, name)) < 1:
                 raise BudgetError(f"{name} must lie strictly between 0 and 1, got {value_text(getattr(self, name))}")
-        _require_count("rounds", self.rounds)
-        if self.total is not None:
-            _require_count("total", self.total)
+        for name in ("rounds", "total", "choices"):
+            value = getattr(self, name)
+            if value is not None or name == "rounds":
+                object.__setattr__(self, name, require_integer(name, value))
         self._require_choices()
 
     def _require_choices(self) -> None:
@@ -101,21 +102,19 @@ class RapPlan:
             if self.rounds != 1:
                 raise WorkloadError("choices=None measures everything in one round; write rounds=1")
             return
-        _require_count("choices", self.choices)
         most = unit.candidates(self.thresholds)
         if not self.rounds * self.choices <= most:
             raise WorkloadError(
-                f"{self.rounds} rounds of {self.choices} choices ask for more than the {most:,} {unit.plural} of the "
-                "workload; ask for fewer, or write rounds=1, choices=None to measure everything"
+                f"rounds={self.rounds} with choices={self.choices} each ask for more than the workload's "
+                f"{count_text(most, unit.name)}; ask for fewer, or write rounds=1, choices=None to measure everything"
             )
 
     def __repr__(self) -> str:
-        tables, cells = len(self.thresholds), sum(each.cells for each in self.thresholds)
-        each = f"{self.choices} {UNITS[self.unit].plural} each" if self.choices else "everything"
-        return (
-            f"<RapPlan: {self.rounds} rounds of {each}, of {tables:,} tables with {cells:,} cells; {self.budget}, "
-            f"{self.protected.words}>"
-        )
+        tables = count_text(len(self.thresholds), "table")
+        cells = count_text(sum(each.cells for each in self.thresholds), "cell")
+        each = f"{count_text(self.choices, self.unit)} each" if self.choices else "everything"
+        rounds = count_text(self.rounds, "round")
+        return f"<RapPlan: {rounds} of {each}, of {tables} with {cells}; {self.budget}, {self.protected.words}>"
 
     @property
     def protected(self) -> Neighbors:
@@ -196,8 +195,3 @@ class RapPlan:
             ],
             "projection": repr(self.projection),
         }
-
-
-def _require_count(name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise WorkloadError(f"{name} must be an integer, at least 1, got {value_text(value)}")

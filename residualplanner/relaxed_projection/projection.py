@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from residualplanner._checks import value_text
+from residualplanner._checks import require_integer, value_text
 from residualplanner.errors import WorkloadError
 from residualplanner.mixtures import Blocks
 from residualplanner.relaxed_projection.fitted_rows import FittedRows
@@ -46,9 +46,7 @@ class ProjectionSettings:
 
     def __post_init__(self) -> None:
         for name in ("relaxed_records", "steps"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise WorkloadError(f"{name} must be an integer, at least 1, got {value_text(value)}")
+            object.__setattr__(self, name, require_integer(name, getattr(self, name)))
         if self.relaxation not in RELAXATIONS:
             raise WorkloadError(f"relaxation must be one of {list(RELAXATIONS)}, got {value_text(self.relaxation)}")
         if self.learning_rate is not None and not 0 < self.learning_rate < math.inf:

@@ -4,6 +4,7 @@ Reads: parameters, one column for each relaxed record.  Gives: values, which are
 Source: rap-and-microdata (A1) and its table of relaxations.
 """
 
+from abc import ABC, abstractmethod
 from typing import Protocol, final
 
 import numpy as np
@@ -76,18 +77,15 @@ class Softmax:
         return parameters
 
 
-@final
-class Sparsemax:
-    """Every block is the nearest point of the simplex, many of whose entries are 0; as published."""
+class Projected(ABC):
+    """Values that are fitted themselves, and projected back into their domain after each step."""
 
-    name = "sparsemax"
     learning_rate = 0.001
     merges = False
-    sums_to_one = True
 
     def start(self, blocks: Blocks, records: int, generator: np.random.Generator) -> Relaxed:
         """Uniform numbers, projected."""
-        return sparsemax(generator.random((blocks.count, records), dtype=np.float32), blocks)
+        return self.kept(generator.random((blocks.count, records), dtype=np.float32), blocks)
 
     def values(self, parameters: Relaxed, blocks: Blocks) -> Relaxed:
         """The parameters themselves."""
@@ -98,6 +96,18 @@ class Sparsemax:
         """As they are."""
         del values, blocks
         return slopes
+
+    @abstractmethod
+    def kept(self, parameters: Relaxed, blocks: Blocks) -> Relaxed:
+        """The nearest values in their domain."""
+
+
+@final
+class Sparsemax(Projected):
+    """Every block is the nearest point of the simplex, many of whose entries are 0; as published."""
+
+    name = "sparsemax"
+    sums_to_one = True
 
     def kept(self, parameters: Relaxed, blocks: Blocks) -> Relaxed:
         """The nearest points of the simplices."""
@@ -105,27 +115,11 @@ class Sparsemax:
 
 
 @final
-class Clip:
+class Clip(Projected):
     """Every number lies between 0 and 1 on its own; blocks need not sum to 1, so there are no records to sample."""
 
     name = "clip"
-    learning_rate = 0.001
-    merges = False
     sums_to_one = False
-
-    def start(self, blocks: Blocks, records: int, generator: np.random.Generator) -> Relaxed:
-        """Uniform numbers."""
-        return generator.random((blocks.count, records), dtype=np.float32)
-
-    def values(self, parameters: Relaxed, blocks: Blocks) -> Relaxed:
-        """The parameters themselves."""
-        del blocks
-        return parameters
-
-    def slopes(self, values: Relaxed, slopes: Relaxed, blocks: Blocks) -> Relaxed:
-        """As they are."""
-        del values, blocks
-        return slopes
 
     def kept(self, parameters: Relaxed, blocks: Blocks) -> Relaxed:
         """Numbers beyond 0 or 1 are set to these."""

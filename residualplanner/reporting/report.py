@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from residualplanner._atomic import PathLike, write_atomically, write_folder_atomically
-from residualplanner._checks import require_path, value_text
+from residualplanner._checks import is_integer, require_path, value_text
 from residualplanner.errors import FileFormatError, WorkloadError
 from residualplanner.ledger import Ledger
 from residualplanner.pictures import Boundaries, require_package
@@ -152,7 +152,7 @@ def subject_of(source: Any, *, level: float, publication: Publication | None = N
 
 def require_cells(cells: object) -> None:
     """Raise WorkloadError unless it is a number of cells that a page can hold."""
-    if isinstance(cells, bool) or not isinstance(cells, int) or cells < 0:
+    if not is_integer(cells):
         raise WorkloadError(f"cells must be how many cells a page holds at most, 0 or more, got {value_text(cells)}")
 
 

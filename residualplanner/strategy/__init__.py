@@ -11,6 +11,12 @@ from residualplanner.strategy.cells import AnswerFactors, answer_factors, larges
 from residualplanner.strategy.costs import cost_upper_bound, exact_cost, require_public_total
 from residualplanner.strategy.max_abs_error import mean_max_bound
 from residualplanner.strategy.neighbor_costs import CornerCosts, UnitCosts, unit_costs, with_token_cost
+from residualplanner.strategy.reference_bases import (
+    ReferenceChange,
+    reference_changes,
+    reference_groups,
+    sets_in_both,
+)
 from residualplanner.strategy.strategy import Strategy, constant_strategy, subtraction_strategy, varying_strategy
 from residualplanner.strategy.table_accuracy import TableAccuracy
 from residualplanner.strategy.variances import CHUNK, noise_weights, variance_matrix, variance_pieces, variance_weights
@@ -22,6 +28,7 @@ __all__ = [
     "AnswerFactors",
     "BasisGroups",
     "CornerCosts",
+    "ReferenceChange",
     "Strategy",
     "TableAccuracy",
     "UnitCosts",
@@ -35,8 +42,11 @@ __all__ = [
     "largest_cells",
     "mean_max_bound",
     "noise_weights",
+    "reference_changes",
+    "reference_groups",
     "require_fitting",
     "require_public_total",
+    "sets_in_both",
     "subtraction_strategy",
     "unit_costs",
     "variance_matrix",

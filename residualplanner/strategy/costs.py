@@ -77,15 +77,15 @@ def exact_cost(strategy: Strategy, precision: FloatArray) -> Fraction:
         raise ValueError(f"one precision for each of {len(strategy.closure)} sets, got shape {precision.shape}")
     groups = basis_groups(strategy)
     is_constant = np.diff(strategy.varying_starts) == 0
-    wholes, exponent = exact_sums(np.where(is_constant, precision, 0.0), groups.group)
+    sums, exponent = exact_sums(np.where(is_constant, precision, 0.0), groups.group)
     # One denominator for all, so that fractions are reduced once.
     used = {basis.pcost.denominator for bases in groups.bases for basis in bases}
     common = math.lcm(*used) ** max(map(len, groups.bases))
     total = sum(
-        whole
+        own
         * math.prod(basis.pcost.numerator for basis in bases)
         * (common // math.prod(basis.pcost.denominator for basis in bases))
-        for bases, whole in zip(groups.bases, wholes, strict=True)
+        for bases, own in zip(groups.bases, sums, strict=True)
     )
     return Fraction(total, common) * Fraction(2) ** exponent + exact_varying_cost(strategy, precision)
 
@@ -178,13 +178,13 @@ def exact_sums(values: FloatArray, group: IntArray) -> tuple[list[int], int]:
         ([13510798882111488, 27021597764222976], -53)
     """
     mantissas, exponents = np.frexp(values)
-    wholes = np.ldexp(mantissas, 53).astype(np.int64)
+    integers = np.ldexp(mantissas, 53).astype(np.int64)
     least = int(exponents.min())
     keys = group * 2**12 + (exponents - least)
     by_key = np.argsort(keys, kind="stable")
     starts = np.flatnonzero(np.diff(keys[by_key], prepend=-1))
-    high = np.add.reduceat(wholes[by_key] >> _HALF, starts).tolist()
-    low = np.add.reduceat(wholes[by_key] & (2**_HALF - 1), starts).tolist()
+    high = np.add.reduceat(integers[by_key] >> _HALF, starts).tolist()
+    low = np.add.reduceat(integers[by_key] & (2**_HALF - 1), starts).tolist()
     sums = [0] * (int(group.max()) + 1)
     for key, upper, lower in zip(keys[by_key][starts].tolist(), high, low, strict=True):
         sums[key >> 12] += (upper << _HALF) + lower << (key & 2**12 - 1)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, IntArray, frozen
+from residualplanner._words import count_text
 from residualplanner.bases import Basis, basis_codes, subtraction_basis
 from residualplanner.errors import WorkloadError
 from residualplanner.workload import Closure, Workload
@@ -80,7 +81,8 @@ class Strategy:
         families = Counter(basis.family for basis in self.of_attributes)
         bases = ", ".join(f"{count:,} {family}" for family, count in families.items())
         varying = f", {int(self.varying.sum()):,} of which vary" if self.varying.any() else ""
-        return f"<Strategy for {len(self.closure):,} attribute sets: bases {bases or 'none'}{varying}>"
+        sets = count_text(len(self.closure), "attribute set")
+        return f"<Strategy for {sets}: bases {bases or 'none'}{varying}>"
 
     @property
     def of_attributes(self) -> tuple[Basis, ...]:

@@ -55,7 +55,7 @@ def exact_varying_cost(strategy: Strategy, precision: FloatArray) -> Fraction:
     by_value: dict[int, list[int]] = {}
     for number in varying:
         members, own = strategy.closure[number], int(strategy.varying_starts[number])
-        factor, axes = _whole(float(precision[number]), common), []
+        factor, axes = _integer(float(precision[number]), common), []
         for attribute in members:
             if not strategy.varying[attribute]:
                 p = strategy.bases[int(strategy.of_attribute[attribute])].pcost
@@ -66,7 +66,7 @@ def exact_varying_cost(strategy: Strategy, precision: FloatArray) -> Fraction:
                 by_value[attribute] = [factor * length for length in lengths]
             else:
                 messages, before = strategy.messages_at(own).tolist(), by_value[attribute]
-                by_value[attribute] = [cost + _whole(phi, common) for cost, phi in zip(before, messages, strict=True)]
+                by_value[attribute] = [cost + _integer(phi, common) for cost, phi in zip(before, messages, strict=True)]
                 axes.append(list(dict.fromkeys(zip(lengths, messages, strict=True))))
             own += 1
         total += 0 if len(members) == 1 else _largest_rest(factor, axes, common)
@@ -74,7 +74,7 @@ def exact_varying_cost(strategy: Strategy, precision: FloatArray) -> Fraction:
 
 
 def _common_denominator(strategy: Strategy, precision: FloatArray) -> int:
-    """A number that all costs and messages are whole when multiplied by, so that nothing else need be a fraction."""
+    """A number times which all costs and messages are integers, so that nothing else need be a fraction."""
     messages = strategy.messages[strategy.messages != 0]
     exponents = np.frexp(np.concatenate([precision, messages]))[1] - _MANTISSA
     used = {basis.pcost.denominator for basis in strategy.bases}
@@ -82,8 +82,8 @@ def _common_denominator(strategy: Strategy, precision: FloatArray) -> int:
     return power << max(0, -int(exponents.min()))
 
 
-def _whole(number: float, common: int) -> int:
-    """``number * common``, which is whole."""
+def _integer(number: float, common: int) -> int:
+    """``number * common``, an integer."""
     numerator, denominator = number.as_integer_ratio()
     return numerator * (common // denominator)
 
@@ -91,17 +91,17 @@ def _whole(number: float, common: int) -> int:
 def _largest_rest(factor: int, axes: list[list[tuple[int, float]]], common: int) -> int:
     """The maximum of ``factor`` times a product of lengths less a sum of messages, over all choices from each axis.
 
-    Lengths are whole, messages are to be multiplied by ``common``, as the factor is and the result.  Floating point,
+    Lengths are integers, messages are to be multiplied by ``common``, as the factor is and the result.  Floating point,
     with a bound on its roundings, finds the few choices that may be the largest, and integers decide.
     """
-    wholes: NDArray[Any] = np.array([factor], dtype=object)
+    products: NDArray[Any] = np.array([factor], dtype=object)
     less: NDArray[Any] = np.array([0], dtype=object)
     shape, chosen = tuple(map(len, axes)), _near_largest(factor, axes, common)
     for axis, index in zip(axes, np.unravel_index(chosen, shape) if axes else (), strict=True):
         lengths = np.array([length for length, _ in axis], dtype=object)
-        messages = np.array([_whole(message, common) for _, message in axis], dtype=object)
-        wholes, less = wholes * lengths[index], less + messages[index]
-    largest: int = max((wholes - less).tolist())
+        messages = np.array([_integer(message, common) for _, message in axis], dtype=object)
+        products, less = products * lengths[index], less + messages[index]
+    largest: int = max((products - less).tolist())
     return largest
 
 
@@ -110,7 +110,7 @@ def _near_largest(factor: int, axes: list[list[tuple[int, float]]], common: int)
 
     With k axes, a product has ``k + 1`` rounded factors and k rounded multiplications, a sum of messages ``k - 1``
     rounded additions, the difference one more rounding: less than ``2 k + 3`` half units in the last place of the
-    largest product and the largest sum together.  That holds as long as no product underflows, which whole lengths
+    largest product and the largest sum together.  That holds as long as no product underflows, which integer lengths
     cannot make smaller, or overflows; else all cells are named.
     """
     cells, less = np.array(_nearest(factor, common)), np.zeros(())

@@ -12,6 +12,7 @@ import numpy as np
 
 from residualplanner._atomic import PathLike
 from residualplanner._checks import FloatArray, IntArray, frozen, is_integer, value_text
+from residualplanner._words import count_text
 from residualplanner.domain import Domain
 from residualplanner.errors import ArgumentError, WorkloadError
 from residualplanner.measurement import warning_of
@@ -58,7 +59,7 @@ class SyntheticRecords:
 
     def __repr__(self) -> str:
         weighted = f", together of weight {self.weights.sum():,.0f}" if self.weight_column else ""
-        about = f"{len(self):,} of {len(self.domain.names)} attributes{weighted}"
+        about = f"{len(self):,} of {count_text(len(self.domain.names), 'attribute')}{weighted}"
         return f"<SyntheticRecords: {about}{warning_of(self.release.noise)}>"
 
     @property

@@ -7,7 +7,13 @@ Nothing here ever sees a record.
 """
 
 from residualplanner.workload.among import Among, Where
-from residualplanner.workload.attribute_sets import AttributeSets, indices_of_numbers, numbers_of_blocks, row_numbers
+from residualplanner.workload.attribute_sets import (
+    AttributeSets,
+    indices_of_numbers,
+    numbers_of_blocks,
+    row_numbers,
+    subsets_of,
+)
 from residualplanner.workload.blocks import QueryBlock
 from residualplanner.workload.closure import Closure, downward_closure, subset_products
 from residualplanner.workload.families import marginals
@@ -42,6 +48,7 @@ __all__ = [
     "row_numbers",
     "selection_text",
     "subset_products",
+    "subsets_of",
     "workload_html",
     "workload_orbits",
     "written_query",

@@ -3,8 +3,9 @@
 Reads: positions of attributes in their domain.  Gives: AttributeSets, and the complete families of one order.
 """
 
+import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -191,6 +192,17 @@ def combinations(attributes: ArrayLike, order: int) -> PositionArray:
     for _ in range(order):
         rows = extensions(rows, len(members))
     return frozen(members[rows])
+
+
+def subsets_of(members: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """All subsets of some attributes, those of fewer first.
+
+    Example:
+        >>> list(subsets_of((1, 4)))
+        [(), (1,), (4,), (1, 4)]
+    """
+    orders = range(len(members) + 1)
+    return itertools.chain.from_iterable(itertools.combinations(members, order) for order in orders)
 
 
 def extensions(rows: PositionArray, attribute_count: int) -> PositionArray:

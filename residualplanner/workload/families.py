@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import is_integer, require_type, value_text
+from residualplanner._words import count_text
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
 from residualplanner.kron import require_threshold
@@ -68,7 +69,7 @@ def marginals(
     universe = universe_of(domain, where, {} if at_least is None else chosen)
     members = np.array(universe.members(domain), dtype=np.int32)
     if order is not None and order > len(members):
-        raise WorkloadError(f"order={order}, but where leaves only {len(members)} attributes for tables")
+        raise WorkloadError(f"order={order}, but where leaves only {count_text(len(members), 'attribute')} for tables")
     distinct, codes = _kinds(domain, universe.applied(chosen))
     rows = np.array([distinct[codes[i]].rows(domain.sizes[i]) for i in members.tolist()], dtype=np.float64)
     limit = math.inf if max_cells is None else max_cells
@@ -110,7 +111,7 @@ def _orders(domain: Domain, order: int | None, up_to: int | None, max_cells: int
             raise WorkloadError(f"{name} must be an integer, at least {least}, got {value_text(value)}")
     if order is not None:
         if order > len(domain):
-            raise WorkloadError(f"order={order}, but the domain has only {len(domain)} attributes")
+            raise WorkloadError(f"order={order}, but the domain has only {count_text(len(domain), 'attribute')}")
         return range(order, order + 1)
     if up_to is None and max_cells is None:
         raise WorkloadError("say which marginals: order=, up_to= or max_cells=")

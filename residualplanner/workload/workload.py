@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from residualplanner._checks import frozen, require_type
+from residualplanner._words import count_text
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
 from residualplanner.queries import Identity, Kind, joint_factors, require_joint
@@ -109,7 +110,8 @@ class Workload:
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{len(block):,} of order {order}" for order, block in enumerate(self.blocks) if len(block))
-        return f"<Workload of {len(self):,} queries over {len(self.domain)} attributes: {counts}>"
+        queries, attributes = count_text(len(self), "query"), count_text(len(self.domain), "attribute")
+        return f"<Workload of {queries} over {attributes}: {counts}>"
 
     def _repr_html_(self) -> str:
         return workload_html(self, self, remedy="iterate over the workload for all")

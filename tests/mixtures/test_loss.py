@@ -8,9 +8,7 @@ import pytest
 
 from residualplanner.mixtures import (
     Blocks,
-    CellTerm,
     Centered,
-    Loss,
     Measured,
     Rows,
     Values,
@@ -193,20 +191,3 @@ def test_product_sums_are_those_of_the_definition(shape):
     letters = "abde"[: len(shape)]
     expected = np.einsum(",".join(["c", *(f"{x}c" for x in letters)]) + "->" + letters, weights, *factors)
     np.testing.assert_allclose(product_sums(factors, weights), expected, atol=1e-12)
-
-
-def test_listed_cells_are_cells_of_their_tables_and_so_are_their_slopes():
-    probabilities, weights = mixture_arrays(5)
-    blocks, cells = Blocks(SIZES), np.array([[0, 1, 3], [2, 0, 3], [0, 1, 3]])
-    term = CellTerm(
-        cells + blocks.offsets[:3], np.tile(np.arange(3), (3, 1)), RNG.normal(size=3), np.array([1.0, 2, 3])
-    )
-    loss = Loss(features_of(blocks, [Values(i) for i in range(3)]), (term,), 50.0, np.float64)
-    value, slope = loss.evaluate(probabilities, weights)
-    table = 50 * table_of(probabilities, weights, [np.eye(n) for n in SIZES], (0, 1, 2))
-    assert value == pytest.approx((term.precisions * (table[tuple(cells.T)] - term.values) ** 2).sum())
-    one, other = RNG.normal(size=probabilities.shape), RNG.normal(size=weights.shape)
-    up, down = (loss.evaluate(probabilities + s * one, weights + s * other)[0] for s in (1e-6, -1e-6))
-    assert (up - down) / 2e-6 == pytest.approx(
-        (slope.probabilities * one).sum() + (slope.weights * other).sum(), rel=1e-6
-    )

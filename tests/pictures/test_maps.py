@@ -169,8 +169,9 @@ def test_classes_differ_in_lightness_alone_in_one_direction():
     [
         ({}, "the GeoJSON is no GeoJSON feature collection"),
         ([], "is no GeoJSON feature collection"),
-        (collection(), "is no GeoJSON feature collection with features"),
-        ({"type": "Topology", "features": [feature("a", [SQUARE])]}, "is no GeoJSON feature collection"),
+        (collection(), "is no GeoJSON feature collection with features; .*with a feature for each area"),
+        ({"type": "Topology", "features": [feature("a", [SQUARE])]}, "it is TopoJSON, from which .* makes GeoJSON"),
+        ({"type": "Topology", "objects": {}, "arcs": []}, "it is TopoJSON, from which .* makes GeoJSON"),
         (collection({"type": "Point"}), "feature 1: not a GeoJSON feature"),
         (collection(feature("a", [SQUARE], name="GEOIDS")), "feature 1: no property 'GEOID'; .*did you mean 'GEOIDS'"),
         (collection({"type": "Feature"}), "feature 1: no property 'GEOID'; its properties are none"),
@@ -197,6 +198,7 @@ def test_files_are_named_and_limited(tmp_path, monkeypatch):
     path = tmp_path / "shapes.json"
     path.write_text("\ufeff" + json.dumps(collection(feature("a", [SQUARE]), feature("b", [SQUARE]))), encoding="utf-8")
     assert repr(Boundaries.from_geojson(path, "GEOID")) == "<Boundaries of 2 areas>"
+    assert repr(Boundaries.from_geojson(collection(feature("a", [SQUARE])), "GEOID")) == "<Boundaries of 1 area>"
     for name, message in (("AREA_LIMIT", "2 features; the limit is 1"), ("POSITION_LIMIT", "more than 1 positions")):
         with monkeypatch.context() as patch:
             patch.setattr(limits, name, 1)

@@ -73,10 +73,10 @@ def test_the_search_ends_by_itself_and_its_first_levels_do_not_slow_it(monkeypat
 @pytest.mark.parametrize("size", [6, 10, 40])
 def test_integers_raise_no_rows_variance_by_much(size, monkeypatch):
     kept = []
-    whole = joint.whole_basis
+    whole = joint.basis_in_integers
     monkeypatch.setattr(
         joint,
-        "whole_basis",
+        "basis_in_integers",
         lambda forms, found, *rest: kept.append((found.S, whole(forms, found, *rest))) or kept[-1][1],
     )
     select(Workload(Domain({"a": size}), [{"a": Prefix()}]), budget=ONE, loss="max")

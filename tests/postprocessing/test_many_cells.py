@@ -13,7 +13,7 @@ from residualplanner.postprocessing.many_cells.covering import covering, records
 from residualplanner.postprocessing.many_cells.limited_memory import LimitedMemory
 from residualplanner.postprocessing.many_cells.margin_ascent import MarginAscent
 from residualplanner.postprocessing.many_cells.potential_ascent import PotentialAscent
-from residualplanner.postprocessing.stating import problem_of
+from residualplanner.postprocessing.stating import Statement
 from residualplanner.postprocessing.weights import WEIGHTS
 
 SHAPE = (4, 3, 5, 2)
@@ -33,7 +33,7 @@ def release_for(name):
 
 
 def problem_for(name):
-    return problem_of(release_for(name).measurement, Facts(), WEIGHTS["protect-margins"], fixes_total=True)
+    return Statement(Facts(), WEIGHTS["protect-margins"], fixes_total=True).problem(release_for(name).measurement)
 
 
 def matrix_of(problem):

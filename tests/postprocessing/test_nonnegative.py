@@ -22,7 +22,7 @@ from random_plans import (
 from residualplanner.errors import ArgumentError, BudgetError, WorkloadError
 from residualplanner.postprocessing.cells import cell_kinds
 from residualplanner.postprocessing.facts import Facts
-from residualplanner.postprocessing.stating import problem_of
+from residualplanner.postprocessing.stating import Statement
 from residualplanner.postprocessing.weights import WEIGHTS
 from residualplanner.queries import Identity, Prefix, Range
 from residualplanner.strategy import subtraction_strategy
@@ -247,7 +247,7 @@ def test_values_exchanged_before_are_values_exchanged_after():
 @given(seed=st.integers(0, 30))
 def test_the_transposed_map_is_the_transpose(seed):
     plan = plan_by_set(sample_workload(), seed)
-    problem = problem_of(any_release(plan, seed).measurement, Facts(), WEIGHTS["variance"], fixes_total=False)
+    problem = Statement(Facts(), WEIGHTS["variance"], fixes_total=False).problem(any_release(plan, seed).measurement)
     chance = np.random.default_rng(seed)
     components, cells = chance.normal(size=problem.start.size), chance.normal(size=problem.tables.size)
     forward = problem.cells(components, np.empty(problem.tables.size))
@@ -258,7 +258,7 @@ def test_the_transposed_map_is_the_transpose(seed):
 @FEW
 @given(plan=planned(most_cells=48, smallest=2), weights=st.sampled_from(sorted(WEIGHTS)))
 def test_the_least_step_is_one_over_the_largest_eigenvalue_by_explicit_matrices(plan, weights):
-    problem = problem_of(any_release(plan).measurement, Facts(), WEIGHTS[weights], fixes_total=False)
+    problem = Statement(Facts(), WEIGHTS[weights], fixes_total=False).problem(any_release(plan).measurement)
     freedoms = freedoms_of(plan, weights)
     largest = [members for members in plan.closure if not any(set(members) < set(other) for other in plan.closure)]
     tables = np.vstack([dense.marginal(plan.domain.sizes, members) for members in largest])

@@ -11,7 +11,7 @@ from residualplanner.postprocessing.facets import facets_of
 from residualplanner.postprocessing.facts import Facts
 from residualplanner.postprocessing.potentials import Agreement, first_multipliers
 from residualplanner.postprocessing.stated_facts import read_facts
-from residualplanner.postprocessing.stating import problem_of
+from residualplanner.postprocessing.stating import Statement
 from residualplanner.postprocessing.weights import WEIGHTS
 
 SHAPE = (4, 3, 5)
@@ -31,7 +31,7 @@ def problem_for(workload, *, weights="protect-margins", fixes_total=True, facts=
     data[:, :, 4] -= 4  # some counts are below 0 in tables of one attribute, too
     measurement = exact_release(plan, data).measurement
     facts = Facts() if facts is None else read_facts(plan, **facts)
-    return problem_of(measurement, facts, WEIGHTS[weights], fixes_total=fixes_total)
+    return Statement(facts, WEIGHTS[weights], fixes_total=fixes_total).problem(measurement)
 
 
 def matrix_of(problem):
@@ -108,7 +108,7 @@ def test_where_potentials_do_not_apply_multipliers_are_0(options):
 
 def test_bases_that_vary_between_sets_have_no_potentials():
     release = any_release(plan_by_set(sample_workload(), 2))
-    problem = problem_of(release.measurement, Facts(), WEIGHTS["protect-margins"], fixes_total=True)
+    problem = Statement(Facts(), WEIGHTS["protect-margins"], fixes_total=True).problem(release.measurement)
     assert facets_of(problem) is None
 
 

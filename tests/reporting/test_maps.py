@@ -125,6 +125,14 @@ def test_one_map_by_itself_is_a_picture(tmp_path):
     assert rp.choropleth(table, boundaries, level="side").title == "estimate by side"
 
 
+def test_the_classes_of_a_map_of_variation_are_those_of_a_given_quality(tmp_path):
+    quality = rp.Quality(reliable=0.1, usable=0.2)
+    rp.choropleth(released(TOWNS)[TOWNS], shapes(CODES), "cv", quality=quality).save(tmp_path / "map.svg")
+    legend = (tmp_path / "map.svg").read_text()
+    assert ">10% to 20%<" in legend
+    assert ">15% to 30%<" not in legend
+
+
 def test_maps_of_nothing_are_refused():
     release = released(TOWNS, {"town": PLACES, "sex": rp.Identity()})
     table = release[TOWNS]
@@ -132,6 +140,8 @@ def test_maps_of_nothing_are_refused():
         rp.choropleth(table, shapes(["99"]))
     with pytest.raises(WorkloadError, match=r"no area of the level 'side' has a shape"):
         rp.choropleth(table, shapes(CODES), level="side")
+    with pytest.raises(WorkloadError, match=r"level must be .*'side'.*, got 'county'"):
+        rp.choropleth(table, shapes(CODES), level="county")
     with pytest.raises(WorkloadError, match="show must be 'estimate' or 'cv', got 'moe'"):
         rp.choropleth(table, shapes(CODES), "moe")
     with pytest.raises(WorkloadError, match=r"a map is of a table of one attribute, got \['town', 'sex'\]; sum over"):

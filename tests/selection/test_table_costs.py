@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from residualplanner.optimize import Table, minimize_over_tables
+from residualplanner.optimize import CostTable, minimize_over_tables
 from residualplanner.optimize.noise.table_bound import least_loss, weights_with_margins
 from residualplanner.optimize.noise.table_costs import cost_of
 
@@ -23,7 +23,7 @@ def problems(draw):
     tables = []
     for order in range(axes + 1):
         for chosen in itertools.combinations(range(axes), order):
-            tables.append(Table(chosen, tuple(rng.uniform(0.2, 1.0, SIZES[i]) for i in chosen)))
+            tables.append(CostTable(chosen, tuple(rng.uniform(0.2, 1.0, SIZES[i]) for i in chosen)))
     start = rng.lognormal(size=len(tables)) / 10
     messages = {
         number: [0.1 * rng.normal(size=SIZES[i]) for i in table.axes]
@@ -103,7 +103,7 @@ def test_weights_are_completed_to_the_margins(seed):
 
 def test_messages_matter():
     columns = (np.array([1.0, 0.1]), np.array([0.1, 1.0]))
-    tables = [Table((0,), (columns[0],)), Table((1,), (columns[1],)), Table((0, 1), columns[::-1])]
+    tables = [CostTable((0,), (columns[0],)), CostTable((1,), (columns[1],)), CostTable((0, 1), columns[::-1])]
     found = minimize_over_tables(np.ones(3), tables, np.full(3, 0.3), {2: [np.zeros(2), np.zeros(2)]})
     # With messages of 0 the cost would be the sum of the precisions, and the loss (1 + 1 + 1)**2.
     assert found.loss < 6

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 _WHICH = {PARTS_FORMAT: "tables.parquet says which part holds", BOOK_FORMAT: "index.csv says which sheet is"}
 #: How many attributes of each family of bases are named.
 _NAMED = 5
+#: How many rows of an error table are printed.
+_ROWS = 10
 
 
 def say_workload(workload: Workload, output: Output) -> None:
@@ -121,9 +123,9 @@ def say_release(
     output.next((command_text("report", folder, *options), "a page to read and pass on"))
 
 
-def say_errors(errors: "pd.DataFrame", output: Output, *, rows: int = 10) -> None:
+def say_errors(errors: "pd.DataFrame", output: Output) -> None:
     """Print some rows of an error table: the first ones, and at least a few of kinds other than the identity."""
-    head = _rows_to_show(errors, rows)
+    head = _rows_to_show(errors)
     level = f"{head['conf_level'].iloc[0]:.0%}"
     first = "first " if head.index[-1] == len(head) - 1 else ""
     shown = f"{first}{len(head)} of {len(errors):,} tables" if len(errors) > len(head) else "all tables"
@@ -237,12 +239,12 @@ def _privacy_facts(plan: Plan, claim: PrivacyClaim) -> dict[str, Any]:
     return claim.facts | {"neighbors": plan.neighbors.notion, "records_per_person": plan.neighbors.records_per_person}
 
 
-def _rows_to_show(errors: "pd.DataFrame", rows: int) -> "pd.DataFrame":
-    """At most so many rows, in their order: half of them of other kinds than the identity where there are that many."""
-    if len(errors) <= rows:
+def _rows_to_show(errors: "pd.DataFrame") -> "pd.DataFrame":
+    """At most `_ROWS` rows, in their order: half of other kinds than the identity where there are that many."""
+    if len(errors) <= _ROWS:
         return errors
     kinds = errors["kinds"].cat
     has_identities = np.array([is_plain(words) for words in kinds.categories])[kinds.codes]
     plain, others = np.flatnonzero(has_identities), np.flatnonzero(~has_identities)
-    others = others[: max(rows // 2, rows - len(plain))]
-    return errors.iloc[np.sort(np.concatenate([plain[: rows - len(others)], others]))]
+    others = others[: max(_ROWS // 2, _ROWS - len(plain))]
+    return errors.iloc[np.sort(np.concatenate([plain[: _ROWS - len(others)], others]))]

@@ -72,15 +72,15 @@ class AttributeGrams:
         width = np.bincount(merged, weights=self.width).astype(np.float64)
         averaging = np.zeros((count, groups))
         averaging[np.arange(count), merged] = self.width / width[merged]
-        whole = np.pad(averaging, ((1, 0), (1, 0)))
-        whole[0, 0] = 1.0
-        grams, reach = whole.T @ self.grams @ whole, averaging.T @ self.reach @ averaging
+        augmented = np.pad(averaging, ((1, 0), (1, 0)))
+        augmented[0, 0] = 1.0
+        grams, reach = augmented.T @ self.grams @ augmented, averaging.T @ self.reach @ averaging
         return AttributeGrams(self.size, self.kinds, merged[self.group], width, grams, reach)
 
-    def refined(self, found: ResidualBasis, whole: "AttributeGrams") -> ResidualBasis:
-        """A solution for these groups as a start for the groups of ``whole``: u and multipliers are interpolated."""
-        value = np.zeros(len(whole.width))
-        np.maximum.at(value, whole.group, self.group)
+    def refined(self, found: ResidualBasis, finer: "AttributeGrams") -> ResidualBasis:
+        """A solution for these groups as a start for the groups of ``finer``: u and multipliers are interpolated."""
+        value = np.zeros(len(finer.width))
+        np.maximum.at(value, finer.group, self.group)
         centers = np.array([np.flatnonzero(value == group).mean() for group in range(len(self.width))])
         at, counts = np.arange(len(value)), np.bincount(value.astype(np.int64))
         u, multipliers = (np.interp(at, centers, x / counts) for x in (found.u, found.multipliers))
@@ -119,9 +119,9 @@ class AttributeGrams:
     def rows_present(self, workload: Workload, near: Any) -> FloatArray:
         """The present factor of every row of every kind for noise of cost 1, divided by the row's squared length."""
         spread, (_, form) = self.spread, inverse_forms(near)
-        whole, even = spread @ (spread @ form).T, np.eye(self.size)
+        by_value, even = spread @ (spread @ form).T, np.eye(self.size)
         kinds = [workload.kinds[code].centered(self.size).rows for code in self.kinds]
-        parts = [kind.row_forms(whole) / np.maximum(kind.row_forms(even), 1e-300) for kind in kinds]
+        parts = [kind.row_forms(by_value) / np.maximum(kind.row_forms(even), 1e-300) for kind in kinds]
         return np.concatenate(parts) * float((near * near).sum(axis=0).max())
 
     def row_factors(self, workload: Workload, kind: int, near: Any) -> FloatArray:
@@ -150,11 +150,11 @@ class AttributeGrams:
 
     def tangent_of_rows(self, workload: Workload, slopes: list[tuple[int, FloatArray, FloatArray]]) -> Tangent:
         """The objective for slopes in the factors s and t of every row, of some kinds of the workload; of trace 1."""
-        whole = np.zeros((2, 1 + self.size, 1 + self.size))
+        by_value = np.zeros((2, 1 + self.size, 1 + self.size))
         for kind, *parts in slopes:
             for number, slope in enumerate(parts):
-                whole[number] += workload.kinds[kind].augmented_gram(self.size, slope)
-        both = np.array([self.restricted(form) for form in whole])
+                by_value[number] += workload.kinds[kind].augmented_gram(self.size, slope)
+        both = np.array([self.restricted(form) for form in by_value])
         absent, present = both / np.trace(both[:, 1:, 1:], axis1=1, axis2=2).sum()
         return Tangent.of(present, absent)
 
@@ -166,6 +166,6 @@ class AttributeGrams:
     def factors(self, found: ResidualBasis) -> tuple[FloatArray, FloatArray]:
         """The variance factors t and s of each kind, (kinds,) both, with p = 1."""
         u, form = inverse_forms(found.S)
-        whole = np.concatenate([[1.0], u])
+        augmented = np.concatenate([[1.0], u])
         present = np.einsum("kij,ij->k", self.grams[:, 1:, 1:], form)
-        return present, np.einsum("i,kij,j->k", whole, self.grams, whole)
+        return present, np.einsum("i,kij,j->k", augmented, self.grams, augmented)

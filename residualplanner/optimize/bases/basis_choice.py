@@ -25,14 +25,14 @@ from residualplanner.optimize.bases.attribute_grams import COARSE_VALUES, Attrib
 from residualplanner.optimize.bases.grams_of_attributes import grams_for_sum
 from residualplanner.optimize.bases.one_attribute import (
     ROUNDING_LOSS,
+    basis_in_integers,
     best_orthogonal,
     in_full,
     orthogonal_start,
     steps_for,
-    whole_basis,
 )
 from residualplanner.optimize.bases.tangent import Tangent
-from residualplanner.optimize.bases.workload_grams import attribute_grams
+from residualplanner.optimize.bases.workload_grams import GramsOf, attribute_grams
 from residualplanner.strategy import CHUNK, noise_weights, variance_pieces
 from residualplanner.workload import Workload
 
@@ -53,7 +53,7 @@ BasisOption = Literal["optimal", "orthogonal"]
 
 
 def choose_bases(
-    workload: Workload, importance: FloatArray, option: BasisOption = "optimal", *, merged: bool = True
+    workload: Workload, importance: FloatArray, option: BasisOption = "optimal", *, grams_of: GramsOf = grams_for_sum
 ) -> tuple[Basis, ...]:
     """The residual basis of every attribute, (d,), for a sum of average variances weighted by ``importance`` (q,).
 
@@ -63,11 +63,12 @@ def choose_bases(
         workload: the queries.
         importance (q,): how much the variance of each query's average cell counts, at least 0.
         option: "optimal", or "orthogonal": the best among the bases orthogonal to the total.
-        merged: whether attributes of many values may have nested bases, where values can be exchanged.
+        grams_of: gives the form that kinds are searched for in; by default attributes of many values may have nested
+            bases, where values can be exchanged.
 
     Source: spec eqs. (31) and (109); with "orthogonal" spec section 4, paper section 7.
     """
-    grams = attribute_grams(workload, grams_for_sum if merged else None)
+    grams = attribute_grams(workload, grams_of)
     many = any(len(forms.width) > _FULL_VALUES for forms in grams.values())
     with nullcontext() if many else one_thread():
         merged_once = {id(forms): forms.coarse() for forms in grams.values()}
@@ -197,7 +198,7 @@ class _Search:
             is_near = option == "optimal" and len(forms.width) > _FULL_VALUES
             family = "near_optimal" if is_near else option
             is_close, gap_of = self._loses_little(members[0], found), self._gap_of(members[0], found, option)
-            basis = whole_basis(forms, found, is_close, family, gap_of=gap_of)
+            basis = basis_in_integers(forms, found, is_close, family, gap_of=gap_of)
             for attribute in members:
                 bases[attribute] = basis
         return tuple(bases)

@@ -16,8 +16,9 @@ from residualplanner.bases import Basis, integer_basis, integer_twin, subtractio
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
 from residualplanner.optimize.bases.basis_choice import choose_bases
+from residualplanner.optimize.bases.grams_of_attributes import grams_for_sum
 from residualplanner.optimize.bases.joint_choice import choose_bases_for_maximum
-from residualplanner.optimize.bases.workload_grams import searched_attributes
+from residualplanner.optimize.bases.workload_grams import plain_grams, searched_attributes
 from residualplanner.workload import Workload
 
 #: What `select` accepts as bases.
@@ -52,7 +53,7 @@ def bases_for(workload: Workload, importance: FloatArray, bases: Bases, *, for_m
     elif for_maximum:
         found = choose_bases_for_maximum(workload, importance)
     else:
-        found = choose_bases(workload, importance, merged=option != BY_SET)
+        found = choose_bases(workload, importance, grams_of=plain_grams if option == BY_SET else grams_for_sum)
     return tuple(given.get(name, basis) for name, basis in zip(names, found, strict=True))
 
 
@@ -90,8 +91,8 @@ def _checked_basis(name: str, size: int, matrix: ArrayLike | Basis) -> Basis:
         raise WorkloadError(f"the basis given for {name!r} must be a matrix of numbers") from None
     if array.shape != (size - 1, size):
         raise WorkloadError(
-            f"the basis given for {name!r} must have shape {(size - 1, size)}: all but one of as many rows as it has "
-            f"values, independent of one another and of a row of ones; got {array.shape}"
+            f"the basis given for {name!r} must have shape {(size - 1, size)}: one row fewer than it has values, all "
+            f"independent of one another and of a row of ones; got {array.shape}"
         )
     try:
         return integer_basis(integer_twin(array).matrix, "given")

@@ -20,7 +20,7 @@ from residualplanner.optimize.bases.attribute_grams import AttributeGrams
 from residualplanner.optimize.bases.basis_choice import choose_bases
 from residualplanner.optimize.bases.cell_weights import CellGroup, cell_groups, similar_rows
 from residualplanner.optimize.bases.grams_of_attributes import grams_for_maximum
-from residualplanner.optimize.bases.one_attribute import orthogonal_start, whole_basis
+from residualplanner.optimize.bases.one_attribute import basis_in_integers, orthogonal_start
 from residualplanner.optimize.bases.tangent import Tangent
 from residualplanner.optimize.bases.workload_grams import attribute_grams, kind_classes
 from residualplanner.workload import Workload, workload_orbits
@@ -148,7 +148,7 @@ class _Search:
             factors = forms.scaled_factors(self.workload, kinds, near)
             return all(bool((each <= limit).all()) for each, limit in zip(factors, limits, strict=True))
 
-        return whole_basis(forms, found, is_close, "optimal", _SLACK)
+        return basis_in_integers(forms, found, is_close, "optimal", _SLACK)
 
     def _improved(self, tangents: list[Tangent]) -> list[ResidualBasis]:
         """A few steps for each basis; once for those with the same problem and the same start."""

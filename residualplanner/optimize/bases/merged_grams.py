@@ -154,9 +154,9 @@ class MergedGrams(AttributeGrams):
             for number, slope in enumerate(parts):
                 both[number] += rows.gram(slope)
                 inside[number] += rows.contrasts(slope)
-        whole = float(np.trace(both[:, 1:, 1:], axis1=1, axis2=2).sum() + (inside @ self.freedom).sum())
-        absent, present = both / whole
-        return Tangent.of(present, absent, Contrasts(self.width, self.freedom, inside[1] / whole))
+        trace = float(np.trace(both[:, 1:, 1:], axis1=1, axis2=2).sum() + (inside @ self.freedom).sum())
+        absent, present = both / trace
+        return Tangent.of(present, absent, Contrasts(self.width, self.freedom, inside[1] / trace))
 
     def in_integers(self, near: Rounded, exponent: int, family: str, gap: float) -> Basis:
         """The basis of integers of one from `rounded`."""

@@ -68,7 +68,7 @@ def steps_for(values: int) -> int:
     return next(steps for limit, steps in _STEPS if values <= limit)
 
 
-def whole_basis(
+def basis_in_integers(
     grams: AttributeGrams,
     found: ResidualBasis,
     is_close: Callable[[Any], bool],

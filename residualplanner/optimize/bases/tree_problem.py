@@ -245,8 +245,8 @@ def _best_proportions(inverse: NDArray[np.float64], form: NDArray[np.float64], m
     """For each branch the u of sum 1 with the least ``sum l_j (e_j - u)^T inverse (e_j - u) + u^T form u``."""
     k = form.shape[1]
     Z, even = zero_sum_basis(k), np.full(k, 1 / k)
-    whole = multipliers.sum(axis=1)[:, None, None] * inverse + form
-    right = (inverse @ multipliers[:, :, None])[:, :, 0] - whole @ even
-    step = np.linalg.solve(Z.T @ whole @ Z, (right @ Z)[:, :, None])[:, :, 0]
+    quadratic = multipliers.sum(axis=1)[:, None, None] * inverse + form
+    right = (inverse @ multipliers[:, :, None])[:, :, 0] - quadratic @ even
+    step = np.linalg.solve(Z.T @ quadratic @ Z, (right @ Z)[:, :, None])[:, :, 0]
     proportions: FloatArray = even + step @ Z.T
     return proportions

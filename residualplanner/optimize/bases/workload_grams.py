@@ -18,26 +18,27 @@ from residualplanner.workload import Workload
 #: of their squared length off their mean depend on the total alone.
 _SCALED_ROWS, CONSTANT = 2**20, 1e-12
 
+#: Makes the Gram matrices of some kinds of a workload, by their numbers, on attributes of a size.
+GramsOf = Callable[[Workload, int, tuple[int, ...]], AttributeGrams]
+
 
 def kind_classes(workload: Workload) -> NDArray[np.int64]:
     """Equal numbers for attributes of one size that have the same kinds, (d,)."""
     return np.unique(np.column_stack([workload.domain.sizes, workload.uses]), axis=0, return_inverse=True)[1].ravel()
 
 
-def attribute_grams(
-    workload: Workload, grams_of: Callable[[Workload, int, tuple[int, ...]], AttributeGrams] | None = None
-) -> dict[int, AttributeGrams]:
+def attribute_grams(workload: Workload, grams_of: GramsOf) -> dict[int, AttributeGrams]:
     """The Gram matrices of each attribute with more than one value and another kind than single values, by position.
 
     An attribute of a joint kind has none: it has the subtraction basis, which treats all its values in the same way.
-    Attributes of one size and the same kinds have the same object, made by ``grams_of``, or `plain_grams`.
+    Attributes of one size and the same kinds have the same object, made by ``grams_of``, such as `plain_grams`.
     """
     made: dict[tuple[int, tuple[int, ...]], AttributeGrams] = {}
-    grams, make = {}, grams_of or plain_grams
+    grams = {}
     for attribute in searched_attributes(workload):
         key = workload.domain.sizes[attribute], tuple(np.flatnonzero(workload.uses[attribute]).tolist())
         if key not in made:
-            made[key] = make(workload, *key)
+            made[key] = grams_of(workload, *key)
         grams[attribute] = made[key]
     return grams
 

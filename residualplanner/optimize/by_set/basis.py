@@ -59,8 +59,8 @@ class GroupBasis:
     def matrix(self) -> FloatArray:
         """A matrix (g-1, g) whose longest column has length 1, with short rows for the other directions."""
         S = self.core @ (self.axis.Z.T - self.offset[:, None])
-        whole = np.vstack([S / np.sqrt(self.lengths.max()), _UNUSED_LENGTH * self.axis.unused])
-        scaled: FloatArray = whole / np.sqrt((whole * whole).sum(axis=0).max())
+        rows = np.vstack([S / np.sqrt(self.lengths.max()), _UNUSED_LENGTH * self.axis.unused])
+        scaled: FloatArray = rows / np.sqrt((rows * rows).sum(axis=0).max())
         return scaled
 
     def slopes(

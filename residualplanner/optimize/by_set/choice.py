@@ -46,7 +46,7 @@ def choose_by_set(problem: BySetProblem, bases: tuple[Basis, ...], neighbors: Ne
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Whole:
+class _IntegerBases:
     """Integer matrices (g-1, g), the exponents they are scaled by, and the member with these divided out."""
 
     matrices: list[IntArray]
@@ -54,7 +54,7 @@ class _Whole:
     member: Member
 
 
-def _rounded(family: Family, found: Member) -> _Whole:
+def _rounded(family: Family, found: Member) -> _IntegerBases:
     """The bases in integers, with as few digits as lose little enough."""
     real = [GroupBasis.from_matrix(basis.axis, basis.matrix()) for basis in found.bases]
     before = _with_bases(family, found, real)
@@ -71,7 +71,7 @@ def _rounded(family: Family, found: Member) -> _Whole:
             if family.value(member) <= allowed:
                 for matrix in matrices:
                     integer_basis(matrix, "optimal_by_set")
-                return _Whole(matrices, exponents, family.scaled(member))
+                return _IntegerBases(matrices, exponents, family.scaled(member))
     raise SolverError("no integer matrices come close to the bases by set; ask for bases='optimal'")
 
 
@@ -82,30 +82,32 @@ def _with_bases(family: Family, member: Member, bases: list[GroupBasis]) -> Memb
     return replace(member, bases=tuple(bases), precision=member.precision * factors)
 
 
-def _with_noise(family: Family, whole: _Whole, neighbors: Neighbors) -> Selection:
+def _with_noise(family: Family, rounded: _IntegerBases, neighbors: Neighbors) -> Selection:
     """The best noise for these bases, in units of the integer matrices."""
-    problem, numbers = family.problem, Numbers.of(whole.member.bases)
+    problem, numbers = family.problem, Numbers.of(rounded.member.bases)
     variances = family.variances(numbers).weights
-    found = family.best_noise(whole.member)
+    found = family.best_noise(rounded.member)
     roots = np.sqrt(variances / problem.factor)
     part = roots / np.bincount(problem.cost_class, roots * problem.factor, len(problem.classes))[problem.cost_class]
     precision = found.precision[problem.cost_class] * part
-    exponents = np.array([2 * sum(whole.exponents[g] for g in groups) for groups in problem.classes])
+    exponents = np.array([2 * sum(rounded.exponents[g] for g in groups) for groups in problem.classes])
     noise = np.ldexp(1 / precision, exponents[problem.cost_class])
-    strategy = _strategy(family, whole, numbers, found, precision * problem.factor)
+    strategy = _strategy(family, rounded, numbers, found, precision * problem.factor)
     strategy, costing = _of_cost_one(strategy, noise, neighbors)
     loss = float((variances / precision).sum()) * float(costing[0] / noise[0])
     choice = NoiseChoice(costing, loss, min(found.bound * neighbors.cost_factor_up, loss), _STATUS)
     return Selection(strategy, costing, loss, choice.gap, _STATUS)
 
 
-def _strategy(family: Family, whole: _Whole, numbers: Numbers, found: TableChoice, cost: FloatArray) -> Strategy:
+def _strategy(
+    family: Family, rounded: _IntegerBases, numbers: Numbers, found: TableChoice, cost: FloatArray
+) -> Strategy:
     """Bases and messages of all factors; ``cost`` (m,) is each set's precision times the factor of its others."""
     problem = family.problem
     workload, closure = problem.workload, problem.workload.closure
     own = [
         integer_basis(matrix[:, problem.axis(group).forms.group], "optimal_by_set")
-        for group, matrix in enumerate(whole.matrices)
+        for group, matrix in enumerate(rounded.matrices)
     ]
     plain = sorted({i for i in range(len(workload.domain)) if i not in problem.axes and not closure.trivial[i]})
     others = {i: len(own) + at for at, i in enumerate(plain)}

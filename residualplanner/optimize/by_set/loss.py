@@ -44,7 +44,6 @@ class SetVariances:
 
     weights: FloatArray
     _terms: LossTerms
-    _grams: dict[int, FloatArray]
     _present: FloatArray
     _offsets: list[FloatArray]
     _made: list[_Made]
@@ -82,7 +81,7 @@ class SetVariances:
         values = terms.weight * factors[terms.present].prod(axis=1)
         weights = np.bincount(terms.set, values * forms[terms.form], sets).astype(np.float64)
         weights = np.maximum(weights, _LEAST * weights.max())
-        return cls(weights, terms, grams, factors, offsets, made, formed, forms, values)
+        return cls(weights, terms, factors, offsets, made, formed, forms, values)
 
     def slopes(self, by_weights: FloatArray) -> tuple[FloatArray, FloatArray, list[FloatArray]]:
         """From the slopes by the weights (m,): by the present and absent factors, and by b through the rest tables."""

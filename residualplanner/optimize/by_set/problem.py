@@ -21,7 +21,7 @@ import numpy as np
 
 from residualplanner._checks import FloatArray, IntArray
 from residualplanner.errors import WorkloadError
-from residualplanner.optimize.bases.workload_grams import attribute_grams, kind_classes
+from residualplanner.optimize.bases.workload_grams import attribute_grams, kind_classes, plain_grams
 from residualplanner.optimize.by_set.terms import LossTerms, OwnAxis, TermBuilder
 from residualplanner.workload import Workload, workload_orbits
 
@@ -139,7 +139,7 @@ def by_set_problem(workload: Workload, importance: FloatArray) -> BySetProblem |
         WorkloadError: it would be too large a search.
     """
     pair_count(workload)
-    axes = {attribute: OwnAxis.of(forms) for attribute, forms in attribute_grams(workload).items()}
+    axes = {attribute: OwnAxis.of(forms) for attribute, forms in attribute_grams(workload, plain_grams).items()}
     same = _exchangeable(workload, importance)
     group, attribute_of_group = factor_groups(workload, axes, same)
     if len(attribute_of_group) == len(np.unique(same[list(axes)])):

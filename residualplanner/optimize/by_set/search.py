@@ -20,7 +20,7 @@ from residualplanner.optimize.by_set.basis import GroupBasis, Numbers
 from residualplanner.optimize.by_set.cost_slopes import CostSlopes, Maxima, cost_and_slopes
 from residualplanner.optimize.by_set.loss import SetVariances
 from residualplanner.optimize.by_set.problem import BySetProblem
-from residualplanner.optimize.noise.table_bound import Table
+from residualplanner.optimize.noise.table_bound import CostTable
 from residualplanner.optimize.noise.table_costs import TableChoice, minimize_over_tables
 
 #: The maxima in the cost are smooth at first: sharpness at privacy cost 1, for each maximum that there is, and steps.
@@ -129,7 +129,7 @@ class Family:
         """
         numbers, attribute = Numbers.of(member.bases), self.attribute
         tables = [
-            Table(tuple(attribute[group] for group in groups), tuple(numbers.lengths[group] for group in groups))
+            CostTable(tuple(attribute[group] for group in groups), tuple(numbers.lengths[group] for group in groups))
             for groups in self.problem.classes
         ]
         weights = self.class_weights(self.variances(numbers).weights)

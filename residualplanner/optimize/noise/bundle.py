@@ -35,7 +35,7 @@ _RAY = (1.0, 0.5, 0.9, 1.1, 2.0)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Task:
+class ConvexProblem:
     """The noise to choose, for a privacy cost or a loss.
 
     Attributes:
@@ -62,9 +62,9 @@ class Task:
     def spending(self, noise_variance: FloatArray, pcost: float) -> FloatArray:
         """The noise at exactly this cost; or as it is, where it costs less and the loss is smaller for it."""
         cost = self.cost(noise_variance)
-        whole: FloatArray = noise_variance * (cost / pcost)
-        is_better = cost < pcost and self.value(noise_variance) < self.value(whole)
-        return noise_variance if is_better else whole
+        scaled: FloatArray = noise_variance * (cost / pcost)
+        is_better = cost < pcost and self.value(noise_variance) < self.value(scaled)
+        return noise_variance if is_better else scaled
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -97,40 +97,45 @@ class Refined:
 
 
 def refine(
-    task: Task, noise_variance: FloatArray, likely_slope: FloatArray, likely_cost: FloatArray, *, pcost: float
+    problem: ConvexProblem,
+    noise_variance: FloatArray,
+    likely_slope: FloatArray,
+    likely_cost: FloatArray,
+    *,
+    pcost: float,
 ) -> Refined:
     """Better noise of this privacy cost, and a proof.
 
     Args:
-        task: the noise to choose.
+        problem: the noise to choose.
         noise_variance (m,): the noise to begin with, of this cost.
         likely_slope (q,): the slopes of the loss at the optimum, as a solver has them; any others do, but take longer.
         likely_cost (m,): the costs averaged over the ways to differ, as a solver has them.
         pcost: the privacy cost.
     """
-    variance = task.M @ noise_variance
-    tangents = no_tangents(variance.size).joined(task.loss, np.outer(_RAY, variance))
-    best = Refined(noise_variance, task.value(noise_variance), (), tangents)
+    variance = problem.M @ noise_variance
+    tangents = no_tangents(variance.size).joined(problem.loss, np.outer(_RAY, variance))
+    best = Refined(noise_variance, problem.value(noise_variance), (), tangents)
     if not len(tangents.intercept) or not math.isfinite(best.value):
         return best
-    first = plane_of(task.M, float(tangents.intercept[0]), tangents.slope[0], likely_cost)
+    first = plane_of(problem.M, float(tangents.intercept[0]), tangents.slope[0], likely_cost)
     best = replace(best, planes=(first,) if first else ())
     if not best.is_close(pcost):
-        points = np.array([*_sides(task.loss, variance, likely_slope)]).reshape(-1, variance.size)
-        best = _descended(task, replace(best, tangents=tangents.joined(task.loss, points)), pcost)
+        points = np.array([*_sides(problem.loss, variance, likely_slope)]).reshape(-1, variance.size)
+        best = _descended(problem, replace(best, tangents=tangents.joined(problem.loss, points)), pcost)
     return replace(best, planes=()) if best.tangents.are_wrong else best
 
 
-def _descended(task: Task, best: Refined, pcost: float) -> Refined:
+def _descended(problem: ConvexProblem, best: Refined, pcost: float) -> Refined:
     """Noise and planes after as many steps as bring something."""
     idle, gap = 0, math.inf
     for _ in range(_STEPS):
-        plane, trial, tangents = _lowest(task, best, pcost)
+        plane, trial, tangents = _lowest(problem, best, pcost)
         planes = (*best.planes, plane) if plane else best.planes
         noise, value = best.noise_variance, best.value
         if trial is not None:
-            noise, value, points = _towards(task, best, trial, pcost)
-            tangents = tangents.joined(task.loss, points)
+            noise, value, points = _towards(problem, best, trial, pcost)
+            tangents = tangents.joined(problem.loss, points)
         best = Refined(noise, value, planes, tangents)
         left = best.value - best.bound(pcost)
         idle, gap = (0, left) if left < gap / 2 else (idle + 1, gap)
@@ -139,15 +144,17 @@ def _descended(task: Task, best: Refined, pcost: float) -> Refined:
     return best
 
 
-def _towards(task: Task, best: Refined, trial: FloatArray, pcost: float) -> tuple[FloatArray, float, FloatArray]:
+def _towards(
+    problem: ConvexProblem, best: Refined, trial: FloatArray, pcost: float
+) -> tuple[FloatArray, float, FloatArray]:
     """The best noise on the way to the trial, its loss, and where to touch the loss next."""
     noise, value = best.noise_variance, best.value
     for step in 0.5 ** np.arange(0, 24, 2):
-        other = task.spending((1 - step) * best.noise_variance + step * trial, pcost)
-        if task.value(other) < value:
-            noise, value = other, task.value(other)
+        other = problem.spending((1 - step) * best.noise_variance + step * trial, pcost)
+        if problem.value(other) < value:
+            noise, value = other, problem.value(other)
     near = noise * (1 + _NEAR * _bounded(trial / noise - 1))
-    return noise, value, np.array([task.M @ noise, task.M @ trial, task.M @ near])
+    return noise, value, np.array([problem.M @ noise, problem.M @ trial, problem.M @ near])
 
 
 def _bounded(direction: FloatArray) -> FloatArray:
@@ -155,27 +162,27 @@ def _bounded(direction: FloatArray) -> FloatArray:
     return direction / largest if 0 < largest < math.inf else np.zeros_like(direction)
 
 
-def _lowest(task: Task, best: Refined, pcost: float) -> tuple[Plane | None, FloatArray | None, Tangents]:
+def _lowest(problem: ConvexProblem, best: Refined, pcost: float) -> tuple[Plane | None, FloatArray | None, Tangents]:
     """The average of planes that proves most, the noise where their maximum is least, and the planes that count."""
     import cvxpy
 
     tangents, noise = best.tangents, best.noise_variance
-    slope = (task.M.T @ tangents.slope.T).T
+    slope = (problem.M.T @ tangents.slope.T).T
     rate = float(np.abs(slope @ noise).max()) or 1.0
     rise = slope * noise / rate
     height = (tangents.intercept - best.value) / rate
     unit, highest = cvxpy.Variable(noise.size), cvxpy.Variable()
     planes = height + rise @ unit <= highest
-    costs = (task.rows / noise / pcost) @ cvxpy.inv_pos(unit) <= 1
+    costs = (problem.rows / noise / pcost) @ cvxpy.inv_pos(unit) <= 1
     try:
-        solve(cvxpy.Problem(cvxpy.Minimize(highest), [planes, costs]), task.solver)
+        solve(cvxpy.Problem(cvxpy.Minimize(highest), [planes, costs]), problem.solver)
     except SolverError:
         return None, None, tangents
     weights, ways = _weights_of(planes.dual_value), _weights_of(costs.dual_value)
     if weights is None or ways is None or unit.value is None:
         return None, None, tangents
     plane = plane_of(
-        task.M, float(weights @ tangents.intercept), weights @ tangents.slope, np.asarray(ways @ task.rows)
+        problem.M, float(weights @ tangents.intercept), weights @ tangents.slope, np.asarray(ways @ problem.rows)
     )
     trial = noise * np.clip(np.asarray(unit.value), 1e-6, 1e6)
     return plane, trial, tangents.of(weights > _COUNTS)

@@ -17,7 +17,7 @@ from scipy import sparse
 
 from residualplanner._checks import FloatArray, frozen, frozen_float_array, require_positive
 from residualplanner.errors import MissingExtraError, SolverError
-from residualplanner.optimize.noise.bundle import Refined, Task, refine, solve
+from residualplanner.optimize.noise.bundle import ConvexProblem, Refined, refine, solve
 from residualplanner.optimize.noise.choice import NoiseChoice
 from residualplanner.optimize.noise.loss_function import ConvexFunction, loss_expression, read_loss_function
 from residualplanner.optimize.noise.table_bound import normalized
@@ -67,53 +67,53 @@ def minimize_convex_loss(
         3.7321
     """
     cost = require_positive("pcost", pcost)
-    task = convex_task(pcost_coefficient, variance_coefficient, loss, solver)
-    solved, status = solved_for(task, loss, cost)
+    problem = convex_problem(pcost_coefficient, variance_coefficient, loss, solver)
+    solved, status = solved_for(problem, loss, cost)
     return NoiseChoice(frozen(solved.noise_variance), solved.value, min(solved.bound(cost), solved.value), status)
 
 
-def convex_task(
+def convex_problem(
     pcost_coefficient: ArrayLike, variance_coefficient: sparse.csr_array, loss: ConvexFunction, solver: str
-) -> Task:
+) -> ConvexProblem:
     """What is to be planned, checked."""
     rows = np.atleast_2d(np.array(pcost_coefficient, dtype=np.float64))
     rows = frozen_float_array("pcost_coefficient", rows, ndim=2)
     M, p = sparse.csr_array(variance_coefficient), rows.max(axis=0)
     if not ((rows >= 0).all() and (p > 0).all() and (M.sum(axis=0) > 0).all()):
         raise ValueError("pcost_coefficient must be positive, and every base mechanism must matter to some query")
-    return Task(rows, M, read_loss_function(loss, M.shape[0]), solver)
+    return ConvexProblem(rows, M, read_loss_function(loss, M.shape[0]), solver)
 
 
-def solved_for(task: Task, function: ConvexFunction, pcost: float) -> tuple[Refined, str]:
+def solved_for(problem: ConvexProblem, function: ConvexFunction, pcost: float) -> tuple[Refined, str]:
     """The best noise of this cost: a solver's, improved and judged; and the solver's status.
 
     Raises:
         MissingExtraError, SolverError: as `minimize_convex_loss`.
     """
-    _require_installed(task.solver)
-    model = _model(task, function, pcost)
+    _require_installed(problem.solver)
+    model = _model(problem, function, pcost)
     try:
-        status = solve(model.problem, task.solver)
+        status = solve(model.problem, problem.solver)
     except SolverError as error:
-        return _without_the_solver(task, pcost, error)
-    ways = normalized(np.nan_to_num(_numbers(model.limit.dual_value, len(task.rows))))
+        return _without_the_solver(problem, pcost, error)
+    ways = normalized(np.nan_to_num(_numbers(model.limit.dual_value, len(problem.rows))))
     slope = _numbers(model.link.dual_value, model.slope_unit.size) * model.slope_unit
-    solved = refine(task, task.spending(_noise(model), pcost), slope, ways @ task.rows, pcost=pcost)
+    solved = refine(problem, problem.spending(_noise(model), pcost), slope, ways @ problem.rows, pcost=pcost)
     if not math.isfinite(solved.value):
         raise SolverError("the loss is not a finite number at the solver's answer", status="not finite")
     remark = "" if solved.planes else "; no bound: CVXPY has no gradient of this loss that proves one"
-    return solved, f"{task.solver.lower()}: {status}{remark}"
+    return solved, f"{problem.solver.lower()}: {status}{remark}"
 
 
-def _without_the_solver(task: Task, pcost: float, error: SolverError) -> tuple[Refined, str]:
+def _without_the_solver(problem: ConvexProblem, pcost: float, error: SolverError) -> tuple[Refined, str]:
     """What is found from noise in proportion, if it is proved to be good; else the solver's error stands."""
-    start = task.spending(proportional_noise(task, pcost), pcost)
-    likely_slope = np.full(task.M.shape[0], np.nan)
-    solved = refine(task, start, likely_slope, task.rows.mean(axis=0), pcost=pcost)
+    start = problem.spending(proportional_noise(problem, pcost), pcost)
+    likely_slope = np.full(problem.M.shape[0], np.nan)
+    solved = refine(problem, start, likely_slope, problem.rows.mean(axis=0), pcost=pcost)
     bound = solved.bound(pcost)
     if not (math.isfinite(bound) and solved.value - bound <= _PROVED * abs(bound)):
         raise error
-    return solved, f"certified, though {task.solver.lower()} failed ({error.status})"
+    return solved, f"certified, though {problem.solver.lower()} failed ({error.status})"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -132,28 +132,28 @@ class _Model:
     slope_unit: FloatArray
 
 
-def proportional_noise(task: Task, pcost: float) -> FloatArray:
+def proportional_noise(problem: ConvexProblem, pcost: float) -> FloatArray:
     """Noise of about this cost that gives all queries variances of like sizes."""
-    p = task.rows.max(axis=0)
-    v = task.M.T @ (1 / np.maximum(task.M @ np.ones(p.size), np.finfo(np.float64).tiny))
+    p = problem.rows.max(axis=0)
+    v = problem.M.T @ (1 / np.maximum(problem.M @ np.ones(p.size), np.finfo(np.float64).tiny))
     return np.asarray(np.sqrt(p / v) * float(np.sqrt(p * v).sum()) / pcost)
 
 
-def _model(task: Task, function: ConvexFunction, pcost: float) -> _Model:
+def _model(problem: ConvexProblem, function: ConvexFunction, pcost: float) -> _Model:
     import cvxpy
 
-    scale = proportional_noise(task, pcost)
-    size = task.M @ scale
+    scale = proportional_noise(problem, pcost)
+    size = problem.M @ scale
     size = np.maximum(size, _LEAST_SIZE * size.max())
-    relative = sparse.csr_array(sparse.diags_array(1 / size) @ task.M @ sparse.diags_array(scale))
-    degree = task.loss.degree(size)
+    relative = sparse.csr_array(sparse.diags_array(1 / size) @ problem.M @ sparse.diags_array(scale))
+    degree = problem.loss.degree(size)
     free = 1.0 if degree is None else float(np.exp(np.log(size).mean()))
     start = size / free
-    rate = float(np.abs(task.loss.subgradient(start)) @ start)
+    rate = float(np.abs(problem.loss.subgradient(start)) @ start)
     rate = rate if 0 < rate < np.inf else 1.0
     unit, variance = cvxpy.Variable(scale.size), cvxpy.Variable(size.size)
     loss = loss_expression(function, cvxpy.multiply(start, variance)) / rate
-    limit = (task.rows / scale / pcost) @ cvxpy.inv_pos(unit) <= 1
+    limit = (problem.rows / scale / pcost) @ cvxpy.inv_pos(unit) <= 1
     link = relative @ unit == variance
     slope_unit = rate / start * free ** ((degree or 1.0) - 1)
     return _Model(scale, unit, cvxpy.Problem(cvxpy.Minimize(loss), [limit, link]), limit, link, slope_unit)
@@ -168,7 +168,7 @@ def _require_installed(solver: str) -> None:
     if solver.upper() == "ECOS":
         message = "the solver ECOS is not installed: pip install 'residualplanner[ecos]', or use CLARABEL, the default"
         raise MissingExtraError(message, extra="ecos")
-    message = f"{solver} failed: The solver {solver} is not installed; try another of {installed}"
+    message = f"the solver {solver} is not installed; write one of {installed}"
     raise SolverError(message, status="error")
 
 

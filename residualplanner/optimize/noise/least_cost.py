@@ -16,9 +16,9 @@ from scipy import sparse
 
 from residualplanner._checks import FloatArray, frozen
 from residualplanner.errors import BudgetError, SolverError
-from residualplanner.optimize.noise.bundle import Refined, Task
+from residualplanner.optimize.noise.bundle import ConvexProblem, Refined
 from residualplanner.optimize.noise.choice import NoiseChoice
-from residualplanner.optimize.noise.convex import convex_task, proportional_noise, solved_for
+from residualplanner.optimize.noise.convex import convex_problem, proportional_noise, solved_for
 from residualplanner.optimize.noise.loss_function import ConvexFunction
 
 #: A gap at which the search ends, and the most budgets that are planned for.
@@ -67,16 +67,16 @@ def minimize_privacy_cost(
     """
     if not np.isfinite(at_most):
         raise BudgetError(f"at_most must be finite, got {at_most!r}")
-    task = convex_task(pcost_coefficient, variance_coefficient, loss, solver)
-    search, budget = _Search(), _likely_cost(task, at_most)
+    problem = convex_problem(pcost_coefficient, variance_coefficient, loss, solver)
+    search, budget = _Search(), _likely_cost(problem, at_most)
     for _ in range(_BUDGETS):
         try:
-            solved, status = solved_for(task, loss, budget)
+            solved, status = solved_for(problem, loss, budget)
         except SolverError:
             if search.noise_variance is None:
                 raise
             break  # what was found for other budgets, and its bound, are as good as before
-        search = search.after(task, solved, status, budget=budget, at_most=at_most)
+        search = search.after(problem, solved, status, budget=budget, at_most=at_most)
         if search.bound == math.inf:
             raise BudgetError(f"no noise brings the loss down to at_most={at_most!r}; allow a larger loss")
         if search.is_over:
@@ -107,12 +107,14 @@ class _Search:
     is_slow: bool = False
     status: str = ""
 
-    def after(self, task: Task, solved: Refined, status: str, *, budget: float, at_most: float) -> "_Search":
+    def after(
+        self, problem: ConvexProblem, solved: Refined, status: str, *, budget: float, at_most: float
+    ) -> "_Search":
         """What is known after one more budget."""
         bound = max(self.bound, solved.least_cost(at_most))
         missed = max(self.missed, budget) if solved.value > at_most else self.missed
-        noise_variance = _largest_within(task, solved.noise_variance, at_most)
-        cost = math.inf if noise_variance is None else task.cost(noise_variance)
+        noise_variance = _largest_within(problem, solved.noise_variance, at_most)
+        cost = math.inf if noise_variance is None else problem.cost(noise_variance)
         if not cost < self.cost:
             noise_variance, cost, status = self.noise_variance, self.cost, self.status or status
         is_slow = _distance(cost, bound, missed) > _distance(self.cost, self.bound, self.missed) / 2
@@ -150,17 +152,17 @@ def _distance(cost: float, bound: float, missed: float) -> float:
     return cost / known - 1 if known > 0 and cost < math.inf else math.inf
 
 
-def _likely_cost(task: Task, at_most: float) -> float:
+def _likely_cost(problem: ConvexProblem, at_most: float) -> float:
     """The cost that reaches ``at_most`` if the loss is proportional to a power of the noise; a first guess."""
-    variance = task.M @ proportional_noise(task, 1.0)
-    ratio = task.loss.value(variance) / at_most if at_most else 1.0
+    variance = problem.M @ proportional_noise(problem, 1.0)
+    ratio = problem.loss.value(variance) / at_most if at_most else 1.0
     if not 0 < ratio < math.inf:
         return 1.0
-    guess = ratio ** (1 / (task.loss.degree(variance) or 1.0))
+    guess = ratio ** (1 / (problem.loss.degree(variance) or 1.0))
     return guess if 0 < guess < math.inf else 1.0
 
 
-def _largest_within(task: Task, noise_variance: FloatArray, at_most: float) -> FloatArray | None:
+def _largest_within(problem: ConvexProblem, noise_variance: FloatArray, at_most: float) -> FloatArray | None:
     """The largest multiple of this noise whose loss is within the limit; None if there is none.
 
     Raises:
@@ -168,7 +170,7 @@ def _largest_within(task: Task, noise_variance: FloatArray, at_most: float) -> F
     """
 
     def fits(power: float) -> bool:
-        return task.value(noise_variance * 2.0**power) <= at_most
+        return problem.value(noise_variance * 2.0**power) <= at_most
 
     # No change first, then ever less noise, then ever more.
     powers = [0.0, *np.arange(-1.0, -_LARGEST, -1.0).tolist(), *np.arange(1.0, _LARGEST, 1.0).tolist()]
@@ -183,4 +185,4 @@ def _largest_within(task: Task, noise_variance: FloatArray, at_most: float) -> F
         low, high = (middle, high) if fits(middle) else (low, middle)
     within: FloatArray = noise_variance * 2.0**low
     less: FloatArray = within * (1 - _RESERVE)
-    return less if task.value(less) <= at_most else within
+    return less if problem.value(less) <= at_most else within

@@ -16,6 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from residualplanner._checks import FloatArray, IntArray, frozen
+from residualplanner._words import count_text
 from residualplanner.optimize.noise.choice import NoiseChoice
 from residualplanner.optimize.noise.minimax import minimize_maximum_variance
 from residualplanner.strategy import (
@@ -197,8 +198,8 @@ def least_maximum_cell(average: MinimaxProblem, cells: CellRows, gap: float) -> 
         choice = least_maximum_row(_relaxed(average, cells.matrix(average, query, cell), start), inner)
         value, worst = cells.largest(choice.noise_variance)
         bound = choice.bound if best is None else max(best.bound, choice.bound)
-        whole = replace(choice, loss=float(value.max()))
-        best = replace(min(whole, best or whole, key=lambda found: found.loss), bound=bound)
+        judged = replace(choice, loss=float(value.max()))
+        best = replace(min(judged, best or judged, key=lambda found: found.loss), bound=bound)
         if best.gap <= gap:
             return replace(best, status=f"certified{average.costs.remark}")
         above = np.flatnonzero(value > choice.loss * (1 + _ROUNDING))
@@ -206,9 +207,9 @@ def least_maximum_cell(average: MinimaxProblem, cells: CellRows, gap: float) -> 
         if is_slow or (not len(above) and inner <= gap / 4):
             break
         query, cell, start = _joined((query, cell), _ended(choice)[: len(query)], (above, worst[above]))
-        inner = max(gap / 4, min(inner, (whole.loss / choice.loss - 1)) / 4)
+        inner = max(gap / 4, min(inner, (judged.loss / choice.loss - 1)) / 4)
     assert best is not None
-    return replace(best, status=f"stopped with {len(query):,} cells{average.costs.remark}")
+    return replace(best, status=f"stopped with {count_text(len(query), 'cell')}{average.costs.remark}")
 
 
 def _relaxed(average: MinimaxProblem, matrix: sparse.csr_array, start: FloatArray) -> MinimaxProblem:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray, IntArray
 
 
-class Table(NamedTuple):
+class CostTable(NamedTuple):
     """The cost of a class of mechanisms at unit precision: a product of columns.
 
     Attributes:
@@ -38,7 +38,7 @@ def sum_table(columns: Sequence[FloatArray]) -> NDArray[np.float64]:
 
 def least_loss(
     variance_weight: FloatArray,
-    tables: Sequence[Table],
+    tables: Sequence[CostTable],
     cells: Mapping[int, tuple[IntArray, FloatArray]],
     axes: Mapping[int, FloatArray],
 ) -> float:
@@ -57,7 +57,7 @@ def least_loss(
     Source: spec eqs. (41) and (42).
 
     Example:
-        >>> tables = [Table((0,), (np.array([1.0, 4.0]),)), Table((), ())]
+        >>> tables = [CostTable((0,), (np.array([1.0, 4.0]),)), CostTable((), ())]
         >>> least_loss(np.array([1.0, 4.0]), tables, {}, {0: np.array([0.0, 1.0])})  # (sqrt(1 * 4) + sqrt(4 * 1))**2
         16.0
     """
@@ -100,7 +100,7 @@ def weights_with_margins(
     return weights, [np.maximum(target - sums, 0.0) for target, sums in zip(margins, reached, strict=True)]
 
 
-def _mean_cost(table: Table, cells: IntArray, weights: FloatArray, targets: list[FloatArray]) -> float:
+def _mean_cost(table: CostTable, cells: IntArray, weights: FloatArray, targets: list[FloatArray]) -> float:
     """The mean of a table's cost with weights near ``weights`` that have these margins."""
     weights, missing = weights_with_margins(cells, normalized(weights), targets)
     own = reduce(np.multiply, [column[cells[:, axis]] for axis, column in enumerate(table.columns)])

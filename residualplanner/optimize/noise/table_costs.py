@@ -21,7 +21,7 @@ from scipy import sparse
 
 from residualplanner._checks import FloatArray, IntArray
 from residualplanner.errors import SolverError
-from residualplanner.optimize.noise.table_bound import Table, least_loss, product_table, sum_table
+from residualplanner.optimize.noise.table_bound import CostTable, least_loss, product_table, sum_table
 
 _ROUNDS = 30
 #: Rows are added until the cost is within this fraction of the one that the solver knows of.
@@ -48,7 +48,7 @@ class TableChoice:
 
 
 def minimize_over_tables(
-    variance_weight: FloatArray, tables: Sequence[Table], start: FloatArray, messages: dict[int, list[FloatArray]]
+    variance_weight: FloatArray, tables: Sequence[CostTable], start: FloatArray, messages: dict[int, list[FloatArray]]
 ) -> TableChoice:
     """Minimize ``sum_c v_c / w_c`` subject to a cost (41) of 1, over precisions w > 0 and messages.
 
@@ -85,7 +85,7 @@ def minimize_over_tables(
     return TableChoice(best[0] / cost, scaled, loss, min(bound, loss), f"clarabel: {status}")
 
 
-def cost_of(tables: Sequence[Table], precision: FloatArray, messages: dict[int, list[FloatArray]]) -> float:
+def cost_of(tables: Sequence[CostTable], precision: FloatArray, messages: dict[int, list[FloatArray]]) -> float:
     """The right side of (41), in floating point."""
     total, single = 0.0, dict[int, Any]()
     for number, table in enumerate(tables):
@@ -107,7 +107,7 @@ class _Program:
     The first message of each column is 0: a constant can go from a column to its table's maximum.
     """
 
-    def __init__(self, variance_weight: FloatArray, tables: Sequence[Table], start: FloatArray) -> None:
+    def __init__(self, variance_weight: FloatArray, tables: Sequence[CostTable], start: FloatArray) -> None:
         self.weight, self.tables, self.start = variance_weight, tables, start
         self.joint = [number for number, table in enumerate(tables) if len(table.axes) > 1]
         self.axes = sorted({axis for table in tables for axis in table.axes})

@@ -15,11 +15,14 @@ import numpy as np
 from residualplanner._atomic import PathLike
 from residualplanner._checks import FloatArray, frozen, limited_bytes, value_text
 from residualplanner._json import parse_json
-from residualplanner._words import listed, suggestion
+from residualplanner._words import count_text, listed, suggestion
 from residualplanner.errors import FileFormatError
 
 #: The largest file, in bytes; the most areas, and the most positions of all together.
 SIZE_LIMIT, AREA_LIMIT, POSITION_LIMIT = 2**26, 100_000, 2_000_000
+#: What to do about files that are no feature collections.
+_OF_TOPOJSON = "it is TopoJSON, from which ogr2ogr, mapshaper or geopandas makes GeoJSON"
+_OF_OTHERS = 'write {"type": "FeatureCollection", "features": [...]}, with a feature for each area'
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
@@ -34,7 +37,7 @@ class Boundaries:
     rings: Mapping[str, tuple[FloatArray, ...]]
 
     def __repr__(self) -> str:
-        return f"<Boundaries of {len(self.rings):,} areas>"
+        return f"<Boundaries of {count_text(len(self.rings), 'area')}>"
 
     @classmethod
     def from_geojson(cls, source: PathLike | Mapping[str, Any], code: str) -> "Boundaries":
@@ -54,7 +57,7 @@ class Boundaries:
             >>> feature = {"type": "Feature", "properties": {"GEOID": "01001"}, "geometry": {"type": "Polygon"}}
             >>> feature["geometry"]["coordinates"] = square
             >>> Boundaries.from_geojson({"type": "FeatureCollection", "features": [feature]}, code="GEOID")
-            <Boundaries of 1 areas>
+            <Boundaries of 1 area>
         """
         if isinstance(source, str | os.PathLike):
             return cls(_rings_of_features(Path(source).name, _value_of_file(source), code))
@@ -74,7 +77,9 @@ def _value_of_file(path: PathLike) -> Any:
 def _rings_of_features(name: str, value: Any, code: str) -> dict[str, tuple[FloatArray, ...]]:
     features = value.get("features") if isinstance(value, Mapping) else None
     if not isinstance(features, list) or value.get("type") != "FeatureCollection" or not features:
-        raise FileFormatError(f"{name} is no GeoJSON feature collection with features")
+        is_topojson = isinstance(value, Mapping) and value.get("type") == "Topology"
+        remedy = _OF_TOPOJSON if is_topojson else _OF_OTHERS
+        raise FileFormatError(f"{name} is no GeoJSON feature collection with features; {remedy}")
     if len(features) > AREA_LIMIT:
         raise FileFormatError(f"{name} has {len(features):,} features; the limit is {AREA_LIMIT:,}")
     found: dict[str, tuple[FloatArray, ...]] = {}

@@ -108,7 +108,8 @@ class ResourceEstimate:
         return (
             f"Tables      {self.tables:,} with {self.cells:,.0f} cells in all, the largest with "
             f"{self.largest_table:,.0f}\n"
-            f"Measured    {self.residual_answers:,.0f} answers about {self.residual_sets:,} sets of attributes\n"
+            f"Measured    {self.residual_answers:,.0f} answers about {count_text(self.residual_sets, 'set')} of "
+            "attributes\n"
         ) + "\n".join(f"{step.capitalize():<12}{', '.join(filter(None, parts))}" for step, *parts in self._steps)
 
 

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, final
 
 import numpy as np
 
@@ -17,13 +17,13 @@ from residualplanner.errors import FileFormatError
 from residualplanner.measurement import FloatResiduals, NoisyAnswers
 from residualplanner.reconstruction import (
     SENT,
-    UNBIASED,
     UNBIASED_NUMBERS,
     PartNumbers,
     Product,
     Release,
     RunOfTables,
     TableBatch,
+    UnbiasedNumbers,
 )
 from residualplanner.workload import WrittenQuery
 
@@ -43,38 +43,15 @@ class LookedUp(PartNumbers, Protocol):
         ...
 
 
+@final
 @dataclass(frozen=True, slots=True)
-class UnbiasedLookup:
-    """Unbiased estimates."""
-
-    @property
-    def product(self) -> Product:
-        """Unbiased estimates."""
-        return UNBIASED
-
-    @property
-    def with_unbiased(self) -> bool:
-        """They stand alone."""
-        return False
-
-    @property
-    def about(self) -> Mapping[str, Any]:
-        """Nothing: they are those of the measurement."""
-        return UNBIASED_NUMBERS.about
-
-    def tables_of(self, measurement: NoisyAnswers) -> RunOfTables:
-        """The tables of a run of queries."""
-        return UNBIASED_NUMBERS.tables_of(measurement)
+class UnbiasedLookup(UnbiasedNumbers):
+    """Unbiased estimates, of which single tables can be looked up."""
 
     def lookup(self, measurement: NoisyAnswers) -> Lookup:
         """The estimates of single tables."""
         release = Release(measurement)
         return lambda query: release._table(query).estimate
-
-    def sent(self, folder: Path) -> "UnbiasedLookup":
-        """Itself."""
-        del folder
-        return self
 
 
 class Answers(Protocol):
@@ -91,8 +68,8 @@ class Answers(Protocol):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class AnswersInMemory:
-    """Residual answers in memory.
+class AdjustedAnswers:
+    """Adjusted answers in memory.
 
     Attributes:
         values (r,): in counts.
@@ -111,8 +88,8 @@ class AnswersInMemory:
 
 
 @dataclass(frozen=True, slots=True)
-class AnswersFile:
-    """Residual answers in a file of this library's own, for its workers.
+class AdjustedAnswersFile:
+    """Adjusted answers in a file of this library's own, for its workers.
 
     Attributes:
         path: where they are.
@@ -174,7 +151,7 @@ class AdjustedNumbers:
 
     def sent(self, folder: Path) -> "AdjustedNumbers":
         """The same with its answers in a file."""
-        found = AnswersFile(folder / f"adjusted{SENT}", self.answers.sha256)
+        found = AdjustedAnswersFile(folder / f"adjusted{SENT}", self.answers.sha256)
         with write_atomically(found.path) as file:
             np.save(file, self.answers.read(), allow_pickle=False)
         return replace(self, answers=found)

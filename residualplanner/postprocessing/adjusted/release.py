@@ -18,10 +18,10 @@ from residualplanner.reconstruction import (
     PUBLISHED_ERRORS_FILE,
     BesideUnbiased,
     FormatName,
-    MeasuredTables,
     ProfileName,
     Publication,
     Quality,
+    ReleaseTables,
     Table,
     profile_named,
     save_parts,
@@ -30,7 +30,7 @@ from residualplanner.reconstruction import (
 from residualplanner.workers import Workers
 
 
-class AdjustedRelease(MeasuredTables):
+class AdjustedRelease(ReleaseTables):
     """A mapping from queries to tables that were made from unbiased ones."""
 
     @property

@@ -55,18 +55,10 @@ def solve_many(problem: Problem, facets: Facets, *, gap: float, steps: int, repo
     Returns:
         The solution; where a step limit was met, or single precision was exhausted, it may have a larger gap.
     """
-    ascent: MarginAscent | PotentialAscent = MarginAscent(problem, facets)
-    steps_done, best = 0, None
+    ascent, steps_done, best = _followed(problem, facets, steps, report), min(_FIRST, steps), None
     enough = min(_SHORT, _BY_GAP * gap**_POWER) * problem.total
     shortages: list[float] = []
     while True:
-        for taken in _parts(_FIRST if steps_done == 0 else _EVERY, steps - steps_done):
-            ascent.advance(taken)
-            steps_done += taken
-            if report is not None:
-                report(steps_done, math.inf if best is None else best.gap)
-        if isinstance(ascent, MarginAscent):
-            ascent = ascent.followed()
         found = replace(candidate(problem, ascent.multipliers()), multipliers=np.empty(0))  # no longer needed
         shortages.append(largest_shortage(problem, found.cells))
         is_last = steps_done >= steps or _has_stalled(shortages)
@@ -76,6 +68,11 @@ def solve_many(problem: Problem, facets: Facets, *, gap: float, steps: int, repo
             enough = shortages[-1] * gap / max(made.gap, gap)
         if best is not None and (is_last or best.gap <= gap):
             return best
+        for taken in _parts(_EVERY, steps - steps_done):
+            ascent.advance(taken)
+            steps_done += taken
+            if report is not None:
+                report(steps_done, math.inf if best is None else best.gap)
 
 
 def nearly(problem: Problem, facets: Facets, *, gap: float, below: float, steps: int) -> Candidate:
@@ -91,16 +88,24 @@ def nearly(problem: Problem, facets: Facets, *, gap: float, below: float, steps:
     Raises:
         SolverError: none were found.
     """
-    first = MarginAscent(problem, facets)
-    first.advance(_FIRST)
-    ascent = first.followed()
-    del first
+    ascent = _followed(problem, facets, _FIRST)
     for _ in range(_FIRST, steps, _OFTEN):
         found = candidate(problem, ascent.multipliers())
         if found.gap <= gap and found.violation <= below:
             return found
         ascent.advance(_OFTEN)
     raise SolverError(f"no tables were found for a simulation in {steps:,} steps", status="step limit")
+
+
+def _followed(problem: Problem, facets: Facets, steps: int, report: Report | None = None) -> PotentialAscent:
+    """The ascent that follows few cells, after `_FIRST` steps of the one that follows all, or fewer where told so."""
+    ascent, steps_done = MarginAscent(problem, facets), 0
+    for taken in _parts(_FIRST, steps):
+        ascent.advance(taken)
+        steps_done += taken
+        if report is not None:
+            report(steps_done, math.inf)
+    return ascent.followed()
 
 
 def _parts(steps: int, most: int) -> Iterator[int]:

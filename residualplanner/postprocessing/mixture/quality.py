@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, IntArray, frozen
+from residualplanner._words import count_text
 from residualplanner.postprocessing.cells import components_of_counts
 from residualplanner.postprocessing.mixture.answers import MeasuredTables
 
@@ -63,7 +64,8 @@ class FitQuality:
     def __repr__(self) -> str:
         ratio = float(self.distances[self.freedoms > 0].sum()) / max(int(self.freedoms.sum()), 1)
         return (
-            f"<FitQuality of {len(self.names):,} tables: {ratio:.2f} of the noise, {len(self.worse):,} worse than it>"
+            f"<FitQuality of {count_text(len(self.names), 'table')}: {ratio:.2f} of the noise, "
+            f"{len(self.worse):,} worse than it>"
         )
 
     def to_frame(self) -> "pd.DataFrame":

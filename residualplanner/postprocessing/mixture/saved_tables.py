@@ -4,10 +4,8 @@ Reads: unbiased tables that were saved.  Gives: a release of the same tables.
 Source: spec eq. (7): residuals are linear in tables, and unbiased tables are consistent with one another.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +20,7 @@ from residualplanner.postprocessing.cells import components_of_counts
 from residualplanner.postprocessing.components import ComponentLayout, answers_of
 from residualplanner.reconstruction import Release, SavedParts, SavedTables
 from residualplanner.strategy import BasisGroups, basis_groups
-from residualplanner.workload import written_query
+from residualplanner.workload import subsets_of, written_query
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +75,7 @@ def release_of_tables(tables: SavedTables | SavedParts) -> Release:
     components = np.empty(layout.count)
     for query in tables:
         written = written_query(tables.plan.domain, query).in_domain_order
-        found = [members for members in _subsets(written.positions) if members in missing]
+        found = [members for members in subsets_of(written.positions) if members in missing]
         if found and all(kind.is_identity for kind in written.kinds):
             table = tables[query].estimate.transpose(np.argsort(tables[query].positions))
             for members in found:
@@ -91,12 +89,6 @@ def release_of_tables(tables: SavedTables | SavedParts) -> Release:
     if not np.isfinite(components).all():
         raise WorkloadError(f"some estimates of {tables.folder} were left out; name the measurement")
     return Release(TableAnswers(tables.plan, answers_of(layout, components), tables.noise))
-
-
-def _subsets(positions: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """All sets of some attributes, ascending."""
-    for order in range(len(positions) + 1):
-        yield from combinations(positions, order)
 
 
 def _component(

@@ -15,7 +15,7 @@ import numpy as np
 
 from residualplanner.errors import FileFormatError, MissingExtraError
 from residualplanner.reconstruction.files.export_files import cell_indices
-from residualplanner.reconstruction.files.sidecar import NUMBER, TEXT, TRUTH, WHOLE
+from residualplanner.reconstruction.files.sidecar import INTEGER, NUMBER, TEXT, TRUTH
 from residualplanner.reconstruction.files.workbook import TABLE_SHEET
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def _converted(values: tuple[Any, ...], word: str, path: Path) -> list[Any]:
             return [_text(value) for value in values]
         if word == TRUTH:
             return [{True: True, False: False}[value] for value in values]
-        return [None if value is None else (int if word == WHOLE else float)(value) for value in values]
+        return [None if value is None else (int if word == INTEGER else float)(value) for value in values]
     except (TypeError, ValueError, KeyError):
         raise _not_the_table(path) from None
 
@@ -216,7 +216,7 @@ def frame_of_columns(columns: Mapping[str, Any]) -> "pd.DataFrame":
 def _arrow_type(word: str) -> Any:
     import pyarrow as pa
 
-    return {TEXT: pa.string(), WHOLE: pa.int64(), TRUTH: pa.bool_(), NUMBER: pa.float64()}[word]
+    return {TEXT: pa.string(), INTEGER: pa.int64(), TRUTH: pa.bool_(), NUMBER: pa.float64()}[word]
 
 
 def _not_the_table(path: Path) -> FileFormatError:

@@ -19,20 +19,20 @@ from residualplanner.reconstruction.publication import Publication
 from residualplanner.workload import WrittenQuery
 
 #: The words of the vocabulary of CSV on the Web for what a column holds.
-TEXT, WHOLE, TRUTH, NUMBER = "string", "integer", "boolean", "double"
+TEXT, INTEGER, TRUTH, NUMBER = "string", "integer", "boolean", "double"
 
 #: The file of the errors of published numbers, and the types of its columns.
 PUBLISHED_ERRORS_FILE = "published-errors.csv"
 PUBLISHED_ERRORS = {
     "query": TEXT,
     "kinds": TEXT,
-    "cells": WHOLE,
+    "cells": INTEGER,
     "rmse": NUMBER,
     "rmse_simulation_error": NUMBER,
     "bias": NUMBER,
     "bias_simulation_error": NUMBER,
     "std_err_unbiased": NUMBER,
-    "simulations": WHOLE,
+    "simulations": INTEGER,
 }
 
 UNITS = "those of tables of sums are in errors.csv and, where the tables' files have more columns, in index.csv"
@@ -107,7 +107,7 @@ class Description:
         """The type of a column beside the attributes'."""
         if name in self.profile.text_names:
             return TEXT
-        return WHOLE if self.profile.has_integers and name == self.profile.estimate_name else NUMBER
+        return INTEGER if self.profile.has_integers and name == self.profile.estimate_name else NUMBER
 
     def metadata(self) -> dict[str, Any]:
         """What the tables hold, as JSON values."""
@@ -131,7 +131,7 @@ class Description:
     def number_formats(self) -> dict[str, str]:
         """By the name of a column of numbers how spreadsheets show these; the cells hold every digit."""
         return {
-            name: _NUMBER_FORMATS.get(quantity, "#,##0" if self.datatype(name) == WHOLE else "#,##0.0")
+            name: _NUMBER_FORMATS.get(quantity, "#,##0" if self.datatype(name) == INTEGER else "#,##0.0")
             for name, quantity in self.profile.columns
         }
 
@@ -231,4 +231,4 @@ def label_type(labels: Sequence[object]) -> str:
         return TRUTH
     if isinstance(first, float):
         return NUMBER
-    return WHOLE if isinstance(first, int) else TEXT
+    return INTEGER if isinstance(first, int) else TEXT

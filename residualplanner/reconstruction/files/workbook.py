@@ -20,7 +20,7 @@ from residualplanner.workload import Workload
 #: The most rows of a sheet, the first of which holds the names, and the most letters of a cell.
 ROW_LIMIT, LETTER_LIMIT = 1_048_576, 32_767
 #: Excel holds integers as floating-point numbers: above this they are written as strings.
-WHOLE_LIMIT = 2**53
+INTEGER_LIMIT = 2**53
 #: The sheet of the table, and the one that describes it; in a workbook of many tables, the list of these.
 TABLE_SHEET, ABOUT_SHEET, INDEX_SHEET = "table", "about", "index"
 #: The most tables of one workbook: each is a file until the workbook is complete, and systems limit open files.
@@ -240,7 +240,7 @@ def _writer(sheet: Any, column: Any) -> Callable[[int, int, Any], object]:
         return sheet.write_boolean  # type: ignore[no-any-return]
     if pa.types.is_integer(column.type):
         least, most = pc.min_max(column).as_py().values()
-        if -WHOLE_LIMIT <= least <= most <= WHOLE_LIMIT:
+        if -INTEGER_LIMIT <= least <= most <= INTEGER_LIMIT:
             return sheet.write_number  # type: ignore[no-any-return]
         return lambda row, index, value: sheet.write_string(row, index, str(value))
     return sheet.write_string  # type: ignore[no-any-return]

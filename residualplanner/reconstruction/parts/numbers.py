@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from residualplanner.measurement import NoisyAnswers
 from residualplanner.reconstruction.batches import TableBatch, chunks
@@ -73,7 +73,7 @@ class UnbiasedNumbers:
         reconstructor, workload = Reconstructor(measurement), measurement.plan.workload
         return lambda first, last: chain.from_iterable(chunks(reconstructor, workload, first, last))
 
-    def sent(self, folder: Path) -> "UnbiasedNumbers":
+    def sent(self, folder: Path) -> Self:
         """Itself: there is nothing to send but the measurement."""
         del folder
         return self

@@ -16,12 +16,12 @@ from residualplanner.reconstruction.files.checked_files import AGAIN, checked, c
 from residualplanner.reconstruction.files.export_files import csv_bytes
 from residualplanner.reconstruction.files.manifest import PLAN_FILE
 from residualplanner.reconstruction.files.reading_files import csv_table
-from residualplanner.reconstruction.files.sidecar import TEXT, WHOLE
+from residualplanner.reconstruction.files.sidecar import INTEGER, TEXT
 from residualplanner.reconstruction.parts.layout import PART_LIST, ROW_GROUP_LIST, Layout, part_name
 from residualplanner.reconstruction.parts.part_file import PartFile
 
-_PARTS = {"file": TEXT, "bytes": WHOLE, "sha256": TEXT, "footer_bytes": WHOLE, "footer_sha256": TEXT}
-_ROW_GROUPS = {"file": TEXT, "first_table": WHOLE, "bytes": WHOLE, "sha256": TEXT}
+_PARTS = {"file": TEXT, "bytes": INTEGER, "sha256": TEXT, "footer_bytes": INTEGER, "footer_sha256": TEXT}
+_ROW_GROUPS = {"file": TEXT, "first_table": INTEGER, "bytes": INTEGER, "sha256": TEXT}
 
 
 def part_lists(layout: Layout, parts: Sequence[int], files: Sequence[PartFile]) -> dict[str, bytes]:

@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Protocol, final
 
-from residualplanner._checks import value_text
+from residualplanner._checks import is_integer, value_text
 from residualplanner._verified_file import VerifiedFile
 from residualplanner._words import listed
 from residualplanner.errors import FileFormatError, WorkloadError
@@ -69,8 +69,8 @@ class Writers(Protocol):
 
 def writers_of(workers: int | Workers) -> Writers:
     """Those that a user has named: a number of processes, or an engine's workers; WorkloadError for anything else."""
-    if isinstance(workers, int) and not isinstance(workers, bool) and workers >= 1:
-        return ThisProcess() if workers == 1 else OtherProcesses(ProcessWorkers(workers))
+    if is_integer(workers, least=1):
+        return ThisProcess() if workers == 1 else OtherProcesses(ProcessWorkers(int(workers)))
     if isinstance(workers, int) or not hasattr(workers, "run"):
         raise WorkloadError(
             "workers must be a number of processes, at least 1, or an engine's, such as SparkWorkers(spark), got "

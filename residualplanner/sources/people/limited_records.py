@@ -6,7 +6,7 @@ Reads: any records, and names of columns.  Gives: LimitedRecords.
 import os
 from dataclasses import dataclass, field
 
-from residualplanner._checks import is_unicode, value_text
+from residualplanner._checks import is_integer, is_unicode, value_text
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, DataError
 from residualplanner.privacy import Neighbors
@@ -55,8 +55,10 @@ class LimitedRecords:
                 raise DataError(f"{word} must be the name of a column, got {value_text(name)}")
         if self.person == self.order:
             raise DataError(f"the records of a person all have the same {self.person!r}; order them by another column")
-        if self.keep is not None and (isinstance(self.keep, bool) or not isinstance(self.keep, int) or self.keep < 1):
-            raise DataError(f"keep must be an integer, at least 1, got {value_text(self.keep)}")
+        if self.keep is not None:
+            if not is_integer(self.keep, least=1):
+                raise DataError(f"keep must be an integer, at least 1, got {value_text(self.keep)}")
+            object.__setattr__(self, "keep", int(self.keep))
         if not isinstance(self.key, bytes) or len(self.key) != _KEY_BYTES:
             raise DataError("key must be 32 bytes, such as os.urandom(32)")
 

@@ -1,6 +1,6 @@
 """Tables that follow from a measurement, unbiased or adjusted: what is known of them, and how they are to be saved.
 
-Reads: tables, and what a user asks for.  Gives: MeasuredTables; the format of their files.
+Reads: tables, and what a user asks for.  Gives: ReleaseTables; the format of their files.
 """
 
 from abc import abstractmethod
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from residualplanner.measurement import NoisyAnswers
 
 
-class MeasuredTables(Tables):
+class ReleaseTables(Tables):
     """A mapping from queries to tables that follow from a measurement, as they are or adjusted."""
 
     if TYPE_CHECKING:  # where the program runs, a property would hide the field of a dataclass
