@@ -476,7 +476,7 @@ def test_workers_that_cannot_write_are_told_of_after_three_attempts(tmp_path, mo
 
     monkeypatch.setattr(Folder, "create_if_absent", failing)
     with pytest.raises(
-        rp.StoreError, match="some tasks could not be drawn in 3 attempts; see that .* has room, and that all workers"
+        rp.StoreError, match=r"some tasks could not be drawn in 3 attempts; see that .* has room, and that all workers"
     ):
         rp.measure_in_store(PLAN, RECORDS, tmp_path / "s")
     assert generations == ["0", "1", "2"]
