@@ -1,10 +1,13 @@
-"""How fast tables are made on a GPU, beside what its memory and its bus can do; recorded with the kernel's hash.
+"""All figures of a GPU in one run: whether its tables are NumPy's, and how fast they are made; with the kernel's hash.
 
-    python -m benchmarks.gpu [--cells 27] [--repeat 20] [--json benchmarks/results/gpu.json]
+    python -m benchmarks.gpu [--cells 27] [--repeat 20] [--seconds 540] [--json benchmarks/results/gpu.json]
 
-On a machine with a CUDA device and CuPy.  Speeds are in G cells a second, the best of some repetitions; a cell is 16
-bytes of device memory traffic, 8 read and 8 written, and 8 bytes on the bus.
+On a machine with a CUDA device and CuPy.  Each part runs in a process of its own, which a failure, or its time, ends
+without those that follow; what is found is written to the file as it comes, and what failed is named there.
 
+- ``agreement``: how far the tables of whole releases are from NumPy's at most, in the largest standard error of each:
+  answers in integers, in wide integers and in floats, all kinds of query, bases by set; by the kernel, with answers
+  that are kept on the device or sent with each batch, and by products of matrices.
 - ``copy``: one array copied to another on the device, 2**CELLS numbers.
 - ``fused`` and ``portable``: tables by the fused kernel, and by products of matrices, of about as many cells, from
   integers that lie on the device.  Tables of each shape are compared with NumPy's first.  Which answers a table needs
@@ -13,217 +16,174 @@ bytes of device memory traffic, 8 read and 8 written, and 8 bytes on the bus.
 - ``to_host``: tables by the fused kernel, copied there batch by batch while the next batch is made.
 - ``peak``: the device memory that making these batches takes beside the answers, relative to two batches.
 
-Exits with 1 if a table is wrong or a criterion is not met, which is recorded too, and with 2 without CuPy or a device.
+Speeds are in G cells a second: see `benchmarks.gpu_speed`.  Exits with 1 if a part failed or a criterion is not met,
+which is recorded too, and with 2 without CuPy or a device: then nothing is written.
 """
 
 import argparse
 import importlib
-import itertools
 import json
+import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from residualplanner.kron import AxisMap, ProductMap, matrix_map, rebuilding, tables_of_residuals
+import residualplanner as rp
+from benchmarks.gpu_cases import (
+    TOLERANCE,
+    Estimates,
+    cases,
+    estimates_of,
+    noisy_answers,
+    plan_by_hand,
+    worst_difference,
+)
+from benchmarks.gpu_speed import PROBLEMS, Bench
+from residualplanner.kron import Device, cuda_device, tables_of_residuals
 from residualplanner.kron.cuda import fused_tables, kernel_sha256
 
 RESULTS = Path(__file__).parent / "results" / "gpu.json"
 #: Criteria: which figure is at least how many times which other one.
 AT_LEAST = {("fused", "copy"): 0.5, ("portable", "copy"): 0.1, ("to_host", "bus"): 0.7}
-#: How far tables may be from NumPy's, relative to the largest answer.
-_TOLERANCE = 1e-12
 #: What batches on their way to the host may take of the device's memory, relative to two of them.
 _MOST = 1.1
-#: The batches that are copied to the host.
-_BATCHES = 8
-#: Tables of one problem, at most, and how often work is queued for one measurement, so that the device never waits.
-_TABLES, _QUEUED = 2**18, 5
+#: Seconds that a part may take.
+_PART_SECONDS = 150
+#: Bytes of answers that are kept on the device where the others are to be sent.
+_FEW = 256
+
+#: The name of a figure, and what measures it.  A name of two words joined by a slash stands in a table of its own.
+Step = tuple[str, Callable[[], Any]]
 
 
-@dataclass(frozen=True)
-class Problem:
-    """Tables of one shape: all sets of some attributes of the same sizes, as a plan has them.
-
-    Attributes:
-        name: what it is called in the record.
-        axes: the map of each axis.
-        attributes: how many attributes there are to choose from.
-    """
-
-    name: str
-    axes: tuple[AxisMap, ...]
-    attributes: int = 100
-
-    @property
-    def maps(self) -> ProductMap:
-        return ProductMap(self.axes)
-
-    def tables(self, cells: int) -> int:
-        """How many tables have about so many cells."""
-        return min(_TABLES, max(1, cells // int(np.prod(self.maps.rows))))
-
-    def answers(self, tables: int) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
-        """Blocks of integers, and the rows of them that each table has: sets in order, the lower orders shared."""
-        chance, order = np.random.default_rng(0), len(self.axes)
-        sets = list(itertools.islice(itertools.cycle(itertools.combinations(range(self.attributes), order)), tables))
-        blocks, rows = [], []
-        for subset in range(2**order):
-            members = [axis for axis in range(order) if subset >> axis & 1]
-            chosen = np.array(sets)[:, members]
-            _, number = np.unique(chosen, axis=0, return_inverse=True)
-            row = np.arange(tables) if len(members) == order else number.ravel()
-            shape = (int(row.max()) + 1, *(self.axes[axis].columns - 1 for axis in members))
-            blocks.append(chance.integers(-(2**40), 2**40, shape))
-            rows.append(row)
-        return blocks, np.stack(rows, axis=1).astype(np.int64)
-
-
-def _matrix(rows: int, columns: int) -> AxisMap:
-    return matrix_map(np.random.default_rng(rows).uniform(-1, 1, (rows, columns)))
-
-
-#: The first is the one that the criteria are about.
-PROBLEMS = (
-    Problem("10 x 10 x 10", (rebuilding(10),) * 3),
-    Problem("2 x 2 x 2", (rebuilding(2),) * 3),
-    Problem("5 x 16 x 7", (rebuilding(5), rebuilding(16), rebuilding(7))),
-    Problem("10 x 10", (rebuilding(10),) * 2, attributes=1000),
-    Problem("30 x 30 x 30", (rebuilding(30),) * 3),
-    Problem("100 x 100 x 100, cut", (rebuilding(100),) * 3),
-    Problem("10 x 10 x 10, matrices", (_matrix(10, 10),) * 3),
-)
-
-
-class Bench:
-    """The device and what is measured on it.
-
-    Args:
-        cupy: the module.
-        cells: of the arrays, about.
-        repeat: how often each measurement is made.
-    """
-
-    def __init__(self, cupy: Any, cells: int, repeat: int) -> None:
-        self.cupy, self.cells, self.repeat = cupy, cells, repeat
-
-    def seconds(self, work: Callable[[], object]) -> float:
-        """The least seconds that ``work`` takes on the device, by its own clock, after one run that is not counted."""
-        event, best = self.cupy.cuda.Event, float("inf")
-        work()
-        for _ in range(self.repeat):
-            start, end = event(), event()
-            start.record()
-            for _ in range(_QUEUED):
-                work()
-            end.record()
-            end.synchronize()
-            best = min(best, self.cupy.cuda.get_elapsed_time(start, end) / 1000 / _QUEUED)
-        return best
-
-    def copy(self) -> float:
-        """G cells a second of a copy within the device's memory."""
-        source = self.cupy.zeros(self.cells)
-        target = self.cupy.empty_like(source)
-        return self.cells / self.seconds(lambda: self.cupy.copyto(target, source)) / 1e9
-
-    def bus(self) -> float:
-        """G cells a second of a copy to the host."""
-        source, target = self.cupy.zeros(self.cells), self.pinned(self.cells)
-        return self.cells / self.seconds(lambda: source.get(out=target, blocking=False)) / 1e9
-
-    def tables(self, problem: Problem, make: Callable[..., Any], *, sends_rows: bool = False) -> float:
-        """G cells a second of tables, their rows on the host if they are sent; ValueError if they are not NumPy's."""
-        count = problem.tables(self.cells)
-        on_host, rows = problem.answers(count)
-        blocks = [self.cupy.asarray(block) for block in on_host]
-        all_rows = rows if sends_rows else self.cupy.asarray(rows)
-        divisors = [2**10 * 3] * len(blocks)
-
-        def work(rows: Any = all_rows) -> Any:
-            return make(blocks, rows, maps=problem.maps, divisors=divisors)
-
-        some = rows[:: max(1, count // 50)]
-        expected = tables_of_residuals(on_host, some, maps=problem.maps, divisors=divisors)
-        found = self.cupy.asnumpy(work(some))
-        if not np.abs(found - expected).max() <= _TOLERANCE * 2**40 / divisors[0] * len(blocks):
-            raise ValueError(f"tables of {problem.name} are not those of NumPy")
-        return count * int(np.prod(problem.maps.rows)) / self.seconds(work) / 1e9
-
-    def to_host(self, problem: Problem) -> tuple[float, float]:
-        """G cells a second of tables that go to the host, and what they take of the device's memory beyond two batches.
-
-        The second figure is relative to two batches: 1 is exactly these.
-        """
-        count = problem.tables(self.cells // _BATCHES)
-        on_host, rows = problem.answers(count)
-        blocks, on_device = [self.cupy.asarray(block) for block in on_host], self.cupy.asarray(rows)
-        size = count * int(np.prod(problem.maps.rows))
-        targets = [self.pinned(size), self.pinned(size)]
-        streams = [self.cupy.cuda.Stream(non_blocking=True) for _ in targets]
-        pool = self.cupy.get_default_memory_pool()
-
-        def work() -> None:
-            self._after_another(self.cupy.cuda.get_current_stream(), streams)
-            for number in range(_BATCHES):
-                with streams[number % 2]:
-                    made = fused_tables(blocks, on_device, maps=problem.maps, divisors=[3] * len(blocks))
-                    made.reshape(-1).get(out=targets[number % 2], blocking=False)
-                    del made  # its memory is used again in the order of this stream, so after it has been copied
-            for stream in streams:
-                self._after_another(stream, [self.cupy.cuda.get_current_stream()])
-
-        pool.free_all_blocks()
-        before = pool.total_bytes()
-        speed = _BATCHES * size / self.seconds(work) / 1e9
-        return speed, (pool.total_bytes() - before) / (2 * 8 * size)
-
-    def _after_another(self, first: Any, streams: Sequence[Any]) -> None:
-        """Let streams wait for what is queued in another one."""
-        event = self.cupy.cuda.Event()
-        event.record(first)
-        for stream in streams:
-            stream.wait_event(event)
-
-    def pinned(self, numbers: int) -> NDArray[np.float64]:
-        """Memory of the host that the system keeps in place."""
-        memory = self.cupy.cuda.alloc_pinned_memory(8 * numbers)
-        return np.frombuffer(memory, np.float64, numbers)
-
-
-def machine(cupy: Any) -> dict[str, Any]:
+def _about(cupy: Any) -> Iterator[Step]:
     """The device, its driver, CuPy and the kernel that figures are of."""
     properties = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
+    yield "kernel_sha256", kernel_sha256
+    yield "device", properties["name"].decode
+    yield "compute_capability", lambda: cupy.cuda.Device().compute_capability
+    yield "driver", cupy.cuda.runtime.driverGetVersion
+    yield "cupy", lambda: cupy.__version__
+
+
+def agreement(measurements: Mapping[str, rp.Measurement], devices: Mapping[str, Device]) -> Iterator[Step]:
+    """How far releases of some measurements are from NumPy's, on each device."""
+    for case, measurement in measurements.items():
+        expected = [*estimates_of(rp.reconstruct(measurement))]
+        for name, device in devices.items():
+            yield f"agreement/{case}, {name}", partial(_difference, measurement, device, expected)
+
+
+def _difference(measurement: rp.Measurement, device: Device, expected: list[Estimates]) -> float:
+    return worst_difference(expected, estimates_of(rp.reconstruct(measurement, device=device)))
+
+
+def _measurements() -> dict[str, rp.Measurement]:
+    """All cases, and so many tables that a batch on the device holds thousands."""
+    workload = rp.marginals(rp.Domain({f"q{number}": 10 for number in range(30)}), up_to=3)
+    plan = plan_by_hand(workload, rp.subtraction_strategy(workload))
+    return {**cases(), f"{len(workload):,} tables, discrete": noisy_answers(plan, "discrete")}
+
+
+def _cuda_devices() -> dict[str, Device]:
+    """The kernel with answers kept on the device, and sent to it; and the portable way."""
     return {
-        "kernel_sha256": kernel_sha256(),
-        "device": properties["name"].decode(),
-        "compute_capability": cupy.cuda.Device().compute_capability,
-        "driver": cupy.cuda.runtime.driverGetVersion(),
-        "cupy": cupy.__version__,
+        "kernel": cuda_device(),
+        "kernel, answers sent": cuda_device(_FEW),
+        "portable": replace(cuda_device(), tables=tables_of_residuals),
     }
 
 
-def figures(bench: Bench) -> dict[str, Any]:
-    """All that is measured, and whether each criterion is met."""
-    first = PROBLEMS[0]
-    to_host, peak = bench.to_host(first)
-    by_shape = {problem.name: bench.tables(problem, fused_tables) for problem in PROBLEMS}
-    found: dict[str, Any] = {
-        "copy": bench.copy(),
-        "fused": by_shape[first.name],
-        "fused_rows_sent": bench.tables(first, fused_tables, sends_rows=True),
-        "portable": bench.tables(first, tables_of_residuals, sends_rows=True),
-        "bus": bench.bus(),
-        "to_host": to_host,
-        "peak": peak,
-        "fused_by_shape": by_shape,
-    }
-    met = {f"{one} >= {least} {other}": found[one] >= least * found[other] for (one, other), least in AT_LEAST.items()}
-    return found | {"criteria": met | {f"peak <= {_MOST}": peak <= _MOST}}
+def _copies(bench: Bench) -> Iterator[Step]:
+    yield "copy", bench.copy
+    yield "bus", bench.bus
+
+
+def _fused(bench: Bench) -> Iterator[Step]:
+    yield "fused", lambda: bench.tables(PROBLEMS[0], fused_tables)
+    yield "fused_rows_sent", lambda: bench.tables(PROBLEMS[0], fused_tables, sends_rows=True)
+
+
+def _portable(bench: Bench) -> Iterator[Step]:
+    yield "portable", lambda: bench.tables(PROBLEMS[0], tables_of_residuals, sends_rows=True)
+
+
+def _to_host(bench: Bench) -> Iterator[Step]:
+    yield "to_host,peak", lambda: bench.to_host(PROBLEMS[0])
+
+
+def _shapes(bench: Bench) -> Iterator[Step]:
+    for problem in PROBLEMS[1:]:
+        yield f"fused_by_shape/{problem.name}", lambda problem=problem: bench.tables(problem, fused_tables)
+
+
+#: The parts in the order in which they run: what tells most about the device comes first.
+PARTS: dict[str, Callable[[Bench], Iterator[Step]]] = {
+    "about": lambda bench: _about(bench.cupy),
+    "copies": _copies,
+    "fused": _fused,
+    "agreement": lambda _: agreement(_measurements(), _cuda_devices()),
+    "to_host": _to_host,
+    "portable": _portable,
+    "shapes": _shapes,
+}
+
+
+@dataclass
+class Record:
+    """What has been found, in a file from the first figure on.
+
+    Attributes:
+        path: of the file.
+        found: figures by name.
+        failures: what was said by what failed, by the name of a figure or a part.
+    """
+
+    path: Path
+    found: dict[str, Any] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
+
+    def take(self, line: dict[str, Any]) -> None:
+        """Take what `run_part` said of a step."""
+        if "failed" in line:
+            self.failures[line["name"]] = line["failed"]
+        elif "," in (name := line["name"]) and "/" not in name:
+            self.found |= dict(zip(name.split(","), line["found"], strict=True))
+        else:
+            table, _, row = name.partition("/")
+            place = self.found.setdefault(table, {}) if row else self.found
+            place[row or table] = line["found"]
+        self.write()
+
+    @property
+    def criteria(self) -> dict[str, bool | None]:
+        """Whether each criterion is met; None where it has no figure."""
+        found = self.found
+        met: dict[str, bool | None] = {
+            f"{one} >= {least} {other}": found[one] >= least * found[other] if {one, other} <= set(found) else None
+            for (one, other), least in AT_LEAST.items()
+        }
+        met[f"peak <= {_MOST}"] = found["peak"] <= _MOST if "peak" in found else None
+        far = found.get("agreement", {}).values()
+        is_whole = bool(far) and not any(name.startswith("agreement") for name in self.failures)
+        met[f"agreement <= {TOLERANCE}"] = max(far) <= TOLERANCE if is_whole else None
+        return met
+
+    @property
+    def text(self) -> str:
+        """All of it as JSON."""
+        failures = {"failures": self.failures} if self.failures else {}
+        return json.dumps({**self.found, "criteria": self.criteria, **failures}, indent=1) + "\n"
+
+    def write(self) -> None:
+        """Write the file anew, unless it is not known yet what the figures are of."""
+        if "cupy" in self.found:
+            self.path.write_text(self.text)
 
 
 def device_or_reason() -> tuple[Any, str]:
@@ -239,24 +199,76 @@ def device_or_reason() -> tuple[Any, str]:
     return cupy, ""
 
 
+def run_part(part: str, cells: int, repeat: int) -> Iterator[dict[str, Any]]:
+    """Take the steps of a part, and say of each what was found, or how it failed."""
+    cupy, reason = device_or_reason()
+    if reason:
+        yield {"name": part, "failed": reason}
+        return
+    try:
+        for name, measure in PARTS[part](Bench(cupy, 2**cells, repeat)):
+            try:
+                yield {"name": name, "found": measure()}
+            except Exception as error:  # noqa: BLE001 - whatever it is, the next step is to be taken
+                yield {"name": name, "failed": f"{type(error).__name__}: {error}"}
+            cupy.get_default_memory_pool().free_all_blocks()
+    except Exception as error:  # noqa: BLE001 - as above, for the next part
+        yield {"name": part, "failed": f"{type(error).__name__}: {error}"}
+
+
+def in_a_process(part: str, cells: int, repeat: int, seconds: float) -> Iterator[dict[str, Any]]:
+    """`run_part` in a process that is ended after so many seconds; how it ended, if not well, comes last."""
+    sizes = [f"--cells={cells}", f"--repeat={repeat}"]
+    command = [sys.executable, "-m", "benchmarks.gpu", "--part", part, *sizes]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        timer = threading.Timer(seconds, process.kill)
+        timer.start()
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith("{"):
+                yield json.loads(line)
+        status = process.wait()
+        is_late = not timer.is_alive()
+        timer.cancel()
+    if status:
+        how = f"it took more than {seconds:.3g} seconds" if is_late else f"its process ended with status {status}"
+        yield {"name": part, "failed": how}
+
+
+def measure(record: Record, cells: int, repeat: int, seconds: float) -> str:
+    """Run all parts within so many seconds; the reason why nothing could be measured, or nothing."""
+    end = time.monotonic() + seconds
+    for part in PARTS:
+        left = end - time.monotonic()
+        if left <= 0:
+            record.take({"name": part, "failed": f"the {seconds:g} seconds were over"})
+            continue
+        print(f"{part} ...", file=sys.stderr, flush=True)
+        for line in in_a_process(part, cells, repeat, min(left, _PART_SECONDS)):
+            record.take(line)
+        if part == "about" and record.failures:
+            return "; ".join(record.failures.values())
+    return ""
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--cells", type=int, default=27, help="binary logarithm of the number of cells of an array")
     parser.add_argument("--repeat", type=int, default=20)
+    parser.add_argument("--seconds", type=float, default=540, help="for all parts together")
     parser.add_argument("--json", type=Path, default=RESULTS)
+    parser.add_argument("--part", choices=PARTS, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
-    cupy, reason = device_or_reason()
-    if reason:
+    if options.part:
+        for line in run_part(options.part, options.cells, options.repeat):
+            print(json.dumps(line), flush=True)
+        return 0
+    record = Record(options.json)
+    if reason := measure(record, options.cells, options.repeat, options.seconds):
         print(f"nothing was measured: {reason}", file=sys.stderr)
         return 2
-    try:
-        record = machine(cupy) | figures(Bench(cupy, 2**options.cells, options.repeat))
-    except ValueError as error:
-        print(f"nothing was recorded: {error}", file=sys.stderr)
-        return 1
-    options.json.write_text(json.dumps(record, indent=1) + "\n")
-    print(json.dumps(record, indent=1))
-    return 0 if all(record["criteria"].values()) else 1
+    print(record.text, end="")
+    return 0 if all(record.criteria.values()) and not record.failures else 1
 
 
 if __name__ == "__main__":

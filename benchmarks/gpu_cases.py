@@ -1,8 +1,4 @@
-"""Plans and noisy answers that take every way through the path on a device, and the comparison with NumPy.
-
-The device is the second one of array-api-strict, which raises where arrays of two devices meet, and where one is made
-a NumPy array without a word.  So what runs here moves nothing silently, and uses nothing that the standard lacks.
-"""
+"""Plans and noisy answers that take every way through the path on a device, and the comparison with NumPy."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,13 +6,11 @@ from dataclasses import replace
 from functools import cache
 from itertools import chain, combinations
 
-import array_api_strict as strict
 import numpy as np
 from numpy.typing import NDArray
 
 import residualplanner as rp
 from residualplanner.bases import integer_basis, subtraction_basis
-from residualplanner.kron import Array, Device
 from residualplanner.losses import DescribedLoss
 from residualplanner.measurement import FloatResiduals, IntegerResiduals, Measurement, NoiseRecord
 from residualplanner.measurement.answers import AnswerLayout
@@ -31,19 +25,7 @@ TOLERANCE = 1e-12
 #: Noise of these variances is measured with integers that int64 cannot hold.
 WIDE = 2.0**120
 
-
-def to_host(array: Array) -> NDArray[np.float64]:
-    """An array of the second device, and of no other, as NumPy's."""
-    if array.device != strict.Device("device1"):
-        raise RuntimeError("the array is not on the device")
-    return np.asarray(array.to_device(strict.Device("CPU_DEVICE")))
-
-
 NOISES = ("discrete", "gaussian")
-#: Keeps all answers; keeps a few and is sent the others batch by batch.
-KEEPING = Device("strict", strict, strict.Device("device1"), to_host, memory=2**30)
-SENDING = replace(KEEPING, memory=256)
-DEVICES = {"keeping": KEEPING, "sending": SENDING}
 
 
 def noisy_answers(plan: rp.Plan, noise: str, seed: int = 1) -> Measurement:

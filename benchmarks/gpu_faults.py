@@ -18,7 +18,8 @@ import array_api_strict as strict
 import numpy as np
 
 import residualplanner as rp
-from benchmarks.gpu_cases import DEVICES, TOLERANCE, cases, estimates_of, expected_of, worst_difference
+from benchmarks.gpu_cases import TOLERANCE, cases, estimates_of, expected_of, worst_difference
+from benchmarks.strict_device import DEVICES
 from residualplanner.kron import Device, axis_maps, residuals, tables_of_residuals
 from residualplanner.kron.arrays import like
 from residualplanner.queries import runs, sparse_kind

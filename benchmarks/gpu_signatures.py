@@ -26,7 +26,8 @@ import array_api_strict as strict
 import numpy as np
 
 import residualplanner as rp
-from benchmarks.gpu_cases import DEVICES, cases, estimates_of
+from benchmarks.gpu_cases import cases, estimates_of
+from benchmarks.strict_device import DEVICES
 from residualplanner.kron import arrays
 
 RECORD = Path(__file__).parent / "results" / "gpu_calls.json"

@@ -57,10 +57,22 @@ def table(record: dict[str, Any]) -> str:
         |---|---|
         | copy within the device's memory | 1.25 |
         ...
+        >>> print(table(about | {"copy": 80.0, "agreement": {"one": 1e-15, "other": 2e-14}}))
+        Measured on ...
+        | copy within the device's memory | 80 |
+        <BLANKLINE>
+        2 whole releases differed from NumPy's by at most 2.0e-14 of the largest standard error of a table.
     """
     about = f"Measured on {record['device']} with driver {record['driver']} and CuPy {record['cupy']}"
-    rows = "\n".join(f"| {words} | {record[name]:.3g} |" for name, words in ROWS.items())
-    return f"{about}, kernel {record['kernel_sha256'][:8]}:\n\n| what | G cells a second |\n|---|---|\n{rows}\n"
+    rows = "\n".join(f"| {words} | {record[name]:.3g} |" for name, words in ROWS.items() if name in record)
+    shown = f"{about}, kernel {record['kernel_sha256'][:8]}:\n\n| what | G cells a second |\n|---|---|\n{rows}\n"
+    differences = record.get("agreement", {}).values()
+    if not differences:
+        return shown
+    return shown + (
+        f"\n{len(differences)} whole releases differed from NumPy's by at most {max(differences):.1e} of the largest "
+        "standard error of a table.\n"
+    )
 
 
 def with_figures(text: str, path: Path = RECORD) -> str:

@@ -83,11 +83,16 @@ def quotients(integers: Array, divisor: int) -> Array:
 
 
 def multiply_into(out: Array, left: Array, right: Array) -> None:
-    """Write the matrix product of ``left`` and ``right`` to ``out``."""
+    """Write the products of matrices ``left`` (b, r, n) and one matrix ``right`` (n, m) to ``out`` (b, r, m).
+
+    With other libraries than NumPy all of ``left`` is one tall matrix: CuPy would multiply matrix by matrix.
+    """
     if isinstance(out, np.ndarray):
         np.matmul(left, right, out=out)
-    else:
-        out[...] = namespace(left, right).matmul(left, right)
+        return
+    xp = namespace(left, right)
+    tall = xp.reshape(left, (math.prod(left.shape[:-1]), left.shape[-1]))
+    out[...] = xp.reshape(xp.matmul(tall, right), out.shape)
 
 
 def subtract_into(out: Array, left: Array, right: Array) -> None:

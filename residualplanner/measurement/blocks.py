@@ -207,12 +207,18 @@ def _scratch_file(count: int, folder: PathLike | None) -> IO[bytes]:
         folder: where; that for temporary files if not given.
 
     Raises:
-        ResourceError: there is too little room.
+        ResourceError: there is too little room, or no file can be made there.
     """
     size = max(1, BYTES_OF_NUMBER * count)
     where = tempfile.gettempdir() if folder is None else os.fspath(folder)
-    free = shutil.disk_usage(where).free
-    file = tempfile.TemporaryFile(dir=where)  # noqa: SIM115 - it is open for as long as the answers are used
+    try:
+        free = shutil.disk_usage(where).free
+        file = tempfile.TemporaryFile(dir=where)  # noqa: SIM115 - it is open for as long as the answers are used
+    except OSError as error:
+        raise ResourceError(
+            f"the answers cannot be put into a file in {where}: {error.strerror or error}; nothing was charged or "
+            "read.  Name another folder with scratch="
+        ) from None
     try:
         if free < size:
             raise OSError

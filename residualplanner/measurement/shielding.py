@@ -6,14 +6,28 @@ Error reporters print the variables of every frame along a traceback, and other 
 loses its traceback, its cause and its context, and one that is not this library's own its text, too.
 """
 
-from residualplanner.errors import DataError, ResidualPlannerError, ResourceError, UnexpectedError, location_of
+from residualplanner._checks import value_text
+from residualplanner.errors import (
+    ArgumentError,
+    DataError,
+    ResidualPlannerError,
+    ResourceError,
+    UnexpectedError,
+    location_of,
+)
 from residualplanner.sources import Progress
 
 
 class WatchedProgress:
-    """A report of progress, and the error it raised: that is the caller's own, and passes."""
+    """A report of progress, and the error it raised: that is the caller's own, and passes.
+
+    Raises:
+        ArgumentError: it is not a function.
+    """
 
     def __init__(self, progress: Progress | None) -> None:
+        if progress is not None and not callable(progress):
+            raise ArgumentError(f"progress must be a function of two numbers, got {value_text(progress)}")
         self._progress = progress
         self._raised: BaseException | None = None
 

@@ -40,6 +40,8 @@ class Folder:
     def create_if_absent(self, name: str, content: bytes) -> bool:
         """As `ObjectStore.create_if_absent`."""
         target, unfinished = self._file(name), self.path / _UNFINISHED / secrets.token_hex(16)
+        if not self.path.parent.exists():
+            raise StoreError(f"{self.path} cannot be made: there is no {self.path.parent}; make it")
         with _as_store_errors(target):
             for folder in (unfinished.parent, target.parent):
                 self._make(folder)

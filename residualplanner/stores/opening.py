@@ -33,8 +33,9 @@ def open_store(where: object) -> ObjectStore:
         return where
     if isinstance(where, str) and where.startswith(_S3):
         bucket, _, prefix = where.removeprefix(_S3).partition("/")
-        return Bucket(bucket, prefix.strip("/"))
-    if isinstance(where, os.PathLike) or (isinstance(where, str) and "://" not in where):
+        if bucket:
+            return Bucket(bucket, prefix.strip("/"))
+    elif isinstance(where, os.PathLike) or (isinstance(where, str) and where and "://" not in where):
         return Folder(Path(where).absolute())
     raise ArgumentError(
         f"a store must be the path of a folder, s3://bucket/prefix, or a Bucket, got {value_text(where)}"

@@ -20,8 +20,9 @@ from hypothesis import strategies as st
 
 import residualplanner as rp
 from benchmarks import gpu_cases
-from benchmarks.gpu_cases import DEVICES, KEEPING, SENDING, TOLERANCE, WIDE, noisy_answers, worst_difference
+from benchmarks.gpu_cases import TOLERANCE, WIDE, noisy_answers, worst_difference
 from benchmarks.gpu_faults import FAULTS, Fault, finding, is_found
+from benchmarks.strict_device import DEVICES, KEEPING, SENDING, to_host
 from random_plans import parts_of, planned, plans, plans_by_set
 from residualplanner.errors import ArgumentError, DeviceError, MissingExtraError
 from residualplanner.kron import HOST, Device, cuda_device, device_of
@@ -159,7 +160,7 @@ def test_answers_are_kept_on_the_device_only_as_far_as_its_memory_goes(live_byte
     plan = CASES["marginals, discrete"].plan
     for memory in (0, 4000, 2**30):
         measurement = noisy_answers(plan, "discrete")
-        device = Device("strict", strict, DEVICE, gpu_cases.to_host, memory=memory)
+        device = Device("strict", strict, DEVICE, to_host, memory=memory)
         before = live_bytes.now
         release = reconstruct(measurement, device=device)
         for _ in release.tables():
@@ -175,7 +176,7 @@ def test_a_device_may_compute_more_cells_at_a_time_than_the_host(monkeypatch):
     monkeypatch.setattr(stacks, "BATCH_CELLS", 2**13)
     plan = rp.select(rp.marginals(rp.Domain({f"a{i}": 4 for i in range(24)}), up_to=3), budget=rp.pcost(1))
     measurement = noisy_answers(plan, "discrete")
-    large = Device("strict", strict, DEVICE, gpu_cases.to_host, memory=2**30, batch_factor=8)
+    large = Device("strict", strict, DEVICE, to_host, memory=2**30, batch_factor=8)
     counts = [len(list(reconstruct(measurement, device=device).batches())) for device in (KEEPING, large)]
     assert counts[1] < counts[0]
 
@@ -219,7 +220,7 @@ class NoDriverError(RuntimeError):
 def cupy_with(monkeypatch, unit):
     """A module in CuPy's place whose current device is what ``unit`` returns, with arrays on the strict device."""
     cupy, compat = ModuleType("cupy"), ModuleType("array_api_compat.cupy")
-    cupy.asnumpy, cupy.ndarray = gpu_cases.to_host, type("ndarray", (), {})
+    cupy.asnumpy, cupy.ndarray = to_host, type("ndarray", (), {})
     cupy.cuda = SimpleNamespace(Device=unit, runtime=SimpleNamespace(CUDARuntimeError=NoDriverError))
     monkeypatch.setitem(sys.modules, "cupy", cupy)
     monkeypatch.setitem(sys.modules, "array_api_compat.cupy", compat)

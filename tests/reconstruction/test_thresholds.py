@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from benchmarks import gpu_cases
+from benchmarks.strict_device import to_host
 from made_releases import exact_release
 from residualplanner.errors import DomainError, FileFormatError, WorkloadError
 from residualplanner.kron import Device
@@ -58,7 +58,7 @@ def test_any_threshold_within_a_query_is_answered_in_the_order_in_which_it_is_wr
 
 def test_a_device_computes_the_same_tables():
     measurement = exact_release(plan_with_all(), DATA).measurement
-    device = Device("strict", strict, strict.Device("device1"), gpu_cases.to_host, memory=2**20)
+    device = Device("strict", strict, strict.Device("device1"), to_host, memory=2**20)
     for batch in rp.reconstruct(measurement, device=device).device_batches():
         assert batch.estimates.device == strict.Device("device1")
     release = rp.reconstruct(measurement, device=device)

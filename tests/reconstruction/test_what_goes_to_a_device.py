@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
-from benchmarks.gpu_cases import DEVICES, KEEPING, WIDE, cases
+from benchmarks.gpu_cases import WIDE, cases
+from benchmarks.strict_device import DEVICES, KEEPING
 from residualplanner.kron import Device, arrays
 from residualplanner.measurement import IntegerResiduals
 from residualplanner.reconstruction import reconstruct, reference_answers

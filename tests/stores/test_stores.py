@@ -220,6 +220,18 @@ def test_object_stores_without_their_package_say_what_to_install(monkeypatch):
         Bucket("b").names("")
 
 
+def test_a_folder_below_one_that_is_not_there_is_told(tmp_path):
+    with pytest.raises(StoreError, match=r"s cannot be made: there is no .*mount; make it"):
+        Folder(tmp_path / "mount" / "s").create_if_absent("a", b"")
+    assert not (tmp_path / "mount").exists()
+
+
+@pytest.mark.parametrize("nowhere", ["", "s3://", "s3:///prefix"])
+def test_an_address_without_a_name_is_not_the_folder_at_hand(nowhere):
+    with pytest.raises(ArgumentError, match="a store must be the path of a folder"):
+        open_store(nowhere)
+
+
 def test_addresses_and_paths_open_stores(tmp_path):
     assert open_store("s3://bucket/some/prefix/") == Bucket("bucket", "some/prefix")
     assert open_store(tmp_path) == open_store(str(tmp_path)) == Folder(tmp_path)

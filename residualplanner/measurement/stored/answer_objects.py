@@ -15,7 +15,7 @@ from residualplanner._checks import is_sha256
 from residualplanner._json import json_text, parse_json
 from residualplanner.errors import FileFormatError
 from residualplanner.measurement.answers import IntegerResiduals
-from residualplanner.measurement.stored.object_names import ANSWERS, generation_of, of_task
+from residualplanner.measurement.stored.object_names import ANSWERS, generation_of, numbered_names, of_task
 from residualplanner.measurement.stored.release import StoredRelease
 
 _KIND, _VERSION = "answers", 1
@@ -108,7 +108,7 @@ def find_answers(release: StoredRelease, task: int) -> Receipt:
         FileFormatError: they are damaged.
         StoreError: the store cannot be read.
     """
-    for name in release.store.names(of_task(ANSWERS, task)):
+    for name in numbered_names(release.store, of_task(ANSWERS, task)):
         content = release.store.read(name)
         if content != CLOSED:
             return read_answers(release, task, generation_of(name), content)[0]

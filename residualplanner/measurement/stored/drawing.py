@@ -10,7 +10,14 @@ from residualplanner._checks import IntArray
 from residualplanner.discrete_gaussian import ByteSource, NoiseError
 from residualplanner.errors import StoreError
 from residualplanner.measurement.stored.answer_objects import Outcome, Receipt, answer_bytes, find_answers
-from residualplanner.measurement.stored.object_names import CLAIMS, answer_name, claim_name, generation_of, of_task
+from residualplanner.measurement.stored.object_names import (
+    CLAIMS,
+    answer_name,
+    claim_name,
+    generation_of,
+    numbered_names,
+    of_task,
+)
 from residualplanner.measurement.stored.release import StoredRelease
 from residualplanner.measurement.stored.tasks import tasks_of_release
 
@@ -64,7 +71,7 @@ class Drawing:
     def _claim(self, task: int) -> bool:
         """Whether nobody has claimed the task in this generation or a later one, and nobody else can from now on."""
         store = self.release.store
-        claims = map(generation_of, store.names(of_task(CLAIMS, task)))
+        claims = map(generation_of, numbered_names(store, of_task(CLAIMS, task)))
         if any(generation >= self.generation for generation in claims):
             return False
         return store.create_if_absent(claim_name(task, self.generation), os.urandom(16).hex().encode("ascii"))

@@ -23,6 +23,7 @@ from residualplanner.measurement.stored.object_names import (
     claim_name,
     generation_name,
     generation_of,
+    numbered_names,
     task_of,
 )
 from residualplanner.measurement.stored.release import StoredRelease
@@ -65,7 +66,7 @@ class Driver:
             BudgetError: the ledger has too little left to charge tasks again.
         """
         store = self.release.store
-        self._find(sorted({task_of(name) for name in store.names(ANSWERS)}))
+        self._find(sorted({task_of(name) for name in numbered_names(store, ANSWERS)}))
         for _ in range(ROUNDS):
             if not self._missing:
                 break
@@ -74,7 +75,8 @@ class Driver:
                 self._draw(generation)
         if self._missing:
             raise StoreError(
-                f"some tasks could not be drawn in {ROUNDS} attempts; see that all workers can read and write {store}"
+                f"some tasks could not be drawn in {ROUNDS} attempts; see that {store} has room, and that all workers "
+                "can read and write it"
             )
         return [self._receipts[task] for task in range(len(self.tasks))]
 
@@ -103,7 +105,7 @@ class Driver:
     def _issue(self) -> int:
         """Close all generations for the missing tasks, and issue the next one."""
         store, missing = self.release.store, self._missing
-        issued = sorted(map(generation_of, store.names(GENERATIONS)))
+        issued = sorted(map(generation_of, numbered_names(store, GENERATIONS)))
         latest = issued[-1] if issued else -1
         if self._issued not in (None, latest):
             raise self._other_run()
@@ -131,7 +133,7 @@ def close(release: StoredRelease, tasks: Iterable[int], generations: Iterable[in
         StoreError: the store failed; some may be closed.
     """
     store = release.store
-    there = {*store.names(CLAIMS), *store.names(ANSWERS)}
+    there = {*numbered_names(store, CLAIMS), *numbered_names(store, ANSWERS)}
     for generation in generations:
         for task in tasks:
             for name in (claim_name(task, generation), answer_name(task, generation)):  # in this order

@@ -19,6 +19,7 @@ from residualplanner.measurement.resources import require_memory
 from residualplanner.measurement.shielding import WatchedProgress, shielded
 from residualplanner.measurement.stored.generations import Driver
 from residualplanner.measurement.stored.manifest import has_ended, write_manifest
+from residualplanner.measurement.stored.object_names import ANSWERS, numbered_names
 from residualplanner.measurement.stored.reading import collected, collector_of, load_stored_measurement
 from residualplanner.measurement.stored.release import StoredRelease, open_release, opened_release, require_unused
 from residualplanner.measurement.stored.tasks import TASK_CELLS, Tasks, tasks_of_noise, tasks_of_release
@@ -188,10 +189,12 @@ def _require_room(tasks: Tasks, store: ObjectStore, scratch: PathLike | None) ->
     require_memory(tasks.largest.groups)
     collector = collector_of(tasks, scratch)  # first, since it may take room on the store's own disk
     require_create_if_absent(store)
-    free, needed = store.free_bytes(), tasks.answer_bytes
+    if numbered_names(store, ANSWERS):  # the release was charged; what is left of it may fit
+        return collector
+    free, needed = store.free_bytes(), tasks.stored_bytes
     if free is not None and free < needed:
         raise ResourceError(
-            f"too little room: the answers take {bytes_text(needed)}, and {store} has {bytes_text(free)} left; "
-            "nothing was charged or read.  Name another store"
+            f"too little room: the answers and what belongs to them take {bytes_text(needed)}, and {store} has "
+            f"{bytes_text(free)} left; nothing was charged or read.  Name another store"
         )
     return collector

@@ -66,7 +66,7 @@ def write_manifest(release: StoredRelease, plan: Plan, noise: NoiseRecord, recei
 
 def has_ended(store: ObjectStore) -> bool:
     """Whether a release is complete, or was given up."""
-    return bool(store.names(MANIFEST))
+    return MANIFEST in store.names(MANIFEST)
 
 
 def end_without_answers(release: StoredRelease) -> None:

@@ -11,7 +11,7 @@ from residualplanner.measurement.stored.answer_objects import CLOSED
 from residualplanner.measurement.stored.generations import close
 from residualplanner.measurement.stored.job import Options, begun, resumed
 from residualplanner.measurement.stored.manifest import end_without_answers
-from residualplanner.measurement.stored.object_names import ANSWERS, GENERATIONS, generation_of
+from residualplanner.measurement.stored.object_names import ANSWERS, GENERATIONS, generation_of, numbered_names
 from residualplanner.measurement.stored.release import opened_release
 from residualplanner.measurement.stored.tasks import tasks_of_release
 from residualplanner.plan import Plan
@@ -128,8 +128,8 @@ def abort_measuring(store: object) -> None:
     release = opened_release(open_store(store))
     end_without_answers(release)
     objects = release.store
-    close(release, range(len(tasks_of_release(release))), map(generation_of, objects.names(GENERATIONS)))
-    for name in objects.names(ANSWERS):
+    close(release, range(len(tasks_of_release(release))), map(generation_of, numbered_names(objects, GENERATIONS)))
+    for name in numbered_names(objects, ANSWERS):
         if objects.read(name) != CLOSED:
             objects.remove(name)
     objects.remove_unfinished()

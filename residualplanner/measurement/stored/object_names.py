@@ -1,11 +1,16 @@
 """The names of all objects of a release in its store.
 
-Reads: numbers of tasks and generations.  Gives: names.
+Reads: numbers of tasks and generations, or a store.  Gives: names.
 """
+
+import re
+
+from residualplanner.stores import ObjectStore
 
 #: The object that opens a release, and the one that ends it: it lists the answers, or says that there are none.
 RELEASE, MANIFEST = "release.json", "manifest.json"
 ANSWERS, CLAIMS, GENERATIONS = "answers/", "claims/", "generations/"
+_NUMBERED = re.compile(rf"(({ANSWERS}|{CLAIMS})[0-9]{{6}}\.|{GENERATIONS})[0-9]{{6}}", re.ASCII)
 
 
 def plan_name(sha256: str) -> str:
@@ -36,6 +41,14 @@ def of_task(folder: str, task: int) -> str:
 def generation_name(generation: int) -> str:
     """The name of the object that issues a generation."""
     return f"{GENERATIONS}{generation:06d}"
+
+
+def numbered_names(store: ObjectStore, prefix: str) -> list[str]:
+    """The names of claims, answers or generations that start with ``prefix``, ascending.
+
+    Files that others leave in a folder, such as ``answers/.nfs0001`` and ``claims/.DS_Store``, are none of these.
+    """
+    return [name for name in store.names(prefix) if _NUMBERED.fullmatch(name)]
 
 
 def generation_of(name: str) -> int:

@@ -97,7 +97,7 @@ def open_release(
 
 def require_unused(store: ObjectStore) -> None:
     """Raise StoreError if the store holds a release."""
-    if store.names(RELEASE):
+    if RELEASE in store.names(RELEASE):
         raise _in_use(store)
 
 

@@ -18,11 +18,15 @@ from residualplanner.measurement.dividing import Block, Division, division
 from residualplanner.measurement.exact_noise import ExactNoise, exact_noise
 from residualplanner.measurement.precision import measured_cost
 from residualplanner.measurement.stored.release import StoredRelease
-from residualplanner.plan import BYTES_OF_NUMBER
+from residualplanner.plan import BYTES_OF_NUMBER, plan_bytes
 from residualplanner.sources import CountingTask
 
 #: How many cells the tables of a task have together at most, unless it is a single maximal set with its subsets.
 TASK_CELLS = 2**22
+#: Bytes that a task takes besides its answers: a claim, and what is around the answers, in blocks of a disk.
+_BYTES_OF_TASK = 2**14
+#: The terms, a generation, the manifest, a claim and answers under way, and the folders, as if they were tasks.
+_OTHERS = 4
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -41,9 +45,10 @@ class Tasks:
         return len(self.division)
 
     @property
-    def answer_bytes(self) -> int:
-        """How many bytes all answers take, if int64 holds them."""
-        return BYTES_OF_NUMBER * AnswerLayout(self.noise.groups).count
+    def stored_bytes(self) -> int:
+        """How many bytes all objects take in a folder, about, if int64 holds the answers."""
+        answers = BYTES_OF_NUMBER * AnswerLayout(self.noise.groups).count
+        return answers + len(plan_bytes(self.noise.plan)) + _BYTES_OF_TASK * (_OTHERS + len(self))
 
     @property
     def largest(self) -> Block:

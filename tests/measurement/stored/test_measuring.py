@@ -241,7 +241,7 @@ def test_too_little_memory_or_disk_and_stores_that_overwrite_are_refused_before_
     ledger = rp.Ledger(rp.pcost(9))
     with monkeypatch.context() as patch:
         patch.setattr(Folder, "free_bytes", lambda self: 100)
-        with pytest.raises(rp.ResourceError, match=r"too little room: the answers take .*nothing was charged"):
+        with pytest.raises(rp.ResourceError, match=r"too little room: the answers and .* take .*nothing was charged"):
             rp.measure_in_store(PLAN, RECORDS, tmp_path / "s", ledger=ledger)
     with monkeypatch.context() as patch:
         patch.setattr(
@@ -254,6 +254,70 @@ def test_too_little_memory_or_disk_and_stores_that_overwrite_are_refused_before_
     (tmp_path / "file").write_text("")
     with pytest.raises(rp.StoreError, match="could not be read or written"):
         rp.measure_in_store(PLAN, RECORDS, tmp_path / "file", ledger=ledger)
+    assert ledger.entries == ()
+
+
+#: What file systems, programs and people leave in folders.
+LEFT_BEHIND = [
+    *("notes.txt", ".DS_Store", "release.json.bak", "manifest.json.tmp", "answers/.nfs0001", "answers/readme.txt"),
+    *(
+        "answers/000000.000000.tmp",
+        "claims/.DS_Store",
+        "claims/000000.000000~",
+        "generations/.nfs01",
+        "generations/old",
+    ),
+]
+
+
+def test_files_that_others_leave_in_a_store_are_no_part_of_a_release(tmp_path, monkeypatch):
+    for name in LEFT_BEHIND:
+        path = tmp_path / "s" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("left behind")
+    ledger = rp.Ledger(rp.pcost(9))
+    begin(tmp_path / "s", monkeypatch, ledger=ledger)
+    measurement = rp.resume_measuring(tmp_path / "s", RECORDS, ledger=ledger)
+    assert ledger.spent == measurement.noise.pcost
+    found = rp.load_stored_measurement(tmp_path / "s")
+    assert (found.residuals.integers == measurement.residuals.integers).all()
+    begin(tmp_path / "t", monkeypatch)
+    (tmp_path / "t" / "answers" / ".nfs0001").write_text("left behind")
+    rp.abort_measuring(tmp_path / "t")
+    assert (tmp_path / "t" / "answers" / ".nfs0001").exists()
+
+
+def test_the_room_that_is_asked_for_is_what_a_release_takes_and_little_more(tmp_path):
+    for cells in (LITTLE, 2**22):
+        store = Folder(tmp_path / f"{cells}")
+        stored(PLAN, RECORDS, store, task_cells=cells)
+        files = [path for path in store.path.rglob("*") if path.is_file()]
+        blocks = sum(-(-path.stat().st_size // 4096) * 4096 for path in files)
+        tasks = tasks_of_noise(exact_noise(PLAN), cells)
+        assert blocks <= tasks.stored_bytes <= blocks + 12_000 * (len(tasks) + 4)
+
+
+def test_a_run_is_completed_on_a_disk_that_has_room_for_no_more_than_the_rest(tmp_path, monkeypatch):
+    begin(tmp_path / "s", monkeypatch)
+    monkeypatch.setattr(Folder, "free_bytes", lambda self: 100)
+    assert len(rp.resume_measuring(tmp_path / "s", RECORDS).plan.closure) == len(PLAN.closure)
+
+
+def test_a_report_of_progress_that_cannot_be_called_is_refused_before_the_charge(tmp_path):
+    ledger = rp.Ledger(rp.pcost(9))
+    with pytest.raises(rp.ArgumentError, match="progress must be a function of two numbers, got 3"):
+        rp.measure_in_store(PLAN, RECORDS, tmp_path / "s", ledger=ledger, progress=3)
+    with pytest.raises(rp.ArgumentError, match="progress must be a function of two numbers, got 3"):
+        rp.measure(PLAN, RECORDS, ledger=ledger, progress=3)
+    assert ledger.entries == ()
+
+
+@pytest.mark.parametrize("scratch", ["absent", "file"])
+def test_a_folder_for_answers_that_cannot_be_used_is_refused_before_the_charge(tmp_path, scratch):
+    (tmp_path / "file").write_text("")
+    ledger = rp.Ledger(rp.pcost(9))
+    with pytest.raises(rp.ResourceError, match=r"cannot be put into a file in .*nothing was charged.* scratch="):
+        rp.measure_in_store(PLAN, RECORDS, tmp_path / "s", ledger=ledger, scratch=tmp_path / scratch)
     assert ledger.entries == ()
 
 
@@ -411,7 +475,9 @@ def test_workers_that_cannot_write_are_told_of_after_three_attempts(tmp_path, mo
         return create(self, name, content)
 
     monkeypatch.setattr(Folder, "create_if_absent", failing)
-    with pytest.raises(rp.StoreError, match="some tasks could not be drawn in 3 attempts; see that all workers"):
+    with pytest.raises(
+        rp.StoreError, match=r"some tasks could not be drawn in 3 attempts; see that .* has room, and that all workers"
+    ):
         rp.measure_in_store(PLAN, RECORDS, tmp_path / "s")
     assert generations == ["0", "1", "2"]
 
