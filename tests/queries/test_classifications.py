@@ -345,7 +345,7 @@ def test_integers_are_no_codes_unless_their_length_is_declared(frame):
             {"state": ["01"], "county": [None]},
             "the frame, row 1, column 'county': a code of the level 'county' is empty",
         ),
-        ({"state": ["01"], "county": [1.5]}, "the frame lacks the level 'county'"),
+        ({"state": ["01"], "county": [1.5]}, "column 'county': codes and names are text"),
         ({"state": [], "county": []}, "the frame has no rows"),
         ({"state": ["01", "01"], "county": ["a", "a"]}, "the frame, row 2, column 'county': county 'a' is there again"),
     ],
