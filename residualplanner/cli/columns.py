@@ -87,19 +87,19 @@ def parquet_types(path: Path) -> dict[str, str | None]:
 def require_columns(path: Path, names: Sequence[str]) -> None:
     """Check that a file of records has columns of these names, before anything is spent on it.
 
-    Only a missing column is refused here: measuring finds whatever else may be wrong.
-
     Raises:
-        DataError: a column is missing; the columns found are not listed, as they may be a record.
+        DataError: a column is missing, or in CSV twice; the columns found are not listed, as they may be a record.
         FileFormatError: the file is not what its name says.
         OSError: the file cannot be opened.
     """
+    if path.exists() and not (path.is_dir() or path.is_file()):  # whose content is gone when it has been looked at
+        raise DataError(f"{path} is a pipe or the like; write the records to a file")
     if path.is_dir():
-        found: Iterable[str] = _folder_names(path)
+        found: Sequence[str] = _folder_names(path)
     elif is_csv(path):
         found = _first_line(path)
     elif is_parquet(path):
-        found = parquet_types(path)
+        found = list(parquet_types(path))
     else:
         raise DataError(f"records are read from .csv, .csv.gz and .parquet files, not from {path.name!r}")
     missing = sorted(set(names).difference(found), key=names.index)
@@ -110,6 +110,10 @@ def require_columns(path: Path, names: Sequence[str]) -> None:
             f"{names_text('column', missing, 'is', 'are')} missing from {path}; {_remedy(path, missing, found)}",
             column=missing[0],
         )
+    twice = [name for name in names if found.count(name) > 1]
+    if twice:
+        words = names_text("column", twice, "is", "are")
+        raise DataError(f"{words} more than once in {path}; keep one of each", column=twice[0])
 
 
 def _remedy(path: Path, missing: Sequence[str], found: Iterable[str]) -> str:

@@ -67,7 +67,11 @@ IsNonNegative = Annotated[
 RoundTo = Annotated[
     int | None,
     typer.Option(
-        "--round-to", min=1, help="Round to multiples of this number that add up; 1: to integers.", metavar="NUMBER"
+        "--round-to",
+        min=1,
+        max=10**9,
+        help="Round to multiples of this number that add up; 1: to integers.",
+        metavar="NUMBER",
     ),
 ]
 WithUnbiased = Annotated[

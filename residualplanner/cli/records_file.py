@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from residualplanner._words import count_text
-from residualplanner.cli.columns import require_columns
+from residualplanner.cli.columns import is_csv, require_columns
 from residualplanner.cli.messages.output import Output
 from residualplanner.cli.spec.records import PeopleTable
-from residualplanner.measurement import CsvFile, LimitedRecords
+from residualplanner.errors import DataError
+from residualplanner.measurement import CsvFile, LimitedRecords, require_countable
 from residualplanner.plan import Plan
 
 
@@ -48,12 +49,18 @@ class RecordsFile:
         names = [column.name for column in plan.domain.columns]
         return list(dict.fromkeys([*names, *(() if self.people is None else self.people.columns)]))
 
+    @property
+    def what_is_read(self) -> str:
+        """What of a file is looked at before anything is spent."""
+        return "names" if is_csv(self.path) and not self.path.is_dir() else "names and types"
+
     def require_readable(self, plan: Plan) -> None:
-        """Refuse a file that lacks a column, and persons that do not fit the plan, before anything is spent.
+        """Refuse a file by its columns, and persons that do not fit the plan, before anything is spent.
 
         Raises:
             BudgetError: the plan assumes that the number of records is public, of which some would be left out.
-            DataError: a column is missing, or more records of a person are to be counted than the plan protects.
+            DataError: a column is missing or twice, or in Parquet of a type that holds no value of its attribute; a
+                folder holds other files; more records of a person are to be counted than the plan protects.
             FileFormatError: the file is not what its name says.
             OSError: it cannot be opened.
         """
@@ -61,7 +68,11 @@ class RecordsFile:
         if isinstance(records, LimitedRecords):
             records.require_public_number(plan.neighbors)
             records.contributions(plan.domain, plan.neighbors.records_per_person)
+        if self.newlines_in_values and not is_csv(self.path):
+            raise DataError(f"--newlines-in-values is for CSV files; leave it out for {self.path}")
         require_columns(self.path, self.columns(plan))
+        if self.what_is_read != "names":
+            require_countable(plan, records)  # reads only the footers of Parquet files
 
     def say_people(self, plan: Plan, output: Output) -> None:
         """Say how many records of each person count, or that nothing checks it; nothing where each record is protected.

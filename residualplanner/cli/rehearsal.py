@@ -95,7 +95,8 @@ def _measuring(plan: Plan, data: RecordsFile, wanted: WantedLedger | None, outpu
     cost, names = require_measurable(plan, ledger=ledger), data.columns(plan)
     output.fact(
         "Would read",
-        f"{data.path}: column{'' if len(names) == 1 else 's'} {listed(names, 6)}; only the names have been read",
+        f"{data.path}: column{'' if len(names) == 1 else 's'} {listed(names, 6)}; "
+        f"only the {data.what_is_read} have been read",
         event="would-read",
         path=data.path,
         columns=names,

@@ -11,7 +11,7 @@ from residualplanner.domain.about import About, require_words, words_of
 from residualplanner.domain.attribute import Attribute
 from residualplanner.domain.bins import Bins
 from residualplanner.domain.domain import Domain, HasAttribute
-from residualplanner.domain.entries import day_of, first_rounded_integer
+from residualplanner.domain.entries import day_of, first_rounded_integer, is_missing
 from residualplanner.domain.families import MISSING, UNKNOWN, Column, Entries
 from residualplanner.domain.labels import Into, Label, Rule, label_text, plain_label
 from residualplanner.domain.numeric import LARGEST_DENOMINATOR, Numeric
@@ -46,6 +46,7 @@ __all__ = [
     "day_of",
     "first_rounded_integer",
     "integer_range",
+    "is_missing",
     "label_text",
     "omission_of",
     "plain_label",

@@ -18,7 +18,13 @@ from residualplanner.kron.double_word import combine_words, float_identifies, pr
 from residualplanner.kron.integer_maps import DenseIntegers, IntegerMap
 from residualplanner.kron.integers import differences_of_tables, integer_products
 from residualplanner.kron.nested import Layer, NestedIntegers, NestedMaps, layer_of, nested_rows
-from residualplanner.kron.residuals import rebuilding, subtracting, tables_of_residuals, tensors_of_residuals
+from residualplanner.kron.residuals import (
+    rebuilding,
+    rebuilding_differences,
+    subtracting,
+    tables_of_residuals,
+    tensors_of_residuals,
+)
 from residualplanner.kron.thresholds import (
     require_threshold,
     threshold_count,
@@ -58,6 +64,7 @@ __all__ = [
     "products_modulo",
     "read_only",
     "rebuilding",
+    "rebuilding_differences",
     "require_threshold",
     "sparse_product",
     "subtracting",

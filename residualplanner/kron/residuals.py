@@ -103,6 +103,20 @@ def rebuilding(size: int) -> AxisMap:
     return AxisMap(size, size, lambda: _rebuilding_matrix(size), _rebuild)
 
 
+@lru_cache(maxsize=4096)
+def rebuilding_differences(size: int) -> AxisMap:
+    """The same without a total, from the ``size - 1`` differences alone, in O(n): what they add to each value.
+
+    Source: spec eq. (9).
+
+    Example:
+        >>> rebuilding_differences(2).matrix
+        array([[ 0.5],
+               [-0.5]])
+    """
+    return AxisMap(size - 1, size, lambda: _rebuilding_matrix(size)[:, 1:], _rebuild_differences)
+
+
 def _rebuilding_matrix(size: int) -> NDArray[np.float64]:
     matrix = np.full((size, size), 1 / size)
     matrix[1:, 1:] -= np.eye(size - 1)
@@ -112,6 +126,12 @@ def _rebuilding_matrix(size: int) -> NDArray[np.float64]:
 def _subtract(stack: Array, out: Array) -> None:
     turned = namespace(stack).matrix_transpose(stack)
     subtract_into(out, turned[:, :, :1], turned[:, :, 1:])
+
+
+def _rebuild_differences(stack: Array, out: Array) -> None:
+    xp = namespace(stack)
+    out[:, :, 0] = xp.sum(stack, axis=1) / out.shape[2]
+    subtract_into(out[:, :, 1:], out[:, :, :1], xp.matrix_transpose(stack))
 
 
 def _rebuild(stack: Array, out: Array) -> None:

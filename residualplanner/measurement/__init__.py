@@ -16,7 +16,7 @@ from residualplanner.measurement.combined import (
     map_measurements,
 )
 from residualplanner.measurement.gaussian import BATCH_CELLS
-from residualplanner.measurement.measure import measure, require_measurable
+from residualplanner.measurement.measure import measure, require_countable, require_measurable
 from residualplanner.measurement.measurement import Measurement, load_measurement
 from residualplanner.measurement.noise_record import NoiseRecord
 from residualplanner.measurement.noise_statement import CombinedNoise, NoiseStatement, noise_of_release, warning_of
@@ -54,6 +54,7 @@ __all__ = [
     "measure",
     "measure_in_store",
     "noise_of_release",
+    "require_countable",
     "require_measurable",
     "require_room",
     "resume_measuring",

@@ -102,6 +102,18 @@ def measure(
     raise outcome
 
 
+def require_countable(plan: Plan, records: object) -> None:
+    """Check what `measure` checks of the records themselves before it charges: names and types of columns.
+
+    Of a Parquet file or a folder of them nothing but footers is read; a CSV file is searched for lines that are no
+    records.
+
+    Raises:
+        DataError: as `measure`.
+    """
+    open_source(records, plan.domain, records_per_person=plan.neighbors.records_per_person)
+
+
 def require_measurable(plan: Plan, *, ledger: Ledger | None = None) -> Fraction:
     """Check what `measure` checks before it opens the records and charges the ledger; nothing is charged or read.
 

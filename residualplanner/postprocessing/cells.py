@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner._checks import FloatArray
 from residualplanner.bases import Basis, basis_codes
 from residualplanner.kron import AxisMap, ProductMap, matrix_map
 from residualplanner.plan import Plan
@@ -61,7 +60,8 @@ def determines_counts(kind: Kind, basis: Basis) -> bool:
         >>> determines_counts(Identity(), subtraction_basis(3))
         True
     """
-    return bool(kind.rows(basis.size) == basis.answers + 1 and (kind.matrix(basis.size).sum(axis=0) == 1).all())
+    is_enough = kind.rows(basis.size) == basis.answers + 1
+    return is_enough and bool((kind.sparse_rows(basis.size).sum(axis=0) == 1).all())  # of one value each: an identity
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -132,12 +132,8 @@ def components_of_counts(bases: Sequence[Basis]) -> ProductMap:
 
 
 def _component_map(basis: Basis) -> AxisMap:
-    return matrix_map(_component_rows(basis)) if basis.takes_differences else basis.before_noise
-
-
-def _component_rows(basis: Basis) -> FloatArray:
-    rows: FloatArray = basis.after_noise.matrix @ basis.before_noise.matrix
-    return basis.G @ rows
+    n = basis.size
+    return AxisMap(n, n, lambda: np.eye(n) - 1 / n, _deviations) if basis.takes_differences else basis.before_noise
 
 
 def _centered_matrix(n: int) -> NDArray[np.float64]:
@@ -148,6 +144,11 @@ def _spread(stack: NDArray[np.float64], out: NDArray[np.float64]) -> None:
     """A total (first entry of the middle axis) and components whose sum is 0 as values."""
     turned = stack.transpose(0, 2, 1)
     np.add(turned[:, :, 1:], turned[:, :, :1] / out.shape[2], out=out)
+
+
+def _deviations(stack: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    """Values less their mean."""
+    np.subtract(stack.transpose(0, 2, 1), np.mean(stack, axis=1)[:, :, None], out=out)
 
 
 def _gather(stack: NDArray[np.float64], out: NDArray[np.float64]) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.bases import Basis
-from residualplanner.kron import Array, AxisMap, ProductMap, empty_floats, keeping, matrix_map
+from residualplanner.kron import Array, AxisMap, ProductMap, empty_floats, keeping, rebuilding_differences
 from residualplanner.queries import Kind
 
 #: A kind with more answers than this many for each value is applied after the values have been rebuilt.
@@ -59,4 +59,6 @@ def components_of_answers(bases: Sequence[Basis]) -> ProductMap:
 
     Source: spec eq. (48).
     """
-    return ProductMap([matrix_map(basis.G) if basis.takes_differences else keeping(basis.answers) for basis in bases])
+    return ProductMap(
+        [rebuilding_differences(basis.size) if basis.takes_differences else keeping(basis.answers) for basis in bases]
+    )

@@ -90,6 +90,8 @@ class _Table:
     def opened(cls, file: CsvFile) -> "_Table":
         path = Path(file.path)
         if not path.is_file():
+            if path.exists():
+                raise DataError(f"{str(file.path)!r} is a pipe, a folder or the like; write the records to a CSV file")
             raise DataError(f"there is no file {str(file.path)!r}")
         with _open(path) as stream:
             return cls(file, _header(stream, path.name))

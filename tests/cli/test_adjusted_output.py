@@ -211,7 +211,7 @@ def test_files_of_known_tables_are_refused_without_being_shown(files, release, t
         ("published_errors = 50", (), "published_errors are those of numbers that are not unbiased"),
         ("round_to = 1\npublished_errors = 5", (), "at least 10"),
         ("nonnegative = 1", (), "[output] nonnegative: expected true or false"),
-        ("round_to = 10000000000", (), "base must be an integer from 1 to 1,000,000,000"),
+        ("round_to = 10000000000", (), "round_to: expected a number that is at most 1000000000"),
     ],
 )
 def test_what_does_not_go_together_is_refused_before_anything_is_spent(files, release, output, options, message):

@@ -1,6 +1,7 @@
 """A dry run checks what the run would check, tells what it would do, and does none of it."""
 
 import json
+import os
 import shutil
 from fractions import Fraction
 
@@ -133,6 +134,41 @@ def test_the_columns_of_a_folder_of_files_are_found(run, ready):
     assert run(*command).exit_code == 0
     shutil.move(folder / "region=01", folder / "other=01")
     assert "column 'region' is missing from records" in run(*command[:3], "-o", "new2", "--dry-run").stderr
+
+
+def parquet_of(folder, **columns):
+    pd.DataFrame({"age": [1], "sex": ["F"], "grade": [1], "region": ["01"]} | columns).to_parquet(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "message"),
+    [
+        ("twice.csv", lambda path: path.write_text("age,sex,grade,region,age\n"), "column 'age' is more than once in"),
+        (
+            "typed.parquet",
+            lambda path: parquet_of(path, age=[True]),
+            "column 'age' is of a type that holds truth values",
+        ),
+        (
+            "mixed",
+            lambda path: (path.mkdir(), parquet_of(path / "a.parquet"), (path / "b.csv").touch()),
+            "not .parquet",
+        ),
+        ("pipe.csv", os.mkfifo, "pipe.csv is a pipe or the like; write the records to a file"),
+    ],
+)
+def test_records_that_the_run_refuses_by_their_names_and_types_the_dry_run_refuses(run, ready, name, make, message):
+    make(ready / name)
+    told = run("measure", "p", name, "-o", "new", "--dry-run")
+    assert told.exit_code == 2
+    assert message in told.stderr
+
+
+def test_newlines_in_values_are_for_csv_files(run, ready):
+    parquet_of(ready / "records.parquet")
+    told = run("measure", "p", "records.parquet", "-o", "new", "--newlines-in-values")
+    assert told.exit_code == 2
+    assert "--newlines-in-values is for CSV files; leave it out for records.parquet" in told.stderr
 
 
 @pytest.mark.parametrize("command", ["release", "reconstruct"])

@@ -262,6 +262,7 @@ TARGETS = DOMAIN + WORKLOAD + '[[targets]]\nqueries = [["a"]]\nmoe = 5\n'
             GOOD + "[output]\nformat = 'xls'\n",
             r"\[output\] format: expected 'parquet', 'csv', 'xlsx', 'workbook' or 'parts', got 'xls'",
         ),
+        (GOOD + "[output]\nround_to = 1_000_000_001\n", "round_to: expected a number that is at most 1000000000, got"),
         (GOOD + "[output]\nlevel = 95\n", r"\[output\] level: expected a number between 0 and 1, got 95"),
         (GOOD + "[output]\nlevel = nan\n", r"\[output\] level: expected a number between 0 and 1, got nan"),
     ],

@@ -193,3 +193,12 @@ def test_a_simulation_whose_tables_are_not_found_is_an_error(monkeypatch, cells)
     monkeypatch.setattr("residualplanner.postprocessing.adjusted.drawing._GAP", -1.0)
     with pytest.raises(rp.SolverError, match="no tables were found for a simulation in 160 steps"):
         rp.published_errors(made, simulations=10)
+
+
+def test_an_attribute_of_very_many_values_needs_no_matrix_of_them():
+    domain = rp.Domain({"block": 300_000, "sex": 2})  # a matrix of these would be 720 GB
+    plan = rp.select(rp.marginals(domain, up_to=1), budget=rp.zcdp(1))
+    measured = rp.measure(plan, np.zeros((1_000, 2), dtype=int), noise="gaussian", seed=1)
+    tables = rp.rounded(rp.nonnegative(rp.reconstruct(measured), known={(): 1_000}))
+    assert tables["block"].estimate.sum() == tables["sex"].estimate.sum() == 1_000
+    assert (tables["block"].estimate >= 0).all()

@@ -238,6 +238,29 @@ def test_a_file_that_is_no_such_text_is_refused_with_its_line(read, content, opt
         read(content, **options)
 
 
+@pytest.mark.parametrize("separator", ["", ";;", '"', "\n", None])
+def test_a_separator_that_cannot_be_one_is_refused(read, separator):
+    with pytest.raises(WorkloadError, match="separator of a file must be one character such as ';', got"):
+        read("state,county\n01,01001\n", separator=separator)
+
+
+@pytest.mark.parametrize("kind", ["string", "str", object])
+def test_frames_may_lack_names_in_any_way_that_pandas_knows(kind):
+    names = pd.Series(["Autauga", None], dtype=kind)
+    frame = pd.DataFrame({"county": ["01001", "01003"], "county_name": names})
+    assert Hierarchy.from_frame(frame, ["county"]).attribute("county").meanings == ("Autauga", "")
+
+
+def test_frames_with_columns_that_hold_no_codes_are_refused_with_the_reason():
+    frame = pd.DataFrame({"county": [True, False], "a": ["1", "2"]})
+    for levels in (["county"], {"county": "county"}):
+        with pytest.raises(WorkloadError, match="the frame, column 'county': codes and names are text, or integers"):
+            Hierarchy.from_frame(frame, levels)
+    twice = pd.DataFrame([["1", "2"]], columns=["county", "county"])
+    with pytest.raises(WorkloadError, match="two columns of one name"):
+        Hierarchy.from_frame(twice, ["county"])
+
+
 ITEMS = "level,code,name,parent\n"
 
 
@@ -322,7 +345,7 @@ def test_integers_are_no_codes_unless_their_length_is_declared(frame):
             {"state": ["01"], "county": [None]},
             "the frame, row 1, column 'county': a code of the level 'county' is empty",
         ),
-        ({"state": ["01"], "county": [1.5]}, "the frame lacks the level 'county'"),
+        ({"state": ["01"], "county": [1.5]}, "column 'county': codes and names are text"),
         ({"state": [], "county": []}, "the frame has no rows"),
         ({"state": ["01", "01"], "county": ["a", "a"]}, "the frame, row 2, column 'county': county 'a' is there again"),
     ],

@@ -42,9 +42,10 @@ class SpecHierarchies:
         if table.levels is not None:
             return Hierarchy(table.levels, total=table.total, leaves=table.leaves)
         if name not in self.by_name:
+            above = "state" if name != "state" else "region"
             raise WorkloadError(
                 "give the levels of the hierarchy, from coarse to fine: levels = [...]; or in [domain] the file that "
-                f'has them, as {name} = {{ hierarchy = "{name}.csv", levels = ["state", "{name}"] }}'
+                f'has them, as {name} = {{ hierarchy = "{name}.csv", levels = ["{above}", "{name}"] }}'
             )
         found = self.by_name[name]
         if table.crosswalk is not None:

@@ -98,7 +98,10 @@ class OutputTable(SpecTable):
         description='Cells that cannot occur, such as { age = "0-11", marital = "married" }.',
     )
     round_to: int | None = Field(
-        default=None, ge=1, description="Round to multiples of this that add up, table by table; 1: to integers."
+        default=None,
+        ge=1,
+        le=10**9,
+        description="Round to multiples of this that add up, table by table; 1: to integers.",
     )
     with_unbiased: bool = Field(
         default=False, description="Whether the unbiased estimates stand beside numbers that were made from them."

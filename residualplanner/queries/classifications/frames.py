@@ -3,10 +3,10 @@
 Reads: frames that narwhals knows: of pandas, Polars, PyArrow, DuckDB and others.  Gives: TextTable.
 """
 
-import math
 from typing import Any
 
 from residualplanner._checks import value_text
+from residualplanner.domain import is_missing
 from residualplanner.errors import WorkloadError
 from residualplanner.queries.classifications.text_table import Origin, TextColumn, TextTable, seen_text
 
@@ -15,7 +15,7 @@ def table_of_frame(frame: Any) -> TextTable:
     """A data frame as a table of text: columns of strings and of integers; others are left out.
 
     Raises:
-        WorkloadError: it is not a frame, or has no rows.
+        WorkloadError: it is not a frame, has two columns of one name, or has no rows.
         FileFormatError: an entry has a character that cannot be seen.
     """
     import narwhals as nw
@@ -24,29 +24,27 @@ def table_of_frame(frame: Any) -> TextTable:
         known = nw.from_native(frame)
     except TypeError:
         raise WorkloadError(f"expected a data frame, got {value_text(frame)}; files are read by from_file") from None
+    except nw.exceptions.DuplicateError:
+        raise WorkloadError("the frame has two columns of one name; keep one of each") from None
     eager = known.collect() if isinstance(known, nw.LazyFrame) else known
     if not len(eager):
         raise WorkloadError("the frame has no rows")
     found = {str(name): _column(str(name), eager[name].to_list()) for name in eager.columns}
     columns = {name: column for name, column in found.items() if column is not None}
-    return TextTable(Origin(), "row", range(1, 1 + len(eager)), columns)
+    unread = tuple(name for name in found if name not in columns)
+    return TextTable(Origin(), "row", range(1, 1 + len(eager)), columns, unread)
 
 
 def _column(name: str, entries: list[Any]) -> TextColumn | None:
     """A column of strings, or of integers; what is missing is empty text; None where there are other entries."""
-    present = [entry for entry in entries if not _is_missing(entry)]
+    present = [entry for entry in entries if not is_missing(entry)]
     if all(isinstance(entry, str) for entry in present):
-        texts = ["" if _is_missing(entry) else str(entry) for entry in entries]
+        texts = ["" if is_missing(entry) else str(entry) for entry in entries]
         locations = (f"the frame, row {number}, column {name!r}" for number in range(1, 1 + len(texts)))
         return TextColumn(tuple(map(seen_text, locations, texts)))
     if all(_is_integer(entry) for entry in present):
-        return TextColumn(tuple("" if _is_missing(entry) else str(int(entry)) for entry in entries), is_number=True)
+        return TextColumn(tuple("" if is_missing(entry) else str(int(entry)) for entry in entries), is_number=True)
     return None
-
-
-def _is_missing(entry: object) -> bool:
-    """Whether it is None or NaN."""
-    return entry is None or (isinstance(entry, float) and math.isnan(entry))
 
 
 def _is_integer(entry: object) -> bool:

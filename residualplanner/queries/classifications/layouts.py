@@ -104,6 +104,7 @@ def _columns_of_level(table: TextTable, level: str) -> tuple[str, str]:
         return code, next((each for each in (name, level) if each in table.columns), "")
     if level in table.columns:
         return level, name if name in table.columns else ""
+    table.require_read(code, level)
     raise WorkloadError(
         f"{table.name} lacks the level {level!r}: it has no column {code!r} or {level!r}, nor columns "
         f"{LEVEL!r}, {CODE!r}, {NAME!r} and {PARENT!r} with a row for each item; it has "

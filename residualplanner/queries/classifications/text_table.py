@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from residualplanner._atomic import PathLike
-from residualplanner._checks import limited_bytes
+from residualplanner._checks import limited_bytes, value_text
 from residualplanner._words import SEPARATORS, listed, separators, suggestion
 from residualplanner.errors import FileFormatError, WorkloadError
 
@@ -59,12 +59,14 @@ class TextTable:
         row_word: what its rows are called in messages: "line" or "row".
         numbers (m,): of its rows, in messages.
         columns: by name.
+        unread: the names of columns that hold anything but text and integers.
     """
 
     origin: Origin
     row_word: str
     numbers: Sequence[int]
     columns: Mapping[str, TextColumn]
+    unread: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -79,9 +81,16 @@ class TextTable:
         """A row in messages, such as ``line 3``."""
         return f"{self.row_word} {self.numbers[row]}"
 
+    def require_read(self, *names: str) -> None:
+        """Raise WorkloadError if one of these columns is there and holds anything but text and integers."""
+        for name in names:
+            if name in self.unread:
+                raise WorkloadError(f"{self.name}, column {name!r}: codes and names are text, or integers; convert it")
+
     def column(self, name: str) -> TextColumn:
         """A column by its name; WorkloadError, which names those that there are, if there is none."""
         if name not in self.columns:
+            self.require_read(name)
             has = listed(map(repr, self.columns), 20)
             raise WorkloadError(
                 f"{self.name} has no column {name!r}; it has {has}{suggestion(name, list(self.columns))}"
@@ -102,8 +111,13 @@ def table_of_file(path: PathLike, *, encoding: str = "utf-8", separator: str = "
     Raises:
         FileFormatError: it is too large, not text in the encoding, or not CSV; a name of a column is empty or repeated;
             a line has more or fewer entries than names, or one with a character that cannot be seen.
+        WorkloadError: the separator is not one character that can stand between entries, or the encoding no name.
         OSError: it cannot be opened.
     """
+    if not isinstance(separator, str) or len(separator) != 1 or separator in '"\r\n':
+        raise WorkloadError(f"the separator of a file must be one character such as ';', got {value_text(separator)}")
+    if not isinstance(encoding, str):
+        raise WorkloadError(f"the encoding of a file must be a name such as 'cp1252', got {value_text(encoding)}")
     name = Path(path).name
     content = limited_bytes(path, SIZE_LIMIT, name=name)
     reader = csv.reader(io.StringIO(_decoded(name, content, encoding), newline=""), delimiter=separator, strict=True)
