@@ -78,12 +78,11 @@ class LedgerAccount:
         """What may still be planned; a trace that rounding has left is not worth a plan."""
         if not left:
             return "nothing else fits either"
-        is_trace = left * 10**6 < cost
-        return (
-            "what is left is less than a millionth of that"
-            if is_trace
-            else f"a plan for {self.balance.remaining_text} would fit"
-        )
+        if left * 10**6 < cost:
+            return "what is left is less than a millionth of that"
+        if not self.balance.told_remaining:
+            return "what is left is less than a millionth of the budget"
+        return f"a plan for {self.balance.fitting_text} would fit"
 
     def bytes_of(self, entry: LedgerEntry) -> bytes:
         """The bytes to append for the next entry."""

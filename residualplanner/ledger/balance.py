@@ -10,7 +10,7 @@ from fractions import Fraction
 from residualplanner._checks import Number, require_fraction
 from residualplanner._html import html_table
 from residualplanner.errors import BudgetError
-from residualplanner.privacy import Budget, budget_within, cost_text_down, cost_text_up, zcdp
+from residualplanner.privacy import Budget, budget_within, cost_text_down, cost_text_up, pcost, zcdp
 
 #: In whose words costs are told where no budget has words that hold for discrete noise.
 _RHO = zcdp(1)
@@ -65,6 +65,12 @@ class Balance:
     def remaining_text(self) -> str:
         """What is left, likewise, rounded down; "no limit" where there is none."""
         return "no limit" if self.remaining is None else cost_text_down(self.told_remaining, self._like)
+
+    @property
+    def fitting_text(self) -> str:
+        """The budget of a plan that would fit, rounded down; in pcost where too little is left for any epsilon."""
+        words, nothing = self.remaining_text, cost_text_down(Fraction(0), self._like)
+        return cost_text_down(self.told_remaining, pcost(1)) if words == nothing else words
 
     @property
     def text(self) -> str:

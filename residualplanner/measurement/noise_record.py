@@ -28,7 +28,7 @@ from residualplanner.measurement.precision import (
 )
 from residualplanner.plan import Plan
 from residualplanner.privacy import PrivacyClaim
-from residualplanner.sources import KeptRecords, kept_from_json, kept_to_json
+from residualplanner.sources import PERSON_CHANGES, KeptRecords, kept_from_json, kept_to_json
 
 Kind = Literal["discrete", "gaussian"]
 
@@ -200,8 +200,9 @@ def noise_from_json(stated: object, plan: Plan) -> NoiseRecord:
         raise FileFormatError("the reason why a ledger has no budget must be a short printable string, or empty")
     versions, kept = _versions(stated["package_versions"]), kept_from_json(stated.get("people"), plan)
     record = NoiseRecord(kind, seed, bits, cost, plan.neighbors.words, versions, reason, kept)
-    # older files do not say what is left out
-    for candidate in (record.told(plan.domain), record):
+    told = record.told(plan.domain)
+    # older files do not say what is protected where records are left out, or not even that
+    for candidate in (told, replace(told, omission=told.omission.replace(PERSON_CHANGES, "")), record):
         if dict(stated) == noise_to_json(candidate, plan):
             return candidate
     raise FileFormatError(_CONTRADICTION)

@@ -13,6 +13,7 @@ from residualplanner.sources.engines import require_result_room
 from residualplanner.sources.merging import NOTHING_MERGED, MergedValues
 from residualplanner.sources.opening import is_read_once, open_source
 from residualplanner.sources.people import (
+    PERSON_CHANGES,
     KeptRecords,
     LimitedRecords,
     kept_from_json,
@@ -24,6 +25,7 @@ from residualplanner.sources.source import Progress, Source
 
 __all__ = [
     "NOTHING_MERGED",
+    "PERSON_CHANGES",
     "Cluster",
     "CountingTask",
     "CsvFile",

@@ -112,14 +112,24 @@ def test_a_balance_is_told_in_the_words_of_its_budget(budget, spent, text):
     assert repr(Balance(budget, spent)) == f"<Balance: {text}>"
 
 
+def test_what_would_fit_is_a_budget_that_can_be_written():
+    ledger = Ledger(approx_dp(19, "0.01"))
+    ledger.charge(ledger.remaining - Fraction(1, 10**4), "0" * 64, neighbors="add-remove")
+    assert ledger.balance.remaining_text == "(0, 0.01)-DP"  # which no budget states: its epsilon is above 0
+    with pytest.raises(BudgetError, match=r"a plan for pcost 0\.0001 would fit"):
+        ledger.charge(1, "0" * 64, neighbors="add-remove")
+
+
 def test_a_ledger_says_what_would_fit_when_it_refuses():
     ledger = Ledger(approx_dp(1, "1e-9"))
     left = ledger.balance.remaining_text
     with pytest.raises(BudgetError, match=re.escape(f"this costs 1; a plan for {left} would fit")):
         ledger.charge(1, "0" * 64, neighbors="add-remove")
-    ledger.charge(ledger.remaining - Fraction(1, 10**7), "0" * 64, neighbors="add-remove")
+    ledger.charge(ledger.remaining - Fraction(1, 10**8), "0" * 64, neighbors="add-remove")
     with pytest.raises(BudgetError, match="this costs 1; what is left is less than a millionth of that"):
         ledger.charge(1, "0" * 64, neighbors="add-remove")
+    with pytest.raises(BudgetError, match=r"\d; what is left is less than a millionth of the budget"):
+        ledger.charge(Fraction(1, 10**7), "0" * 64, neighbors="add-remove")
     ledger.charge(ledger.remaining, "0" * 64, neighbors="add-remove")
     with pytest.raises(BudgetError, match="this costs 1; nothing else fits either"):
         ledger.charge(1, "0" * 64, neighbors="add-remove")

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
+from residualplanner.measurement.noise_record import noise_from_json, noise_to_json
 from residualplanner.sources import open_source
 
 few = settings(derandomize=True, deadline=None, max_examples=25)
@@ -246,3 +247,26 @@ def test_nothing_that_is_released_tells_how_many_were_left_out(tmp_path):
     assert not {b"4321", b"4319"} & {os.fsencode(word) for word in measurement.noise.guarantee.split()}
     assert "replacing" not in measurement.noise.guarantee
     assert "adding or removing up to 2 records" in measurement.noise.guarantee
+
+
+WHOLE_PERSONS = "  What the privacy statement is about is a person who comes or goes, with all of their records."
+
+
+def test_one_record_more_can_take_the_place_of_another_so_the_sentence_is_about_whole_persons():
+    one, more = (frame_of(records) for records in ([(0, 0, 5)], [(0, 0, 5), (0, 1, 2)]))
+    change = counted(more, 1, "day") - counted(one, 1, "day")
+    assert np.abs(change).sum() == 2  # of the counts of two cells, where one record more would change one by 1
+
+    plan = rp.select(rp.marginals(DOMAIN, order=1), budget=rp.zcdp(1))
+    said = rp.measure(plan, rp.LimitedRecords(one, person="name", order="day")).noise.sentence
+    assert f"the first by 'day'.{WHOLE_PERSONS}" in said
+
+
+def test_files_that_do_not_say_so_yet_are_read():
+    plan = rp.select(rp.marginals(DOMAIN, order=1), budget=rp.zcdp(1))
+    noise = rp.measure(plan, rp.LimitedRecords(frame_of([(0, 0, 5)]), person="name")).noise
+    stated = noise_to_json(noise, plan)
+    earlier = stated["guarantee"].replace(WHOLE_PERSONS, "")
+    assert earlier != stated["guarantee"]
+    assert noise_from_json(stated, plan).guarantee == stated["guarantee"]
+    assert noise_from_json(stated | {"guarantee": earlier}, plan).guarantee == earlier

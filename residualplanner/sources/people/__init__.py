@@ -6,7 +6,13 @@ a person are kept, so the privacy cost is that of k records (spec eq. (103)).
 """
 
 from residualplanner.sources.people.contributions import AllRecords, Contributions, FirstRecords, PersonReader
-from residualplanner.sources.people.kept_records import KeptRecords, kept_from_json, kept_records, kept_to_json
+from residualplanner.sources.people.kept_records import (
+    PERSON_CHANGES,
+    KeptRecords,
+    kept_from_json,
+    kept_records,
+    kept_to_json,
+)
 from residualplanner.sources.people.limited_records import (
     LimitedRecords,
     contributions_of,
@@ -15,6 +21,7 @@ from residualplanner.sources.people.limited_records import (
 )
 
 __all__ = [
+    "PERSON_CHANGES",
     "AllRecords",
     "Contributions",
     "FirstRecords",

@@ -13,6 +13,10 @@ from residualplanner.plan import Plan
 from residualplanner.privacy import Neighbors
 from residualplanner.sources.people.limited_records import LimitedRecords
 
+#: What neighbors differ in where some records of a person are left out.  One record more of a person who has more than
+#: are counted can take the place of another, which changes the counts by both.
+PERSON_CHANGES = "  What the privacy statement is about is a person who comes or goes, with all of their records."
+
 
 @dataclass(frozen=True, slots=True)
 class KeptRecords:
@@ -26,8 +30,10 @@ class KeptRecords:
     Source: spec eq. (103).
 
     Example:
-        >>> KeptRecords("patient", 3, "date").sentence
+        >>> KeptRecords("patient", 3, "date").sentence[:85]
         "Of each person (column 'patient') at most 3 records are counted, the first by 'date'."
+        >>> print(KeptRecords("patient", 3, "date").sentence.partition("  ")[2])
+        What the privacy statement is about is a person who comes or goes, with all of their records.
     """
 
     person: str
@@ -36,10 +42,10 @@ class KeptRecords:
 
     @property
     def sentence(self) -> str:
-        """The rule, for readers of what is published."""
+        """The rule, and what is protected under it, for readers of what is published."""
         chosen = "chosen at random" if self.order is None else f"the first by {self.order!r}"
         counted = "record is counted" if self.keep == 1 else "records are counted"
-        return f"Of each person (column {self.person!r}) at most {self.keep:,} {counted}, {chosen}."
+        return f"Of each person (column {self.person!r}) at most {self.keep:,} {counted}, {chosen}.{PERSON_CHANGES}"
 
 
 def kept_records(data: object, neighbors: Neighbors) -> KeptRecords | None:
