@@ -119,5 +119,4 @@ def test_amounts_a_billion_times_as_large_as_counts_are_planned_as_those_that_ar
         workload = Workload(Domain({"a": 4, "b": 3}), [{"a": rows, "b": Prefix()}, ("b",)])
         return select(workload, budget=ONE, loss="max").max_variance / size**2
 
-    few = relative(1e6)
-    assert [relative(size) for size in (1e8, 1e10)] == pytest.approx([few, few], rel=1e-4)
+    assert relative(1e10) == pytest.approx(relative(1e6), rel=1e-4)
