@@ -139,8 +139,9 @@ def _checked_matrix(matrix: ArrayLike | Any) -> sparse.csr_array:
     largest = np.maximum.reduceat(np.abs(W.data), W.indptr[:-1])
     outside = np.flatnonzero((largest > LARGEST_ENTRY) | (largest < 1 / LARGEST_ENTRY))
     if len(outside):
+        row, entry = outside[0] + 1, float(largest[outside[0]])
         raise WorkloadError(
-            f"row {outside[0] + 1} of the matrix of a custom query has {largest[outside[0]]:g} for its largest entry; "
+            f"row {row} of the matrix of a custom query has {entry} for its largest entry; "
             f"it must be between {1 / LARGEST_ENTRY:g} and {LARGEST_ENTRY:g}: scale the row"
         )
     indexes = (frozen(W.indices.astype(np.int32)), frozen(W.indptr.astype(np.int32)))

@@ -10,7 +10,7 @@ from residualplanner.losses import MaxVariance
 from residualplanner.optimize.bases import joint_choice as joint
 from residualplanner.plan import select
 from residualplanner.privacy import pcost
-from residualplanner.queries import Hierarchy, Identity, Prefix, Range
+from residualplanner.queries import Custom, Hierarchy, Identity, Prefix, Range
 from residualplanner.workload import Workload, marginals
 
 ONE = pcost(1)
@@ -111,3 +111,12 @@ def test_a_query_of_weight_0_has_no_say():
     beside = select(Workload(domain, queries), budget=ONE, loss=MaxVariance([1, 0]))
     assert beside.loss_value == pytest.approx(alone.loss_value, rel=2e-4)
     assert abs(beside.bases["a"].matrix).max() < 2 * abs(alone.bases["a"].matrix).max()
+
+
+def test_amounts_a_billion_times_as_large_as_counts_are_planned_as_those_that_are_a_million_times_as_large():
+    def relative(size):
+        rows = Custom([[1, 1, 1, 1], [1, 1, 1, 1 + size], [size, -size, 0, 0]])
+        workload = Workload(Domain({"a": 4, "b": 3}), [{"a": rows, "b": Prefix()}, ("b",)])
+        return select(workload, budget=ONE, loss="max").max_variance / size**2
+
+    assert relative(1e10) == pytest.approx(relative(1e6), rel=1e-4)

@@ -148,6 +148,7 @@ def test_many_values_in_no_row_are_not_all_listed():
         ([[1, 1], [0, 0]], "row 2 of the matrix of a custom query is all zeros; leave it out"),
         ([[1, 1], [0, 1e16]], r"row 2 of the matrix of a custom query has 1e\+16 for its largest entry"),
         ([[1, 1], [0, 1e-16]], r"row 2 .* has 1e-16 for its largest entry; it must be between 1e-15 and 1e\+15: scale"),
+        ([[1, 1], [1, 1e15 + 1]], r"row 2 .* has 1000000000000001\.0 for its largest entry; .* 1e\+15: scale the row"),
         (np.ones((1025, 1024)), "has 1,049,600 entries other than 0, the limit is 1,048,576"),
     ],
 )

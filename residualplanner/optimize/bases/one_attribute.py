@@ -22,6 +22,8 @@ ROUNDING_LOSS = 3e-6
 _STEPS = ((128, 60), (COARSE_VALUES, 20), (2048, 30), (math.inf, 8))
 #: So many binary digits, and one more for each doubling of the number of values, are tried first.
 _FEWEST_DIGITS = 1
+#: The most of them: rows that differ a billion-fold in size need some 35.
+_MOST_DIGITS = 45
 
 
 def in_full(
@@ -91,7 +93,7 @@ def basis_in_integers(
 
     Source: spec eq. (36).
     """
-    for exponent in range(_FEWEST_DIGITS + len(grams.width).bit_length(), 30):
+    for exponent in range(_FEWEST_DIGITS + len(grams.width).bit_length(), _MOST_DIGITS + 1):
         with suppress(np.linalg.LinAlgError, WorkloadError):
             near = grams.rounded(found, exponent, slack)
             if is_close(near):
