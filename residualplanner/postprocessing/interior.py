@@ -17,7 +17,7 @@ from residualplanner.postprocessing.newton import Array, Candidate, candidate, u
 from residualplanner.postprocessing.problem import Problem
 
 #: Up to this many cells the matrix is made and factored: at 3,000, in SECONDS, and MB.
-MOST_CELLS = 3_000
+MOST_CELLS = 4_000
 #: At most so many steps, until the mean product of cell and multiplier is below this, in units of the largest cell.
 _STEPS, _CLOSE = 60, 1e-16
 #: How much of the way to the boundary a step goes; below the shortest it gets nowhere.
@@ -112,6 +112,8 @@ def interior(problem: Problem) -> Candidate:
             break
     found = candidate(problem, np.maximum(point.multipliers * largest / roots, lowest))
     is_zero = ~is_sign | (point.multipliers > point.cells)
+    if not is_zero.any():
+        return found
     return _corrected(problem, found, matrix[np.ix_(is_zero, is_zero)], roots, is_zero)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from residualplanner._checks import entry_named, require_positive, require_type
 from residualplanner._words import count_text
-from residualplanner.errors import WorkloadError, memory_for
+from residualplanner.errors import SolverError, WorkloadError, memory_for
 from residualplanner.measurement import NoisyAnswers, Progress, warning_of
 from residualplanner.postprocessing.adjusted.drawing import Simulation, nonnegative_draws
 from residualplanner.postprocessing.adjusted.memory import require_memory_for_nonnegative
@@ -36,6 +36,8 @@ from residualplanner.workload import WrittenQuery
 
 #: The most steps of the solver, unless told otherwise.
 _STEPS = 5000
+#: A gap above this is that of tables that nobody should use.
+_FAR = 1.0
 #: The methods: whether tables are those of a mixture.
 _IS_OF_MIXTURE = {"nearest": False, "mixture": True}
 #: What gives, from noisy answers and published ones, the tables of each draw of the noise around the latter.
@@ -154,7 +156,8 @@ def nonnegative(  # noqa: PLR0913
         weights: "protect-margins": a residual moves by its noise variance times 30 for each attribute; "variance": by
             its noise variance alone; "order": by 4 for each attribute, whatever the noise.
         gap: the tables may be this fraction (of the squared distance, plus 1) from the nearest possible ones.
-        max_steps: of the solver; if they do not suffice, the result says its true gap.
+        max_steps: of the solver; if they do not suffice, the result says its true gap, which is at most 1.  Of fewer
+            than 5,000 it may be larger.
         progress: called with the number of steps taken, and the most steps: before anything is done, and now and then.
 
     Returns:
@@ -167,13 +170,17 @@ def nonnegative(  # noqa: PLR0913
         WorkloadError: a fact does not fit the release; facts contradict one another or leave no non-negative tables,
             and are named; there are no such weights.
         BudgetError: ``gap`` or ``max_steps`` is not positive.
+        SolverError: 5,000 steps or more end with a gap above 1, as they may where noise is of very different sizes,
+            which it is of amounts in several bins, and there are more than 4,000 cells.
         ResourceError: the largest tables, which are made all at once, need more memory than there is.
 
     Guarantees: post-processing; it costs no budget.  Facts from other sources are not protected, which files say.
         The gap is proved by the dual problem.
     Cost: some dozens of passes over all cells with the default weights and subtraction bases; else a few hundred steps,
-        each O(cells) for a pass along each axis.  From two million cells on, minutes: some hundreds of steps in single
-        precision; give ``gap``, ``max_steps`` and ``progress``.  Memory of up to 24 numbers a cell.
+        each O(cells) for a pass along each axis.  Where that is slow, and there are at most 4,000 cells, two dozen
+        factorizations of a matrix of them: half a minute and some 600 MB at most.  From two million cells on, minutes:
+        some hundreds of steps in single precision; give ``gap``, ``max_steps`` and ``progress``.  Memory of up to 24
+        numbers a cell.
     Source: spec eqs. (48) to (56), (62) to (65) and (99); for a mixture (66) to (78).
 
     Example:
@@ -225,13 +232,25 @@ def _solution(problem: Problem, facts: Facts, *, gap: float, steps: int, progres
             progress(taken, steps)
 
     facets = facets_of_many(problem)
+    center = None if facets is not None or facts.are_about_tables else center_of(problem)
     if facets is not None:
-        return solve_many(problem, facets, gap=gap, steps=steps, report=report)
-    center = None if facts.are_about_tables else center_of(problem)
-    found = solve(problem, center, gap=gap, steps=steps, report=report)
-    if found.violation > ROUNDING * max(problem.total, 1.0):
+        found = solve_many(problem, facets, gap=gap, steps=steps, report=report)
+    else:
+        found = solve(problem, center, gap=gap, steps=steps, report=report)
+    _require_near(found, steps)
+    if facets is None and found.violation > ROUNDING * max(problem.total, 1.0):
         raise WorkloadError(
             f"no non-negative tables that agree with all of these were found in {steps:,} steps: {facts.words}; they "
             "contradict one another, or need a larger max_steps"
         )
     return found
+
+
+def _require_near(found: Solution, steps: int) -> None:
+    """Raise SolverError for tables that are far from the nearest ones, unless fewer steps than usual were asked for."""
+    if found.gap > _FAR and steps >= _STEPS:
+        raise SolverError(
+            f"the nearest non-negative tables were not found in {steps:,} steps: the gap is {found.gap:.1e}; publish "
+            "the unbiased tables, ask for fewer bins of amounts or smaller tables, or give a larger max_steps",
+            status="step limit",
+        )

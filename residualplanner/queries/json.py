@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from residualplanner._checks import is_unicode
 from residualplanner.domain import Attribute, Into
 from residualplanner.errors import DomainError, FileFormatError, WorkloadError
 from residualplanner.queries.amounts import ByBin, Sum
@@ -23,7 +24,6 @@ from residualplanner.queries.identity import Identity, Matching
 from residualplanner.queries.kind import SIZE_LIMIT, Kind
 from residualplanner.queries.runs import Prefix, Range
 from residualplanner.queries.selection import Selection
-from residualplanner.queries.sparse_kind import is_text
 from residualplanner.queries.statistics import Mean, Quantiles, Statistic
 
 _PLAIN: dict[str, Kind] = {"identity": Identity(), "prefix": Prefix(), "range": Range()}
@@ -243,7 +243,8 @@ def _selection(value: dict[str, Any]) -> Selection:
     if codes[0] < 0 or codes[-1] >= size or any(a >= b for a, b in pairwise(codes)):
         raise FileFormatError("the codes of a kind 'selection' must be ascending, and below its size")
     is_listed = isinstance(labels, list) and all(type(label) in (str, int, bool) for label in labels)
-    if not is_listed or len(labels) != len(codes) or not is_text(words):
+    has_words = isinstance(words, str) and is_unicode(words) and (bool(words) or labels == [""])
+    if not is_listed or len(labels) != len(codes) or not has_words:
         raise FileFormatError("a kind 'selection' must have a label for each of its codes, and the same in words")
     if value["of"] is None and len(codes) == size:
         raise FileFormatError("a kind 'selection' of all values selects nothing")

@@ -114,7 +114,11 @@ def total_texts(subject: Subject) -> tuple[str, str, str] | None:
         return f"{records} (estimate)", number, f"± {number_text(float(table.margins[0]))} ({percent})"
     low, high = (float(end[0]) for end in subject.interval(rows[0])) if subject.has_intervals else (np.nan, np.nan)
     if low == high:
-        return f"{records} (known)", number, "from elsewhere, as public; not protected"
+        known, remark = f"{low:,.{0 if low == int(low) else 1}f}", "from elsewhere, as public; not protected"
+        is_as_shown = round(low, 1) == round(float(table.estimates[0]), 1)
+        return f"{records} (known)", known, remark if is_as_shown else f"{remark}; {number} in the tables"
+    if not subject.has_intervals and subject.product.facts:  # it may be known, which intervals would say
+        return records, number, ""
     remark = "" if np.isnan(low) else f"between {low:,.1f} and {high:,.1f} ({percent})"
     return f"{records} (estimate)", number, remark
 

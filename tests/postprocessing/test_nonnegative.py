@@ -1,6 +1,10 @@
 """Non-negative tables against a general solver, against arithmetic by hand, and by the laws that they must obey."""
 
+import functools
+import sys
+
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,7 +23,7 @@ from random_plans import (
     random_matrix,
     sample_workload,
 )
-from residualplanner.errors import ArgumentError, BudgetError, WorkloadError
+from residualplanner.errors import ArgumentError, BudgetError, SolverError, WorkloadError
 from residualplanner.postprocessing.cells import cell_kinds
 from residualplanner.postprocessing.facts import Facts
 from residualplanner.postprocessing.stating import Statement
@@ -299,3 +303,44 @@ def test_cells_are_the_groups_of_values_that_are_told_apart():
     kinds = cell_kinds(plan_by_set(sample_workload(), 0))
     assert kinds[1].matrix(4).tolist() == [[1, 0, 0, 0], [0, 1, 0, 1], [0, 0, 1, 0]]
     assert kinds[0] == Identity()
+
+
+@functools.cache
+def payroll(bins):
+    """A plan for mean pay by job and sex, and by age, whose bins have noise of very different sizes; and records."""
+    pay = rp.Numeric(0, 150_000, unit=100, bins=bins, outside="clip")
+    domain = rp.Domain({"job": 5, "sex": ["F", "M"], "age": 4, "pay": pay})
+    mean = {"pay": rp.Mean()}
+    queries = [
+        {"job": Identity(), "sex": Identity()} | mean,
+        {"age": Identity()} | mean,
+        ("job", "age"),
+        ("pay", "sex"),
+    ]
+    plan = rp.select(rp.Workload(domain, [*queries, ("job", "sex")]), budget=rp.zcdp("0.5"))
+    chance, number = np.random.default_rng(1), 3_000
+    job, sex, age = (np.minimum(chance.geometric(p, number) - 1, most) for p, most in ((0.4, 4), (0.6, 1), (0.5, 3)))
+    amounts = chance.lognormal(10.7, 0.5, number)
+    frame = pd.DataFrame({"job": job, "sex": np.array(["F", "M"])[sex], "age": age, "pay": amounts})
+    return rp.reconstruct(rp.measure(plan, frame, noise="gaussian", seed=2)), (job, sex, age)
+
+
+@pytest.mark.parametrize(
+    "facts", [{}, {"known": {(): 3_000}}, {"impossible": [{"pay": "high end of [120000, 150000]"}]}]
+)
+def test_counts_beside_means_of_amounts_in_several_bins_are_the_nearest_ones(facts):
+    noisy, (job, sex, _) = payroll(bins=5)
+    made = rp.nonnegative(noisy, **facts)
+    truth = np.histogram2d(job, sex, bins=[range(6), range(3)])[0]
+    assert made.gap <= 1e-6
+    assert all((table.estimate >= 0).all() for table in made.tables() if table.unit == "counts")
+    assert (np.abs(made["job", "sex"].estimate - truth) < 6 * noisy["job", "sex"].std_err).all()
+
+
+def test_tables_that_are_far_from_the_nearest_ones_are_refused(monkeypatch):
+    monkeypatch.setattr("residualplanner.postprocessing.ascent.MOST_CELLS", 0)
+    monkeypatch.setattr(sys.modules["residualplanner.postprocessing.nonnegative"], "_STEPS", 300)
+    noisy, _ = payroll(bins=5)
+    with pytest.raises(SolverError, match="the nearest non-negative tables were not found in 300 steps"):
+        rp.nonnegative(noisy, max_steps=300)
+    assert rp.nonnegative(noisy, max_steps=100).gap > 1

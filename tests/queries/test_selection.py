@@ -112,6 +112,11 @@ def test_json_holds_a_selection(of):
     again.require_fit(AGE)
 
 
+def test_json_holds_a_selection_of_an_empty_label():
+    tied = tied_kind(Selection(""), Attribute("state", labels=["", "CA"]))
+    assert kind_from_json(kind_to_json(tied)) == tied
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

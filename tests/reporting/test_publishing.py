@@ -149,6 +149,20 @@ def test_tables_that_are_not_unbiased_have_intervals_that_the_known_facts_cut(re
 
 
 @pytest.mark.slow
+def test_a_known_number_of_records_is_never_called_an_estimate(release, tmp_path):
+    known = rp.nonnegative(release, known={(): 20_003})
+    rp.rounded(known, base=5).save(tmp_path / "fives", "csv")
+    known.save(tmp_path / "acs", "csv", profile="acs")
+    write_report(tmp_path / "fives", tmp_path / "fives.html")
+    write_report(tmp_path / "acs", tmp_path / "acs.html")
+    pages = (read_page(tmp_path / name).all("dl")[0] for name in ("fives.html", "acs.html"))
+    facts = [next(fact for fact in page.all("div") if "Records" in fact.text) for page in pages]
+    assert [fact.one("dt").text for fact in facts] == ["Records (known)", "Records"]
+    assert facts[0].one("strong").text == "20,003"
+    assert "from elsewhere, as public; not protected; 20,005 in the tables" in facts[0].text
+
+
+@pytest.mark.slow
 def test_intervals_of_another_level_than_the_files_are_not_shown(release, tmp_path):
     rp.nonnegative(release).save(tmp_path / "out", "csv")
     write_report(tmp_path / "out", tmp_path / "report.html", level=0.9)

@@ -260,11 +260,11 @@ def _require_texts(name: str, labels: Sequence[object], limit: int) -> None:
     for text in (name, *(label for label in labels if isinstance(label, str))):
         if _FORBIDDEN.search(text):
             raise WorkloadError(
-                f"attribute {name!r} has a name or label that Excel's files cannot hold; write parquet or csv"
+                f"column {name!r} has a name or label that Excel's files cannot hold; write parquet or csv"
             )
         if len(text.encode("utf-16-le")) > 2 * limit:
             raise WorkloadError(
-                f"attribute {name!r} has a name or label of more than {limit:,} letters, too long for Excel; write "
+                f"column {name!r} has a name or label of more than {limit:,} letters, too long for Excel; write "
                 "parquet or csv, or shorten it"
             )
 
