@@ -324,7 +324,9 @@ def test_records_that_few_draws_find_are_searched_for():
     domain = rp.Domain({name: 8 for name in "abcdefgh"})
     codes = np.stack([np.random.default_rng(seed).permutation(8) for seed in range(50)])
     impossible = [{one: code, other: code} for one, other in combinations("abcdefgh", 2) for code in range(8)]
-    made = rp.synthesize(release_of(domain, codes), 30, impossible=impossible, ensemble=rp.Ensemble(1, 3, rp.Descent(5)))
+    made = rp.synthesize(
+        release_of(domain, codes), 30, impossible=impossible, ensemble=rp.Ensemble(1, 3, rp.Descent(5))
+    )
     assert (np.sort(made.codes, axis=1) == np.arange(8)).all()
 
 
