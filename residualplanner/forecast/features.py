@@ -47,7 +47,7 @@ class FeatureDistribution:
             raise WorkloadError(f"one mass for each attribute: got {len(domain)} attributes, masses of {given.shape}")
         if not (np.isfinite(given) & (given > 0)).all():
             raise WorkloadError("masses must be positive and finite")
-        scaled = given / given.max(initial=0.0)  # their sum may be more than a float holds
+        scaled = np.ldexp(given, -np.frexp(given.max(initial=0.0))[1])  # their sum may be more than a float holds
         _require_present(scaled)
         object.__setattr__(self, "domain", domain)
         object.__setattr__(self, "masses", frozen(scaled / scaled.sum()))
