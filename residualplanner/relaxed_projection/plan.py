@@ -11,7 +11,7 @@ from typing import Any
 
 from residualplanner._checks import entry_named, require_fraction, require_type, value_text
 from residualplanner._json import json_text
-from residualplanner._words import fraction_text
+from residualplanner._words import count_text, fraction_text
 from residualplanner.errors import BudgetError, WorkloadError
 from residualplanner.privacy import Budget, Neighbors, Notion, require_discrete
 from residualplanner.relaxed_projection.account import rounded_down
@@ -105,16 +105,17 @@ class RapPlan:
         most = unit.candidates(self.thresholds)
         if not self.rounds * self.choices <= most:
             raise WorkloadError(
-                f"{self.rounds} rounds of {self.choices} choices ask for more than the {most:,} {unit.plural} of the "
-                "workload; ask for fewer, or write rounds=1, choices=None to measure everything"
+                f"{count_text(self.rounds, 'round')} of {count_text(self.choices, 'choice')} ask for more than the "
+                f"{count_text(most, unit.name)} of the workload; ask for fewer, or write rounds=1, choices=None to "
+                "measure everything"
             )
 
     def __repr__(self) -> str:
         tables, cells = len(self.thresholds), sum(each.cells for each in self.thresholds)
-        each = f"{self.choices} {UNITS[self.unit].plural} each" if self.choices else "everything"
+        each = f"{count_text(self.choices, UNITS[self.unit].name)} each" if self.choices else "everything"
         return (
-            f"<RapPlan: {self.rounds} rounds of {each}, of {tables:,} tables with {cells:,} cells; {self.budget}, "
-            f"{self.protected.words}>"
+            f"<RapPlan: {count_text(self.rounds, 'round')} of {each}, of {count_text(tables, 'table')} with "
+            f"{count_text(cells, 'cell')}; {self.budget}, {self.protected.words}>"
         )
 
     @property

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from residualplanner._checks import value_text
+from residualplanner._checks import entry_named, float_of, is_integer, value_text
 from residualplanner.errors import WorkloadError
 from residualplanner.mixtures import Blocks
 from residualplanner.relaxed_projection.fitted_rows import FittedRows
@@ -47,12 +47,14 @@ class ProjectionSettings:
     def __post_init__(self) -> None:
         for name in ("relaxed_records", "steps"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            if not is_integer(value, least=1):
                 raise WorkloadError(f"{name} must be an integer, at least 1, got {value_text(value)}")
-        if self.relaxation not in RELAXATIONS:
-            raise WorkloadError(f"relaxation must be one of {list(RELAXATIONS)}, got {value_text(self.relaxation)}")
-        if self.learning_rate is not None and not 0 < self.learning_rate < math.inf:
+            object.__setattr__(self, name, int(value))  # of one type, as a plan's hash is of what is written
+        entry_named("relaxation", self.relaxation, RELAXATIONS)
+        if self.learning_rate is not None and not 0 < float_of(self.learning_rate) < math.inf:
             raise WorkloadError(f"learning_rate must be positive and finite, got {value_text(self.learning_rate)}")
+        if not isinstance(self.stops_at_noise, bool):
+            raise WorkloadError(f"stops_at_noise must be True or False, got {value_text(self.stops_at_noise)}")
 
     @property
     def kind(self) -> Relaxation:

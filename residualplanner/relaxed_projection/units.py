@@ -24,10 +24,6 @@ class Unit(Protocol):
     def name(self) -> str:
         """The word for it in a plan."""
 
-    @property
-    def plural(self) -> str:
-        """The word for several in messages."""
-
     def candidates(self, thresholds: Sequence[ThresholdTable]) -> int:
         """How many there are in some tables."""
 
@@ -58,7 +54,7 @@ class Unit(Protocol):
 class CellUnit:
     """Cells: the score is how far the cell is from the exact count."""
 
-    name, plural = "cell", "cells"
+    name = "cell"
 
     def candidates(self, thresholds: Sequence[ThresholdTable]) -> int:
         """All cells of all tables."""
@@ -93,7 +89,7 @@ class CellUnit:
 class TableUnit:
     """Tables: the score is the largest distance of one of its cells; each table has the number 0."""
 
-    name, plural = "table", "tables"
+    name = "table"
 
     def candidates(self, thresholds: Sequence[ThresholdTable]) -> int:
         """All tables."""
