@@ -330,6 +330,11 @@ def test_bad_arguments_are_refused():
     total = m.GroupAnswers(m.Marginal(), 5.0, law)
     with pytest.raises(DataError, match=r"need the shape \(2, 3\), got \(3, 2\)"):
         m.NoisyGroups(domain, [m.GroupAnswers(m.Marginal(["a", "b"]), np.zeros((3, 2)), law)])
+    with pytest.raises(DataError, match="there are no draws"):
+        m.NoisyGroups(domain, [m.GroupAnswers(m.Marginal(["a"]), np.zeros((0, 2)), law)])
+    for wrong in (lambda: m.NoisyGroups(domain, [5]), lambda: m.NoisyGroups({"a": 2}, [total])):
+        with pytest.raises(ArgumentError, match="NoisyGroups: "):
+            wrong()
     with pytest.raises(DataError, match="must be finite"):
         m.NoisyGroups(domain, [m.GroupAnswers(m.Marginal(), np.nan, law)])
     with pytest.raises(DataError, match="same draws"):
