@@ -129,6 +129,8 @@ def _read(domain: Domain, answers: GroupAnswers) -> Array:
     values = require_numbers("answers must be numbers", answers.values)
     if values.shape[max(values.ndim - len(shape), 0) :] != shape:
         raise DataError(f"answers of {answers.group!r} need the shape {shape}, got {values.shape}")
+    if not values.size:
+        raise DataError(f"answers of {answers.group!r}: there are no draws of the noise; give at least one")
     if not np.isfinite(values).all():
         raise DataError(f"answers of {answers.group!r} must be finite")
     return answers.group.arranged(domain, values)
