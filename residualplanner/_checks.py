@@ -163,7 +163,7 @@ def limited_bytes(path: str | os.PathLike[str], limit: int, *, name: object, rem
 
 def require_positive(name: str, value: float) -> float:
     """Return ``value`` as a float, or raise BudgetError unless ``0 < value < inf``."""
-    number = _as_float(value)
+    number = float_of(value)
     if not 0 < number < math.inf:
         raise BudgetError(f"{name} must be positive and finite, got {value_text(value)}")
     return number
@@ -223,7 +223,8 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-def _as_float(value: object) -> float:
+def float_of(value: object) -> float:
+    """A number as a float; NaN, which no comparison holds of, for anything else and for truth values."""
     if isinstance(value, bool) or not isinstance(value, int | float | Fraction | Decimal | np.number):
         return math.nan
     try:

@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from residualplanner._checks import FloatArray, frozen, require_type, value_text
+from residualplanner._checks import FloatArray, float_of, frozen, is_integer, require_type, value_text
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
 
@@ -25,7 +25,8 @@ class FeatureDistribution:
         masses (d,): of the attributes, positive, in the order of the domain; they add up to 1.
 
     Raises:
-        WorkloadError: masses are of the wrong number, or not all positive and finite.
+        WorkloadError: masses are of the wrong number, not all positive and finite, or so far apart that floats hold no
+            ratio of them.
 
     Example:
         >>> domain = Domain({"age": 85, "sex": 2, "race": 5})
@@ -46,8 +47,10 @@ class FeatureDistribution:
             raise WorkloadError(f"one mass for each attribute: got {len(domain)} attributes, masses of {given.shape}")
         if not (np.isfinite(given) & (given > 0)).all():
             raise WorkloadError("masses must be positive and finite")
+        scaled = np.ldexp(given, -np.frexp(given.max(initial=0.0))[1])  # their sum may be more than a float holds
+        _require_present(scaled)
         object.__setattr__(self, "domain", domain)
-        object.__setattr__(self, "masses", frozen(given / given.sum()))
+        object.__setattr__(self, "masses", frozen(scaled / scaled.sum()))
 
     @classmethod
     def uniform(cls, domain: Domain) -> Self:
@@ -81,14 +84,17 @@ class FeatureDistribution:
             >>> sorted(masses.round(4).tolist())
             [0.1429, 0.2857, 0.5714]
         """
-        if not 0 < q < 1:
+        if not 0 < float_of(q) < 1:
             raise WorkloadError(f"q must lie strictly between 0 and 1, got {value_text(q)}")
         return cls._ranked(domain, lambda ranks: np.asarray((1 - q) ** ranks), seed)
 
     @classmethod
     def _ranked(cls, domain: Domain, mass: Callable[[FloatArray], FloatArray], seed: int | None) -> Self:
         require_type("FeatureDistribution", "domain", domain, Domain, "write zipf(domain) or geometric(domain)")
-        return cls(domain, mass(np.random.default_rng(seed).permutation(len(domain)).astype(np.float64)))
+        require_seed(seed)
+        masses = mass(np.random.default_rng(seed).permutation(len(domain)).astype(np.float64))
+        _require_present(masses)
+        return cls(domain, masses)
 
     def drifted(self, amount: float, *, seed: int | None = None) -> "FeatureDistribution":
         """The same masses, moved to other attributes: interests change.
@@ -98,7 +104,7 @@ class FeatureDistribution:
             seed: of what is random about it.
 
         Raises:
-            WorkloadError: the amount is not between 0 and 1.
+            WorkloadError: the amount is not between 0 and 1; the seed is no integer from 0.
 
         Source: rap-and-microdata (A25).
 
@@ -107,8 +113,9 @@ class FeatureDistribution:
             >>> now.drifted(1).masses.round(3)
             array([0.1, 0.3, 0.6])
         """
-        if isinstance(amount, bool) or not 0 <= amount <= 1:
+        if not 0 <= float_of(amount) <= 1:
             raise WorkloadError(f"amount must be a number from 0 to 1, got {value_text(amount)}")
+        require_seed(seed)
         count = len(self.masses)
         by_mass = np.argsort(-self.masses, kind="stable")
         ranks = np.arange(count)
@@ -124,11 +131,25 @@ class FeatureDistribution:
         Raises:
             WorkloadError: they are over different domains.
         """
+        remedy = "write distance(interests.drifted(0.3))"
+        require_type("FeatureDistribution.distance", "other", other, FeatureDistribution, remedy)
         if self.domain != other.domain:
             raise WorkloadError("only distributions over the same domain can be compared")
         return float(np.abs(self.masses - other.masses).sum() / 2)
 
 
+def require_seed(seed: object) -> None:
+    """Raise WorkloadError unless a seed is None, or an integer from 0."""
+    if not (seed is None or is_integer(seed)):
+        raise WorkloadError(f"seed must be an integer from 0, or None, got {value_text(seed)}")
+
+
+def _require_present(masses: FloatArray) -> None:
+    """Raise WorkloadError where a mass is 0 beside the largest."""
+    if not (masses > 0).all():
+        raise WorkloadError("the least mass is 0 beside the largest, so far are they apart; bring them nearer together")
+
+
 def _require_positive(name: str, value: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value < np.inf:
+    if not 0 < float_of(value) < np.inf:
         raise WorkloadError(f"{name} must be positive and finite, got {value_text(value)}")

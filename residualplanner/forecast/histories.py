@@ -6,7 +6,7 @@ Source: rap-and-microdata section A10.
 
 from dataclasses import replace
 
-from residualplanner._checks import require_type, value_text
+from residualplanner._checks import float_of, require_type, value_text
 from residualplanner.errors import WorkloadError
 from residualplanner.workload import Workload
 
@@ -40,7 +40,7 @@ def with_history(prespecified: Workload, historical: Workload, *, history_weight
     """
     for name, given in (("prespecified", prespecified), ("historical", historical)):
         require_type("with_history", name, given, Workload, "make one with Workload(domain, queries)")
-    if not 0 <= history_weight <= 1:
+    if not 0 <= float_of(history_weight) <= 1:
         raise WorkloadError(f"history_weight must be between 0 and 1, got {value_text(history_weight)}")
     one = _times(prespecified, 1 - history_weight) + _times(historical, 0)
     other = _times(prespecified, 0) + _times(historical, history_weight)

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner._checks import FloatArray, entry_named, is_integer, value_text
+from residualplanner._checks import FloatArray, entry_named, float_of, is_integer, require_type, value_text
 from residualplanner._words import count_text
 from residualplanner.errors import WorkloadError
-from residualplanner.forecast.features import FeatureDistribution
+from residualplanner.forecast.features import FeatureDistribution, require_seed
 
 #: So many draws in succession that are left out, or came before, end the search for another set.
 _TRIES = 10**5
@@ -61,6 +61,11 @@ def sample_sets(
         >>> sample_sets(interests, 2, 1, seed=0)
         [('a', 'b')]
     """
+    remedy = "write sample_sets(FeatureDistribution.uniform(domain), 2, 10)"
+    require_type("sample_sets", "distribution", distribution, FeatureDistribution, remedy)
+    if max_cells is not None and not float_of(max_cells) > 0:
+        raise WorkloadError(f"max_cells must be positive, or None, got {value_text(max_cells)}")
+    require_seed(seed)
     for name, value in (("order", order), ("count", count)):
         if not is_integer(value, least=1):
             raise WorkloadError(f"{name} must be an integer, at least 1, got {value_text(value)}")
@@ -98,18 +103,20 @@ def _product(masses: FloatArray, order: int, draws: int, generator: np.random.Ge
     """Sets (draws, order) whose probability is in proportion to the product of their masses.
 
     With e[j, i] the elementary symmetric polynomial of degree j of the first i masses, and j attributes still to be
-    found among the first i, the i-th is among them with probability p_i e[j - 1, i - 1] / e[j, i].
+    found among the first i, the i-th is among them with probability p_i e[j - 1, i - 1] / e[j, i].  Logarithms are
+    taken, because products of small masses are too small for floats.
     """
-    scaled = masses / masses.max()
-    e = np.zeros((order + 1, len(masses) + 1))
-    e[0] = 1
-    for i, mass in enumerate(scaled, start=1):
-        e[1:, i] = e[1:, i - 1] + mass * e[:-1, i - 1]
+    logs = np.log(masses)
+    e = np.full((order + 1, len(masses) + 1), -np.inf)
+    e[0] = 0
+    for i, log in enumerate(logs, start=1):
+        e[1:, i] = np.logaddexp(e[1:, i - 1], log + e[:-1, i - 1])
     left = np.full(draws, order)
     is_in = np.zeros((draws, len(masses)), dtype=np.bool_)
     for i in range(len(masses), 0, -1):
         # e[j, i] is 0 only where j > i, which cannot come up: the i-th is taken with certainty where j = i
-        chance = np.where(left > 0, scaled[i - 1] * e[left - 1, i - 1] / np.where(left > 0, e[left, i], 1), 0)
+        may = (left > 0) & (left < i)
+        chance = np.exp(logs[i - 1] + e[left - 1, i - 1] - np.where(may, e[left, i], 0), where=may, out=np.zeros(draws))
         is_in[:, i - 1] = generator.random(draws) < np.where(left == i, 1, chance)
         left -= is_in[:, i - 1]
     return np.nonzero(is_in)[1].reshape(draws, order)

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner._checks import entry_named, value_text
+from residualplanner._checks import entry_named, float_of, is_integer, value_text
 from residualplanner.errors import BudgetError, WorkloadError
 from residualplanner.microdata.laws import noise_for
 from residualplanner.microdata.privacy_notions import PrivacyNotion, notion_of
@@ -45,7 +45,8 @@ def least_total_error(
         epsilon: of pure differential privacy; of approximate, if there is a ``delta``.
         delta: between 0 and 1.
         rho: of zero-concentrated differential privacy, in place of epsilon.
-        method: "tight", or "published", which is weaker and does not know rho.
+        method: "tight", or "published", which is weaker and does not know rho; its thresholds k are those of which it
+            holds, with ``2 C + k`` of at least 1/2.
 
     Returns:
         A lower bound of D, in counts.
@@ -111,13 +112,17 @@ class _Bound:
 
 def _bound_of(notion: PrivacyNotion, method: object, cells: int) -> _Bound:
     formula = entry_named("method", method, notion.formulas)
-    if not (isinstance(cells, int | np.integer) and cells >= 2):
-        raise WorkloadError(f"cells must be an integer of at least 2, got {value_text(cells)}")
-    return _Bound(notion, int(cells), formula)
+    return _Bound(notion, _require_cells(cells, least=2), formula)
+
+
+def _require_cells(cells: object, *, least: int) -> int:
+    if not is_integer(cells, least=least):
+        raise WorkloadError(f"cells must be an integer of at least {least}, got {value_text(cells)}")
+    return int(cells)
 
 
 def _require_error(name: str, value: float) -> float:
-    if not 0 <= value < math.inf:
+    if not 0 <= float_of(value) < math.inf:
         raise BudgetError(f"{name} must be at least 0 and finite, got {value_text(value)}")
     return float(value)
 
@@ -145,6 +150,7 @@ def errors_of_clipping(cells: int, *, epsilon: float | None = None, rho: float |
 
     Raises:
         BudgetError: not one of both is given, or it is out of range.
+        WorkloadError: there is no cell.
 
     Source: spec eq. (97); Abowd et al., Theorem 4.
 
@@ -153,7 +159,7 @@ def errors_of_clipping(cells: int, *, epsilon: float | None = None, rho: float |
         Errors(cell=1.0, total=100.0)
     """
     scale = math.sqrt(noise_for(1, epsilon=epsilon, rho=rho).variance)
-    return Errors(scale, cells * scale)
+    return Errors(scale, _require_cells(cells, least=1) * scale)
 
 
 def errors_of_sequential_fit(cells: int, *, epsilon: float | None = None, rho: float | None = None) -> Errors:
@@ -169,5 +175,5 @@ def errors_of_sequential_fit(cells: int, *, epsilon: float | None = None, rho: f
         (54770, 800)
     """
     law = noise_for(2, epsilon=epsilon, rho=rho)
-    (one, square), (largest, largest_square) = law.largest_of(1), law.largest_of(cells)
+    (one, square), (largest, largest_square) = law.largest_of(1), law.largest_of(_require_cells(cells, least=1))
     return Errors(math.sqrt(4 * largest_square + 4 * largest * one + square), math.sqrt(square))

@@ -74,7 +74,11 @@ def fit_of(noisy: NoisyGroups, cells: Array, objective: Array, *, gap: Array, vi
     off = np.zeros(len(cells)) if violation is None else violation
     scale = 1 + max(float(np.abs(values).max(initial=0.0)) for values in noisy.values)
     if not ((gap <= _GAP).all() and (off <= _OFF * scale).all()):
-        raise SolverError("a fit was not found to the accuracy that is promised; scale the answers", status="inexact")
+        raise SolverError(
+            "a fit was not found to the accuracy that is promised: answers are too large beside their noise, or "
+            "contradict one another by far more than it; choose another fit, or state more noise",
+            status="inexact",
+        )
     draws, domain = noisy.draws, noisy.domain
     parts = (objective, gap, off)
     return Fit(

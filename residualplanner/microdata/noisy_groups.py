@@ -51,7 +51,8 @@ class NoisyGroups:
 
     Raises:
         DomainError: an attribute of a group is not in the domain, or the values of one are amounts.
-        DataError: answers are not finite, or not in the shape of their group.
+        ArgumentError: the domain, or answers, are of another type.
+        DataError: answers are not finite, or not in the shape of their group; there are no draws.
         WorkloadError: there is no group in which every cell occurs, such as the total.
 
     Example:
@@ -70,6 +71,9 @@ class NoisyGroups:
     values: tuple[Array, ...] = field(repr=False)
 
     def __init__(self, domain: Domain, answers: Sequence[GroupAnswers]) -> None:
+        require_type("NoisyGroups", "domain", domain, Domain, "write NoisyGroups(domain, [GroupAnswers(...), ...])")
+        for each in answers:
+            require_type("NoisyGroups", "answers", each, GroupAnswers, "write [GroupAnswers(group, values, law), ...]")
         domain.require_no_amounts("microdata hold records by value")
         sums = tuple(each.group.sums(domain) for each in answers)
         if not any(each.covers for each in sums):
@@ -78,6 +82,10 @@ class NoisyGroups:
         draws = {values.shape[:-1] for values in read}
         if len(draws) > 1:
             raise DataError(f"all groups need answers of the same draws of the noise, got shapes {sorted(draws)}")
+        if 0 in next(iter(draws)):
+            raise DataError(
+                "there are no draws of the noise; leave out the axes before those of the groups, or give one"
+            )
         names = ("domain", "answers", "draws", "groups", "values")
         flat = tuple(values.reshape(-1, values.shape[-1]) for values in read)
         for name, value in zip(names, (domain, tuple(answers), *draws, sums, flat), strict=True):
@@ -121,6 +129,8 @@ def _read(domain: Domain, answers: GroupAnswers) -> Array:
     values = require_numbers("answers must be numbers", answers.values)
     if values.shape[max(values.ndim - len(shape), 0) :] != shape:
         raise DataError(f"answers of {answers.group!r} need the shape {shape}, got {values.shape}")
+    if not values.size:
+        raise DataError(f"answers of {answers.group!r}: there are no draws of the noise; give at least one")
     if not np.isfinite(values).all():
         raise DataError(f"answers of {answers.group!r} must be finite")
     return answers.group.arranged(domain, values)

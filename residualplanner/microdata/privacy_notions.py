@@ -48,6 +48,15 @@ class PrivacyNotion(ABC):
         return (self.least_weight(records, cells * thresholds) - records) / 2
 
 
+def _of_counts(found: Array, cell_error: float, thresholds: Array) -> Array:
+    """Published bounds (t,), and none where they do not hold of counts.
+
+    They hide ``m = ceil(2 C + k)`` records at the cost of at most ``2 (2 C + k)``, which is less than one record where
+    ``2 C + k`` is below 1/2.
+    """
+    return np.where(2 * cell_error + thresholds >= 0.5, found, -np.inf)
+
+
 @dataclass(frozen=True, slots=True)
 class PureDP(PrivacyNotion):
     """Pure differential privacy, by Laplace noise."""
@@ -73,7 +82,7 @@ class PureDP(PrivacyNotion):
         """The published bound on D, for each threshold (t,).  Source: spec eq. (95)."""
         hidden = thresholds * (cells - 1) * np.exp(-2 * self.epsilon * (2 * cell_error + thresholds))
         found: Array = (hidden - 16 * cell_error - 4 * thresholds) / 8
-        return found
+        return _of_counts(found, cell_error, thresholds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +99,8 @@ class ApproximateDP(PrivacyNotion):
 
     def least_weight(self, records: Array, hidden: float | Array) -> Array:
         """``d k (exp(-epsilon m) / 2 - delta / (exp(epsilon) - 1))``.  Source: spec eq. (93)."""
-        found: Array = hidden * (np.exp(-self.epsilon * records) / 2 - self.delta / math.expm1(self.epsilon))
+        lost = self.delta * math.exp(-self.epsilon) / -math.expm1(-self.epsilon)
+        found: Array = hidden * (np.exp(-self.epsilon * records) / 2 - lost)
         return found
 
     @property
@@ -102,7 +112,7 @@ class ApproximateDP(PrivacyNotion):
         """The published bound on D, for each threshold (t,).  Source: spec eq. (96)."""
         kept = np.exp(-self.epsilon * (4 * cell_error + 2 * thresholds)) / 4 - self.delta / self.epsilon
         found: Array = (thresholds * (cells - 1) * kept - 4 * cell_error - thresholds) / 2
-        return found
+        return _of_counts(found, cell_error, thresholds)
 
 
 @dataclass(frozen=True, slots=True)

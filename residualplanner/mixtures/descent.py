@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner._checks import is_integer, value_text
+from residualplanner._checks import float_of, is_integer, value_text
 from residualplanner.errors import ArgumentError
 from residualplanner.mixtures.blocks import Blocks
 from residualplanner.mixtures.loss import Loss
@@ -48,10 +48,8 @@ class Descent:
         if not is_integer(self.steps):
             raise ArgumentError(f"steps must be an integer from 0, got {value_text(self.steps)}")
         for name in ("rate", "caution"):
-            value = getattr(self, name)
-            is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-            if not (is_number and 0 <= value < math.inf):
-                raise ArgumentError(f"{name} must be finite and at least 0, got {value_text(value)}")
+            if not 0 <= float_of(getattr(self, name)) < math.inf:
+                raise ArgumentError(f"{name} must be finite and at least 0, got {value_text(getattr(self, name))}")
 
     def rate_at(self, step: int) -> float:
         """The rate of a step, counted from 0."""

@@ -3,6 +3,7 @@
 Reads: a plan, confidential records, perhaps a ledger.  Gives: RapResult.
 """
 
+import math
 import secrets
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,7 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from residualplanner._checks import is_integer, require_type, type_refusal, value_text
+from residualplanner._checks import float_of, is_integer, require_type, type_refusal, value_text
 from residualplanner._words import count_text
 from residualplanner.discrete_gaussian import ByteSource, InsecureTestBits, OperatingSystemBits
 from residualplanner.errors import BudgetError, ResourceError
@@ -113,6 +114,7 @@ def _outcome(
         return wrong
     require_guarded_main("rap")
     bits, generator = _randomness(seed)
+    memory = _require_bytes(memory)
     require_public_number(data, plan.protected)
     keeps = _require_room(plan, data, memory)
     tiles = tiles_of(plan.thresholds, relaxed_records=plan.projection.relaxed_records, room=memory // 2)
@@ -161,6 +163,13 @@ def _require_room(plan: RapPlan, data: object, memory: int) -> bool:
             "charged or read"
         )
     return counts <= most
+
+
+def _require_bytes(memory: object) -> int:
+    """The bytes that ``memory=`` allows, an integer."""
+    if not 0 <= float_of(memory) < math.inf:
+        raise ResourceError(f"memory must be a number of bytes, such as 2**30, got {value_text(memory)}")
+    return int(float_of(memory))
 
 
 def _randomness(seed: int | None) -> tuple[ByteSource, np.random.Generator]:

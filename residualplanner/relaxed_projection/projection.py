@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from residualplanner._checks import require_integer, value_text
+from residualplanner._checks import entry_named, float_of, require_integer, value_text
 from residualplanner.errors import WorkloadError
 from residualplanner.mixtures import Blocks
 from residualplanner.relaxed_projection.fitted_rows import FittedRows
@@ -47,10 +47,11 @@ class ProjectionSettings:
     def __post_init__(self) -> None:
         for name in ("relaxed_records", "steps"):
             object.__setattr__(self, name, require_integer(name, getattr(self, name)))
-        if self.relaxation not in RELAXATIONS:
-            raise WorkloadError(f"relaxation must be one of {list(RELAXATIONS)}, got {value_text(self.relaxation)}")
-        if self.learning_rate is not None and not 0 < self.learning_rate < math.inf:
+        entry_named("relaxation", self.relaxation, RELAXATIONS)
+        if self.learning_rate is not None and not 0 < float_of(self.learning_rate) < math.inf:
             raise WorkloadError(f"learning_rate must be positive and finite, got {value_text(self.learning_rate)}")
+        if not isinstance(self.stops_at_noise, bool):
+            raise WorkloadError(f"stops_at_noise must be True or False, got {value_text(self.stops_at_noise)}")
 
     @property
     def kind(self) -> Relaxation:

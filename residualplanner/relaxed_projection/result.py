@@ -9,13 +9,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from residualplanner._checks import FloatArray, IntArray
+from residualplanner._checks import FloatArray, IntArray, is_integer, require_type, value_text
+from residualplanner.errors import WorkloadError
 from residualplanner.measurement import NoiseRecord
-from residualplanner.mixtures import even_records
 from residualplanner.relaxed_projection.plan import RapPlan
 from residualplanner.relaxed_projection.relaxed_records import RelaxedRecords
 from residualplanner.relaxed_projection.selection import Candidate
 from residualplanner.relaxed_projection.threshold_table import ThresholdTable, thresholds_of
+from residualplanner.synthesis import rounding_named
 from residualplanner.workload import Workload
 
 
@@ -80,16 +81,26 @@ class RapResult:
             WorkloadError: r is not from 1 to the number of attributes.
         """
         domain = self.plan.workload.domain
-        positions = domain.positions_as_written(tuple(names))
-        shape = tuple(domain.sizes[i] for i in positions)
-        return self._counts(ThresholdTable(positions, shape, len(positions) if at_least is None else at_least))
+        positions = domain.positions_as_written(names)
+        if at_least is None:
+            at_least = len(positions)
+        elif not (is_integer(at_least, least=1) and at_least <= len(positions)):
+            raise WorkloadError(
+                f"at_least must be an integer from 1 to {len(positions)}, the number of the threshold's attributes, "
+                f"got {value_text(at_least)}"
+            )
+        return self._counts(ThresholdTable(positions, tuple(domain.sizes[i] for i in positions), int(at_least)))
 
     def tables(self, workload: Workload | None = None) -> Iterator[FloatArray]:
         """Estimated counts of every table of a workload in its order, one at a time; by default of the plan's own.
 
         Raises:
-            WorkloadError: the workload is none of marginals and thresholds.
+            WorkloadError: the workload is none of marginals and thresholds, or of another domain.
         """
+        if workload is not None:
+            require_type("tables", "workload", workload, Workload, "make one with marginals(domain, order=2)")
+            if workload.domain != self.plan.workload.domain:
+                raise WorkloadError("the workload is of another domain than the plan")
         for threshold in self.plan.thresholds if workload is None else thresholds_of(workload):
             yield self._counts(threshold)
 
@@ -101,12 +112,20 @@ class RapResult:
             seed: it is no secret, as nothing private depends on it.
 
         Raises:
-            WorkloadError: the relaxed records are no distribution, as under the relaxation "clip".
+            WorkloadError: the relaxed records are no distribution, as under the relaxation "clip"; ``records`` or
+                ``seed`` is no integer from 0.
+            ResourceError: so many records take more memory than there is.
 
         Source: rap-and-microdata (A11).
         """
         count = self.total if records is None else records
-        return even_records(self.records.mixture, count, np.random.default_rng(seed))
+        for name, value in (("records", count), ("seed", seed)):
+            if not is_integer(value):
+                raise WorkloadError(f"{name} must be an integer from 0, got {value_text(value)}")
+        even, mixture = rounding_named("sobol"), self.records.mixture
+        even.require_room(count, len(self.plan.workload.domain))
+        codes, _ = even.draw(mixture, int(count), np.random.default_rng(int(seed)))
+        return codes
 
     def _counts(self, threshold: ThresholdTable) -> FloatArray:
         found = self.records.fractions(threshold)

@@ -6,7 +6,7 @@ Everything here is post-processing, or planning: it sees no record and costs no 
 
 from residualplanner.synthesis.columns import BinsName
 from residualplanner.synthesis.records import SyntheticRecords
-from residualplanner.synthesis.rounding import RoundingName
+from residualplanner.synthesis.rounding import RoundingName, rounding_named
 from residualplanner.synthesis.saving import is_sidecar, require_records_file, sidecar_path
 from residualplanner.synthesis.synthesis_plan import synthesis_plan
 from residualplanner.synthesis.synthesize import count_to_make, synthesize
@@ -18,6 +18,7 @@ __all__ = [
     "count_to_make",
     "is_sidecar",
     "require_records_file",
+    "rounding_named",
     "sidecar_path",
     "synthesis_plan",
     "synthesize",

@@ -39,6 +39,19 @@ def test_both_laws_have_the_published_probability_of_the_top_three(law, publishe
     assert abs(found - published) < 4 * math.sqrt(published / runs) + 5e-5
 
 
+def test_sets_with_masses_far_apart_have_the_probable_attributes():
+    """Products of small masses are 0 as floats: the one probable attribute is in every set, the others alike."""
+    masses = np.full(6, 1e-200)
+    masses[3] = 1.0
+    found = Counter(sample_sets(FeatureDistribution(attributes(6), masses), 3, 2000, replace=True, seed=0))
+    assert set(found) == {tuple(sorted({"a3", *two})) for two in combinations(["a0", "a1", "a2", "a4", "a5"], 2)}
+    assert chi2.sf(sum((count - 200) ** 2 / 200 for count in found.values()), 9) > 1e-3
+
+
+def test_masses_whose_sum_no_float_holds_add_up_to_1():
+    assert FeatureDistribution(FIVE, [1e308] * 5).masses.tolist() == pytest.approx([0.2] * 5)
+
+
 @pytest.mark.parametrize("count", [14, 48])
 def test_drift_moves_as_much_mass_as_the_table_says(count):
     published = {
@@ -92,6 +105,14 @@ def test_large_tables_are_left_out():
         lambda: FeatureDistribution.zipf(FIVE, exponent=math.nan),
         lambda: FeatureDistribution.geometric(FIVE, q=1),
         lambda: FeatureDistribution(FIVE, MASSES).drifted(1.1),
+        lambda: FeatureDistribution(FIVE, MASSES).drifted("0.5"),
+        lambda: FeatureDistribution(FIVE, MASSES).drifted(0.5, seed=-1),
+        lambda: FeatureDistribution(FIVE, [1e300, 1, 1, 1, 1e-300]),
+        lambda: FeatureDistribution.zipf(FIVE, exponent=1000),
+        lambda: FeatureDistribution.geometric(FIVE, q="0.5"),
+        lambda: FeatureDistribution.geometric(FIVE, seed="x"),
+        lambda: sample_sets(FeatureDistribution(FIVE, MASSES), 2, 1, max_cells="4"),
+        lambda: sample_sets(FeatureDistribution(FIVE, MASSES), 2, 1, seed=1.5),
         lambda: FeatureDistribution(FIVE, MASSES).drifted(math.nan),
         lambda: FeatureDistribution(FIVE, MASSES).distance(FeatureDistribution.uniform(attributes(2))),
         lambda: sample_sets(FeatureDistribution(FIVE, MASSES), 6, 1),

@@ -67,7 +67,7 @@ def test_noise_has_the_scale_of_the_published_experiments():
 
 @FEW
 @given(
-    cell=st.floats(0, 200), cells=st.integers(2, 10**7), epsilon=st.floats(0.01, 2), delta=st.sampled_from([0, 1e-9])
+    cell=st.floats(0, 200), cells=st.integers(2, 10**7), epsilon=st.floats(0.01, 50), delta=st.sampled_from([0, 1e-9])
 )
 def test_the_tight_bound_implies_the_published_one(cell, cells, epsilon, delta):
     tight = m.least_total_error(cell, cells, epsilon=epsilon, delta=delta)
@@ -88,6 +88,41 @@ def test_no_bound_is_above_what_a_mechanism_attains(budget):
     for errors in (m.errors_of_clipping(cells, **budget), m.errors_of_sequential_fit(cells, **budget)):
         assert m.least_cell_error(errors.total, cells, **budget) <= errors.cell
         assert m.least_total_error(errors.cell, cells, **budget) <= errors.total
+
+
+@pytest.mark.parametrize("method", ["tight", "published"])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0, 10.0, 30.0])
+def test_no_bound_is_above_what_clipped_geometric_noise_attains(method, epsilon):
+    """Its errors are known exactly: of a full cell the variance, of empty ones that of positive noise and its mean."""
+    part, cells = math.exp(-epsilon), 10**6
+    chance = (1 - part) / (1 + part)
+    mean, square = chance * part / (1 - part) ** 2, chance * part * (1 + part) / (1 - part) ** 3
+    total = max(cells * 2 * square, cells * (square - mean**2) + (cells * mean) ** 2)
+    assert m.least_total_error(math.sqrt(2 * square), cells, epsilon=epsilon, method=method) <= math.sqrt(total)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1000.0, 0.5), (800.0, 1e-9)])
+def test_a_budget_that_protects_nobody_has_a_bound_too(epsilon, delta):
+    assert m.least_total_error(1.0, 1000, epsilon=epsilon, delta=delta) == 0
+
+
+@pytest.mark.parametrize("law", [m.Laplace(1.0), m.Gaussian(1.0)])
+def test_the_largest_of_very_many_draws_is_near_its_median(law):
+    """Cells are not listed for it: a trillion of them have no room."""
+    assert law.largest_of(10**12)[0] == pytest.approx(float(law.median_of_largest(2 * 10**12)), rel=0.02)
+
+
+@pytest.mark.parametrize("cells", [0, -5, 2.5, True])
+def test_a_mechanism_without_cells_has_no_errors(cells):
+    for errors in (m.errors_of_clipping, m.errors_of_sequential_fit):
+        with pytest.raises(WorkloadError, match="cells must be an integer of at least 1"):
+            errors(cells, epsilon=1)
+
+
+@pytest.mark.parametrize("groups", [0, 0.5, True])
+def test_a_budget_is_divided_among_whole_groups(groups):
+    with pytest.raises(BudgetError, match="groups must be an integer"):
+        m.noise_for(groups, rho=1)
 
 
 def test_the_hard_data_are_between_the_bounds():

@@ -255,6 +255,8 @@ def test_the_ledger_is_charged_before_records_are_read_and_keeps_the_charge():
     ("given", "error"),
     [
         ({"memory": 8}, ResourceError),
+        ({"memory": "1 GB"}, ResourceError),
+        ({"memory": np.nan}, ResourceError),
         ({"seed": -1}, BudgetError),
         ({"seed": True}, BudgetError),
         ({"ledger": "file"}, TypeError),
@@ -265,6 +267,30 @@ def test_what_can_be_refused_is_refused_before_the_charge(given, error):
     with pytest.raises(error):
         rp.rap(plan_of(), RECORDS, **{"ledger": ledger} | given)
     assert not ledger.entries
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (lambda result: result.table(("a", "b"), at_least=3), "at_least must be an integer from 1 to 2"),
+        (lambda result: result.table("a"), "a list of attribute names is needed"),
+        (lambda result: list(result.tables(rp.marginals(rp.Domain({"a": 2}), order=1))), "of another domain"),
+        (lambda result: result.codes(-1), "records must be an integer from 0"),
+        (lambda result: result.codes(3, seed=-1), "seed must be an integer from 0"),
+        (lambda result: result.codes(10**13), "too little memory"),
+    ],
+)
+def test_a_result_refuses_what_it_cannot_tell(asked, words):
+    with pytest.raises(rp.ResidualPlannerError, match=words):
+        asked(rp.rap(plan_of(), RECORDS, seed=1))
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"learning_rate": "0.1"}, {"learning_rate": True}, {"relaxation": ["clip"]}, {"stops_at_noise": "no"}]
+)
+def test_settings_that_mean_nothing_are_refused(wrong):
+    with pytest.raises(WorkloadError, match=next(iter(wrong))):
+        rp.ProjectionSettings(**wrong)
 
 
 def test_arguments_in_the_wrong_order_are_named():

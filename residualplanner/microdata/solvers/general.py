@@ -10,6 +10,9 @@ from scipy import sparse
 
 from residualplanner.microdata.solvers.within import Bounds, Inside, state_of
 
+#: How far beyond its bounds an answer may be, in standard errors; what is proved holds within them.
+_OUTSIDE = 1e-7
+
 Array = NDArray[np.float64]
 
 
@@ -22,15 +25,16 @@ def least_bound(bounds: Bounds, rough: Inside) -> tuple[Inside, Array]:
     """
     from scipy.optimize import linprog  # takes a fifth of the time to import the package
 
-    rows, errors = _rows(bounds), bounds.std_err.T
+    rows, errors, near = _rows(bounds), bounds.std_err.T, rough.cells[0]
     count, cells = rows.shape
     sides = np.vstack([np.hstack([rows, -errors]), np.hstack([-rows, -errors])])
-    limits = np.concatenate([bounds.answers[0], -bounds.answers[0]])
-    answer = linprog(np.eye(cells + 1)[-1], A_ub=sides, b_ub=limits, method="highs-ds")
+    limits = np.concatenate([bounds.answers[0] - rows @ near, rows @ near - bounds.answers[0]])
+    ends = [*((-cell, None) for cell in near.tolist()), (0, None)]
+    answer = linprog(np.eye(cells + 1)[-1], A_ub=sides, b_ub=limits, bounds=ends, method="highs-ds")
     if answer.x is None:
         return rough, np.array([np.inf])
     forces = np.maximum(-answer.ineqlin.marginals, 0)
-    found = _clipped(answer.x[:-1], forces[:count], forces[count:], answer.lower.marginals[:-1])
+    found = _clipped(near + answer.x[:-1], forces[:count], forces[count:], answer.lower.marginals[:-1])
     off = np.abs(bounds.answered(found.cells) - bounds.answers) / bounds.std_err
     found.bound[:] = off.max(axis=1)
     return found, state_of(bounds, found).gap
@@ -45,23 +49,25 @@ def least_squares_within(bounds: Bounds, rough: Inside) -> tuple[Inside, Array]:
     """
     import clarabel
 
-    rows, limit = _rows(bounds), (rough.bound[:, None] * bounds.std_err)[0]
+    rows, limit, near = _rows(bounds), (rough.bound[:, None] * bounds.std_err)[0], rough.cells[0]
     count, cells = rows.shape
-    unit, none, answers = np.eye(count), np.zeros((count, cells)), bounds.answers[0]
+    unit, none, answers = np.eye(count), np.zeros((count, cells)), bounds.answers[0] - rows @ near
     squares = sparse.csc_matrix(np.diag(np.concatenate([np.zeros(cells), bounds.weight[0]])))
     signs = np.hstack([-np.eye(cells), np.zeros((cells, count))])
     blocks = [np.hstack([rows, -unit]), np.hstack([none, unit]), np.hstack([none, -unit]), signs]
     sides = sparse.csc_matrix(np.vstack(blocks))
-    right = np.concatenate([answers, limit, limit, np.zeros(cells)])
+    right = np.concatenate([answers, limit, limit, near])
     cones = [clarabel.ZeroConeT(count), clarabel.NonnegativeConeT(2 * count + cells)]
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
     answer = clarabel.DefaultSolver(squares, np.zeros(cells + count), sides, right, cones, settings).solve()
     forces = np.maximum(np.array(answer.z)[count:], 0)
-    found = _clipped(np.array(answer.x)[:cells], *np.split(forces, [count, 2 * count]))
+    found = _clipped(near + np.array(answer.x)[:cells], *np.split(forces, [count, 2 * count]))
     found.bound[:] = rough.bound
-    return found, state_of(bounds, found).gap
+    state = state_of(bounds, found)
+    is_within = (np.minimum(state.room_above, state.room_below) >= -_OUTSIDE * bounds.std_err).all()
+    return found, state.gap if is_within else np.array([np.inf])
 
 
 def _rows(bounds: Bounds) -> Array:
