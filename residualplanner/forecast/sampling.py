@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, entry_named, is_integer, value_text
+from residualplanner._words import count_text
 from residualplanner.errors import WorkloadError
 from residualplanner.forecast.features import FeatureDistribution
 
@@ -65,7 +66,7 @@ def sample_sets(
             raise WorkloadError(f"{name} must be an integer, at least 1, got {value_text(value)}")
     drawn_by, domain = entry_named("law", law, LAWS), distribution.domain
     if order > len(domain):
-        raise WorkloadError(f"order={order}, but the domain has only {len(domain)} attributes")
+        raise WorkloadError(f"order={order}, but the domain has only {count_text(len(domain), 'attribute')}")
     if not replace and count > math.comb(len(domain), order):
         raise WorkloadError(f"there are {math.comb(len(domain), order):,} sets of {order} attributes; ask for no more")
     draws = _draws(distribution.masses, order, drawn_by, np.random.default_rng(seed))

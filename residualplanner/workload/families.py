@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import is_integer, require_type, value_text
+from residualplanner._words import count_text
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
 from residualplanner.kron import require_threshold
@@ -110,7 +111,7 @@ def _orders(domain: Domain, order: int | None, up_to: int | None, max_cells: int
             raise WorkloadError(f"{name} must be an integer, at least {least}, got {value_text(value)}")
     if order is not None:
         if order > len(domain):
-            raise WorkloadError(f"order={order}, but the domain has only {len(domain)} attributes")
+            raise WorkloadError(f"order={order}, but the domain has only {count_text(len(domain), 'attribute')}")
         return range(order, order + 1)
     if up_to is None and max_cells is None:
         raise WorkloadError("say which marginals: order=, up_to= or max_cells=")
