@@ -103,7 +103,9 @@ def require_room_for_tables(
         needed += size
     free = shutil.disk_usage(where).free
     if free < needed:
-        text = f"the disk has {bytes_text(free)} free, and the tables take at least {bytes_text(needed)}"
+        known, least = bytes_text(free), bytes_text(needed)
+        known, least = (f"{free:,} bytes", f"{needed:,}") if known == least else (known, least)
+        text = f"the disk has {known} free, and the tables take at least {least}"
         raise OSError(errno.ENOSPC, text, str(folder))
     system = os.statvfs(where) if hasattr(os, "statvfs") else None
     files = len(layout_of(workload)) if file_format == PARTS_FORMAT else len(workload)

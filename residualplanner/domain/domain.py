@@ -205,7 +205,7 @@ class Domain:
         return math.prod(self.sizes[position] for position in positions)
 
     def require_equal_weights(self, purpose: str) -> None:
-        """DomainError where records do not count once each, which ``purpose`` is for.
+        """Raise DomainError where records do not count once each; ``purpose`` is what that is needed for.
 
         Example:
             >>> Domain({"sex": 2}).require_equal_weights("synthesis")

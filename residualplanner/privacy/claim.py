@@ -99,7 +99,7 @@ class PrivacyClaim:
         return {
             "statement": self.statement,
             "pcost": float_up(self.pcost),
-            **{holding.parameter: holding.value for holding in self.holdings},
+            **{holding.parameter: _float_up(holding.value) for holding in self.holdings},
             "epsilon": self.epsilon(self.delta),
             "delta": self.delta,
         }
@@ -132,6 +132,10 @@ class PrivacyClaim:
     @property
     def _epsilon_text(self) -> str:
         return rounded_up(self.epsilon(self.delta))
+
+
+def _float_up(value: Fraction | float) -> float:
+    return float_up(value) if isinstance(value, Fraction) else value
 
 
 def claim_of_budget(budget: Budget, neighbors: Neighbors, *, noise: Noise | None = None) -> PrivacyClaim:
@@ -184,6 +188,6 @@ def require_discrete(budget: Budget, *, spelled: Callable[[Budget], str] = pytho
     )
     if budget.given[1:]:
         promise = approx_dp(*budget.given)
-        costs = f"pcost {rounded_up(promise.pcost)} in place of {rounded_up(budget.pcost)}"
+        costs = f"pcost {rounded_up(promise.pcost_exact)} in place of {rounded_up(budget.pcost_exact)}"
         options = f"{spelled(promise)} for the same promise ({costs}), or {options}"
     raise BudgetError(f"a budget of {budget.statement} does not hold for discrete noise; write {options}")

@@ -30,13 +30,13 @@ class Holding:
     Attributes:
         notion: its name.
         parameter: the name of its parameter.
-        value: of the parameter, not below the exact one.
+        value: of the parameter: exact, or a float that is not below it.
         remark: the noise it holds for.
     """
 
     notion: str
     parameter: str
-    value: float
+    value: Fraction | float
     remark: str
 
 
@@ -71,7 +71,7 @@ class _Discrete:
     condition = ""
 
     def holdings(self, cost: Fraction) -> tuple[Holding, ...]:
-        return (Holding("rho-zCDP", "rho", float_up(cost / 2), "proved for the noise that is drawn"),)
+        return (Holding("rho-zCDP", "rho", cost / 2, "proved for the noise that is drawn"),)
 
     def planned(self, cost: Fraction, change: str) -> str:
         return (
@@ -96,7 +96,7 @@ class _Continuous:
 
     def holdings(self, cost: Fraction) -> tuple[Holding, ...]:
         return (
-            Holding("rho-zCDP", "rho", float_up(cost / 2), self._remark),
+            Holding("rho-zCDP", "rho", cost / 2, self._remark),
             Holding("mu-GDP", "mu", mu_of_cost(cost), self._remark),
         )
 

@@ -195,11 +195,13 @@ def test_a_key_that_is_none_or_for_nobody_is_refused(written, run, options, mess
     assert message in refused.stderr.replace("\n", " ")
 
 
-def test_a_dry_run_tells_that_a_public_number_of_records_leaves_none_out(written, run):
+def test_a_spec_whose_number_of_records_is_public_leaves_none_out(written, run):
     spec = SPEC.format(pcost=1, more='neighbors = "replace"').replace("weight", "# weight")
     (written / "spec.toml").write_text(spec)
-    for options in ([], ["--dry-run"]):
-        refused = run("release", "spec.toml", "records.csv", "-o", "tables", *options)
+    releasing = ("release", "spec.toml", "records.csv", "-o", "tables")
+    for command in (("plan", "spec.toml"), releasing, (*releasing, "--dry-run")):
+        refused = run(*command)
         assert refused.exit_code == 2
         assert "how many records of all persons together are kept is not" in refused.stderr.replace("\n", " ")
     assert not (written / "tables").exists()
+    assert not (written / "spec.plan").exists()

@@ -66,6 +66,11 @@ def test_no_claim_on_discrete_noise_is_more_than_is_true(rho, step):
         assert exact_delta(cost, pair[0], step) <= pair[1]
 
 
+@pytest.mark.parametrize("rho", ["0.03", "0.6", "1.2", "0.011", "9.99"])
+def test_a_rho_of_few_digits_is_told_as_it_was_stated(rho):
+    assert claim_of_budget(zcdp(rho), Neighbors()).summary.startswith(f"{rho}-zCDP: rho {rho}, ")
+
+
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize(("epsilon", "delta"), [("0.1", "1e-9"), ("1", "1e-6"), ("3", "0.01"), ("8", "1e-3")])
 def test_a_budget_of_approximate_privacy_holds_for_discrete_noise_of_its_cost(epsilon, delta, step):

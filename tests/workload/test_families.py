@@ -36,7 +36,7 @@ def listed(domain: Domain, orders, most_cells: float = math.inf) -> list[tuple[s
 def test_marginals_of_an_order_are_all_combinations(sizes, order):
     domain = domain_of(sizes)
     if order > len(domain):
-        with pytest.raises(WorkloadError, match=f"order={order}, but the domain has only {len(domain)} attributes"):
+        with pytest.raises(WorkloadError, match=f"order={order}, but the domain has only {len(domain)} attribute"):
             marginals(domain, order=order)
         return
     workload = marginals(domain, order=order)

@@ -52,7 +52,7 @@ def say_plan(plan: Plan, output: Output) -> None:
     """Say what a plan costs, what that promises, what is measured, and how accurate its tables will be."""
     claim = claim_of_budget(plan.budget, plan.neighbors)
     output.fact("Budget", claim.summary, claim.promise, **_privacy_facts(plan, claim))
-    cost, limit = rounded_up(plan.pcost), rounded_up(plan.budget.pcost)
+    cost, limit = rounded_up(plan.pcost), rounded_up(plan.budget.pcost_exact)
     output.fact(
         "Cost", f"pcost {cost} of {limit}, spent when measured", pcost=plan.pcost, budget_pcost=plan.budget.pcost
     )

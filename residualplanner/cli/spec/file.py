@@ -182,6 +182,12 @@ class SpecFile(SpecTable):
         stated = "records_per_person" in self.model_fields_set
         if stated and self.people is not None and self.people.keep not in (None, self.records_per_person):
             raise refusal("people.keep and records_per_person say different things; leave one of them out")
+        if self.people is not None and self.neighbors == "replace":
+            raise refusal(
+                'with neighbors = "replace" the number of records is public, but how many records of all persons '
+                'together are kept is not; write "add-remove", and twice as many to keep if replacements are to be '
+                "protected"
+            )
         return self
 
     @property
