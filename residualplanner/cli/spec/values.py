@@ -55,12 +55,6 @@ def is_number(value: object) -> bool:
 LABEL_SCHEMA = {"type": ["string", "integer", "boolean"]}
 _DATE_SCHEMA = {"type": "string", "format": "date"}
 
-AnyLabel = Annotated[
-    Label,
-    PlainValidator(checked(is_label, "expected a string, an integer, true or false")),
-    WithJsonSchema(LABEL_SCHEMA),
-]
-
 
 def _declared_label(value: Any) -> Any:
     """A label, or a pair of a label and its meaning; dates are labels too."""

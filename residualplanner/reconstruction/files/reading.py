@@ -15,6 +15,7 @@ from residualplanner._archive import HEADER_LIMIT
 from residualplanner._atomic import PathLike
 from residualplanner._checks import frozen, limited_bytes, require_path
 from residualplanner._margins import require_level
+from residualplanner._words import count_text
 from residualplanner.errors import FileFormatError, WorkloadError
 from residualplanner.plan import Plan, plan_of_bytes
 from residualplanner.reconstruction.files.checked_files import AGAIN, checked, content_of, json_of
@@ -113,7 +114,7 @@ class SavedTables(SavedFolder):
         return frame_of_columns(self._columns(self._written(query)))
 
     def __repr__(self) -> str:
-        return f"<{len(self):,} saved tables: profile {self.profile}, {self.folder}>"
+        return f"<{count_text(len(self), 'saved table')}: profile {self.profile}, {self.folder}>"
 
     @cached_property
     def _queries(self) -> dict[WrittenQuery, tuple[str, WrittenQuery]]:

@@ -76,7 +76,7 @@ class SavedParts(SavedFolder):
             raise _another(self.folder / TABLES) from None
 
     def __repr__(self) -> str:
-        return f"<{len(self):,} saved tables in {count_text(len(self.files), 'part')}, {self.folder}>"
+        return f"<{count_text(len(self), 'saved table')} in {count_text(len(self.files), 'part')}, {self.folder}>"
 
     def __iter__(self) -> Iterator[QueryKey]:
         return iter(self.plan.workload if self.is_whole else self.plan.workload.take(self.numbers))
