@@ -133,6 +133,21 @@ def test_groups_of_values_are_rounded_where_no_more_is_known(seed):
         assert table.estimate.shape == any_release(plan, seed)[query].estimate.shape
 
 
+def test_groups_of_very_many_values_are_rounded_where_no_more_is_known():
+    """Of so many values no matrix is kept: their basis is nested."""
+    groups, values = 6, [f"v{value}" for value in range(120)]
+    members = [values[group::groups] for group in range(groups)]
+    halves = {"low": [*members[0], *members[1]], "high": list(itertools.chain(*members[2:]))}
+    tree = rp.Hierarchy([halves, {f"g{group}": own for group, own in enumerate(members)}], leaves=False)
+    plan = rp.select(rp.Workload(rp.Domain({"a": values}), [{"a": tree}]), budget=rp.zcdp(1))
+    assert type(plan.strategy.of_attributes[0]).__name__ == "NestedBasis"
+    made = rp.rounded(rp.nonnegative(any_release(plan)))[{"a": tree}]
+    found = dict(zip(made.labels[0], made.estimate.tolist(), strict=True))
+    assert all(number == int(number) >= 0 for number in found.values())
+    assert found["low"] == found["g0"] + found["g1"]
+    assert found["high"] == sum(found[f"g{group}"] for group in range(2, groups))
+
+
 def test_sums_that_overlap_are_refused():
     matrix = random_matrix(4, 1, 0)
     plan = plan_of((4,), [matrix], [{"a": Custom(np.vstack([np.ones(4), matrix]))}])
