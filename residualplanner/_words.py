@@ -11,6 +11,8 @@ from fractions import Fraction
 JOIN = " × "
 #: The query of no attributes: the number of records.
 TOTAL = "(total)"
+#: What to do about a file of answers that is not as it was written.
+GET_IT_BACK = "get the file back as it was written, since to measure again would spend the budget again"
 #: The unit of answers that are not sums of amounts.
 COUNTS = "counts"
 #: What stands between the attributes of a query and the records that it is about, where these are not all.

@@ -1,6 +1,6 @@
 """The residual basis of one attribute: what is measured of it, and what cost and variances follow from that.
 
-Reads: kinds of query.  Gives: Basis, of which `SubtractionBasis` and `MatrixBasis` are the two sorts; codes.
+Reads: kinds of query.  Gives: Basis, of which `SubtractionBasis`, `MatrixBasis` and `NestedBasis` are the sorts; codes.
 
 With T the row of ones above the residual matrix S, and ``[u | G]`` its pseudo-inverse, every query whose rows are
 combinations of T's is ``W (u 1^T + G S)``.
@@ -37,7 +37,7 @@ _FULL_RANK = (Identity(), Prefix(), Range())
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Basis(ABC):
-    """The residual basis of one attribute of n values; `integer_basis` and `subtraction_basis` make them.
+    """The residual basis of one attribute of n values: of `integer_basis`, `subtraction_basis` or `nested_basis`.
 
     Attributes:
         size: n.
@@ -113,6 +113,19 @@ class Basis(ABC):
     def integer_maps(self) -> tuple[IntegerMap, ...]:
         """What counts are multiplied by before there is noise: B, or nothing."""
         return tuple(DenseIntegers(matrix) for matrix in self.multipliers)
+
+    @property
+    def value_groups(self) -> IntArray:
+        """The group of each value, (n,): values that no answer tells apart are in one; numbered by their first values.
+
+        Example:
+            >>> from residualplanner.bases import integer_basis
+            >>> integer_basis([[2, -1, -1]], "given").value_groups.tolist()
+            [0, 1, 1]
+        """
+        if self.answers == self.size - 1:
+            return np.arange(self.size)
+        return first_numbers(np.unique(np.vstack(self.multipliers), axis=1, return_inverse=True)[1].ravel())
 
     @property
     def key(self) -> tuple[int, bytes]:
@@ -267,6 +280,18 @@ class Basis(ABC):
         """``W G G^T W^T`` for the rows W of a query, (q, q)."""
         parts = rows.apply(self._spread, 0)
         return parts @ parts.T
+
+
+def first_numbers(group: IntArray) -> IntArray:
+    """Groups (n,), numbered in the order of their first members.
+
+    Example:
+        >>> first_numbers(np.array([5, 0, 5])).tolist()
+        [0, 1, 0]
+    """
+    _, first, number = np.unique(group, return_index=True, return_inverse=True)
+    found: IntArray = np.argsort(np.argsort(first))[number.ravel()]
+    return found
 
 
 def basis_codes(bases: Sequence[Basis]) -> NDArray[np.int64]:

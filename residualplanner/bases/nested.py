@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from residualplanner._checks import FloatArray, IntArray, frozen
-from residualplanner.bases.basis import Basis
+from residualplanner.bases.basis import Basis, first_numbers
 from residualplanner.bases.nested_maps import NestedLayer, inverted_layer, parts_of_rows, row_factors
 from residualplanner.errors import WorkloadError
 from residualplanner.kron import AxisMap, IntegerMap, Layer, NestedIntegers, NestedMaps
@@ -136,6 +136,14 @@ class NestedBasis(Basis):
         present, absent = row_factors(self.maps, rows.sparse_rows(self.size))
         absent = (constant + absent) ** 2
         return np.maximum(present, self._least * absent), np.maximum(absent, self._least_absent * present)
+
+    @property
+    def value_groups(self) -> IntArray:
+        """The groups of the last layer, if nothing is measured of their members; else each value alone."""
+        group = np.arange(self.size)
+        for layer in self._unmeasured:
+            group[self.maps.order] = layer.parent
+        return first_numbers(group)
 
     @property
     def _unmeasured(self) -> list[Layer]:

@@ -35,10 +35,27 @@ def rounded_matrix(S: NDArray[np.float64], exponent: int, slack: float = 0.0) ->
     B = np.rint(wanted)
     target = (wanted * wanted).sum(axis=0)
     allowed = slack * target.max()
-    columns = np.arange(S.shape[1])
+    _move_entries(B, wanted, target, allowed)
+    if len(B) <= _PAIR_ROWS:
+        _move_pairs(B, wanted, target, allowed)
+    return B.astype(np.int64)
+
+
+def _far(B: NDArray[np.float64], columns: IntArray, target: FloatArray, allowed: float) -> tuple[IntArray, FloatArray]:
+    """Those of some columns whose squared length is not within ``allowed`` of its target, and by how much it is off."""
+    excess = (B[:, columns] ** 2).sum(axis=0) - target[columns]
+    is_far = np.abs(excess) > allowed
+    return columns[is_far], excess[is_far]
+
+
+def _move_entries(B: NDArray[np.float64], wanted: NDArray[np.float64], target: FloatArray, allowed: float) -> None:
+    """Move one entry of a column after another by one, as long as that brings its squared length nearer to its target.
+
+    Columns with a squared length within ``allowed`` of its target stay.
+    """
+    columns = np.arange(B.shape[1])
     for _ in range(_STEPS):
-        excess = (B[:, columns] ** 2).sum(axis=0) - target[columns]
-        columns, excess = columns[np.abs(excess) > allowed], excess[np.abs(excess) > allowed]
+        columns, excess = _far(B, columns, target, allowed)
         if not len(columns):
             break
         part, goal = B[:, columns], wanted[:, columns]
@@ -56,9 +73,6 @@ def rounded_matrix(S: NDArray[np.float64], exponent: int, slack: float = 0.0) ->
         if not len(columns):
             break
         B[best % len(B), columns] += np.where(best < len(B), -1.0, 1.0)
-    if len(B) <= _PAIR_ROWS:
-        _move_pairs(B, wanted, target, allowed)
-    return B.astype(np.int64)
 
 
 def _move_pairs(B: NDArray[np.float64], wanted: NDArray[np.float64], target: FloatArray, allowed: float) -> None:
@@ -72,8 +86,7 @@ def _move_pairs(B: NDArray[np.float64], wanted: NDArray[np.float64], target: Flo
     direction = np.repeat([-1.0, 1.0], m)[:, None]
     same = np.tile(np.eye(m, dtype=bool), (2, 2))[:, :, None]
     for _ in range(_STEPS):
-        excess = (B[:, columns] ** 2).sum(axis=0) - target[columns]
-        columns, excess = columns[np.abs(excess) > allowed], excess[np.abs(excess) > allowed]
+        columns, excess = _far(B, columns, target, allowed)
         if not len(columns):
             break
         part, goal = np.tile(B[:, columns], (2, 1)), np.tile(wanted[:, columns], (2, 1))

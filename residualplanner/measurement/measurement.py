@@ -15,7 +15,7 @@ from residualplanner._array_hashes import content_hash
 from residualplanner._atomic import PathLike
 from residualplanner._html import caption_of, html_table
 from residualplanner._verified_file import VerifiedFile
-from residualplanner._words import count_text, decimal_text_up
+from residualplanner._words import GET_IT_BACK, count_text, decimal_text_up
 from residualplanner.errors import FileFormatError, memory_for
 from residualplanner.measurement.answers import AnswerLayout, FloatResiduals, IntegerResiduals
 from residualplanner.measurement.lattice import lattice_divisors
@@ -190,7 +190,7 @@ def _read(path: PathLike, *, mapped: bool, verified: VerifiedFile | None = None)
         raise FileFormatError(f"a measurement must have the fields {sorted(_FIELDS)}")
     plan_arrays = {name.removeprefix(_PLAN): array for name, array in arrays.items() if name.startswith(_PLAN)}
     if content_hash(header["plan"], plan_arrays) != header["plan_sha256"]:
-        raise FileFormatError("the plan in this measurement is not the one that was measured; measure again")
+        raise FileFormatError(f"the plan in this measurement is not the one that was measured; {GET_IT_BACK}")
     plan = plan_from_archive(header["plan"], plan_arrays)
     noise = noise_from_json(header["noise"], plan)
     if set(arrays) != _ANSWERS[noise.kind] | {_PLAN + name for name in plan_arrays}:

@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 
 from residualplanner._version import __version__
-from residualplanner._words import decimal_text_up, fraction_text
+from residualplanner._words import GET_IT_BACK, decimal_text_up, fraction_text
 from residualplanner.discrete_gaussian import InsecureTestBits, OperatingSystemBits
 from residualplanner.domain import Domain, remarks_of
 from residualplanner.errors import BudgetError, FileFormatError
@@ -36,7 +36,7 @@ Kind = Literal["discrete", "gaussian"]
 _GENERATOR = "numpy.random.SFC64"
 _BITS = (OperatingSystemBits.mark, InsecureTestBits.mark)
 _VERSION = re.compile(r"[0-9]+(\.[0-9A-Za-z+]+)+", re.ASCII)
-_CONTRADICTION = "what a measurement says about its noise contradicts itself; measure again"
+_CONTRADICTION = f"what a measurement says about its noise contradicts itself; {GET_IT_BACK}"
 
 
 def package_versions() -> tuple[tuple[str, str], ...]:
@@ -193,7 +193,7 @@ def noise_from_json(stated: object, plan: Plan) -> NoiseRecord:
         if stated["pcost"] != fraction_text(cost):
             raise BudgetError(
                 f"the measurement states the exact cost {str(stated['pcost'])[:80]!r}, but its plan's noise costs "
-                f"{fraction_text(cost)[:80]!r}; measure again"
+                f"{fraction_text(cost)[:80]!r}; {GET_IT_BACK}"
             )
     reason = stated["unlimited_because"]
     if not isinstance(reason, str) or len(reason) > TEXT_LIMIT or not reason.isprintable():

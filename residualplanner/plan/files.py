@@ -31,7 +31,7 @@ _FIELDS = {"domain", "kinds", "orders", "budget", "loss", "loss_value", "gap", "
 
 
 def plan_bytes(plan: Plan) -> bytes:
-    """The bytes of the file that `save_plan` writes."""
+    """The bytes of the file that `Plan.save` writes."""
     header, arrays = plan_to_archive(plan)
     file = io.BytesIO()
     archive_pieces(kind="plan", version=FORMAT_VERSION, header=header, arrays=arrays)(file)

@@ -41,13 +41,9 @@ def cell_kinds(plan: Plan) -> tuple[Kind, ...]:
 def _cell_kind(basis: Basis, kinds: Sequence[Kind]) -> Kind:
     if basis.answers == basis.size - 1 or not kinds:
         return Identity()
-    columns = np.vstack([np.ones((1, basis.size)), *basis.multipliers])
-    groups = np.unique(columns, axis=1, return_inverse=True)[1].ravel()
-    count = int(groups.max()) + 1
-    if count == basis.answers + 1:
-        first = np.unique(groups, return_index=True)[1]
-        order = np.argsort(np.argsort(first))  # groups in the order of their first values
-        return Custom(np.eye(count)[order[groups]].T)
+    groups = basis.value_groups
+    if groups.max() == basis.answers:
+        return Custom(np.eye(basis.answers + 1)[groups].T)
     rows = np.vstack([np.ones((1, basis.size)), *(kind.matrix(basis.size) for kind in kinds)])
     return Custom(np.unique(rows[(rows >= 0).all(axis=1)], axis=0))
 

@@ -9,6 +9,7 @@ Source: spec eq. (48).
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,11 +35,14 @@ class ComponentLayout:
     starts: NDArray[np.int64] = field(init=False)
 
     def __post_init__(self) -> None:
-        sizes = [
-            len(members) * math.prod(self.groups.noise_shape(group))
-            for group, members in enumerate(self.groups.members)
-        ]
-        object.__setattr__(self, "starts", frozen(np.cumsum([0, *sizes])))
+        counts = [len(members) for members in self.groups.members]
+        object.__setattr__(self, "starts", frozen(np.cumsum([0, *(self.sizes * counts)])))
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many components each set of a group has, (g,)."""
+        shapes = map(self.groups.noise_shape, range(len(self.groups.members)))
+        return frozen(np.array([math.prod(shape) for shape in shapes], dtype=np.int64))
 
     @property
     def count(self) -> int:
@@ -48,8 +52,7 @@ class ComponentLayout:
     @property
     def firsts(self) -> NDArray[np.int64]:
         """Where the first component of each set stands, (m,)."""
-        sizes = np.array([math.prod(self.groups.noise_shape(group)) for group in range(len(self.groups.members))])
-        found: NDArray[np.int64] = self.starts[self.groups.group] + self.groups.row * sizes[self.groups.group]
+        found: NDArray[np.int64] = self.starts[self.groups.group] + self.groups.row * self.sizes[self.groups.group]
         return found
 
     def block(self, components: NDArray[np.float64], group: int) -> NDArray[np.float64]:
@@ -61,14 +64,18 @@ class ComponentLayout:
         """Those of all groups."""
         return [self.block(components, group) for group in range(len(self.groups.members))]
 
+    def of_set(self, components: NDArray[np.float64], number: int) -> NDArray[np.float64]:
+        """Those of one set, by its number in the closure, as a view (e_1, .., e_k)."""
+        found: NDArray[np.float64] = self.block(components, int(self.groups.group[number]))[self.groups.row[number]]
+        return found
+
     def put(self, components: NDArray[np.float64], number: int, values: NDArray[np.float64]) -> None:
         """Write those of one set, by its number in the closure."""
         self.block(components, int(self.groups.group[number]))[self.groups.row[number]] = values
 
     def spread(self, numbers: FloatArray) -> FloatArray:
         """A number for each set (m,) as one for each component, (c,)."""
-        sizes = [math.prod(self.groups.noise_shape(group)) for group in range(len(self.groups.members))]
-        parts = zip(self.groups.members, sizes, strict=True)
+        parts = zip(self.groups.members, self.sizes.tolist(), strict=True)
         return np.concatenate([np.repeat(numbers[members], size) for members, size in parts])
 
 

@@ -44,7 +44,7 @@ def apportioned(numbers: FloatArray, total: float) -> FloatArray:
     return found
 
 
-def rounded_matrix(numbers: FloatArray, rows: FloatArray, columns: FloatArray) -> FloatArray:
+def controlled_rounding(numbers: FloatArray, rows: FloatArray, columns: FloatArray) -> FloatArray:
     """The integers nearest to numbers with given sums of rows and columns.
 
     Each is one of the two next to its number, if such integers exist; else as few as possible are further away, and
@@ -58,7 +58,8 @@ def rounded_matrix(numbers: FloatArray, rows: FloatArray, columns: FloatArray) -
     Source: spec eq. (57): a transportation problem, whose corners are integers.
 
     Example:
-        >>> rounded_matrix(np.array([[0.5, 0.5], [0.5, 0.5]]), np.array([1.0, 1.0]), np.array([1.0, 1.0])).sum(axis=0)
+        >>> halves, ones = np.full((2, 2), 0.5), np.ones(2)
+        >>> controlled_rounding(halves, rows=ones, columns=ones).sum(axis=0)
         array([1., 1.])
     """
     low = floors(numbers)

@@ -165,8 +165,8 @@ def dual_steps(tables: TableMap, freedoms: FloatArray) -> FloatArray:
     found = np.empty(tables.size)
     for stack in tables.stacks:
         parts = (freedoms * together)[stack.subsets]
-        whole = parts.max(axis=1) if all(axis.is_orthogonal for axis in stack.axes) else parts.sum(axis=1)
-        stack.per_table(found)[...] = np.divide(1, whole, out=np.zeros(len(whole)), where=whole > 0)[:, None]
+        norm = parts.max(axis=1) if all(axis.is_orthogonal for axis in stack.axes) else parts.sum(axis=1)
+        stack.per_table(found)[...] = np.divide(1, norm, out=np.zeros(len(norm)), where=norm > 0)[:, None]
     return found
 
 

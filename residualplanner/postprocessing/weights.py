@@ -38,7 +38,7 @@ class Weights:
         Source: spec eq. (52).
 
         Example:
-            >>> Weights(True, 30.0).freedoms(np.array([1.0, 2.0]), np.array([0, 1])).tolist()
+            >>> Weights(has_variance=True, factor=30.0).freedoms(np.array([1.0, 2.0]), np.array([0, 1])).tolist()
             [1.0, 60.0]
         """
         return (noise_variances if self.has_variance else np.ones(len(orders))) * self.factor**orders
@@ -46,9 +46,9 @@ class Weights:
 
 #: By name: large tables move first and small ones hardly; all by their noise alone; all by their order alone.
 WEIGHTS: dict[str, Weights] = {
-    "protect-margins": Weights(True, 30.0),
-    "variance": Weights(True, 1.0),
-    "order": Weights(False, 4.0),
+    "protect-margins": Weights(has_variance=True, factor=30.0),
+    "variance": Weights(has_variance=True, factor=1.0),
+    "order": Weights(has_variance=False, factor=4.0),
 }
 
 

@@ -73,7 +73,7 @@ def opened_ledger(ledger: Ledger | PathLike | None, expected: ExpectedTerms) -> 
     """The ledger itself; the one in a file; or a new one, where there is no such file or none is named.
 
     Raises:
-        BudgetError: it states something else than what is expected; or there is none, and no budget to begin one.
+        BudgetError: it states something other than what is expected; or there is none, and no budget to begin one.
         FileFormatError: the file is damaged.
         OSError: it cannot be read, made or locked.
     """

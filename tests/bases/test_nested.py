@@ -124,6 +124,15 @@ def test_arrays_that_are_no_basis_are_refused(numbers, words):
         nested_basis_of_array(np.array(numbers, dtype=np.int64), "given")
 
 
+@given(basis=nested())
+def test_values_that_no_answer_tells_apart_are_a_group(basis):
+    columns = [tuple(column) for column in basis.matrix.T.tolist()]
+    expected = [list(dict.fromkeys(columns)).index(column) for column in columns]
+    assert basis.value_groups.tolist() == expected
+    if basis.answers:
+        assert integer_basis(basis.matrix, "given").value_groups.tolist() == expected
+
+
 def test_a_basis_of_many_values_is_small():
     size = 2**15
     halves = [NestedLayer(np.full(2**k, 2), np.tile([3, -3], 2**k)) for k in range(15)]

@@ -306,7 +306,9 @@ def test_edited_answers_with_huge_noise_are_refused(huge, edit, reason):
 @pytest.mark.parametrize("cost", ["0/1", "1/1", "1/2", 1, None, "9" * 5000, {}])
 def test_another_cost_than_that_of_the_plan_is_refused(path, cost):
     rewrite(path, edit_noise(pcost=cost))
-    with pytest.raises(BudgetError, match=r"the measurement states the exact cost .*, but its plan's noise costs"):
+    with pytest.raises(
+        BudgetError, match=r"states the exact cost .*, but its plan's noise costs .*; get the file back as it was"
+    ):
         load_measurement(path)
 
 

@@ -13,7 +13,7 @@ from made_releases import any_release, exact_release
 from random_plans import plan_by_set, plan_of, planned, random_matrix, sample_workload
 from residualplanner.errors import ArgumentError, SolverError, WorkloadError
 from residualplanner.postprocessing.adjusted.integers import Integers
-from residualplanner.postprocessing.controlled import apportioned, rounded_matrix
+from residualplanner.postprocessing.controlled import apportioned, controlled_rounding
 from residualplanner.queries import Custom, Identity, Prefix
 from residualplanner.workload import written_query
 from strategies import names_of
@@ -45,7 +45,7 @@ def test_integers_of_a_given_sum_are_next_to_their_numbers(numbers):
 @given(fitting())
 def test_a_matrix_of_integers_has_the_sums_and_no_other_is_nearer(problem):
     matrix, rows, columns = problem
-    found = rounded_matrix(matrix, rows, columns)
+    found = controlled_rounding(matrix, rows, columns)
     assert found.sum(axis=1).tolist() == rows.tolist()
     assert found.sum(axis=0).tolist() == columns.tolist()
     assert (found >= 0).all()
@@ -62,18 +62,18 @@ def test_a_matrix_of_integers_has_the_sums_and_no_other_is_nearer(problem):
 @given(fitting(low=-4.0))
 def test_negative_numbers_are_rounded_too(problem):
     matrix, rows, columns = problem
-    found = rounded_matrix(matrix, rows, columns)
+    found = controlled_rounding(matrix, rows, columns)
     assert (found.sum(axis=1).tolist(), found.sum(axis=0).tolist()) == (rows.tolist(), columns.tolist())
 
 
 def test_sums_that_integers_next_to_the_numbers_cannot_have_are_still_reached():
-    found = rounded_matrix(np.array([[1.0, 1.0], [1.0, 1.0]]), np.array([3.0, 1.0]), np.array([1.0, 3.0]))
+    found = controlled_rounding(np.array([[1.0, 1.0], [1.0, 1.0]]), np.array([3.0, 1.0]), np.array([1.0, 3.0]))
     assert found.tolist() == [[1, 2], [0, 1]]
 
 
 def test_sums_of_different_totals_are_refused():
     with pytest.raises(SolverError, match="sums of rows and columns of a table do not fit together"):
-        rounded_matrix(np.ones((2, 2)), np.array([3.0, 1.0]), np.array([1.0, 2.0]))
+        controlled_rounding(np.ones((2, 2)), np.array([3.0, 1.0]), np.array([1.0, 2.0]))
 
 
 @pytest.mark.parametrize(("status", "amounts"), [(4, None), (0, [0.0, 0.0, 0.0, 0.0])])
@@ -81,7 +81,7 @@ def test_integers_that_a_solver_did_not_find_are_not_made_up(monkeypatch, status
     answer = SimpleNamespace(status=status, x=amounts and np.array(amounts), message="numerical difficulties")
     monkeypatch.setattr("scipy.optimize.linprog", lambda *arguments, **options: answer)
     with pytest.raises(SolverError, match="no integers were found for a table: numerical difficulties"):
-        rounded_matrix(np.full((2, 2), 0.5), np.array([1.0, 1.0]), np.array([1.0, 1.0]))
+        controlled_rounding(np.full((2, 2), 0.5), np.array([1.0, 1.0]), np.array([1.0, 1.0]))
 
 
 @FEW
@@ -133,6 +133,21 @@ def test_groups_of_values_are_rounded_where_no_more_is_known(seed):
     for query, table in zip(made, made.tables(), strict=True):
         assert (table.estimate == np.rint(table.estimate)).all()
         assert table.estimate.shape == any_release(plan, seed)[query].estimate.shape
+
+
+def test_groups_of_very_many_values_are_rounded_where_no_more_is_known():
+    """Of so many values no matrix is kept: their basis is nested."""
+    groups, values = 6, [f"v{value}" for value in range(120)]
+    members = [values[group::groups] for group in range(groups)]
+    halves = {"low": [*members[0], *members[1]], "high": list(itertools.chain(*members[2:]))}
+    tree = rp.Hierarchy([halves, {f"g{group}": own for group, own in enumerate(members)}], leaves=False)
+    plan = rp.select(rp.Workload(rp.Domain({"a": values}), [{"a": tree}]), budget=rp.zcdp(1))
+    assert type(plan.strategy.of_attributes[0]).__name__ == "NestedBasis"
+    made = rp.rounded(rp.nonnegative(any_release(plan)))[{"a": tree}]
+    found = dict(zip(made.labels[0], made.estimate.tolist(), strict=True))
+    assert all(number == int(number) >= 0 for number in found.values())
+    assert found["low"] == found["g0"] + found["g1"]
+    assert found["high"] == sum(found[f"g{group}"] for group in range(2, groups))
 
 
 def test_sums_that_overlap_are_refused():

@@ -208,10 +208,10 @@ def rehash(folder, name):
         (lambda m: m.update(format="residualplanner/plan"), "is not the manifest of a release"),
         (lambda m: m.pop("files"), "does not hold what a release's does"),
         (lambda m: m.update(files=[]), "does not hold what a release's does"),
-        (lambda m: m["plan"].pop("domain"), "it says of the plan's 'domain' something else than release.plan"),
-        (lambda m: m["plan"].update(domain={"attributes": [3]}), "it says of the plan's 'domain' something else"),
-        (lambda m: m["plan"].update(kinds=[]), "it says of the plan's 'kinds' something else than release.plan"),
-        (lambda m: m["plan"].update(more=1), "it says of the plan's 'more' something else than release.plan"),
+        (lambda m: m["plan"].pop("domain"), "it says of the plan's 'domain' something other than release.plan"),
+        (lambda m: m["plan"].update(domain={"attributes": [3]}), "it says of the plan's 'domain' something other"),
+        (lambda m: m["plan"].update(kinds=[]), "it says of the plan's 'kinds' something other than release.plan"),
+        (lambda m: m["plan"].update(more=1), "it says of the plan's 'more' something other than release.plan"),
         (lambda m: m.update(plan=None), "it does not say what the plan is"),
         (lambda m: m.update(noise=[]), "it does not say what the noise was"),
         (lambda m: m["noise"].update(seed=1), "it does not say what the noise was"),
@@ -331,7 +331,7 @@ def test_the_plan_beside_the_tables_is_compared_and_checked(folder):
         load_tables(folder)
     rehash(folder, "release.plan")
     with pytest.raises(
-        FileFormatError, match=r"it says of the plan's 'sha256' something else than release\.plan beside"
+        FileFormatError, match=r"it says of the plan's 'sha256' something other than release\.plan beside"
     ):
         load_tables(folder)
     (folder / "release.plan").write_bytes(b"nothing")

@@ -62,7 +62,7 @@ def test_a_manifest_whose_words_about_the_plan_are_not_true_of_it_is_refused(exa
     manifest = json.loads(path.read_text())
     manifest["plan"][field] = {"budget": rp.zcdp("0.000001").to_json(), "pcost": 2e-6}.get(field, "nothing")
     path.write_text(json.dumps(manifest))
-    with pytest.raises(rp.FileFormatError, match=f"says of the plan's '{field}' something else than release.plan"):
+    with pytest.raises(rp.FileFormatError, match=f"says of the plan's '{field}' something other than release.plan"):
         subject_of(exact_folder, level=0.9)
 
 

@@ -72,12 +72,6 @@ LABEL_SCHEMA = {"type": ["string", "integer", "boolean"]}
 _DATE_SCHEMA = {"type": "string", "format": "date"}
 _NUMBER_SCHEMA = {"type": ["string", "number"]}
 
-AnyLabel = Annotated[
-    Label,
-    PlainValidator(checked(is_label, "expected a string, an integer, true or false")),
-    WithJsonSchema(LABEL_SCHEMA),
-]
-
 
 def _declared_label(value: Any) -> Any:
     """A label, or a pair of a label and its meaning; dates are labels too."""

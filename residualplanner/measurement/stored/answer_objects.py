@@ -64,7 +64,7 @@ def receipt_of_bytes(content: bytes) -> Receipt:
     try:
         receipt = Receipt(**{**stated, "outcome": Outcome(stated["outcome"])})
     except (TypeError, KeyError, ValueError):
-        raise FileFormatError("a worker sent something else than a receipt") from None
+        raise FileFormatError("a worker sent something other than a receipt") from None
     numbers, words = (receipt.task, receipt.generation), (receipt.sha256, receipt.witness)
     is_answered = receipt.outcome is Outcome.ANSWERED
     if any(type(number) is not int for number in numbers) or any(not isinstance(word, str) for word in words):

@@ -31,8 +31,8 @@ def sum_bound(workload: Workload, importance: FloatArray) -> float:
     """The bound for the sum of average cell variances times the ``importance`` (q,) of their queries.
 
     Raises:
-        WorkloadError: the eigenvalues of too large matrices would be needed, or a threshold has an attribute of which
-            other queries ask more than single values.
+        WorkloadError: the eigenvalues of too large matrices would be needed, or a threshold has an attribute on
+            which there are queries for more than single values.
 
     Source: spec eqs. (33) and (61).
     """

@@ -138,7 +138,7 @@ def _head_and_tail(name: str, size: int, kinds: list[Kind], always: bool) -> tup
     if size > LARGEST:
         raise WorkloadError(
             f"the bound needs the eigenvalues of matrices of as many rows as {name!r} has values, {size:,}; it is "
-            f"computed up to {LARGEST:,}: ask single values of it, or use coarser ones"
+            f"computed up to {LARGEST:,}: ask for its single values, or use coarser ones"
         )
     turned = [reflected(reflected(kind.gram(size)).T) / size for kind in kinds]
     return _arrow(turned[0]) if len(turned) == 1 else (turned, 0.0)

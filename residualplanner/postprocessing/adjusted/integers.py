@@ -21,7 +21,7 @@ from residualplanner.measurement import NoisyAnswers
 from residualplanner.plan import Plan
 from residualplanner.postprocessing.adjusted.numbers import LookedUp, Lookup
 from residualplanner.postprocessing.cells import cell_kinds
-from residualplanner.postprocessing.controlled import apportioned, rounded_matrix
+from residualplanner.postprocessing.controlled import apportioned, controlled_rounding
 from residualplanner.queries import Identity, Kind, answered_jointly
 from residualplanner.reconstruction import Product, RunOfTables, TableBatch
 from residualplanner.workload import WrittenQuery, query_of, written_query
@@ -92,7 +92,7 @@ class Integers:
         if len(attributes) == 1:
             return frozen(apportioned(numbers, float(self._integers(()))))
         first, rest = self._integers(attributes[:1]), self._integers(attributes[1:])
-        matrix = rounded_matrix(numbers.reshape(len(first), -1), first, rest.ravel())
+        matrix = controlled_rounding(numbers.reshape(len(first), -1), first, rest.ravel())
         return frozen(matrix.reshape(numbers.shape))
 
     def _numbers(self, attributes: tuple[int, ...]) -> FloatArray:

@@ -93,7 +93,7 @@ def measured_tables(measurement: NoisyAnswers, facts: Facts) -> MeasuredTables:
     least = float(plan.noise_variances.min()) * _KNOWN**2
     for number, members, bases in _sets(plan, layout):
         own = tuple(number_of_view[attribute, basis.key] for attribute, basis in zip(members, bases, strict=True))
-        values = layout.block(components, int(layout.groups.group[number]))[layout.groups.row[number]]
+        values = layout.of_set(components, number)
         variance = float(variances[number])
         freedom = math.prod(basis.answers for basis in bases) if variance > 0 else 0
         tables.append(Measured(own, values, 1 / max(variance, least), freedom))
@@ -144,7 +144,7 @@ def _near(plan: Plan, layout: ComponentLayout, components: FloatArray, variances
     for number, members, bases in _sets(plan, layout):
         if len(members) == 1:
             basis, spread = bases[0], bases[0].G @ bases[0].after_noise.matrix
-            own = layout.block(components, int(layout.groups.group[number]))[layout.groups.row[number]]
+            own = layout.of_set(components, number)
             variance = variances[0] * basis.u**2 + variances[number] * (spread**2).sum(axis=1)
             found[members[0]] = denoised(basis.u * total + spread @ own, math.sqrt(float(variance.mean())))
     return tuple(found)

@@ -120,7 +120,7 @@ def noise_of_manifest(manifest: Mapping[str, Any], plan: Plan, plans: Sequence[P
         raise FileFormatError(f"it does not say what the plan is, which {PLAN_FILE} holds")
     wrong = [name for name in (*true, *stated) if not _are_equal(stated, true, name)]
     if wrong:
-        raise FileFormatError(f"it says of the plan's {wrong[0]!r} something else than {PLAN_FILE} beside it")
+        raise FileFormatError(f"it says of the plan's {wrong[0]!r} something other than {PLAN_FILE} beside it")
     try:
         return noise_of_release(manifest["noise"], plan, plans)
     except ResidualPlannerError as error:
@@ -128,7 +128,7 @@ def noise_of_manifest(manifest: Mapping[str, Any], plan: Plan, plans: Sequence[P
 
 
 def require_true_metadata(metadata: Mapping[str, Any], described: Description) -> None:
-    """Raise FileFormatError where metadata say of plan, privacy or tables something else than follows from the plan.
+    """Raise FileFormatError where metadata say of plan, privacy or tables something other than follows from the plan.
 
     Only words for people, such as what a column means, may be others.
     """

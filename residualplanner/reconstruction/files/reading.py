@@ -15,6 +15,7 @@ from residualplanner._archive import HEADER_LIMIT
 from residualplanner._atomic import PathLike
 from residualplanner._checks import frozen, limited_bytes, require_path
 from residualplanner._margins import require_level
+from residualplanner._words import count_text
 from residualplanner.errors import FileFormatError, WorkloadError
 from residualplanner.measurement import warning_of
 from residualplanner.plan import Plan, plan_of_bytes
@@ -114,7 +115,8 @@ class SavedTables(SavedFolder):
         return frame_of_columns(self._columns(self._written(query)))
 
     def __repr__(self) -> str:
-        return f"<{len(self):,} saved tables: profile {self.profile}, {self.folder}{warning_of(self.noise)}>"
+        tables = count_text(len(self), "saved table")
+        return f"<{tables}: profile {self.profile}, {self.folder}{warning_of(self.noise)}>"
 
     @cached_property
     def _queries(self) -> dict[WrittenQuery, tuple[str, WrittenQuery]]:

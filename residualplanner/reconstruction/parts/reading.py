@@ -77,8 +77,8 @@ class SavedParts(SavedFolder):
             raise _another(self.folder / TABLES) from None
 
     def __repr__(self) -> str:
-        parts = count_text(len(self.files), "part")
-        return f"<{len(self):,} saved tables in {parts}, {self.folder}{warning_of(self.noise)}>"
+        tables, parts = count_text(len(self), "saved table"), count_text(len(self.files), "part")
+        return f"<{tables} in {parts}, {self.folder}{warning_of(self.noise)}>"
 
     def __iter__(self) -> Iterator[QueryKey]:
         return iter(self.plan.workload if self.is_whole else self.plan.workload.take(self.numbers))

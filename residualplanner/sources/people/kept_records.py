@@ -7,6 +7,7 @@ whoever measured has chosen; nothing of it depends on the records.
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
+from residualplanner._words import GET_IT_BACK
 from residualplanner.errors import FileFormatError
 from residualplanner.ledger import TEXT_LIMIT
 from residualplanner.plan import Plan
@@ -74,7 +75,7 @@ def kept_from_json(stated: object, plan: Plan) -> KeptRecords | None:
         is_counted = type(keep) is int and 1 <= keep <= plan.neighbors.records_per_person
         if is_counted and _is_name(person) and (order is None or _is_name(order)):
             return KeptRecords(person, keep, order)
-    raise FileFormatError("which records of each person were counted is not stated as it should be; measure again")
+    raise FileFormatError(f"which records of each person were counted is not stated as it should be; {GET_IT_BACK}")
 
 
 def _is_name(stated: object) -> bool:
