@@ -30,7 +30,8 @@ class DaskWorkers:
             found = client.run(versions)
         except Exception:  # noqa: BLE001 - whatever the cause is, the remedy is the same
             raise ResourceError(
-                "Dask's workers cannot run this library; install it there, for the same version of Python"
+                "Dask's workers cannot run this library, or one was lost meanwhile; see that the library is installed "
+                "there, for the same version of Python, and try again"
             ) from None
         if not found:
             raise ResourceError("Dask's client has no workers; start some")

@@ -6,9 +6,10 @@ Reads: nothing.  Gives: ProcessWorkers.
 import multiprocessing
 import os
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import final
 
@@ -49,7 +50,7 @@ def _results(count: int, function: Callable[[int], bytes], numbers: Sequence[int
     """Nothing once the work has begun, then the result for each number."""
     pool = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _start_process, (function,))
     try:
-        results = pool.map(_call, numbers)
+        results = _begun(pool, numbers)
         yield b""
         yield from results
     except BrokenProcessPool:
@@ -58,7 +59,19 @@ def _results(count: int, function: Callable[[int], bytes], numbers: Sequence[int
             f"no guard, as a message above then says: {GUARD}"
         ) from None
     finally:
-        pool.shutdown(cancel_futures=True)
+        with suppress(RuntimeError):  # a thread of the pool that could not be started cannot be joined
+            pool.shutdown(cancel_futures=True)
+
+
+def _begun(pool: ProcessPoolExecutor, numbers: Sequence[int]) -> Iterator[bytes]:
+    """The results to come; ResourceError where the system starts no more processes or threads."""
+    try:
+        return pool.map(_call, numbers)
+    except (OSError, RuntimeError) as error:
+        raise ResourceError(
+            f"processes to work along could not be started: {error}; take fewer, or see how many processes and threads "
+            "the system allows (ulimit -u)"
+        ) from None
 
 
 #: What a process of the pool was sent when it started.

@@ -82,3 +82,19 @@ def test_workers_that_die_are_told_with_the_two_reasons(monkeypatch):
     monkeypatch.setattr(processes, "ProcessPoolExecutor", BrokenPool)
     with pytest.raises(rp.ResourceError, match="killed, as where memory runs out; or this script has no guard"):
         list(ProcessWorkers(2).run(bytes, [1, 2]))
+
+
+class LimitedPool(BrokenPool):
+    """A pool for which the system starts no thread."""
+
+    def map(self, *_arguments):
+        raise RuntimeError("can't start new thread")
+
+    def shutdown(self, **_options):
+        raise RuntimeError("cannot join thread before it is started")
+
+
+def test_workers_that_cannot_be_started_are_told_with_the_limit(monkeypatch):
+    monkeypatch.setattr(processes, "ProcessPoolExecutor", LimitedPool)
+    with pytest.raises(rp.ResourceError, match=r"could not be started: can't start new thread; .* \(ulimit -u\)"):
+        ProcessWorkers(2).run(bytes, [1, 2])
