@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from residualplanner._checks import FloatArray, frozen
-from residualplanner.postprocessing.interior import MOST_CELLS, interior
+from residualplanner.postprocessing.few_cells.interior import MOST_CELLS, interior
 from residualplanner.postprocessing.newton import ROUNDING, Array, Candidate, candidate, newton
 from residualplanner.postprocessing.potentials import first_multipliers
 from residualplanner.postprocessing.problem import Problem

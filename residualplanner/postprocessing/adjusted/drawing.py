@@ -16,7 +16,7 @@ from residualplanner.errors import SolverError
 from residualplanner.measurement import NoisyAnswers
 from residualplanner.postprocessing.ascent import Ascent
 from residualplanner.postprocessing.components import ComponentLayout, answers_of, measured_components, noise_like
-from residualplanner.postprocessing.interior import MOST_CELLS, interior
+from residualplanner.postprocessing.few_cells.interior import MOST_CELLS, interior
 from residualplanner.postprocessing.many_cells.solving import facets_of_many, nearly
 from residualplanner.postprocessing.newton import ROUNDING, Candidate, candidate
 from residualplanner.postprocessing.potentials import first_multipliers
