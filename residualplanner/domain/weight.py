@@ -243,7 +243,8 @@ class Weight:
         is_multiple = are_written_alike(units * p / q, numbers)
         parts = units.astype(np.int64) * p
         codes = np.where(is_multiple, parts, BETWEEN_UNITS)
-        codes = np.where((parts > self._most) | (floats > 2 * float(self.maximum)), self._above, codes)
+        is_above = np.where(is_multiple, parts > self._most, floats > float(self.maximum))
+        codes = np.where(is_above, self._above, codes)
         codes = np.where(floats < 0, NEGATIVE, codes)
         return np.where(is_known, codes, np.where(np.isnan(floats), MISSING, UNKNOWN))
 
