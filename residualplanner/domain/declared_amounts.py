@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from residualplanner._checks import value_text
 from residualplanner.errors import DomainError
@@ -86,6 +88,18 @@ def exact_amount(what: str, amount: object) -> Fraction:
         except (ValueError, OverflowError, ZeroDivisionError):
             pass
     raise DomainError(f"{what} must be a finite number, got {value_text(amount)}")
+
+
+def are_written_alike(amounts: NDArray[np.float64], numbers: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether each of the numbers (m,), in whatever type, is the amount of 64 bits (m,) to the digits of its own type.
+
+    Example:
+        >>> tenth = np.array([0.1])
+        >>> are_written_alike(tenth, tenth.astype(np.float32)), are_written_alike(tenth, np.array([0.1000001]))
+        (array([ True]), array([False]))
+    """
+    own = numbers.dtype if numbers.dtype.kind == "f" else np.dtype(np.float64)
+    return np.asarray(amounts.astype(own) == numbers.astype(own))
 
 
 def amount_text(amount: Fraction) -> str:

@@ -21,7 +21,14 @@ from numpy.typing import ArrayLike, NDArray
 from residualplanner._checks import IntArray, value_text
 from residualplanner._words import suggestion
 from residualplanner.domain.bins import Bins
-from residualplanner.domain.declared_amounts import MOST_UNITS, Amount, amount_text, edges_in_units, exact_amount
+from residualplanner.domain.declared_amounts import (
+    MOST_UNITS,
+    Amount,
+    amount_text,
+    are_written_alike,
+    edges_in_units,
+    exact_amount,
+)
 from residualplanner.domain.entries import number_of
 from residualplanner.domain.families import MISSING, UNKNOWN, Entries, Matching
 from residualplanner.domain.labels import Label
@@ -137,7 +144,8 @@ class Numeric:
     def code_of(self, entry: object) -> int:
         """The code of an entry that is not missing, see `cells_of_codes`, or UNKNOWN."""
         number = number_of(entry)
-        return UNKNOWN if number is None else int(self.codes_of_numbers(np.array([number]))[0])
+        spelled = entry if isinstance(entry, np.floating) else number
+        return UNKNOWN if number is None else int(self.codes_of_numbers(np.array([spelled]))[0])
 
     def code_of_label(self, label: object) -> int | None:
         """The cell of this label, or None."""
@@ -188,7 +196,7 @@ class Numeric:
             >>> Numeric(0, 30, bins=[10]).ready_counts([2, 1], [13, 17])
             array([14, 26, 13,  7])
         """
-        records, totals = np.asarray(counts), np.asarray(sums)
+        records, totals = _numbers(counts), _numbers(sums)
         bins, edges = len(self.edges) - 1, np.array(self.edges, dtype=np.int64)
         if records.dtype.kind not in "iu" or records.shape[-1:] != (bins,) or totals.shape != records.shape:
             raise DataError(f"counts and sums need equal shapes with {bins} bins last, and counts integers")
@@ -197,6 +205,7 @@ class Numeric:
         largest = float(np.abs(edges).max()) * float(records.max(initial=0))
         if not (np.abs(units) < MOST_UNITS).all() or max(largest, 1) * self.denominator >= _MOST_PARTS:
             raise DataError("sums must be finite, and as small as 64-bit integers hold; choose a coarser unit")
+        records = records.astype(np.int64)  # narrow integers would wrap around
         above = units.astype(np.int64) - records * edges[:-1]
         if (above < 0).any() or (above > records * widths).any():
             raise DataError("the sums of some bins are not of amounts within them; sum up what each bin counts")
@@ -258,9 +267,20 @@ class Numeric:
             is_amount = np.isfinite(floats)
             if self.between_units == "refuse":
                 is_far = np.abs(nearest) >= MOST_UNITS / p
-                is_amount &= is_far | (nearest * p / q == floats)
+                is_amount &= is_far | are_written_alike(nearest * p / q, numbers)
         within = np.clip(np.where(is_amount, nearest, 0), -MOST_UNITS, MOST_UNITS)
         return within.astype(np.int64), is_amount
+
+
+def _numbers(given: ArrayLike) -> NDArray[Any]:
+    """An array of integers, or else of floats; DataError, which shows none of them, where there are other entries."""
+    try:
+        array = np.asarray(given)
+        if array.dtype.kind == "c":
+            raise TypeError
+        return array if array.dtype.kind in "iu" else array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise DataError("counts and sums must be arrays of numbers") from None
 
 
 def _set(numeric: Numeric, word: str, value: object) -> None:

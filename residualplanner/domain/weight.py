@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from residualplanner._checks import IntArray, Number, is_unicode, require_fraction, value_text
 from residualplanner._words import fraction_text, suggestion
-from residualplanner.domain.declared_amounts import amount_text
+from residualplanner.domain.declared_amounts import amount_text, are_written_alike
 from residualplanner.domain.entries import number_of
 from residualplanner.domain.families import MISSING, UNKNOWN, Column, Entries
 from residualplanner.errors import BudgetError, DomainError
@@ -240,11 +240,11 @@ class Weight:
         is_known = np.isfinite(floats)
         within = np.clip(np.where(is_known, floats, 0), -1, 2 * float(self.maximum))
         units = np.rint(within * q / p)
-        spelled = numbers.dtype if numbers.dtype.kind == "f" else np.float64  # 0.1 is another number in 32 bits
-        is_multiple = (units * p / q).astype(spelled) == floats.astype(spelled)
+        is_multiple = are_written_alike(units * p / q, numbers)
         parts = units.astype(np.int64) * p
         codes = np.where(is_multiple, parts, BETWEEN_UNITS)
-        codes = np.where((parts > self._most) | (floats > 2 * float(self.maximum)), self._above, codes)
+        is_above = np.where(is_multiple, parts > self._most, floats > float(self.maximum))
+        codes = np.where(is_above, self._above, codes)
         codes = np.where(floats < 0, NEGATIVE, codes)
         return np.where(is_known, codes, np.where(np.isnan(floats), MISSING, UNKNOWN))
 

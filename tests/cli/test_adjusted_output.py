@@ -186,6 +186,7 @@ def test_wrong_facts_are_refused_where_they_stand_before_anything_is_spent(files
         ("sex,count\n1,30\ncanary,30\n", "line 3: these are not the labels of a cell of the table of ['sex']"),
         ("sex,count\n1,30\n2,canary\n", 'line 3: in the column "count" there is no number'),
         ("sex,count\n1,30\n2,inf\n", 'line 3: in the column "count" there is no number'),
+        ("sex,count\n1,30\n2,1_0\n", 'line 3: in the column "count" there is no number'),
         ("sex,count\n1,30\n2,30,canary\n", "line 3: expected 2 values"),
         ("sex,count\n1,30\n2,\udcff\n", "is not CSV in UTF-8"),
         ("canary\n", "its first line must name the columns"),

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from residualplanner.domain import MISSING, UNKNOWN, Attribute, Domain, Into, Numeric, codes_of_numbers, codes_of_values
-from residualplanner.errors import DomainError
+from residualplanner.errors import DataError, DomainError
 
 units = st.sampled_from([Fraction(1), Fraction(1, 2), Fraction(1, 100), Fraction(25)])
 
@@ -76,6 +76,33 @@ def test_amounts_between_units_are_rounded_or_refused():
     assert rounded.code_of(0.29) == refused.code_of(0.29) == 29
     assert (rounded.code_of(0.294), refused.code_of(0.294)) == (29, UNKNOWN)
     assert refused.code_of(7) == 700
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+def test_multiples_of_the_unit_are_told_by_the_digits_of_their_type(kind):
+    refused = Numeric(0, 10, unit="0.01", between_units="refuse")
+    numbers = np.array([0.29, 0.1, 9.5, 0.125], dtype=kind)
+    assert refused.codes_of_numbers(numbers).tolist() == [29, 10, 950, UNKNOWN]
+    assert [refused.code_of(number) for number in numbers] == [29, 10, 950, UNKNOWN]
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.uint64])
+def test_ready_counts_do_not_wrap_around_in_narrow_integers(kind):
+    fare = Numeric(0, 100, unit="0.01", bins=[20])
+    counts, sums = np.array([120, 30]), np.array([110, 90])
+    expected = []
+    for count, total, low, high in ((120, 110, 0, 20), (30, 90 + 30 * 20, 20, 100)):
+        upper = Fraction(total - count * low, high - low) * fare.denominator
+        expected += [count * fare.denominator - upper, upper]
+    found = fare.ready_counts(counts.astype(kind), sums + np.array([0, 30 * 20]))
+    assert found.tolist() == expected
+    assert found.dtype == np.int64
+
+
+@pytest.mark.parametrize("sums", [["7.5 EUR", 3], [[1], [1, 2]], [1 + 2j, 0]])
+def test_sums_that_are_no_numbers_are_refused_without_showing_them(sums):
+    with pytest.raises(DataError, match=r"^counts and sums must be arrays of numbers$"):
+        Numeric(0, 10, bins=[5]).ready_counts([1, 1], sums)
 
 
 @pytest.mark.parametrize(

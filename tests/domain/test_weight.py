@@ -82,6 +82,15 @@ def test_entries_that_are_no_weights_are_told_apart(entry, code):
     assert codes_of_values(WEIGHTS[0], [entry]).tolist() == [code]
 
 
+@pytest.mark.parametrize(("above", "code"), [("clip", 480), ("refuse", ABOVE)])
+@pytest.mark.parametrize("entry", ["60.01", "60.06", "60.0625", "60.11", "119.99", "120.07"])
+def test_what_is_between_units_above_the_maximum_is_above_it_in_every_type(above, code, entry):
+    weight = Weight("hours", maximum=60, unit="0.125", above=above)
+    for written in (entry, Decimal(entry), float(entry), np.float32(entry)):
+        assert weight.code_of(written) == code
+    assert weight.codes_of_column("numbers")(np.array([float(entry)])).tolist() == [code]
+
+
 def test_integers_beyond_the_maximum_do_not_wrap():
     found = WEIGHTS[0].codes_of_column("numbers")
     assert found(np.array([2**63 - 1, -(2**63), 60])).tolist() == [ABOVE, NEGATIVE, 60]

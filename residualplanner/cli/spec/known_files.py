@@ -81,6 +81,6 @@ def _cell(row: Mapping[str, str], names: Sequence[str], codes: Sequence[Mapping[
 
 def _number(text: str) -> float:
     try:
-        return float(text)
+        return math.nan if "_" in text else float(text)  # Python would read 1_0 as 10
     except ValueError:
         return math.nan
