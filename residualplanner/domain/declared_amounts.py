@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner._checks import value_text
+from residualplanner._checks import spelling, value_text
 from residualplanner.errors import DomainError
 
 #: An amount as users declare it; a float is read by its decimal spelling.
@@ -80,11 +80,11 @@ def _units_of(what: str, amount: Amount, unit: Fraction) -> int:
 
 def exact_amount(what: str, amount: object) -> Fraction:
     """A declared number as the fraction that its decimal spelling means."""
-    if isinstance(amount, np.generic):
+    if isinstance(amount, np.generic) and not isinstance(amount, np.floating):
         amount = amount.item()
-    if isinstance(amount, int | float | str | Fraction | Decimal) and not isinstance(amount, bool):
+    if isinstance(amount, int | float | str | Fraction | Decimal | np.floating) and not isinstance(amount, bool):
         try:
-            return Fraction(repr(amount) if isinstance(amount, float) else amount)
+            return Fraction(spelling(amount) if isinstance(amount, float | np.floating) else amount)
         except (ValueError, OverflowError, ZeroDivisionError):
             pass
     raise DomainError(f"{what} must be a finite number, got {value_text(amount)}")

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, Protocol, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner._checks import IntArray, Number, is_unicode, require_fraction, value_text
+from residualplanner._checks import IntArray, Number, is_unicode, require_fraction, spelling, value_text
 from residualplanner._words import fraction_text, suggestion
 from residualplanner.domain.declared_amounts import amount_text, are_written_alike
 from residualplanner.domain.entries import number_of
@@ -252,7 +252,9 @@ class Weight:
 def _exact(what: str, number: Number) -> Fraction:
     """A declared number as the fraction that its decimal spelling means."""
     try:
-        return require_fraction(f"the {what} of weights", repr(number) if isinstance(number, float) else number)
+        return require_fraction(
+            f"the {what} of weights", spelling(number) if isinstance(number, float | np.floating) else number
+        )
     except BudgetError as error:
         raise DomainError(str(error)) from None
 

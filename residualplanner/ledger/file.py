@@ -102,7 +102,10 @@ def create_file(path: Path, line: bytes) -> None:
 
 def _write_new(path: Path, shown: Path, line: bytes) -> None:
     """Make a new file of one line, forced to the disk, or none; messages call it ``shown``."""
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _CLOSED_ON_EXEC, 0o666)
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _CLOSED_ON_EXEC, 0o666)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(shown)) from None
     try:
         with _lock(handle, shown, exclusive=True):
             LockedFile(handle, b"").append(line)

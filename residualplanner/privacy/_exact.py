@@ -5,6 +5,7 @@ Reads: numbers as callers write them.  Gives: fractions, 80-digit decimals and f
 
 import math
 import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import (
@@ -23,12 +24,15 @@ from fractions import Fraction
 
 import numpy as np
 
-from residualplanner._checks import Number, require_fraction
+from residualplanner._checks import Number, require_fraction, spelling
 from residualplanner.errors import BudgetError
 
 MAX_BITS = 8192  # of a numerator or denominator: room for the square of any float, far below Python's limit on digits
 _MAX_TEXT = 5000
 _MAX_EXPONENT = 1000
+_SHORT = 40
+#: By how much, relative, the number that a budget is stated with may exceed the one it was made of, a float.
+ROUNDING = Fraction(1, 10**9)
 _EXPONENT = re.compile(r"[eE]([+-]?[0-9_]+)")
 
 # Python's decimal rounds + - * / sqrt exp ln correctly, so with 80 digits each step errs by at most 1e-79 relative.
@@ -73,6 +77,17 @@ def read_delta(value: Number) -> Fraction:
     if not exact < 1:
         raise BudgetError(f"delta must lie strictly between 0 and 1, got {value!r}")
     return exact
+
+
+def given_text(value: Number, exact: Fraction) -> str:
+    """Return a number as the user wrote it; exactly where that is long, or a float with few digits left."""
+    if isinstance(value, float | np.floating):
+        text, is_coarse = spelling(value), value < sys.float_info.min
+        if not Fraction(text) * (1 - ROUNDING) <= exact:  # of 32 bits or fewer, and below its spelling
+            text = repr(float(value))
+    else:
+        text, is_coarse = str(value).strip(), False
+    return str(exact) if is_coarse or len(text) > _SHORT else text
 
 
 def decimal_up(exact: Fraction) -> Decimal:

@@ -11,20 +11,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Self
 
-import numpy as np
-
-from residualplanner._checks import Number, spelling
+from residualplanner._checks import Number
 from residualplanner._words import fraction_text
 from residualplanner.errors import BudgetError, FileFormatError
-from residualplanner.privacy._exact import MAX_BITS, float_up, read_allowance, read_delta
+from residualplanner.privacy._exact import MAX_BITS, ROUNDING, float_up, given_text, read_allowance, read_delta
 from residualplanner.privacy.noise_laws import Noise, law_of, mu_of_cost
 
 _STATEMENTS = {"pcost": "pcost {}", "zcdp": "{}-zCDP", "gdp": "{}-GDP", "approx_dp": "({}, {})-DP"}
 _KEYS = ("pcost", "notion", "given", "noise")
 _RATIONAL = re.compile(r"[1-9][0-9]{0,2999}/[1-9][0-9]{0,2999}")
-_SHORT = 40
-#: By how much, relative, the number that a budget is stated with may exceed the one it was made of, a float.
-_ROUNDING = Fraction(1, 10**9)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -192,7 +187,7 @@ class Budget:
         except BudgetError as error:
             raise FileFormatError(f"a budget in the file is not valid: {error}") from error
         # A float means the smaller of its two readings, its string the decimal one: a rounding below is right.
-        if not allowed * (1 - _ROUNDING) <= budget.pcost_exact <= allowed:
+        if not allowed * (1 - ROUNDING) <= budget.pcost_exact <= allowed:
             raise FileFormatError(f"a budget's pcost is not what its statement, {budget.statement}, allows")
         return budget
 
@@ -214,7 +209,7 @@ def pcost(c: Number) -> Budget:
         0.5
     """
     exact = read_allowance("pcost", c)
-    return Budget(exact, "pcost", (_text(c, exact),))
+    return Budget(exact, "pcost", (given_text(c, exact),))
 
 
 def zcdp(rho: Number) -> Budget:
@@ -233,7 +228,7 @@ def zcdp(rho: Number) -> Budget:
         1.0
     """
     exact = read_allowance("rho", rho)
-    return Budget(2 * exact, "zcdp", (_text(rho, exact),))
+    return Budget(2 * exact, "zcdp", (given_text(rho, exact),))
 
 
 def gdp(mu: Number) -> Budget:
@@ -255,7 +250,7 @@ def gdp(mu: Number) -> Budget:
         Fraction(9, 100)
     """
     exact = read_allowance("mu", mu)
-    return Budget(exact**2, "gdp", (_text(mu, exact),))
+    return Budget(exact**2, "gdp", (given_text(mu, exact),))
 
 
 def approx_dp(epsilon: Number, delta: Number, *, noise: Noise = "discrete") -> Budget:
@@ -281,7 +276,7 @@ def approx_dp(epsilon: Number, delta: Number, *, noise: Noise = "discrete") -> B
         (approx_dp(1, 1e-06), 0.024356, 0.9999999999999996)
     """
     limit = law_of(noise).curve.largest_cost(epsilon, delta)
-    given = _text(epsilon, read_allowance("epsilon", epsilon)), _text(delta, read_delta(delta))
+    given = given_text(epsilon, read_allowance("epsilon", epsilon)), given_text(delta, read_delta(delta))
     return Budget(limit, "approx_dp", given, noise)
 
 
@@ -290,14 +285,3 @@ def _restated(budget: Budget) -> Budget:
     if budget.noise is not None:
         return approx_dp(*budget.given, noise=budget.noise)
     return {"pcost": pcost, "zcdp": zcdp, "gdp": gdp}[budget.notion](*budget.given)
-
-
-def _text(value: Number, exact: Fraction) -> str:
-    """Return a number as the user wrote it; exactly where that is long, or a float with few digits left."""
-    if isinstance(value, float | np.floating):
-        text, is_coarse = spelling(value), value < sys.float_info.min
-        if not Fraction(text) * (1 - _ROUNDING) <= exact:  # of 32 bits or fewer, and below its spelling
-            text = repr(float(value))
-    else:
-        text, is_coarse = str(value).strip(), False
-    return str(exact) if is_coarse or len(text) > _SHORT else text

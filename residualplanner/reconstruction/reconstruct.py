@@ -52,10 +52,10 @@ def reconstruct(measurement: Measurement | Sequence[Measurement], *, device: Dev
         True
     """
     several: Sequence[Any] = measurement if isinstance(measurement, list | tuple) else [measurement]
-    if not all(isinstance(each, Measurement) for each in several):
+    for other in (each for each in several if not isinstance(each, Measurement)):
         remedy = (
             "write reconstruct(measure(plan, records)), or reconstruct(load_measurement(path)); of several "
             "reconstruct([first, second])"
         )
-        require_type("reconstruct", "measurement", measurement, Measurement, remedy)
+        require_type("reconstruct", "measurement", other, Measurement, remedy)
     return Release(as_one(several), device_of(device))

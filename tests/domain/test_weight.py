@@ -9,7 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from residualplanner.domain import ABOVE, BETWEEN_UNITS, MISSING, NEGATIVE, UNKNOWN, Domain, Weight, codes_of_values
+from residualplanner.domain import (
+    ABOVE,
+    BETWEEN_UNITS,
+    MISSING,
+    NEGATIVE,
+    UNKNOWN,
+    Domain,
+    Numeric,
+    Weight,
+    codes_of_values,
+)
 from residualplanner.errors import DomainError
 
 few = settings(derandomize=True, deadline=None, max_examples=60)
@@ -137,3 +147,9 @@ def test_the_column_of_weights_is_no_attribute():
         Domain({"a": 2}, weight="w")
     with pytest.raises(DomainError, match="weight: expected an object"):
         Domain.from_json({"attributes": [], "weight": {"column": "w"}})
+
+
+@pytest.mark.parametrize("kind", [float, np.float16, np.float32, np.float64, np.longdouble])
+def test_a_declared_number_is_the_decimal_that_it_is_written_as_whatever_its_precision(kind):
+    assert Weight("hours", maximum=kind("0.7"), unit=kind("0.1")) == Weight("hours", maximum="0.7", unit="0.1")
+    assert Numeric(0, kind("0.7"), unit=kind("0.1")) == Numeric(0, "0.7", unit="0.1")

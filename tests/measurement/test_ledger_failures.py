@@ -369,6 +369,12 @@ def test_on_a_disk_without_hard_links_a_ledger_can_be_begun_once(tmp_path, monke
     assert os.listdir(tmp_path) == ["ledger"]
 
 
+def test_a_ledger_that_cannot_be_made_is_called_by_its_own_name(tmp_path, monkeypatch):
+    FailingSystem(monkeypatch, "open", 0, PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
+    with pytest.raises(PermissionError, match=r"/ledger'\nNo ledger was made\.$"):
+        Ledger.create(tmp_path / "ledger", budget=pcost(1), data_set="d")
+
+
 def test_a_ledger_that_another_process_has_charged_is_never_said_to_be_worth_nothing(tmp_path, monkeypatch):
     path, link = tmp_path / "ledger", os.link
 

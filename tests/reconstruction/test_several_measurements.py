@@ -313,3 +313,9 @@ def test_the_budget_of_all_is_the_sum_of_the_budgets_and_no_cost_is_above_it():
     odd = [rp.select(PILOT.workload, budget=rp.approx_dp(epsilon, "1e-6")) for epsilon in (1, 2)]
     total = sum(plan.budget.pcost_exact for plan in odd)
     assert total <= combined_plan(odd).budget.pcost_exact <= total * (1 + Fraction(1, 10**5))
+
+
+@pytest.mark.parametrize(("other", "word"), [(both().measurement, "a CombinedMeasurement"), (PILOT, "a Plan")])
+def test_what_is_no_measurement_among_several_is_named(other, word):
+    with pytest.raises(rp.ArgumentError, match=f"must be a Measurement, got {word}; write"):
+        rp.reconstruct([MEASURED[0], other])
