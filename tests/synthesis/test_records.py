@@ -338,6 +338,20 @@ def test_a_known_table_of_one_value_is_kept(known):
         assert np.bincount(made.codes[:, DOMAIN.names.index(name)], minlength=len(known[name])).tolist() == known[name]
 
 
+def test_known_tables_in_integer_bases_count_as_much_as_in_others():
+    """Bases for ranges measure multiples of thousands of counts; what is known is known in these units."""
+    domain = rp.Domain({"a": 9, "b": 6, "c": 9})
+    codes = np.minimum(np.random.default_rng(118).geometric(0.4, (30, 3)) - 1, [8, 5, 8])
+    query = {"a": rp.Prefix(), "b": rp.Prefix(), "c": rp.Range()}
+    table = table_of(codes, (9, 6, 9))
+    for axis, kind in enumerate(query.values()):
+        table = np.moveaxis(np.tensordot(kind.matrix(domain.sizes[axis]), table, axes=(1, axis)), 0, axis)
+    release = release_of(domain, codes, workload=rp.Workload(domain, [query]))
+    made = rp.synthesize(release, known=[(query, table)], ensemble=SMALL)
+    assert np.abs(made.expected(["a"]) - np.bincount(codes[:, 0], minlength=9)).max() < 4
+    assert ((made.codes >= 0) & (made.codes < domain.sizes)).all()
+
+
 @pytest.mark.parametrize("known", [{(): 0}, {"b": [0, 0, 0]}])
 @pytest.mark.parametrize("method", ["controlled", "weighted"])
 def test_where_no_record_is_none_is_made(release, known, method):
