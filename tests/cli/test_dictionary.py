@@ -162,6 +162,12 @@ def test_every_value_of_a_list_is_found_again_in_records_that_spell_it_so(values
 RECORDS = f"age,sex,region\n30,{CANARY},01\n"
 
 
+def test_a_value_that_is_listed_twice_keeps_its_meaning(tmp_path):
+    (tmp_path / "a.csv").write_text("variable,value,label\nsex,1,female\nsex,2,male\nsex,1,\nsex,2,male\n")
+    expected = Domain({"sex": {1: "female", 2: "male"}})
+    assert domain_of(tmp_path / "a.csv", is_dictionary=True) == expected
+
+
 def test_records_are_not_read_as_a_dictionary(tmp_path):
     (tmp_path / "records.csv").write_text(RECORDS)
     with pytest.raises(FileFormatError, match="a data dictionary needs a first line that names its columns") as told:
@@ -209,6 +215,12 @@ def test_every_declared_header_is_known(tmp_path, word, value):
         ("variable,min,max\nage,low,9\n", FileFormatError, "a.csv, line 2: min must be a number, got 'low'"),
         ("variable,min,max\n,1,9\n", FileFormatError, "a.csv, line 2: there is no name"),
         ("variable,bins\nage,9;3\n", DomainError, "a.csv, age: "),
+        ("variable,value\n", FileFormatError, "a.csv: there is no row below its first line"),
+        (
+            "variable,value,label\nsex,1,female\nsex,2,male\nsex,1,women\n",
+            FileFormatError,
+            "a.csv, sex: the value '1' has two meanings, 'female' and 'women'; leave one of them out",
+        ),
         ("variable,size\nage,0\n", DomainError, "a.csv, age: "),
     ],
 )

@@ -259,6 +259,13 @@ def test_a_disk_that_cannot_take_the_tables_is_found_before_the_charge(
     assert Ledger.open(ledger).spent == 0
 
 
+def test_a_disk_that_lacks_a_few_bytes_is_told_in_bytes(tmp_path, monkeypatch):
+    workload = Workload(Domain({"a": 3}), [("a",)])  # 3 cells of 25 bytes, and a measurement of 3 MB
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=3_000_000))
+    with pytest.raises(OSError, match="3,000,000 bytes free, and the tables take at least 3,000,075"):
+        paid.require_room_for_tables(tmp_path / "out", workload, "csv", measurement=tmp_path / "m", size=3_000_000)
+
+
 @pytest.mark.slow
 def test_what_tables_take_at_least_is_not_more_than_what_they_take(tmp_path):
     domain = Domain({"a": 30, "b": 40, "c": 3})

@@ -56,6 +56,9 @@ def test_contradictions_are_refused(written, run):
     (written / "spec.toml").write_text(SPEC.format(pcost=1, more="records_per_person = 3"))
     with pytest.raises(rp.FileFormatError, match=r"people\.keep and records_per_person say different things"):
         read_spec(written / "spec.toml")
+    (written / "spec.toml").write_text(SPEC.format(pcost=1, more="").replace('order = "day"', 'order = "hours"'))
+    with pytest.raises(rp.FileFormatError, match="the column of weights is neither that of persons nor their order"):
+        read_spec(written / "spec.toml")
     (written / "spec.toml").write_text(SPEC.format(pcost=1, more=""))
     run("plan", "spec.toml", "-o", "p.plan")
     refused = run("measure", "p.plan", "records.csv", "-o", "m", "--order", "day")

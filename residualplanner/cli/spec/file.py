@@ -188,6 +188,8 @@ class SpecFile(SpecTable):
                 'together are kept is not; write "add-remove", and twice as many to keep if replacements are to be '
                 "protected"
             )
+        if self.people is not None and self.weight is not None and self.weight.column in self.people.columns:
+            raise refusal("the column of weights is neither that of persons nor their order; name another column")
         return self
 
     @property

@@ -124,6 +124,8 @@ def _long(path: Path, rows: Iterator[tuple[int, Row]]) -> list[Declared]:
         abouts.setdefault(name, {}).update({word: row[word] for word in _ABOUT if row.get(word)})
         if row.get("value", ""):
             listed.append((row["value"], row.get("label", "")))
+    if not values:
+        raise FileFormatError(f"{path}: there is no row below its first line; add one for each value of each column")
     return [
         _of_listed(path, name, listed).described(_about(path, name, abouts[name])) for name, listed in values.items()
     ]
@@ -138,7 +140,21 @@ def _of_listed(path: Path, name: str, listed: list[tuple[str, str]]) -> Declared
             low, high = float(limits[1]), float(limits[2])
             return of_range(name, low, high, is_whole="." not in listed[0][0].replace("..", ""))
         return Declared(name, None, f"in the dictionary: {' '.join(listed[0])}".strip())
-    return _named(path, name, lambda: of_values(name, [value for value, _ in listed], [label for _, label in listed]))
+    meanings = _meanings(path, name, listed)
+    values = [value for value, _ in listed]
+    return _named(path, name, lambda: of_values(name, values, [meanings.get(value, "") for value in values]))
+
+
+def _meanings(path: Path, name: str, listed: list[tuple[str, str]]) -> dict[str, str]:
+    """The meaning of each value that has one, wherever it is listed."""
+    found: dict[str, str] = {}
+    for value, meaning in listed:
+        if meaning and found.setdefault(value, meaning) != meaning:
+            both = f"{found[value][:40]!r} and {meaning[:40]!r}"
+            raise FileFormatError(
+                f"{path}, {name}: the value {value[:40]!r} has two meanings, {both}; leave one of them out"
+            )
+    return found
 
 
 def _wide(path: Path, number: int, row: Row) -> Declared:
