@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner._checks import FloatArray
 from residualplanner.bases import Basis, basis_codes
 from residualplanner.kron import AxisMap, ProductMap, matrix_map
 from residualplanner.plan import Plan
@@ -130,16 +129,18 @@ def components_of_counts(bases: Sequence[Basis]) -> ProductMap:
 
 
 def _component_map(basis: Basis) -> AxisMap:
-    return matrix_map(_component_rows(basis)) if basis.takes_differences else basis.before_noise
-
-
-def _component_rows(basis: Basis) -> FloatArray:
-    rows: FloatArray = basis.after_noise.matrix @ basis.before_noise.matrix
-    return basis.G @ rows
+    n = basis.size
+    return AxisMap(n, n, lambda: np.eye(n) - 1 / n, _center) if basis.takes_differences else basis.before_noise
 
 
 def _centered_matrix(n: int) -> NDArray[np.float64]:
     return np.hstack([np.full((n, 1), 1 / n), np.eye(n) - 1 / n])
+
+
+def _center(stack: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    """Values less their mean, along the middle axis, which goes last."""
+    turned = stack.transpose(0, 2, 1)
+    np.subtract(turned, turned.mean(axis=2, keepdims=True), out=out)
 
 
 def _spread(stack: NDArray[np.float64], out: NDArray[np.float64]) -> None:

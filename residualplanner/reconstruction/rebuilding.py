@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.bases import Basis
-from residualplanner.kron import Array, AxisMap, ProductMap, empty_floats, keeping, matrix_map
+from residualplanner.kron import Array, AxisMap, ProductMap, empty_floats, keeping
 from residualplanner.queries import Kind
 
 #: A kind with more answers than this many for each value is applied after the values have been rebuilt.
@@ -59,4 +59,15 @@ def components_of_answers(bases: Sequence[Basis]) -> ProductMap:
 
     Source: spec eq. (48).
     """
-    return ProductMap([matrix_map(basis.G) if basis.takes_differences else keeping(basis.answers) for basis in bases])
+    return ProductMap([_centered(basis) if basis.takes_differences else keeping(basis.answers) for basis in bases])
+
+
+def _centered(basis: Basis) -> AxisMap:
+    """The map from differences between the first value and the others to deviations from the mean, in O(n)."""
+
+    def direct(stack: Array, out: Array) -> None:
+        means = stack.sum(axis=1)[:, :, None] / basis.size
+        out[:, :, :1] = means
+        np.subtract(means, stack.transpose(0, 2, 1), out=out[:, :, 1:])
+
+    return AxisMap(basis.answers, basis.size, lambda: basis.G, direct)
