@@ -1,6 +1,7 @@
 """Tables of integers that add up."""
 
 import itertools
+import tracemalloc
 from types import SimpleNamespace
 
 import numpy as np
@@ -148,6 +149,19 @@ def test_groups_of_very_many_values_are_rounded_where_no_more_is_known():
     assert all(number == int(number) >= 0 for number in found.values())
     assert found["low"] == found["g0"] + found["g1"]
     assert found["high"] == sum(found[f"g{group}"] for group in range(2, groups))
+
+
+@pytest.mark.parametrize("made_from", [lambda release: release, rp.nonnegative])
+def test_no_matrix_of_all_values_is_made_for_a_marginal(made_from):
+    plan = rp.select(rp.Workload(rp.Domain({"a": 20_000}), [("a",)]), budget=rp.zcdp(1))
+    tracemalloc.start()
+    try:
+        made = rp.rounded(made_from(any_release(plan)))
+        found = made["a"].estimate
+        assert tracemalloc.get_traced_memory()[1] < 100 * found.nbytes  # a matrix has 20,000 times as many
+    finally:
+        tracemalloc.stop()
+    assert found.sum() == made[()].estimate
 
 
 def test_sums_that_overlap_are_refused():

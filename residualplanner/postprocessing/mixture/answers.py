@@ -12,6 +12,7 @@ import numpy as np
 
 from residualplanner._checks import FloatArray
 from residualplanner.bases import Basis
+from residualplanner.kron import ProductMap
 from residualplanner.measurement import NoisyAnswers
 from residualplanner.mixtures import (
     Blocks,
@@ -31,6 +32,7 @@ from residualplanner.plan import Plan
 from residualplanner.postprocessing.components import ComponentLayout, measured_components
 from residualplanner.postprocessing.facts import Facts
 from residualplanner.postprocessing.stating import fix
+from residualplanner.queries import Identity
 from residualplanner.strategy import basis_groups
 
 #: What is known counts as measured with this part of the least noise scale.
@@ -157,8 +159,15 @@ def _near(plan: Plan, layout: ComponentLayout, components: FloatArray, variances
     found = [np.full(size, 1 / size) for size in plan.domain.sizes]
     for number, members, bases in _sets(plan, layout):
         if len(members) == 1:
-            basis, spread = bases[0], bases[0].G @ bases[0].after_noise.matrix
-            own = layout.of_set(components, number)
-            variance = variances[0] * basis.u**2 + variances[number] * (spread**2).sum(axis=1)
-            found[members[0]] = denoised(basis.u * total + spread @ own, math.sqrt(float(variance.mean())))
+            present, absent = bases[0].mean_variance_factors(Identity())
+            std_err = math.sqrt(variances[0] * absent + variances[number] * present)
+            found[members[0]] = denoised(_values(bases[0], total, layout.of_set(components, number)), std_err)
     return tuple(found)
+
+
+def _values(basis: Basis, total: float, components: FloatArray) -> FloatArray:
+    """The counts of an attribute's values, (n,), from the total and its own components."""
+    if basis.takes_differences:
+        return basis.u * total + components
+    rebuilt: FloatArray = ProductMap([basis.reconstruction]).apply(np.concatenate([[total], components])[None])[0]
+    return rebuilt
