@@ -32,6 +32,7 @@ from residualplanner.sources import (
     kept_records,
     open_source,
     require_public_number,
+    require_ready_engine,
     require_result_room,
 )
 from residualplanner.workers import require_guarded_main
@@ -181,6 +182,7 @@ def _measured(
         source = open_source(data, plan.domain, records_per_person=plan.neighbors.records_per_person)
     except BaseException as error:  # noqa: BLE001 - it has been where the records are
         return shielded(error, progress)
+    require_ready_engine(data)
     outcome = run_charged(
         lambda: None if ledger is None else charge_plan(ledger, plan, job.cost), lambda: job.run(source), progress
     )
