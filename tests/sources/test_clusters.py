@@ -153,7 +153,7 @@ WORKLOAD = rp.marginals(rp.Domain({"a": 2}), up_to=1)
     "measure",
     [
         partial(rp.measure, rp.select(WORKLOAD, budget=rp.zcdp(1))),
-        partial(rp.rap, rp.RapPlan(WORKLOAD, budget=rp.zcdp(1), neighbors="replace", rounds=1)),
+        partial(rp.rap, rp.RapPlan(WORKLOAD, budget=rp.zcdp(1), neighbors="add-remove", rounds=1, choices=None)),
     ],
     ids=["measure", "rap"],
 )
