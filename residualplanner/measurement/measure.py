@@ -32,6 +32,7 @@ from residualplanner.sources import (
     kept_records,
     open_source,
     require_public_number,
+    require_ready_engine,
     require_result_room,
 )
 from residualplanner.workers import require_guarded_main
@@ -193,6 +194,7 @@ def _measured(
         source = open_source(data, plan.domain, records_per_person=plan.neighbors.records_per_person)
     except BaseException as error:  # noqa: BLE001 - it has been where the records are
         return shielded(error, progress)
+    require_ready_engine(data)
 
     def run() -> Measurement:
         found = job.run(source)

@@ -35,6 +35,7 @@ from residualplanner.sources import (
     kept_records,
     open_source,
     require_public_number,
+    require_ready_engine,
     require_result_room,
 )
 from residualplanner.workers import require_guarded_main
@@ -128,6 +129,7 @@ def _outcome(
         source = open_source(data, plan.workload.domain, records_per_person=plan.records_per_person)
     except BaseException as error:  # noqa: BLE001 - it has been where the records are
         return shielded(error, progress)
+    require_ready_engine(data)
 
     def run() -> RapResult:
         half = memory // 2

@@ -9,7 +9,7 @@ Everything here holds confidential data: only `measurement` may import it, and n
 from residualplanner.sources.clusters import Cluster, CountingTask, open_cluster
 from residualplanner.sources.counting import count_groups
 from residualplanner.sources.csv_files import CsvFile
-from residualplanner.sources.engines import require_result_room
+from residualplanner.sources.engines import require_ready_engine, require_result_room
 from residualplanner.sources.merging import NOTHING_MERGED, MergedValues
 from residualplanner.sources.opening import is_read_once, open_source
 from residualplanner.sources.people import (
@@ -42,5 +42,6 @@ __all__ = [
     "open_cluster",
     "open_source",
     "require_public_number",
+    "require_ready_engine",
     "require_result_room",
 ]

@@ -11,7 +11,7 @@ from residualplanner.sources.clusters.dask import DaskRecords
 from residualplanner.sources.clusters.engine import EngineRecords
 from residualplanner.sources.clusters.spark import SparkRecords
 from residualplanner.sources.people import Contributions, unlimited
-from residualplanner.workers import SparkWorkers
+from residualplanner.workers import DaskWorkers, SparkWorkers, Workers
 
 #: The most bytes that Spark sends for a cell: its count, and its part of what is around it.
 COUNT_BYTES = 9
@@ -50,6 +50,26 @@ def require_result_room(data: Any, cells: int) -> None:
             "(spark.driver.maxResultSize); nothing was charged or read.  Start the session with "
             f"spark.driver.maxResultSize={needed // 2**20 + 1}m or more, or ask for fewer or smaller tables"
         )
+
+
+def require_ready_engine(data: Any) -> None:
+    """Raise ResourceError where the data is an engine's whose workers cannot count it with this library.
+
+    It starts a small task at the workers, which reads no record.
+    """
+    import narwhals as nw
+
+    data = unlimited(data)
+    if nw.dependencies.is_dask_dataframe(data):
+        workers: Workers = DaskWorkers()
+    elif _is_of_spark(data):
+        workers = SparkWorkers(data.sparkSession)
+    else:
+        return
+    try:
+        workers.require_ready()
+    except ResourceError as error:
+        raise ResourceError(f"{error}.  Nothing was charged or read") from None
 
 
 def _is_of_spark(data: object) -> bool:

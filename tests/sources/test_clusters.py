@@ -146,6 +146,25 @@ def test_a_client_whose_workers_have_another_version_is_refused(client, monkeypa
         DaskWorkers().require_ready()
 
 
+WORKLOAD = rp.marginals(rp.Domain({"a": 2}), up_to=1)
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        partial(rp.measure, rp.select(WORKLOAD, budget=rp.zcdp(1))),
+        partial(rp.rap, rp.RapPlan(WORKLOAD, budget=rp.zcdp(1), neighbors="add-remove", rounds=1, choices=None)),
+    ],
+    ids=["measure", "rap"],
+)
+def test_workers_of_another_version_are_refused_before_the_charge(client, monkeypatch, measure):
+    monkeypatch.setattr(client, "run", lambda function: {"other": ("3.10", "0.0")})
+    ledger, frame = rp.Ledger(rp.pcost(9)), dd.from_pandas(pd.DataFrame({"a": [0, 1]}), npartitions=1)
+    with pytest.raises(ResourceError, match=r"residualplanner 0\.0; .*Nothing was charged or read"):
+        measure(frame, ledger=ledger)
+    assert ledger.entries == ()
+
+
 @pytest.mark.parametrize(
     ("answer", "message"),
     [(lambda function: {}, "has no workers"), (lambda function: 1 / 0, "cannot run this library")],
