@@ -52,10 +52,12 @@ def reconstruct(measurement: Measurement | Sequence[Measurement], *, device: Dev
         True
     """
     several: Sequence[Any] = measurement if isinstance(measurement, list | tuple) else [measurement]
-    for other in (each for each in several if not isinstance(each, Measurement)):
+    others = [each for each in several if not isinstance(each, Measurement)]
+    if others:
         remedy = (
             "write reconstruct(measure(plan, records)), or reconstruct(load_measurement(path)); of several "
             "reconstruct([first, second])"
         )
-        require_type("reconstruct", "measurement", other, Measurement, remedy)
+        refused = others[0] if len(others) < len(several) else measurement
+        require_type("reconstruct", "measurement", refused, Measurement, remedy)
     return Release(as_one(several), device_of(device))
