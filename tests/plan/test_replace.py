@@ -179,6 +179,7 @@ def test_the_number_of_records_is_nearly_exact(case):
     assert plan.noise_variances[0] <= 1e-6 * rest[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["CLARABEL", "ECOS"])
 @settings(max_examples=8)
 @given(case=replacing_cases(24), seed=seeds)

@@ -101,6 +101,7 @@ def test_delta_rises_with_mu_and_falls_with_epsilon(point, factor):
     assert delta_of_gdp(mu * factor, epsilon) >= delta_of_gdp(mu, epsilon) >= delta_of_gdp(mu, epsilon * factor)
 
 
+@pytest.mark.slow
 @searched
 @given(mu=st.floats(0.01, 10), log_delta=st.floats(-300, -0.5), factor=st.floats(1.001, 10))
 def test_epsilon_rises_with_mu_and_falls_with_delta(mu, log_delta, factor):

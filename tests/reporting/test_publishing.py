@@ -68,6 +68,7 @@ def test_the_name_of_every_table_leads_to_its_file(release, tmp_path, file_forma
     assert [each.attributes["href"] for each in page.one("details", id="files").all("a")] == links
 
 
+@pytest.mark.slow
 def test_a_page_holds_the_smallest_tables_up_to_the_cells_that_one_sets(release, tmp_path):
     write_report(release, tmp_path / "report.html", cells=100)
     page = read_page(tmp_path / "report.html")
@@ -99,6 +100,7 @@ def test_tables_in_a_page_have_the_numbers_of_the_release(release):
         assert values["cv"] == pytest.approx((source.std_err / np.abs(source.estimate)).ravel(), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_estimates_that_are_left_out_are_dashes(release, tmp_path):
     quality = rp.Quality(reliable=0.5, usable=0.9, suppress=True)
     release.save(tmp_path / "out", "csv", quality=quality)

@@ -237,6 +237,7 @@ def test_a_cluster_that_is_not_ready_is_refused_before_the_charge(tmp_path, monk
     assert ledger.entries == ()
 
 
+@pytest.mark.slow
 def test_too_little_memory_or_disk_and_stores_that_overwrite_are_refused_before_the_charge(tmp_path, monkeypatch):
     ledger = rp.Ledger(rp.pcost(9))
     with monkeypatch.context() as patch:
