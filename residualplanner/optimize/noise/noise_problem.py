@@ -101,10 +101,14 @@ class NoiseProblem:
         Where a set matters to no query near the maximum, a search may leave its noise almost without a limit.
         """
         costs = self.costs.largest
-        total = float((costs / noise_variance).sum())
-        with np.errstate(over="ignore", divide="ignore"):
-            most = costs * (len(costs) / (_NEGLIGIBLE * total))
-        return frozen(np.where(costs > 0, np.minimum(noise_variance, most), noise_variance))
+        spent = costs / noise_variance
+        least = _NEGLIGIBLE * float(spent.sum()) / len(costs)
+        is_cut = (spent < least) & (costs > 0)
+        if not is_cut.any():
+            return noise_variance
+        cut = noise_variance.copy()
+        cut[is_cut] = costs[is_cut] / least
+        return frozen(cut)
 
 
 def least_sum(problem: NoiseProblem) -> NoiseChoice:
