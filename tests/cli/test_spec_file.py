@@ -190,6 +190,10 @@ TARGETS = DOMAIN + WORKLOAD + '[[targets]]\nqueries = [["a"]]\nmoe = 5\n'
         ("xyz = 1\n" + GOOD, "unknown field 'xyz'; the fields here are budget, at_most, loss"),
         ("budget = 1\n" + DOMAIN + WORKLOAD, r'budget: expected a table such as \{ zcdp = "0.5" \}, got 1'),
         (
+            GOOD + "[domain.pay]\nnumeric = [0, 5]\n",
+            r"\[domain\] pay, numeric: expected a table with fields such as low, high, unit, .*; got \[0, 5\]",
+        ),
+        (
             "budget = { epsilon = 1 }\n" + DOMAIN + WORKLOAD,
             r"budget: epsilon and delta stand together: \{ approx_dp = ",
         ),

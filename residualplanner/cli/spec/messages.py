@@ -22,8 +22,6 @@ _EXPECTED = {
     "bool_type": "expected true or false",
     "list_type": "expected a list in [brackets]",
     "dict_type": "expected a table",
-    "model_type": "expected a table",
-    "model_attributes_type": "expected a table",
     "too_short": "the list is too short",
     "too_long": "the list is too long",
 }
@@ -58,6 +56,9 @@ def _message(detail: dict[str, Any], model: type[BaseModel]) -> str:
         return f"{_at(where)}expected a number that is at least {detail['ctx']['ge']}, got {shown(found)}"
     if kind == "less_than_equal":
         return f"{_at(where)}expected a number that is at most {detail['ctx']['le']}, got {shown(found)}"
+    if kind in ("model_type", "model_attributes_type"):
+        fields = ", ".join(_fields(model, where))
+        return f"{_at(where)}expected a table with fields such as {fields}; got {shown(found)}"
     return f"{_at(where)}{_EXPECTED.get(kind, detail['msg'])}, got {shown(found)}"
 
 
