@@ -57,8 +57,8 @@ def _message(detail: dict[str, Any], model: type[BaseModel]) -> str:
     if kind == "less_than_equal":
         return f"{_at(where)}expected a number that is at most {detail['ctx']['le']}, got {shown(found)}"
     if kind in ("model_type", "model_attributes_type"):
-        fields = ", ".join(_fields(model, where))
-        return f"{_at(where)}expected a table with fields such as {fields}; got {shown(found)}"
+        names = ", ".join(_fields(model, where))
+        return f"{_at(where)}expected a table with fields such as {names}; got {shown(found)}"
     return f"{_at(where)}{_EXPECTED.get(kind, detail['msg'])}, got {shown(found)}"
 
 
