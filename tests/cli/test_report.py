@@ -13,6 +13,7 @@ def tables(folder, spec, records, run):
     return folder / "tables"
 
 
+@pytest.mark.slow
 def test_a_release_folder_becomes_a_page(folder, tables, run):
     result = run("report", "tables")
     assert result.exit_code == 0, result.output

@@ -73,6 +73,7 @@ def test_no_fraction_of_records_costs_more_than_the_plan_says(case, seed):
         assert mixed @ information @ mixed <= plan.pcost * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @given(case=asked(), seed=st.integers(0, 2**32 - 1))
 @fewer
 def test_no_replaced_fraction_of_records_costs_more_than_the_plan_says(case, seed):
@@ -102,6 +103,7 @@ def test_counted_integers_are_the_fractions_of_records_by_the_definition(case, d
         assert np.array_equal(table, expected)
 
 
+@pytest.mark.slow
 @given(case=asked(), data=st.data(), is_discrete=st.booleans())
 @few
 def test_without_noise_tables_are_those_of_the_definition(case, data, is_discrete):

@@ -209,6 +209,7 @@ def test_an_array_that_is_missing_or_superfluous_is_refused(tmp_path, name):
     require_refused_arrays(tmp_path, small_plan(), name)
 
 
+@pytest.mark.slow
 def test_any_value_of_the_header_may_be_changed_in_type_without_harm():
     plan = small_plan()
     header, arrays = plan_to_archive(plan)

@@ -153,6 +153,7 @@ def test_where_there_are_too_many_cells_all_count_as_the_one_with_the_largest_va
     assert (coarse["expected_max_abs_error"] > own["expected_max_abs_error"] * 1.001).any()
 
 
+@pytest.mark.slow
 def test_discrete_noise_is_no_further_off_than_its_sub_gaussian_bound():
     """Discrete Gaussians are sub-Gaussian with the variance of their continuous twins; a coarse lattice on purpose."""
     plan = select(marginals(Domain({"a": 2, "b": 2}), order=2), budget=zcdp(20))

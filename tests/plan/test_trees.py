@@ -196,6 +196,7 @@ def test_bases_by_set_stay_matrices():
     assert plan.strategy.of_attributes[0].multipliers
 
 
+@pytest.mark.slow
 def test_groups_that_overlap_are_refused_where_matrices_would_be_too_large():
     domain = Domain({"place": 10_080})
     workload = Workload(domain, [{"place": Hierarchy([7])}, {"place": Hierarchy([5])}])

@@ -32,6 +32,7 @@ from residualplanner.reconstruction import reconstruct
 every_plan = planned() | plans() | plans_by_set()
 
 
+@pytest.mark.slow
 @given(plan=every_plan)
 @settings(max_examples=300)
 def test_estimates_are_the_only_linear_unbiased_ones(plan):

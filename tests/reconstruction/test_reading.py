@@ -118,6 +118,7 @@ texts = st.text(st.characters(codec="utf-8", exclude_characters="\ufffe\uffff"),
     labels=st.lists(texts.filter(lambda text: not text.startswith("<r>")), min_size=2, max_size=6, unique=True),
     seed=st.integers(0, 99),
 )
+@pytest.mark.slow
 @example(name="=A1", labels=["\ufeff", "x"], seed=0)
 @settings(max_examples=15)
 def test_any_text_and_any_number_survive_every_format(name, labels, seed):

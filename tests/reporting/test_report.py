@@ -107,6 +107,7 @@ def test_the_page_refers_to_nothing_but_its_own_folder(kind, plan_folder, releas
     assert "script-src 'sha256-" in policy
 
 
+@pytest.mark.slow
 def test_names_and_labels_of_users_are_text_and_nothing_else(tmp_path):
     domain = rp.Domain({NASTY[0]: NASTY, NASTY[1]: 3, NASTY[2]: 2, NASTY[3]: 2, NASTY[4]: [NASTY[4], NASTY[0]]})
     plan = rp.select(rp.marginals(domain, up_to=2), budget=rp.zcdp(1))

@@ -158,6 +158,7 @@ def test_a_wrong_gradient_proves_nothing(monkeypatch):
     assert minimize_convex_loss(P, M, cvxpy.sum_squares, pcost=1.0).gap == math.inf
 
 
+@pytest.mark.slow
 def test_a_loss_that_is_0_from_some_noise_on_is_reached_there():
     choice = minimize_privacy_cost([1.0], sparse.csr_array([[1.0]]), lambda v: cvxpy.sum(cvxpy.pos(v - 2)), at_most=0.0)
     assert choice.loss == pytest.approx(0.5, rel=1e-6)
