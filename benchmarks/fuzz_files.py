@@ -232,7 +232,7 @@ def rehashed(files: Files) -> Files:
         for number, told in enumerate(manifest["noise"].get("measurements", ()), 1):
             told["plan_sha256"] = _plan_hash(changed[f"measured-{number}.plan"])
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError, NotImplementedError, zipfile.BadZipFile):
-        pass  # so much of it as can still be read has been made to fit
+        pass  # so much of it as can still be read has been made to fit; zipfile and json raise all of these
     else:
         return changed | {_MANIFEST: json_bytes(manifest)}
     return changed

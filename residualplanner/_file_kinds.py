@@ -129,7 +129,7 @@ def _kind_in_archive(path: Path) -> FileKind | None:
                 return None
             return _format_of(archive.read(header))
     except (zipfile.BadZipFile, OSError, ValueError, RuntimeError, NotImplementedError, EOFError):
-        return None
+        return None  # all that zipfile raises for a damaged archive; the fifth for an unknown compression
 
 
 def _is_text(head: bytes) -> bool:

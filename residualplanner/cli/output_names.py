@@ -1,4 +1,4 @@
-"""The names of what a command writes: no two alike, and none that promises another kind of file.
+"""The names of what a command writes: all different, and none that promises another kind of file.
 
 Reads: paths, as typed.  Gives: refusals before any work.
 """

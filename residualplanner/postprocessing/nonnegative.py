@@ -55,7 +55,7 @@ class NonNegativeRelease(AdjustedRelease):
         unbiased: the release that it was made from.
         gap: the tables are proved to be within this fraction of the nearest possible ones, in squared distance;
             infinite for those of a mixture, of which nothing is proved.
-        steps: how many steps of the ascent were taken after its start; 0 where that was the solution already.
+        steps: how many steps of the ascent were made after its start; 0 where that was the solution already.
         facts: the public facts from other sources, in words.
     """
 
@@ -158,7 +158,7 @@ def nonnegative(  # noqa: PLR0913
         gap: the tables may be this fraction (of the squared distance, plus 1) from the nearest possible ones.
         max_steps: of the solver; if they do not suffice, the result says its true gap, which is at most 1.  Of fewer
             than 5,000 it may be larger.
-        progress: called with the number of steps taken, and the most steps: before anything is done, and now and then.
+        progress: called with the number of steps made, and the most steps: before anything is done, and now and then.
 
     Returns:
         The tables, by the same queries.  The counts behind every table are non-negative: of single values, or of the
@@ -227,9 +227,9 @@ def _solution(problem: Problem, facts: Facts, *, gap: float, steps: int, progres
     if problem.total == 0 and not problem.freedom[0]:
         return Solution(np.zeros_like(problem.start), 0.0, 0.0, 0)  # no records: every table is 0
 
-    def report(taken: int, _: float) -> None:
+    def report(done: int, _: float) -> None:
         if progress is not None:
-            progress(taken, steps)
+            progress(done, steps)
 
     facets = facets_of_many(problem)
     center = None if facets is not None or facts.are_about_tables else center_of(problem)

@@ -96,7 +96,7 @@ class Agreement:
         return _Point(potentials, value, gradient, margins, freedom)
 
     def start(self) -> Array:
-        """Potentials for which every table has its total: one number is taken from all of its cells."""
+        """Potentials for which every table has its total: one number is subtracted from all of its cells."""
         found = np.zeros(len(self.facets.cell))
         for stack, starts, freedom in self._stacks:
             cells = stack.per_table(self.unbiased)
@@ -120,17 +120,17 @@ def first_multipliers(
         problem: to solve.
         off: by how much margins may differ, in counts.
         steps: of Newton's method at most.
-        report: called before each with the number of steps taken, and by what part of the total margins differ.
+        report: called before each with the number of steps made, and by what part of the total margins differ.
     """
     facets = facets_of(problem)
     if facets is None:
         return np.zeros(problem.tables.size)
     agreement = Agreement(problem, facets)
     point, damping = agreement.at(agreement.start()), _DAMPING
-    for taken in range(min(_ROUNDS, steps)):
+    for done in range(min(_ROUNDS, steps)):
         differ = float(np.abs(point.gradient).max())
         if report is not None:
-            report(taken, differ / max(problem.total, 1.0))
+            report(done, differ / max(problem.total, 1.0))
         if differ <= off:
             break
         direction = _direction(agreement, point, damping)

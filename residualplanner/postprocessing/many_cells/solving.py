@@ -21,7 +21,7 @@ from residualplanner.postprocessing.problem import Problem
 
 #: From how many cells on this is faster than Newton's method for potentials.
 _MANY_CELLS = 2_000_000
-#: How many steps are taken before the cells that are surely 0 are left alone.
+#: How many steps are made before the cells that are surely 0 are left alone.
 _FIRST = 50
 #: How often it is looked at how much tables are short of, in steps; and how often progress is told.
 _EVERY, _TOLD = 100, 25
@@ -68,9 +68,9 @@ def solve_many(problem: Problem, facets: Facets, *, gap: float, steps: int, repo
             enough = shortages[-1] * gap / max(made.gap, gap)
         if best is not None and (is_last or best.gap <= gap):
             return best
-        for taken in _parts(_EVERY, steps - steps_done):
-            ascent.advance(taken)
-            steps_done += taken
+        for count in _parts(_EVERY, steps - steps_done):
+            ascent.advance(count)
+            steps_done += count
             if report is not None:
                 report(steps_done, math.inf if best is None else best.gap)
 
@@ -100,9 +100,9 @@ def nearly(problem: Problem, facets: Facets, *, gap: float, below: float, steps:
 def _followed(problem: Problem, facets: Facets, steps: int, report: Report | None = None) -> PotentialAscent:
     """The ascent that follows few cells, after `_FIRST` steps of the one that follows all, or fewer where told so."""
     ascent, steps_done = MarginAscent(problem, facets), 0
-    for taken in _parts(_FIRST, steps):
-        ascent.advance(taken)
-        steps_done += taken
+    for count in _parts(_FIRST, steps):
+        ascent.advance(count)
+        steps_done += count
         if report is not None:
             report(steps_done, math.inf)
     return ascent.followed()
