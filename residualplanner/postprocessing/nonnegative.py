@@ -250,7 +250,8 @@ def _require_near(found: Solution, steps: int) -> None:
     """Raise SolverError for tables that are far from the nearest ones, unless fewer steps than usual were asked for."""
     if found.gap > _FAR and steps >= _STEPS:
         raise SolverError(
-            f"the nearest non-negative tables were not found in {steps:,} steps: the gap is {found.gap:.1e}; publish "
-            "the unbiased tables, ask for fewer bins of amounts or smaller tables, or give a larger max_steps",
+            f"the nearest non-negative tables were not found in {steps:,} steps: the gap is {found.gap:.1e}; "
+            "publish the unbiased tables of the same measurement, without nonnegative; in another plan, fewer bins of "
+            "amounts or smaller tables help",
             status="step limit",
         )
