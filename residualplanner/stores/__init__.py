@@ -8,5 +8,15 @@ from residualplanner.stores.bucket import Bucket
 from residualplanner.stores.folder import Folder
 from residualplanner.stores.object_store import ObjectStore, require_create_if_absent
 from residualplanner.stores.opening import open_store
+from residualplanner.stores.reaching import Mark, marked, variables_of
 
-__all__ = ["Bucket", "Folder", "ObjectStore", "open_store", "require_create_if_absent"]
+__all__ = [
+    "Bucket",
+    "Folder",
+    "Mark",
+    "ObjectStore",
+    "marked",
+    "open_store",
+    "require_create_if_absent",
+    "variables_of",
+]

@@ -6,12 +6,14 @@ Reads: a session.  Gives: SparkWorkers.
 import logging
 import re
 import secrets
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, final
 
 from residualplanner.errors import ResourceError
-from residualplanner.workers.workers import require_equal_versions, versions
+from residualplanner.stores import Mark, ObjectStore
+from residualplanner.workers.readiness import Answer, Engine, Room, python_version, ready_rooms, sent_to_workers
 
 #: Spark's Python client writes its errors to these, and py4j what passes between Python and Java: all quote values.
 _LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger", "pyspark.sql.connect.logging")
@@ -19,8 +21,16 @@ _LIMIT, _DEFAULT_LIMIT = "spark.driver.maxResultSize", "1g"
 _SPECULATION = "spark.speculation"
 _SIZE = re.compile(r"([0-9]+)\s*([kmgtp]?)b?")
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40, "p": 2**50}
-#: How many tasks ask for versions, so that they reach several workers.
-_PROBES = 8
+#: How Spark is spoken of.
+ENGINE = Engine(
+    "Spark",
+    library="PYSPARK_PYTHON names the Python that Spark starts there",
+    variables="spark.executorEnv.NAME sets a variable for Spark's workers",
+)
+#: What a worker answers.
+_ANSWER = "machine string, executor string, answer string"
+#: How often the executors are asked, until all have answered; and by how many seconds each time they wait longer.
+_ATTEMPTS, _PAUSE = 5, 0.5
 
 
 @final
@@ -40,17 +50,13 @@ class SparkWorkers:
     def __repr__(self) -> str:
         return f"SparkWorkers(<{type(self._session).__name__}>)"
 
-    def require_ready(self) -> None:
-        """Raise ResourceError if the workers do not have the versions of Python and this library that are here."""
-        try:
-            probe = self._session.range(0, _PROBES, 1, _PROBES).mapInArrow(_versions, "python string, library string")
-            rows = self.collect(probe).to_pylist()
-        except Exception:  # noqa: BLE001 - whatever the cause is, the remedy is the same
-            raise ResourceError(
-                "Spark's workers cannot run this library; install it there, for the same version of Python, which "
-                "PYSPARK_PYTHON names"
-            ) from None
-        require_equal_versions([(row["python"], row["library"]) for row in rows], "Spark")
+    def require_ready(self, store: ObjectStore | None = None) -> list[Room]:
+        """As `Workers.require_ready`.
+
+        Spark has as many tasks at a time as it has cores, and is given that many; over Spark Connect nobody can say
+        how many executors there are, elsewhere it goes on until that many have answered.
+        """
+        return ready_rooms(ENGINE, self._answers, store)
 
     def require_single_attempts(self) -> None:
         """Raise ResourceError if Spark is set to start slow tasks a second time."""
@@ -94,6 +100,50 @@ class SparkWorkers:
         finally:
             self._session.removeTag(tag)
 
+    def _answers(self, mark: Mark | None) -> list[Answer]:
+        """What each executor answers; ResourceError where Spark fails, or one does not answer."""
+        from pyspark import cloudpickle
+
+        asking = _asking(sent_to_workers(mark, cloudpickle.dumps))
+        found: dict[str, Answer] = {}
+        for attempt in range(_ATTEMPTS):
+            try:
+                rows = self._asked(asking(_PAUSE * attempt), 2**attempt)
+            except Exception as error:  # noqa: BLE001 - whatever the cause is, the remedy is the same
+                raise ResourceError(
+                    f"Spark's workers cannot run Python ({type(error).__name__}); see that they have Python "
+                    f"{python_version()}, as this process: {ENGINE.library}"
+                ) from None
+            tasks = Counter(row["executor"] for row in rows)
+            found |= {
+                row["executor"]: Answer(row["machine"], row["machine"], row["answer"], tasks[row["executor"]])
+                for row in rows
+            }
+            if len(found) >= self._executors:
+                return [*found.values()]
+        raise ResourceError(
+            f"of {self._executors} executors of Spark only {len(found)} have answered; wait until they have ended "
+            "other work, or are removed if they were lost, and try again"
+        )
+
+    def _asked(self, function: Any, times: int) -> list[dict[str, Any]]:
+        """What some tasks return: as many as Spark does at a time, several times."""
+        slots = self._session.range(2**20).selectExpr("spark_partition_id() as slot").distinct().count()
+        number = slots * times
+        tasks = self._session.range(0, number, 1, number)
+        rows: list[dict[str, Any]] = self.collect(tasks.mapInArrow(function, _ANSWER)).to_pylist()
+        return rows
+
+    @property
+    def _executors(self) -> int:
+        """How many executors there are; 1 where that is not known."""
+        try:
+            context = self._session.sparkContext
+            java = context._jsc.sc()
+        except Exception:  # noqa: BLE001 - a session over Spark Connect has no context, and says so in several ways
+            return 1
+        return 1 if java.isLocal() else len(java.statusTracker().getExecutorInfos()) - 1  # the driver is one of them
+
     def _setting(self, name: str, default: str) -> str:
         """A setting of the session, or the default where it is not set or cannot be read."""
         try:
@@ -129,13 +179,27 @@ def unlogged() -> Iterator[None]:
             logger.setLevel(level)
 
 
-def _versions(batches: Iterable[Any]) -> Iterator[Any]:
-    """The versions at a worker, for each batch of records."""
-    import pyarrow as pa
+def _asking(ask: Callable[[], str]) -> Callable[[float], Callable[[Iterable[Any]], Iterator[Any]]]:
+    """What gives a task that asks its worker once, and then waits, so that others get to other executors."""
 
-    python, library = versions()
-    for _ in batches:
-        yield pa.RecordBatch.from_pydict({"python": [python], "library": [library]})
+    def asking(pause: float) -> Callable[[Iterable[Any]], Iterator[Any]]:
+        def task(batches: Iterable[Any]) -> Iterator[Any]:
+            import os
+            import socket
+            import time
+
+            import pyarrow as pa
+
+            for _ in batches:
+                machine = socket.gethostname()
+                executor = f"{machine} {os.environ.get('SPARK_LOCAL_DIRS', os.getppid())}"
+                answers = {"machine": [machine], "executor": [executor], "answer": [ask()]}
+                time.sleep(pause)
+                yield pa.RecordBatch.from_pydict(answers)
+
+        return task
+
+    return asking
 
 
 def _calling(function: Callable[[int], bytes], numbers: list[int]) -> Callable[[Iterable[Any]], Iterator[Any]]:

@@ -17,6 +17,7 @@ import pytest
 
 import amounts_by_hand as by_hand
 import residualplanner as rp
+from benchmarks.s3_server import s3_server
 from counted_records import DOMAIN, GROUPS, TEXT, assert_counts, columns_of, naive_tables
 from residualplanner.domain import Attribute, Bins, Domain
 from residualplanner.errors import DataError, ResourceError
@@ -25,7 +26,8 @@ from residualplanner.plan import select
 from residualplanner.privacy import pcost
 from residualplanner.sources import open_cluster, open_source
 from residualplanner.sources.clusters import CountingTask
-from residualplanner.workers import SparkWorkers, spark
+from residualplanner.stores import Folder
+from residualplanner.workers import SparkWorkers
 from residualplanner.workload import Workload, marginals
 
 pytestmark = [
@@ -228,12 +230,12 @@ def digesting():
     return digest
 
 
-def test_workers_draw_from_the_sums_of_all_partitions_and_only_receipts_come_back(session):
+def test_workers_draw_from_the_sums_of_all_partitions_and_only_receipts_come_back(session, tmp_path):
     records = some_records()
     frame = session.createDataFrame(pa.table(columns_of(records), TYPES)).repartition(3)
     cluster = open_cluster(frame, DOMAIN)
     tasks = [CountingTask(3, tuple(GROUPS[:2])), CountingTask(1, tuple(GROUPS[2:]))]
-    cluster.require_ready(tasks)
+    cluster.require_ready(Folder(tmp_path / "store"))
     digest = digesting()
     assert cluster.draw(tasks, digest) == [
         digest(task.number, naive_tables(DOMAIN, records, task.groups)) for task in tasks
@@ -318,13 +320,41 @@ def test_a_session_that_starts_slow_tasks_again_is_refused_before_the_charge(ses
     assert not [*tmp_path.rglob("answers*")]
 
 
-def test_a_session_whose_workers_cannot_run_the_library_is_refused(session, monkeypatch):
-    def failing(batches):
-        raise ImportError("no such library")
+class OwnStore(Folder):
+    """Of this module, which the workers do not have."""
 
-    monkeypatch.setattr(spark, "_versions", failing)
-    with pytest.raises(ResourceError, match="cannot run this library"):
-        SparkWorkers(session).require_ready()
+
+PLAN = select(marginals(Domain({"id": 3}), up_to=1), budget=pcost(1))
+
+
+def test_workers_that_lack_a_module_are_told_of_before_the_charge(session, tmp_path):
+    ledger = rp.Ledger(pcost(1))
+    with pytest.raises(ResourceError, match=r"Spark's worker .* lacks the module test_spark; .*PYSPARK_PYTHON"):
+        rp.measure_in_store(PLAN, session.range(3), OwnStore(tmp_path / "store"), ledger=ledger)
+    assert ledger.entries == ()
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/cwd"), reason="a name that is another folder in each process")
+def test_workers_that_do_not_have_the_folder_are_told_of_before_the_charge(session, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ledger = rp.Ledger(pcost(1))
+    with pytest.raises(ResourceError, match=r"Spark's worker .* does not reach /proc/self/cwd/store: .*have under the"):
+        rp.measure_in_store(PLAN, session.range(3), "/proc/self/cwd/store", ledger=ledger)
+    assert ledger.entries == ()
+
+
+def test_workers_without_the_variables_of_a_bucket_are_told_of_before_the_charge(session, monkeypatch):
+    ledger = rp.Ledger(pcost(1))
+    with s3_server() as bucket:
+        for name, value in bucket("store").settings:
+            monkeypatch.setenv(f"AWS_{name.upper()}", value)
+        with pytest.raises(
+            ResourceError, match=r"AWS_ENDPOINT, .* must be set there as here: spark\.executorEnv"
+        ) as found:
+            rp.measure_in_store(PLAN, session.range(3), "s3://curator/store", ledger=ledger)
+        assert bucket("store").names("") == []
+    assert "secret-of-the-test" not in str(found.value)
+    assert ledger.entries == ()
 
 
 @pytest.mark.parametrize("page", ["data.md", "engines.md"])

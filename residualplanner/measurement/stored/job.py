@@ -131,7 +131,7 @@ def begun(plan: Plan, data: object, store: object, options: Options) -> Measurem
         require_room_for_plan(ledger, plan, noise.cost)
     require_unused(objects)
     collector = _require_room(tasks, objects, options.scratch)
-    cluster = _ready_cluster(data, tasks, options.progress)
+    cluster = _ready_cluster(data, tasks, objects, options.progress)
     if isinstance(cluster, BaseException):
         return cluster
     release = open_release(
@@ -159,13 +159,15 @@ def resumed(store: object, data: object, options: Options) -> Measurement | Base
         raise BudgetError("this release was begun with random bytes of another source; begin another release")
     tasks = tasks_of_release(release)
     collector = _require_room(tasks, objects, options.scratch)
-    cluster = _ready_cluster(data, tasks, options.progress)
+    cluster = _ready_cluster(data, tasks, objects, options.progress)
     if isinstance(cluster, BaseException):
         return cluster
     return _Job(release, tasks, cluster, collector, options, kept_records(data, tasks.noise.plan.neighbors)).finished()
 
 
-def _ready_cluster(data: object, tasks: Tasks, progress: WatchedProgress) -> Cluster | BaseException:
+def _ready_cluster(
+    data: object, tasks: Tasks, store: ObjectStore, progress: WatchedProgress
+) -> Cluster | BaseException:
     """The workers that count the records, or the error to raise if they cannot."""
     plan = tasks.noise.plan
     require_public_number(data, plan.neighbors)
@@ -173,7 +175,7 @@ def _ready_cluster(data: object, tasks: Tasks, progress: WatchedProgress) -> Clu
         cluster = open_cluster(
             data, plan.domain, records_per_person=plan.neighbors.records_per_person, progress=progress.report
         )
-        cluster.require_ready([tasks.counting(number) for number in range(len(tasks))])
+        cluster.require_ready(store)
     except BaseException as error:  # noqa: BLE001 - it has been where the records are
         return shielded(error, progress)
     return cluster

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from residualplanner._checks import IntArray
+from residualplanner.stores import ObjectStore
+from residualplanner.workers import Room
 
 #: Called with a task's number and its tables, one array (g, n_1, .., n_k) for each of its groups; gives a receipt.
 Draw = Callable[[int, list[IntArray]], bytes]
@@ -32,15 +34,22 @@ class CountingTask:
 class Cluster(Protocol):
     """Records, and the workers that count them."""
 
-    def require_ready(self, tasks: Sequence[CountingTask]) -> None:
+    def require_ready(self, store: ObjectStore) -> list[Room]:
         """Raise what counting and drawing would certainly fail with, or could not be trusted with.
 
         Called before the ledger is charged, it reads public facts alone: the engine's settings (it must not start a
-        task again that has not failed), the versions of Python and of this library at the workers, memory, the sizes
-        of what comes back.
+        task again that has not failed), at every worker the versions of Python and of this library, and whether it
+        reaches the store.
+
+        Args:
+            store: the answers go there.
+
+        Returns:
+            The memory that there is for tasks.
 
         Raises:
             ResourceError: the engine, its settings or its workers do not serve; the message says what to change.
+            StoreError: this process cannot write to the store.
         """
         ...
 

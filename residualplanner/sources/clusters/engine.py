@@ -25,7 +25,8 @@ from residualplanner.sources.counting import shape_of_group, zero_tables
 from residualplanner.sources.merging import MergedValues
 from residualplanner.sources.people import Contributions
 from residualplanner.sources.source import Progress, Source, guarded
-from residualplanner.workers import Workers
+from residualplanner.stores import ObjectStore
+from residualplanner.workers import Room, Workers
 
 #: The most cells of a task, 32 MiB of counts; a larger table is a task of its own.
 TASK_CELLS = 2**22
@@ -74,12 +75,11 @@ class EngineCluster:
     def __init__(self, records: EngineRecords, domain: Domain) -> None:
         self._records, self._domain = records, domain
 
-    def require_ready(self, tasks: Sequence[CountingTask]) -> None:
-        """ResourceError where the engine's settings or its workers do not serve."""
-        del tasks  # what comes back of each is a receipt
+    def require_ready(self, store: ObjectStore) -> list[Room]:
+        """The memory of the workers; ResourceError where the engine's settings or its workers do not serve."""
         try:
             self._records.workers.require_single_attempts()
-            self._records.workers.require_ready()
+            return self._records.workers.require_ready(store)
         except ResourceError as error:
             raise ResourceError(f"{error}.  Nothing was charged or read") from None
 

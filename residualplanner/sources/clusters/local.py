@@ -13,6 +13,8 @@ from residualplanner.errors import ResourceError
 from residualplanner.sources.clusters.cluster import CountingTask, Draw
 from residualplanner.sources.counting import shape_of_group
 from residualplanner.sources.source import Progress, Source
+from residualplanner.stores import ObjectStore
+from residualplanner.workers import Room, rooms_of_process
 
 #: How many cells are counted in one pass over the records, 256 MiB in all.
 PASS_CELLS = 2**25
@@ -35,14 +37,15 @@ class LocalCluster:
         self._source, self._domain = source, domain
         self._is_read_once, self._progress = is_read_once, progress
 
-    def require_ready(self, tasks: Sequence[CountingTask]) -> None:
-        """Raise ResourceError where the records could not be read again, for another task or after a failure."""
-        del tasks
+    def require_ready(self, store: ObjectStore) -> list[Room]:
+        """The memory of this process; ResourceError where the records could not be read again after a failure."""
+        del store  # this process has just written to it
         if self._is_read_once:
             raise ResourceError(
                 "the records can be read only once, and are read again for other tasks and after a failure; give a "
                 "table or a file.  Nothing was charged or read"
             )
+        return rooms_of_process()
 
     def draw(self, tasks: Sequence[CountingTask], draw: Draw) -> list[bytes]:
         """Count the tasks of one pass after another, and draw each; DataError where the records do not fit."""
