@@ -26,7 +26,7 @@ from residualplanner.plan import select
 from residualplanner.privacy import pcost
 from residualplanner.sources import open_cluster, open_source
 from residualplanner.sources.clusters import CountingTask
-from residualplanner.stores import Folder
+from residualplanner.stores import Bucket, Folder
 from residualplanner.workers import SparkWorkers
 from residualplanner.workload import Workload, marginals
 
@@ -329,7 +329,7 @@ PLAN = select(marginals(Domain({"id": 3}), up_to=1), budget=pcost(1))
 
 def test_workers_that_lack_a_module_are_told_of_before_the_charge(session, tmp_path):
     ledger = rp.Ledger(pcost(1))
-    with pytest.raises(ResourceError, match=r"Spark's worker .* lacks the module test_spark; .*PYSPARK_PYTHON"):
+    with pytest.raises(ResourceError, match=r"Spark's worker .* lacks the module .*; .*PYSPARK_PYTHON"):
         rp.measure_in_store(PLAN, session.range(3), OwnStore(tmp_path / "store"), ledger=ledger)
     assert ledger.entries == ()
 
@@ -346,12 +346,15 @@ def test_workers_that_do_not_have_the_folder_are_told_of_before_the_charge(sessi
 def test_workers_without_the_variables_of_a_bucket_are_told_of_before_the_charge(session, monkeypatch):
     ledger = rp.Ledger(pcost(1))
     with s3_server() as bucket:
-        for name, value in bucket("store").settings:
-            monkeypatch.setenv(f"AWS_{name.upper()}", value)
+        settings = dict(bucket("store").settings)
+        for name in ("access_key_id", "secret_access_key"):
+            monkeypatch.setenv(f"AWS_{name.upper()}", settings.pop(name))
+        settings["metadata_endpoint"] = "http://127.0.0.1:9"  # a machine of Amazon's would find keys there
+        store = Bucket("curator", "store", tuple(settings.items()))
         with pytest.raises(
-            ResourceError, match=r"AWS_ENDPOINT, .* must be set there as here: spark\.executorEnv"
+            ResourceError, match=r"AWS_SECRET_ACCESS_KEY must be set there as here: spark\.executorEnv"
         ) as found:
-            rp.measure_in_store(PLAN, session.range(3), "s3://curator/store", ledger=ledger)
+            rp.measure_in_store(PLAN, session.range(3), store, ledger=ledger)
         assert bucket("store").names("") == []
     assert "secret-of-the-test" not in str(found.value)
     assert ledger.entries == ()
