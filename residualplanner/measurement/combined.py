@@ -3,6 +3,7 @@
 Reads: measurements.  Gives: CombinedMeasurement.  Costs nothing beyond what they have cost.
 """
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -103,7 +104,8 @@ class CombinedMeasurement:
 
     def files(self, path: AnyPath) -> tuple[VerifiedFile, ...]:
         """The files that the answers of each stand in: those that they were left in, or new ones, with numbers."""
-        numbered = (path.parent / f"{number}-{path.name}" for number in range(1, len(self.measurements) + 1))
+        stem, ending = os.path.splitext(path.name)
+        numbered = (path.parent / f"{stem}-{number}{ending}" for number in range(1, len(self.measurements) + 1))
         return tuple(file for each, own in zip(self.measurements, numbered, strict=True) for file in each.files(own))
 
 

@@ -117,7 +117,7 @@ def test_a_damaged_measurement_is_refused_by_its_address(measurement, bucket):
         file.write(b"PK nothing")
     with pytest.raises(rp.FileFormatError, match=rf"{bucket}/people\.measurement: this is"):
         rp.load_measurement(f"{bucket}/people.measurement")
-    with pytest.raises(FileNotFoundError, match="there is no object .*other.measurement'"):
+    with pytest.raises(FileNotFoundError, match=r"there is no object .*other\.measurement'"):
         rp.load_measurement(f"{bucket}/other.measurement")
 
 
@@ -129,7 +129,7 @@ def test_a_report_is_about_tables_in_a_bucket(measurement, bucket, tmp_path):
     for name, folder in (("there", str(bucket)), ("here", tmp_path / bucket.address.rpartition("/")[2])):
         (tmp_path / name).mkdir()
         rp.write_report(folder, tmp_path / name / "page.html")
-        figures.append(files_in(tmp_path / name / "page_files"))
+        figures.append(files_in(tmp_path / name / "page-figures"))
     assert figures[0] == figures[1] != {}
 
 
