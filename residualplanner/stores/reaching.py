@@ -16,7 +16,8 @@ from residualplanner.stores.object_store import PROBES, ObjectStore
 
 #: How many seconds a store may take to answer; one whose keys or endpoint are wrong may be tried for minutes.
 PATIENCE = 60
-_VARIABLES = "AWS_"
+#: How the variables of the environment start that obstore reads.
+_VARIABLES = ("AWS_", "AZURE_", "GOOGLE_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class Mark:
         except FileNotFoundError:
             return (
                 "what this process has written there is not found there; a folder must be on a file system that all "
-                "workers have under the same path, and a bucket's AWS_ENDPOINT must be the same"
+                "workers have under the same path, and a bucket's endpoint must be the same (AWS_ENDPOINT)"
             )
         except (StoreError, MissingExtraError) as error:
             return str(error)

@@ -350,7 +350,7 @@ def test_workers_without_the_variables_of_a_bucket_are_told_of_before_the_charge
         for name in ("access_key_id", "secret_access_key"):
             monkeypatch.setenv(f"AWS_{name.upper()}", settings.pop(name))
         settings["metadata_endpoint"] = "http://127.0.0.1:9"  # a machine of Amazon's would find keys there
-        store = Bucket("curator", "store", tuple(settings.items()))
+        store = Bucket("s3://curator/store", tuple(settings.items()))
         with pytest.raises(
             ResourceError, match=r"AWS_SECRET_ACCESS_KEY must be set there as here: spark\.executorEnv"
         ) as found:

@@ -15,18 +15,18 @@ from residualplanner.measurement.blocks import AnswersOnDisk
 from residualplanner.measurement.charging import charge_plan, require_room_for_plan, run_charged, warn_without_ledger
 from residualplanner.measurement.exact_noise import exact_noise
 from residualplanner.measurement.measurement import Measurement
-from residualplanner.measurement.resources import require_memory
 from residualplanner.measurement.shielding import WatchedProgress, shielded
 from residualplanner.measurement.stored.generations import Driver
 from residualplanner.measurement.stored.manifest import has_ended, write_manifest
 from residualplanner.measurement.stored.object_names import ANSWERS, numbered_names
 from residualplanner.measurement.stored.reading import collected, collector_of, load_stored_measurement
 from residualplanner.measurement.stored.release import StoredRelease, open_release, opened_release, require_unused
-from residualplanner.measurement.stored.tasks import TASK_CELLS, Tasks, tasks_of_noise, tasks_of_release
+from residualplanner.measurement.stored.task_memory import require_rooms, tasks_within
+from residualplanner.measurement.stored.tasks import TASK_CELLS, Tasks, tasks_of_release
 from residualplanner.plan import Plan, bytes_text
 from residualplanner.sources import Cluster, KeptRecords, kept_records, open_cluster, require_public_number
 from residualplanner.stores import ObjectStore, open_store, require_create_if_absent
-from residualplanner.workers import require_guarded_main
+from residualplanner.workers import Room, require_guarded_main
 
 _REST = (
     "The answers that were published are in the store: resume_measuring(store, records) has the others drawn, for the "
@@ -122,7 +122,6 @@ def begun(plan: Plan, data: object, store: object, options: Options) -> Measurem
         return wrong
     require_guarded_main("measure_in_store")
     noise, objects, ledger = exact_noise(plan), open_store(store), options.ledger
-    tasks = tasks_of_noise(noise, options.task_cells)
     if options.is_strict and ledger is None:
         raise BudgetError("to charge tasks again a ledger is needed; give one, or leave is_strict out")
     if ledger is None:
@@ -130,14 +129,16 @@ def begun(plan: Plan, data: object, store: object, options: Options) -> Measurem
     else:
         require_room_for_plan(ledger, plan, noise.cost)
     require_unused(objects)
+    ready = _ready_cluster(data, plan, objects, options.progress)
+    if isinstance(ready, BaseException):
+        return ready
+    cluster, rooms = ready
+    tasks, task_cells = tasks_within(noise, options.task_cells, rooms)
     collector = _require_room(tasks, objects, options.scratch)
-    cluster = _ready_cluster(data, tasks, objects, options.progress)
-    if isinstance(cluster, BaseException):
-        return cluster
     release = open_release(
         objects,
         plan,
-        task_cells=options.task_cells,
+        task_cells=task_cells,
         source=options.source.mark,
         has_ledger=ledger is not None,
         is_strict=options.is_strict,
@@ -158,37 +159,36 @@ def resumed(store: object, data: object, options: Options) -> Measurement | Base
     if terms.source != options.source.mark:
         raise BudgetError("this release was begun with random bytes of another source; begin another release")
     tasks = tasks_of_release(release)
+    ready = _ready_cluster(data, tasks.noise.plan, objects, options.progress)
+    if isinstance(ready, BaseException):
+        return ready
+    cluster, rooms = ready
+    require_rooms(tasks, rooms)
     collector = _require_room(tasks, objects, options.scratch)
-    cluster = _ready_cluster(data, tasks, objects, options.progress)
-    if isinstance(cluster, BaseException):
-        return cluster
     return _Job(release, tasks, cluster, collector, options, kept_records(data, tasks.noise.plan.neighbors)).finished()
 
 
 def _ready_cluster(
-    data: object, tasks: Tasks, store: ObjectStore, progress: WatchedProgress
-) -> Cluster | BaseException:
-    """The workers that count the records, or the error to raise if they cannot."""
-    plan = tasks.noise.plan
+    data: object, plan: Plan, store: ObjectStore, progress: WatchedProgress
+) -> tuple[Cluster, list[Room]] | BaseException:
+    """The workers that count the records, and their memory; or the error to raise if they do not serve."""
     require_public_number(data, plan.neighbors)
     try:
         cluster = open_cluster(
             data, plan.domain, records_per_person=plan.neighbors.records_per_person, progress=progress.report
         )
-        cluster.require_ready(store)
+        return cluster, cluster.require_ready(store)
     except BaseException as error:  # noqa: BLE001 - it has been where the records are
         return shielded(error, progress)
-    return cluster
 
 
 def _require_room(tasks: Tasks, store: ObjectStore, scratch: PathLike | None) -> AnswersOnDisk:
-    """A file for all answers, if memory and disks have room for the work, and the store keeps what it must.
+    """A file for all answers, if disks have room for the work, and the store keeps what it must.
 
     Raises:
-        ResourceError: memory or a disk is too small, or the store does not create objects only where none are.
+        ResourceError: a disk is too small, or the store does not create objects only where none are.
         StoreError: the store cannot be written.
     """
-    require_memory(tasks.largest.groups)
     collector = collector_of(tasks, scratch)  # first, since it may take room on the store's own disk
     require_create_if_absent(store)
     if numbered_names(store, ANSWERS):  # the release was charged; what is left of it may fit
