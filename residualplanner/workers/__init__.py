@@ -9,7 +9,7 @@ from residualplanner.workers.main_module import require_guarded_main
 from residualplanner.workers.processes import ProcessWorkers
 from residualplanner.workers.readiness import Room, rooms_of_process
 from residualplanner.workers.spark import SparkWorkers
-from residualplanner.workers.workers import Workers
+from residualplanner.workers.workers import Workers, is_interrupt
 
 __all__ = [
     "DaskWorkers",
@@ -17,6 +17,7 @@ __all__ = [
     "Room",
     "SparkWorkers",
     "Workers",
+    "is_interrupt",
     "require_guarded_main",
     "rooms_of_process",
 ]

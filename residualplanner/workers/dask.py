@@ -5,6 +5,7 @@ Reads: nothing.  Gives: DaskWorkers.
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, final
 from urllib.parse import urlsplit
@@ -20,7 +21,10 @@ from residualplanner.workers.readiness import (
     rooms_of_process,
     sent_to_workers,
 )
+from residualplanner.workers.workers import failure_of
 
+#: What Dask raises where a worker was killed, restarted or lost too often, or memory ran out in threads.
+_LOST = ("KilledWorker", "NoWorkerError", "MemoryError")
 #: How Dask is spoken of.
 ENGINE = Engine(
     "Dask",
@@ -49,6 +53,10 @@ class DaskWorkers:
     def require_single_attempts(self) -> None:
         """Dask starts a task again only if a worker is lost."""
 
+    def were_lost(self, error: BaseException) -> bool:
+        """As `Workers.were_lost`."""
+        return type(error).__name__ in _LOST
+
     def run(self, function: Callable[[int], bytes], numbers: Sequence[int]) -> list[bytes]:
         """Call a function with each number; ResourceError if Dask fails."""
         from dask import delayed
@@ -57,14 +65,49 @@ class DaskWorkers:
         try:
             return self.compute([call(sent, number) for number in numbers])
         except Exception as error:
-            message = f"Dask failed: {type(error).__name__}; its logs say why.  Its workers need this library"
-            raise ResourceError(message) from error
+            raise failure_of(ENGINE.name, error, were_lost=self.were_lost(error)) from error
 
-    def compute(self, tasks: Sequence[Any]) -> list[Any]:
-        """The results of some tasks (``dask.delayed``)."""
-        import dask
+    def compute(self, tasks: Sequence[Any], progress: Callable[[int, int], None] | None = None) -> list[Any]:
+        """The results of some tasks (``dask.delayed``).
 
+        Args:
+            tasks: at the active client's workers, or this machine's.
+            progress: called with the number of tasks done and their total.  What it raises ends the work, as
+                interrupts do.
+        """
+        client, report = _client(), progress or (lambda _done, _total: None)
+        return _computed_here(tasks, report) if client is None else _computed_by(client, tasks, report)
+
+
+def _computed_here(tasks: Sequence[Any], report: Callable[[int, int], None]) -> list[Any]:
+    import dask
+    from dask.callbacks import Callback
+
+    last, done = {task.key for task in tasks}, set()
+
+    def after(key: Any, *_: Any) -> None:
+        if key in last:
+            done.add(key)
+            report(len(done), len(last))
+
+    with Callback(posttask=after):
         return [*dask.compute(*tasks)]
+
+
+def _computed_by(client: Any, tasks: Sequence[Any], report: Callable[[int, int], None]) -> list[Any]:
+    from distributed import as_completed
+
+    futures = client.compute([*tasks])
+    results = {}
+    try:
+        for future, result in as_completed(futures, with_results=True):
+            results[future.key] = result
+            report(len(results), len(futures))
+    except BaseException:
+        with suppress(Exception):
+            client.cancel(futures, force=True)
+        raise
+    return [results[future.key] for future in futures]
 
 
 def _called(function: Callable[[int], bytes], number: int) -> bytes:

@@ -39,6 +39,10 @@ class ProcessWorkers:
     def require_single_attempts(self) -> None:
         """Nothing is tried a second time."""
 
+    def were_lost(self, error: BaseException) -> bool:
+        """As `Workers.were_lost`."""
+        return isinstance(error, BrokenProcessPool)
+
     def run(self, function: Callable[[int], bytes], numbers: Sequence[int]) -> Generator[bytes, None, None]:
         """Call a function with each number: the processes are at work when this returns.
 

@@ -9,11 +9,14 @@ import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, final
 
 from residualplanner.errors import ResourceError
 from residualplanner.stores import Mark, ObjectStore
 from residualplanner.workers.readiness import Answer, Engine, Room, python_version, ready_rooms, sent_to_workers
+from residualplanner.workers.spark_progress import with_progress
+from residualplanner.workers.workers import failure_of, is_interrupt
 
 #: Spark's Python client writes its errors to these, and py4j what passes between Python and Java: all quote values.
 _LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger", "pyspark.sql.connect.logging")
@@ -21,6 +24,15 @@ _LIMIT, _DEFAULT_LIMIT = "spark.driver.maxResultSize", "1g"
 _SPECULATION = "spark.speculation"
 _SIZE = re.compile(r"([0-9]+)\s*([kmgtp]?)b?")
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40, "p": 2**50}
+#: What Spark says of workers and executors that were killed or lost.
+_LOST = (
+    "ExecutorLostFailure",
+    "OutOfMemory",
+    "MemoryError",
+    "Python worker exited unexpectedly",
+    "exit code 137",
+    "exitCode 137",
+)
 #: How Spark is spoken of.
 ENGINE = Engine(
     "Spark",
@@ -71,6 +83,11 @@ class SparkWorkers:
         """How many bytes the session sends to its driver at most; None for no limit, or one not known."""
         return size_of_text(self._setting(_LIMIT, _DEFAULT_LIMIT))
 
+    def were_lost(self, error: BaseException) -> bool:
+        """As `Workers.were_lost`."""
+        text = str(error)
+        return any(mark in text for mark in _LOST)
+
     def run(self, function: Callable[[int], bytes], numbers: Sequence[int]) -> list[bytes]:
         """Call a function with each number, a run of consecutive ones at each worker; ResourceError if Spark fails."""
         if not numbers:
@@ -81,24 +98,26 @@ class SparkWorkers:
         try:
             table = self.collect(frame)
         except Exception as error:
-            message = f"Spark failed: {type(error).__name__}; its logs say why.  Its workers need this library"
-            raise ResourceError(message) from error
+            raise failure_of(ENGINE.name, error, were_lost=self.were_lost(error)) from error
         found = dict(zip(table["id"].to_pylist(), table["result"].to_pylist(), strict=True))
         return [found[number] for number in range(len(numbers))]
 
-    def collect(self, frame: Any) -> Any:
-        """The rows of a frame as a ``pyarrow.Table``; nothing of them is logged, and failing ends the engine's work."""
+    def collect(self, frame: Any, progress: Callable[[int, int], None] | None = None) -> Any:
+        """The rows of a frame as a ``pyarrow.Table``; nothing of them is logged, and failing ends the engine's work.
+
+        Args:
+            frame: of the session.
+            progress: called with the number of Spark's tasks that are done and their total, as far as Spark knows it.
+        """
         tag = f"residualplanner-{secrets.token_hex(16)}"
-        self._session.addTag(tag)
         try:
             with unlogged():
-                return frame.toArrow()
+                collect = partial(_tagged, self._session, tag, frame)
+                return collect() if progress is None else with_progress(self._session, tag, collect, progress)
         except BaseException:
             with suppress(Exception):
                 self._session.interruptTag(tag)
             raise
-        finally:
-            self._session.removeTag(tag)
 
     def _answers(self, mark: Mark | None) -> list[Answer]:
         """What each executor answers; ResourceError where Spark fails, or one does not answer."""
@@ -110,6 +129,8 @@ class SparkWorkers:
             try:
                 rows = self._asked(asking(_PAUSE * attempt), 2**attempt)
             except Exception as error:  # noqa: BLE001 - whatever the cause is, the remedy is the same
+                if is_interrupt(error):
+                    raise KeyboardInterrupt from None
                 raise ResourceError(
                     f"Spark's workers cannot run Python ({type(error).__name__}); see that they have Python "
                     f"{python_version()}, as this process: {ENGINE.library}"
@@ -138,11 +159,10 @@ class SparkWorkers:
     def _executors(self) -> int:
         """How many executors there are; 1 where that is not known."""
         try:
-            context = self._session.sparkContext
-            java = context._jsc.sc()
+            infos = self._session.sparkContext._jsc.sc().statusTracker().getExecutorInfos()
         except Exception:  # noqa: BLE001 - a session over Spark Connect has no context, and says so in several ways
             return 1
-        return 1 if java.isLocal() else len(java.statusTracker().getExecutorInfos()) - 1  # the driver is one of them
+        return max(1, len(infos) - 1)  # the driver is one of them
 
     def _setting(self, name: str, default: str) -> str:
         """A setting of the session, or the default where it is not set or cannot be read."""
@@ -150,6 +170,14 @@ class SparkWorkers:
             return str(self._session.conf.get(name, default))
         except Exception:  # noqa: BLE001 - a session without readable settings reports a limit itself, if it has one
             return default
+
+
+def _tagged(session: Any, tag: str, frame: Any) -> Any:
+    session.addTag(tag)
+    try:
+        return frame.toArrow()
+    finally:
+        session.removeTag(tag)
 
 
 def size_of_text(text: str) -> int | None:

@@ -6,6 +6,7 @@ Reads: nothing.  Gives: Workers.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
+from residualplanner.errors import ResourceError
 from residualplanner.stores import ObjectStore
 from residualplanner.workers.readiness import Room
 
@@ -33,6 +34,10 @@ class Workers(Protocol):
         """Raise ResourceError if the engine is set to start a task again that has not failed."""
         ...
 
+    def were_lost(self, error: BaseException) -> bool:
+        """Whether the engine failed with this error because workers were killed or lost, as where memory runs out."""
+        ...
+
     def run(self, function: Callable[[int], bytes], numbers: Sequence[int]) -> Iterable[bytes]:
         """Call a function with each number.
 
@@ -48,3 +53,20 @@ class Workers(Protocol):
             ResourceError: the engine failed.
         """
         ...
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Whether somebody interrupted this process, and the error was raised while that was dealt with."""
+    while not isinstance(error, KeyboardInterrupt):
+        if error.__context__ is None:
+            return False
+        error = error.__context__
+    return True
+
+
+def failure_of(engine: str, error: BaseException, *, were_lost: bool) -> BaseException:
+    """The error to raise where an engine failed that called functions which read no record."""
+    if is_interrupt(error):
+        return KeyboardInterrupt()
+    lost = ": workers were killed or lost, as where memory runs out" if were_lost else ""
+    return ResourceError(f"{engine} failed: {type(error).__name__}{lost}; its logs say why")

@@ -5,8 +5,10 @@ import logging
 import os
 import re
 import shutil
+import signal
 import socket
 import sys
+import threading
 from decimal import Decimal
 from pathlib import Path
 
@@ -358,6 +360,33 @@ def test_workers_without_the_variables_of_a_bucket_are_told_of_before_the_charge
         assert bucket("store").names("") == []
     assert "secret-of-the-test" not in str(found.value)
     assert ledger.entries == ()
+
+
+def test_progress_counts_tasks_of_spark_and_what_it_raises_ends_the_run(session, tmp_path):
+    frame, steps = session.range(30).selectExpr("id % 3 as id").repartition(3), []
+    rp.measure_in_store(PLAN, frame, tmp_path / "a", progress=lambda done, total: steps.append((done, total)))
+    assert len(steps) > 0
+    assert steps[-1][0] == steps[-1][1] >= 4  # three partitions and a task
+    assert all(0 <= done <= total for done, total in steps)
+    with pytest.raises(ZeroDivisionError):
+        rp.measure_in_store(PLAN, frame, tmp_path / "b", progress=lambda done, total: 1 // 0)
+
+
+def test_an_interrupt_is_an_interrupt_and_says_what_was_charged(session, tmp_path):
+    def slowly(batches):
+        import time
+
+        for batch in batches:
+            time.sleep(30)
+            yield batch
+
+    ledger = rp.Ledger(pcost(1))
+    timer = threading.Timer(5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt) as found:
+        rp.measure_in_store(PLAN, session.range(3).mapInArrow(slowly, "id long"), tmp_path / "store", ledger=ledger)
+    timer.cancel()
+    assert (len(ledger.entries) == 1) == any("The charge stays" in note for note in found.value.__notes__)
 
 
 @pytest.mark.parametrize("page", ["data.md", "engines.md"])
