@@ -246,7 +246,7 @@ def test_too_little_memory_or_disk_and_stores_that_overwrite_are_refused_before_
             rp.measure_in_store(PLAN, RECORDS, tmp_path / "s", ledger=ledger)
     with monkeypatch.context() as patch:
         patch.setattr(
-            sys.modules["residualplanner.measurement.resources"], "memory_left", lambda _: iter([(10, "the machine")])
+            sys.modules["residualplanner.workers.readiness"], "memory_left", lambda: iter([(10, "the machine")])
         )
         with pytest.raises(rp.ResourceError, match="too little memory"):
             rp.measure_in_store(PLAN, RECORDS, tmp_path / "s", ledger=ledger)
