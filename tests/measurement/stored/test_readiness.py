@@ -2,7 +2,7 @@
 
 import os
 import signal
-import sys
+from importlib import import_module
 
 import dask.dataframe as dd
 import numpy as np
@@ -100,22 +100,22 @@ def test_a_table_too_large_for_the_workers_is_refused_and_memory_is_the_reason(c
 
 def test_a_driver_that_holds_no_counts_needs_no_memory_for_them(client, frame, tmp_path, monkeypatch):
     """The workers are other processes, where the machine's memory is what it is."""
-    module = sys.modules["residualplanner.workers.readiness"]
+    module = import_module("residualplanner.workers.readiness")
     monkeypatch.setattr(module, "memory_left", lambda: iter([(10, "the machine")]))
-    with pytest.raises(rp.ResourceError, match="too little memory: .*the machine has 10 bytes left"):
+    with pytest.raises(rp.ResourceError, match=r"too little memory: .*the machine has "):
         rp.measure_in_store(PLAN, pd.DataFrame({"a": [0]}), tmp_path / "here")
     assert len(rp.measure_in_store(PLAN, frame, tmp_path / "there").plan.closure) == 2
 
 
 def test_tasks_are_made_as_small_as_the_memory_for_them(tmp_path, monkeypatch):
     plan = rp.select(rp.marginals(rp.Domain({name: 60 for name in "abcd"}), up_to=3), budget=rp.zcdp(1))
-    module = sys.modules["residualplanner.workers.readiness"]
+    module = import_module("residualplanner.workers.readiness")
     tasks = {}
-    for left in (2**24, 2**34):
+    for left in (3 * 2**23, 2**34):
         monkeypatch.setattr(module, "memory_left", lambda left=left: iter([(left, "the machine")]))
         rp.measure_in_store(plan, np.zeros((1, 4), dtype=int), tmp_path / str(left), ledger=rp.Ledger(rp.pcost(9)))
         tasks[left] = len(os.listdir(tmp_path / str(left) / "answers"))
-    assert tasks[2**24] > tasks[2**34] == 1
+    assert tasks[3 * 2**23] > tasks[2**34] == 1
 
 
 def test_workers_that_are_killed_while_they_count_are_told_of_as_want_of_memory(client, frame, tmp_path):
