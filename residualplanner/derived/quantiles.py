@@ -3,7 +3,7 @@
 Reads: a release, an attribute, groups; or the answers of a table.  Gives: QuantileTable.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,8 @@ from residualplanner._margins import margin_factor
 from residualplanner.derived.answers import StatisticAnswers, grouped_answers
 from residualplanner.derived.columns import Column, unit_of
 from residualplanner.derived.statistic_table import StatisticTable
-from residualplanner.queries import Kind, Quantiles, Statistic
+from residualplanner.queries import Quantiles, Statistic
+from residualplanner.workload import QueryLike
 
 _PROBABILITY = "probability"
 
@@ -66,7 +67,7 @@ def quantiles(
     release: Any,
     attribute: str,
     probabilities: float | Sequence[float] = (0.25, 0.5, 0.75),
-    by: Iterable[str] | Mapping[str, Kind] = (),
+    by: QueryLike = (),
     *,
     level: float = 0.95,
 ) -> QuantileTable:
