@@ -55,7 +55,7 @@ class QuantileTable(StatisticTable):
     def axes_of(cls, kind: Statistic) -> dict[str, tuple[float, ...]]:
         """The probabilities of the kind."""
         assert isinstance(kind, Quantiles)
-        return {_PROBABILITY: kind.chosen}
+        return {_PROBABILITY: kind.probabilities}
 
     @property
     def more_axes(self) -> dict[str, tuple[float, ...]]:
@@ -116,7 +116,7 @@ def quantile_table(answers: StatisticAnswers, level: float) -> QuantileTable:
     """
     kind, margin = answers.kind, margin_factor(level)
     assert isinstance(kind, Quantiles)
-    edges, p = np.array(kind.edges), np.array(kind.chosen)
+    edges, p = np.array(kind.edges), np.array(kind.probabilities)
     count, excess = answers.estimate[0], _by_probability(answers.estimate, len(p))
     slack = margin * np.sqrt(_by_probability(answers.variance, len(p)))
     # The true bin is the first with no negative excess, so the interval starts in the first bin of which the excess may
@@ -130,7 +130,7 @@ def quantile_table(answers: StatisticAnswers, level: float) -> QuantileTable:
         answers.names,
         answers.labels,
         level,
-        kind.chosen,
+        kind.probabilities,
         frozen(_estimates(count, excess, p, edges)),
         frozen(edges[np.argmax(may_be_reached, axis=-1)]),
         frozen(edges[last + 1]),
