@@ -15,6 +15,7 @@ from residualplanner._checks import entry_named, require_positive, require_type
 from residualplanner._words import count_text
 from residualplanner.errors import SolverError, WorkloadError, memory_for
 from residualplanner.measurement import NoisyAnswers, Progress, warning_of
+from residualplanner.mixtures import unreported
 from residualplanner.postprocessing.adjusted.drawing import Simulation, nonnegative_draws
 from residualplanner.postprocessing.adjusted.memory import require_memory_for_nonnegative
 from residualplanner.postprocessing.adjusted.numbers import AdjustedAnswers, AdjustedNumbers, cleared
@@ -215,7 +216,7 @@ def nonnegative(  # noqa: PLR0913
 
 def _of_mixture(release: Release, facts: Facts, progress: Progress | None) -> NonNegativeRelease:
     """The tables of a mixture fitted to a release."""
-    fitted = fit_mixture(release.measurement, facts, progress=progress)
+    fitted = fit_mixture(release.measurement, facts, progress=progress or unreported)
     made = Release(release.measurement.with_residuals(fitted.residuals()))
     least = 3 * ROUNDING * fitted.records
     draws = partial(mixture_draws, facts)

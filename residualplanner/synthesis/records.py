@@ -14,8 +14,8 @@ from residualplanner._checks import FloatArray, IntArray, frozen, is_integer, va
 from residualplanner._words import count_text
 from residualplanner.domain import Domain
 from residualplanner.errors import ArgumentError, WorkloadError
-from residualplanner.measurement import warning_of
-from residualplanner.mixtures import Mixture, product_sums
+from residualplanner.measurement import Progress, warning_of
+from residualplanner.mixtures import Mixture, Report, product_sums, unreported
 from residualplanner.postprocessing import Facts, FitQuality, FittedMixture, fit_quality, quality_of_records
 from residualplanner.reconstruction import Release
 from residualplanner.synthesis.columns import BinsName, column_of, weight_column
@@ -117,13 +117,16 @@ class SyntheticRecords:
         answers = product_sums(rows, self._fitted.records * mixture.weights)
         return frozen(np.asarray(written.put_together(self.domain, answers.astype(np.float64, copy=False))))
 
-    def redrawn(self, records: int, *, method: RoundingName = "controlled", seed: int = 0) -> "SyntheticRecords":
+    def redrawn(
+        self, records: int, *, method: RoundingName = "controlled", seed: int = 0, progress: Progress | None = None
+    ) -> "SyntheticRecords":
         """Other records from the same mixture.
 
         Args:
             records: how many.
             method: as of `synthesize`.
             seed: of the records.
+            progress: called with how much is done, and how much there is to do.
 
         Raises:
             ArgumentError: ``records`` or ``seed`` is no integer from 0.
@@ -131,7 +134,8 @@ class SyntheticRecords:
             ResourceError: so many take more memory than there is.
         """
         require_count(records, "redrawn(1000)")
-        return drawn(self.release, self._fitted, self._facts, records, method=method, seed=seed)
+        report = progress or unreported
+        return drawn(self.release, self._fitted, self._facts, records, method=method, seed=seed, report=report)
 
     def to_frame(self, *, bins: BinsName = "labels") -> "pd.DataFrame":
         """The records with the labels of the domain, a column for each attribute; by "weighted" with their weights.
@@ -178,7 +182,14 @@ class SyntheticRecords:
 
 
 def drawn(
-    release: Release, fitted: FittedMixture, facts: Facts, records: int, *, method: RoundingName, seed: int
+    release: Release,
+    fitted: FittedMixture,
+    facts: Facts,
+    records: int,
+    *,
+    method: RoundingName,
+    seed: int,
+    report: Report,
 ) -> SyntheticRecords:
     """Records from a mixture.
 
@@ -189,6 +200,7 @@ def drawn(
         records: how many.
         method: how they are made of it.
         seed: of the records.
+        report: called with how much is done, and how much there is to do.
 
     Raises:
         ArgumentError: ``seed`` is no integer from 0.
@@ -201,7 +213,7 @@ def drawn(
     if records and not fitted.records:
         raise WorkloadError(f"there are no records by {facts.words}, so none can be made; ask for none, or correct it")
     rounding = named.of_order(max(map(len, release.plan.closure)))
-    codes, weights = rounding.draw(fitted.mixture, int(records), np.random.default_rng([int(seed), 1]))
+    codes, weights = rounding.draw(fitted.mixture, int(records), np.random.default_rng([int(seed), 1]), report=report)
     if rounding.is_weighted and records:
         scale = records / fitted.records
         weights = raked_weights(codes, weights / scale, facts.known) * scale
