@@ -14,6 +14,8 @@ T = TypeVar("T")
 Report = Callable[[int, int], None]
 #: How many seconds lie between two looks at Spark's account.
 _PAUSE = 0.25
+#: How many seconds Spark has to end work that was interrupted.
+_END = 60
 
 
 def with_progress(session: Any, tag: str, collect: Callable[[], T], report: Report) -> T:
@@ -74,11 +76,16 @@ def _told_by_tracker(session: Any, tag: str, collect: Callable[[], T], report: R
             context.removeJobTag(tag)
 
     threading.Thread(target=inheritable_thread_target(session)(run), daemon=True).start()
-    while True:
-        is_done = _has_ended(outcome)
+    try:
+        while not _has_ended(outcome):
+            report(*_tasks(context, tag))
         report(*_tasks(context, tag))
-        if is_done:
-            return outcome.result()
+    except BaseException:
+        with suppress(Exception):
+            session.interruptTag(tag)
+            outcome.exception(_END)  # until then what it says is not to be logged
+        raise
+    return outcome.result()
 
 
 def _has_ended(outcome: "Future[Any]") -> bool:
