@@ -85,7 +85,8 @@ class SparkWorkers:
 
     def were_lost(self, error: BaseException) -> bool:
         """As `Workers.were_lost`."""
-        text = str(error)
+        with unlogged():  # to ask an error of Spark for its text logs it
+            text = str(error)
         return any(mark in text for mark in _LOST)
 
     def run(self, function: Callable[[int], bytes], numbers: Sequence[int]) -> list[bytes]:

@@ -56,7 +56,8 @@ def _told_by_client(session: Any, _tag: str, collect: Callable[[], T], report: R
         found = collect()
     finally:
         session.removeProgressHandler(told)
-    report(max(totals), max(totals))
+    all_done = max(1, *totals)  # the client is not told of what is done at once
+    report(all_done, all_done)
     return found
 
 
