@@ -22,8 +22,7 @@ from residualplanner.measurement.measurement import Measurement, load_measuremen
 from residualplanner.measurement.noise_record import NoiseRecord
 from residualplanner.measurement.noise_statement import CombinedNoise, NoiseStatement, noise_of_release, warning_of
 from residualplanner.measurement.resources import require_room
-from residualplanner.measurement.shielding import WatchedProgress
-from residualplanner.measurement.spend import ChargeTime, Steps, entrance, require_charge_time, spend
+from residualplanner.measurement.spend import ChargeTime, Steps, WatchedProgress, entrance, require_charge_time, spend
 from residualplanner.measurement.stored import (
     abort_measuring,
     load_stored_measurement,

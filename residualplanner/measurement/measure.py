@@ -24,8 +24,7 @@ from residualplanner.measurement.exact_noise import ExactNoise, exact_noise
 from residualplanner.measurement.gaussian import ContinuousNoise, continuous_noise
 from residualplanner.measurement.measurement import Measurement
 from residualplanner.measurement.noise_record import NoiseRecord
-from residualplanner.measurement.shielding import WatchedProgress
-from residualplanner.measurement.spend import ChargeTime, Steps, entrance, require_charge_time, spend
+from residualplanner.measurement.spend import ChargeTime, Steps, WatchedProgress, entrance, require_charge_time, spend
 from residualplanner.plan import Plan
 from residualplanner.sources import (
     Progress,

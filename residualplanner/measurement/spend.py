@@ -4,6 +4,9 @@ Reads: how records are opened and counted, how a ledger is charged, how noise is
 
 Everything that can fail on records comes before the charge, and until then there are counts in memory and nothing else.
 The charge is on the disk before the first bit of noise is drawn.
+
+Error reporters print the variables of every frame along a traceback, and other libraries quote values.  So an error
+that leaves the gate has no traceback, cause or context, and one that is not this library's own loses its text, too.
 """
 
 from collections.abc import Callable
@@ -14,9 +17,18 @@ from typing import Generic, Literal, ParamSpec, TypeVar
 
 from residualplanner._checks import value_text
 from residualplanner._words import suggestion
-from residualplanner.errors import BudgetError, FileFormatError, ResidualPlannerError
+from residualplanner.errors import (
+    ArgumentError,
+    BudgetError,
+    DataError,
+    FileFormatError,
+    ResidualPlannerError,
+    ResourceError,
+    UnexpectedError,
+    location_of,
+)
 from residualplanner.ledger import NOT_CHARGED, Ledger, LedgerEntry, charged_text
-from residualplanner.measurement.shielding import WatchedProgress, shielded, without_history
+from residualplanner.sources import Progress
 
 P = ParamSpec("P")
 Opened = TypeVar("Opened")
@@ -28,6 +40,37 @@ ChargeTime = Literal["counted", "first"]
 _TIMES = ("counted", "first")
 _TELLS = "That a run fails may itself reveal something of the records."
 _UNKNOWN = "Whether the ledger was charged is unknown, as it cannot be read now; it counts as charged until it can be."
+
+
+class WatchedProgress:
+    """A report of progress, and the error it raised: that is the caller's own, and passes.
+
+    Raises:
+        ArgumentError: it is not a function.
+    """
+
+    def __init__(self, progress: Progress | None) -> None:
+        if progress is not None and not callable(progress):
+            raise ArgumentError(f"progress must be a function of two numbers, got {value_text(progress)}")
+        self._progress = progress
+        self._raised: BaseException | None = None
+
+    @property
+    def report(self) -> Progress | None:
+        """The function to call; None where no progress is reported."""
+        return None if self._progress is None else self._call
+
+    def has_raised(self, error: BaseException) -> bool:
+        """Whether the error was raised by the report."""
+        return error is self._raised
+
+    def _call(self, done: int, total: int) -> None:
+        assert self._progress is not None
+        try:
+            self._progress(done, total)
+        except BaseException as error:
+            self._raised = error
+            raise
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -143,3 +186,37 @@ class _Account:
         except (OSError, FileFormatError):
             return _UNKNOWN
         return charged_text(entries[-1]) if len(entries) > self._known else NOT_CHARGED
+
+
+def shielded(error: BaseException, progress: WatchedProgress) -> BaseException:
+    """The error to raise instead of one that was raised where records are; itself if it is harmless.
+
+    Args:
+        error: its history is removed.
+        progress: its errors pass, as interrupts do.
+    """
+    is_callers = progress.has_raised(error)
+    location = location_of(error)
+    without_history(error)
+    if is_callers:
+        error.add_note("It was raised by progress, whose traceback leads to the records and is left out.")
+        return error
+    if isinstance(error, DataError):
+        return DataError(str(error), column=error.column)
+    if isinstance(error, ResidualPlannerError) or not isinstance(error, Exception):
+        return error
+    if isinstance(error, MemoryError):
+        return ResourceError(
+            "there was not enough memory to measure; ask for fewer or smaller tables, with a lower up_to or with "
+            "max_cells, or measure on a machine with more memory"
+        )
+    return UnexpectedError(
+        f"unexpected {type(error).__name__} at {location}.  What it said is withheld, because it may quote a record; "
+        "unless a signal handler of yours raised it, this is a defect, please report it"
+    )
+
+
+def without_history(error: BaseException) -> BaseException:
+    """The same error, as if it had not been raised yet."""
+    error.__traceback__ = error.__cause__ = error.__context__ = None
+    return error

@@ -18,8 +18,7 @@ from residualplanner.measurement.exact_noise import exact_noise
 from residualplanner.measurement.measurement import Measurement
 from residualplanner.measurement.noise_record import NoiseRecord
 from residualplanner.measurement.resources import require_memory
-from residualplanner.measurement.shielding import WatchedProgress
-from residualplanner.measurement.spend import ChargeTime, Steps, require_charge_time, spend
+from residualplanner.measurement.spend import ChargeTime, Steps, WatchedProgress, require_charge_time, spend
 from residualplanner.measurement.stored.generations import Driver
 from residualplanner.measurement.stored.manifest import has_ended, write_manifest
 from residualplanner.measurement.stored.object_names import ANSWERS, GENERATIONS, numbered_names
@@ -43,23 +42,23 @@ class Options:
 
     Attributes:
         ledger: is charged.
-        charge: when the ledger is charged.
-        is_checked: whether the records are known to fit the schema, so that no worker need read them twice.
         is_strict: charge tasks again that are drawn again; counts when a release is begun.
         scratch: the folder of the file in which answers are put together.
         progress: called with the number of tasks done and their total.
         source: of random bytes.
         task_cells: how many cells the tables of a task may have together; counts when a release is begun.
+        charge: when the ledger is charged.
+        is_checked: whether the records are known to fit the schema, so that no worker need read them twice.
     """
 
     ledger: Ledger | None = None
-    charge: ChargeTime = "counted"
-    is_checked: bool = False
     is_strict: bool = False
     scratch: PathLike | None = None
     progress: WatchedProgress = field(default_factory=lambda: WatchedProgress(None))
     source: ByteSource = field(default_factory=OperatingSystemBits)
     task_cells: int = TASK_CELLS
+    charge: ChargeTime = "counted"
+    is_checked: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,8 +6,7 @@ Reads: a plan, confidential records, a store.  Gives: Measurement, of answers th
 from residualplanner._atomic import PathLike
 from residualplanner.ledger import Ledger
 from residualplanner.measurement.measurement import Measurement
-from residualplanner.measurement.shielding import WatchedProgress
-from residualplanner.measurement.spend import ChargeTime, entrance
+from residualplanner.measurement.spend import ChargeTime, WatchedProgress, entrance
 from residualplanner.measurement.stored.answer_objects import CLOSED
 from residualplanner.measurement.stored.generations import close
 from residualplanner.measurement.stored.job import Options, begun, resumed
@@ -70,8 +69,8 @@ def measure_in_store(  # noqa: PLR0913
     Guarantees: as `measure`.  Of each set of attributes at most one draw is ever readable, whatever dies or is run
         twice, and whatever goes on running after it was given up; none is readable before all are there.
     """
-    options = Options(ledger, charge, checked, is_strict, scratch, WatchedProgress(progress))
-    return begun(plan, data, store, options)
+    watched = WatchedProgress(progress)
+    return begun(plan, data, store, Options(ledger, is_strict, scratch, watched, charge=charge, is_checked=checked))
 
 
 @entrance
@@ -107,7 +106,8 @@ def resume_measuring(
         ResourceError, StoreError, DataError, NoiseError, UnexpectedError: as by `measure_in_store`.
     """
     watched = WatchedProgress(progress)
-    return resumed(store, data, Options(ledger, charge, checked, scratch=scratch, progress=watched))
+    options = Options(ledger, scratch=scratch, progress=watched, charge=charge, is_checked=checked)
+    return resumed(store, data, options)
 
 
 def abort_measuring(store: object) -> None:
