@@ -166,7 +166,7 @@ class _Account:
         """The error to raise, with a note on the charge."""
         if self.stage is _Stage.CHARGING and self._entry is None:
             outcome = without_history(error)
-            is_told = isinstance(error, Exception) or bool(getattr(error, "__notes__", ()))
+            is_told = isinstance(error, ResidualPlannerError | OSError) or bool(getattr(error, "__notes__", ()))
             note = "" if is_told else self._found
         else:
             outcome = shielded(error, progress)

@@ -211,10 +211,15 @@ class Session:
             BudgetError, FileFormatError, OSError, WorkloadError, ResourceError, DataError, NoiseError,
                 UnexpectedError: as by `measure`.
         """
+        measured = None
         try:
             found = device_of(device)
             measured = self.measure(plan, charge=charge, memory=memory, scratch=scratch, progress=progress)
             return reconstruct(measured, device=found)
+        except BaseException as error:
+            if measured is not None:
+                error.add_note("The measurement is lost; its cost stays charged to the ledger.")
+            raise
         finally:
             del self  # as above
 
