@@ -11,7 +11,7 @@ from residualplanner.errors import FileFormatError
 from residualplanner.kron import Device, device_of
 from residualplanner.ledger import Balance, Ledger
 from residualplanner.losses import LossLike
-from residualplanner.measurement import ChargeTime, Measurement, Progress, measure, require_measurable
+from residualplanner.measurement import ChargeTime, Measurement, Progress, entrance, measure, require_measurable
 from residualplanner.optimize import Bases
 from residualplanner.plan import Plan, select
 from residualplanner.privacy import Budget, Notion
@@ -146,6 +146,7 @@ class Session:
             records_per_person=self._ledger.records_per_person,
         )
 
+    @entrance
     def measure(
         self,
         plan: Plan,
@@ -171,19 +172,11 @@ class Session:
 
         Guarantees: as `residualplanner.measure`; a plan that does not fit is refused before a record is read.
         """
-        try:
-            return measure(
-                plan,
-                self._data,
-                ledger=self._ledger,
-                charge=charge,
-                memory=memory,
-                scratch=scratch,
-                progress=progress,
-            )
-        finally:
-            del self  # as in __init__
+        return measure(
+            plan, self._data, ledger=self._ledger, charge=charge, memory=memory, scratch=scratch, progress=progress
+        )
 
+    @entrance
     def release(
         self,
         plan: Plan,
@@ -220,8 +213,6 @@ class Session:
             if measured is not None:
                 error.add_note("The measurement is lost; its cost stays charged to the ledger.")
             raise
-        finally:
-            del self  # as above
 
     def __repr__(self) -> str:
         try:
