@@ -1,5 +1,6 @@
 """Whatever fails at whatever step: what failed before the charge cost nothing, and no noise was drawn before it."""
 
+import linecache
 import random
 import sys
 from functools import partial
@@ -74,7 +75,9 @@ class Failing:
         if not code.co_filename.startswith(PACKAGE):
             return None
         # Frames that take the records hold them until they are left; and a failing session says nothing of its own.
-        if event == "line" and code.co_name not in ENDS:
+        # Where a context manager ends, Python 3.11 would go on handling the error that the manager has suppressed.
+        is_step = event == "line" and code.co_name not in ENDS
+        if is_step and not linecache.getline(code.co_filename, frame.f_lineno).lstrip().startswith("with "):
             self.seen += 1
             self.left -= 1
             if self.left < 0:

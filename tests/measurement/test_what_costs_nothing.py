@@ -179,7 +179,7 @@ def test_a_budget_that_another_spends_while_records_are_counted_is_not_spent_twi
 def test_the_command_line_says_that_a_file_in_latin_1_cost_nothing(charge, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     csv_of(tmp_path, "town\nZürich\n", "latin-1")
-    spec = 'budget = { zcdp = 0.5 }\n[domain]\ntown = ["Zürich", "Genf"]\n[workload]\nup_to = 1\n'
+    spec = 'budget = { zcdp = 0.5 }\n[domain]\ntown = ["Zürich", "Genf"]\n[[workload]]\nup_to = 1\n'
     (tmp_path / "spec.toml").write_text(spec, encoding="utf-8")
     ledger = rp.Ledger.create(tmp_path / "l", budget=rp.zcdp(1), data_set="d")
     arguments = ["release", "spec.toml", "records.csv", "-o", "out", "--ledger", "l", "--charge", charge]
