@@ -34,10 +34,13 @@ def folder_of(folder, *columns):
 
 def interrupted(folder):
     """Records whose reading is interrupted: their number is looked at when they are counted."""
+    once = [KeyboardInterrupt]
 
     class Frame(pd.DataFrame):
         def __len__(self):
-            raise KeyboardInterrupt
+            if once:
+                raise once.pop()
+            return super().__len__()
 
     del folder
     return Frame({"sex": ["F", "M"]})
