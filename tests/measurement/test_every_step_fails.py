@@ -157,9 +157,11 @@ def lines_to_fail_at(path, folder, points):
     return sorted({0, 1, middle - 1, middle, failing.seen - 1} | some)
 
 
-@pytest.mark.parametrize("failure", [KeyboardInterrupt, slow(MemoryError), slow(ValueError)])
+@pytest.mark.parametrize(
+    ("failure", "points"),
+    [(KeyboardInterrupt, 5), slow(KeyboardInterrupt, 25), slow(MemoryError, 5), slow(ValueError, 5)],
+)
 @pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("points", [5, slow(60)])
 def test_a_failure_at_any_line_costs_nothing_before_the_charge_and_says_so_after_it(path, failure, points, tmp_path):
     lines = lines_to_fail_at(path, tmp_path, points)
     found = {check(path, tmp_path / str(number), line, failure) for number, line in enumerate(lines)}
