@@ -40,8 +40,8 @@ def require_solvable(plan: Plan) -> None:
     if plan.workload.has_sums and ends > 2 and _cells(plan) > MOST_CELLS:
         raise WorkloadError(
             "non-negative tables of sums or means of amounts in several bins are found for up to "
-            f"{MOST_CELLS:,} cells, and these have {int(_cells(plan)):,}; publish the unbiased tables, without nonnegative, or plan smaller "
-            "tables or amounts in one bin"
+            f"{MOST_CELLS:,} cells, and these have {int(_cells(plan)):,}; publish the unbiased tables, without "
+            "nonnegative, or plan smaller tables or amounts in one bin"
         )
 
 
