@@ -5,12 +5,14 @@ Reads: a plan.  Gives: bytes; ResourceError, WorkloadError, or nothing.
 
 import numpy as np
 
+from residualplanner.domain import Attribute
 from residualplanner.errors import WorkloadError
 from residualplanner.measurement import require_room
 from residualplanner.plan import Plan
 from residualplanner.postprocessing.cells import cell_kinds
 from residualplanner.postprocessing.few_cells.interior import MOST_CELLS
 from residualplanner.postprocessing.table_map import largest_sets
+from residualplanner.queries import Kind
 
 #: How many numbers of 8 bytes the solver holds for each cell of the largest tables: measured, and rounded up.
 _NUMBERS = 24
@@ -36,13 +38,19 @@ def require_solvable(plan: Plan) -> None:
 
     Source: docs/mathematics.md, section 11.
     """
-    ends = max((len(each.numeric) for each in plan.domain.attributes if each.numeric is not None), default=2)
-    if plan.workload.has_sums and ends > 2 and _cells(plan) > MOST_CELLS:
+    kinds = zip(plan.domain.attributes, cell_kinds(plan), strict=True)
+    if _cells(plan) > MOST_CELLS and any(_has_uneven_ends(attribute, kind) for attribute, kind in kinds):
         raise WorkloadError(
             "non-negative tables of sums or means of amounts in several bins are found for up to "
             f"{MOST_CELLS:,} cells, and these have {int(_cells(plan)):,}; publish the unbiased tables, without "
             "nonnegative, or plan smaller tables or amounts in one bin"
         )
+
+
+def _has_uneven_ends(attribute: Attribute, kind: Kind) -> bool:
+    """Whether a release tells apart the two ends of bins, of which there are several."""
+    bins = 0 if attribute.numeric is None else len(attribute.numeric) // 2
+    return bins > 1 and kind.rows(attribute.size) > attribute.size - bins
 
 
 def _cells(plan: Plan) -> float:
