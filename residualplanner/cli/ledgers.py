@@ -13,6 +13,7 @@ from typing import Any
 from residualplanner._words import decimal_text_down, decimal_text_up
 from residualplanner.cli.expected_files import LEDGER, require_file
 from residualplanner.cli.messages.output import Output, command_text
+from residualplanner.cli.messages.summary import say_caution
 from residualplanner.cli.spec.file import SpecFile
 from residualplanner.cli.spec.objects import budget_of_table
 from residualplanner.cli.spec.typed_budget import budget_of_text, typed_text
@@ -173,15 +174,17 @@ def say_charge(ledger: Ledger | None, output: Output) -> None:
 def say_ledger(ledger: Ledger, output: Output) -> None:
     """Print a ledger: its data set and budget, its entries, what is left."""
     budget, neighbors = ledger.budget, Neighbors(ledger.neighbors, ledger.records_per_person)
+    claim = None if budget is None else claim_of_budget(budget, neighbors, noise="discrete")
     limit = (
         f"unlimited: {ledger.reason}"
-        if budget is None
-        else f"{claim_of_budget(budget, neighbors, noise='discrete').statement}, "
-        f"pcost {decimal_text_down(budget.pcost_exact)}"
+        if claim is None
+        else f"{claim.statement}, pcost {decimal_text_down(claim.pcost)}"
     )
     records = "" if ledger.records_per_person == 1 else f", up to {ledger.records_per_person} records per person"
     output.fact("Data set", ledger.data_set, event="data-set", name=ledger.data_set)
-    output.fact("Budget", limit, pcost=None if budget is None else budget.pcost_exact)
+    output.fact("Budget", limit, pcost=None if claim is None else claim.pcost)
+    if claim is not None:
+        say_caution(claim, output)
     output.fact(
         "Neighbors",
         f"{ledger.neighbors}{records}",

@@ -19,7 +19,7 @@ from residualplanner.ledger.lines import (
     shortened,
     terms_of_line,
 )
-from residualplanner.privacy import claim_of_budget
+from residualplanner.privacy import Budget, claim_of_budget
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,24 +65,20 @@ class LedgerAccount:
         total = shortened(self.spent + cost)
         budget = self.terms.budget
         if budget is not None and not total <= budget.pcost_exact:
-            limit = claim_of_budget(budget, self.terms.neighbors, noise="discrete")
-            left = budget.pcost_exact - self.spent
-            raise BudgetError(
-                f"the ledger has pcost {decimal_text_down(left)} left of {limit.statement}; this costs "
-                f"{decimal_text_up(cost)}; {self._what_fits(left, cost)}"
-            )
+            raise BudgetError(self._refusal(budget, cost))
         entry = LedgerEntry(len(self.entries) + 1, cost, plan_sha256, label, "")
         return entry.chained(self.head, self.torn + TAB if self.torn else b"")
 
-    def _what_fits(self, left: Fraction, cost: Fraction) -> str:
-        """What may still be planned; a trace that rounding has left is not worth a plan."""
+    def _refusal(self, budget: Budget, cost: Fraction) -> str:
+        """What is left, and what may still be planned; a trace that rounding has left is not worth a plan."""
+        limit = claim_of_budget(budget, self.terms.neighbors, noise="discrete").statement
+        left, this = budget.pcost_exact - self.spent, decimal_text_up(cost)
         if not left:
-            return "nothing else fits either"
-        if left * 10**6 < cost:
-            return "what is left is less than a millionth of that"
-        if not self.balance.told_remaining:
-            return "what is left is less than a millionth of the budget"
-        return f"a plan for {self.balance.fitting_text} would fit"
+            return f"the ledger has nothing left of {limit}; this costs pcost {this}"
+        if left * 10**6 < cost or not self.balance.told_remaining:
+            return f"the ledger has next to nothing left of {limit}; this costs pcost {this}"
+        fitting = f"a plan for {self.balance.fitting_text} would fit"
+        return f"the ledger has pcost {decimal_text_down(left)} left of {limit}; this costs {this}; {fitting}"
 
     def bytes_of(self, entry: LedgerEntry) -> bytes:
         """The bytes to append for the next entry."""

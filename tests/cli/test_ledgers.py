@@ -68,7 +68,7 @@ def test_measure_and_release_charge_the_ledger_until_it_is_spent(run, spec, reco
     for command in (("measure", "p", records, "-o", "m2"), ("release", spec, records, "-o", "out2")):
         refused = run(*command, "--ledger", "l")
         assert refused.exit_code == 2
-        assert "Error: the ledger has pcost " in refused.stderr
+        assert "Error: the ledger has next to nothing left of 1-zCDP" in refused.stderr
         assert "left of 1-zCDP; this costs" in refused.stderr
     assert sorted(os.listdir(folder)) == before
 
