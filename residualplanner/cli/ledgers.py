@@ -201,7 +201,7 @@ def say_ledger(ledger: Ledger, output: Output) -> None:
             for each in entries
         ]
         output.table(["charged for", "plan", "entry", "pcost"], rows, texts=2, event="entry", facts=facts)
-        output.fact("Last line", entries[-1].sha256, event="last-line", sha256=entries[-1].sha256)
+        output.fact("Last line", ledger.last_sha256, event="last-line", sha256=ledger.last_sha256)
     balance = ledger.balance
     spent = _with_pcost(balance.spent_text, decimal_text_up(balance.spent))
     output.fact("Spent", f"{spent}; {left_text(balance)}", pcost=balance.spent, left=balance.remaining)

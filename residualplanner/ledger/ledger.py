@@ -4,6 +4,7 @@ Reads: exact privacy costs.  Gives: Ledger, in memory or in a file that is only 
 Source: spec section 1: the costs of releases from the same records add up.
 """
 
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import NoReturn, final
@@ -18,12 +19,13 @@ from residualplanner.ledger.balance import Balance
 from residualplanner.ledger.file import create_file
 from residualplanner.ledger.lines import (
     LedgerEntry,
+    LedgerStage,
     LedgerTerms,
     require_cost,
     require_hash,
     require_text,
 )
-from residualplanner.ledger.stores import File, Memory, NextEntry, after_failed_creation
+from residualplanner.ledger.stores import File, Memory, NextLine, after_failed_creation
 from residualplanner.privacy import Budget, Neighbors, Notion, require_discrete
 
 
@@ -175,10 +177,22 @@ class Ledger:
     @property
     def is_torn(self) -> bool:
         """Whether the last line is incomplete, because its writer was killed; see `settle`."""
-        return bool(self._store.account().torn)
+        return self._store.account().is_torn
+
+    @property
+    def last_sha256(self) -> str:
+        """The hash of the last complete line, which covers all lines before it."""
+        return self._store.account().head
 
     def charge(
-        self, cost: Fraction | int, plan_sha256: str, *, neighbors: Notion, records_per_person: int = 1, label: str = ""
+        self,
+        cost: Fraction | int,
+        plan_sha256: str,
+        *,
+        neighbors: Notion,
+        records_per_person: int = 1,
+        label: str = "",
+        again: bool = True,
     ) -> LedgerEntry:
         """Charge the cost of one release, before any record is counted for it.
 
@@ -188,22 +202,32 @@ class Ledger:
             neighbors: the notion of neighbors of the cost, which must be the ledger's.
             records_per_person: likewise.
             label: its purpose, for people.
+            again: whether a plan that has an entry may be charged once more.
 
         Returns:
             The entry, which in a file is on the disk by then.
 
         Raises:
-            BudgetError: the cost is more than what is left, is for other neighbors, or is not exact and positive.
+            BudgetError: the cost is more than what is left, is for other neighbors, or is not exact and positive;
+                or the plan has an entry and is not to be charged again.
             FileFormatError: the file was not written by this library, or its last line is torn.
             OSError: the file cannot be locked or written; a note of the error says whether the charge counts.
 
         Guarantees: the charges of all processes and threads together never exceed the budget.
         Cost: reads the file, some fifty microseconds an entry, and forces one write.
         """
-        return self._store.append(self._charging(cost, plan_sha256, label, Neighbors(neighbors, records_per_person)))
+        protected = Neighbors(neighbors, records_per_person)
+        return self._store.append(self._charging(cost, plan_sha256, label, protected, again=again))
 
     def require_room(
-        self, cost: Fraction | int, plan_sha256: str, *, neighbors: Notion, records_per_person: int = 1, label: str = ""
+        self,
+        cost: Fraction | int,
+        plan_sha256: str,
+        *,
+        neighbors: Notion,
+        records_per_person: int = 1,
+        label: str = "",
+        again: bool = True,
     ) -> None:
         """Raise what the same `charge` would raise now, and charge nothing.
 
@@ -217,7 +241,44 @@ class Ledger:
             ...
             residualplanner.errors.BudgetError: the ledger has pcost 1 left of pcost 1; this costs 2; a plan for ...
         """
-        self._charging(cost, plan_sha256, label, Neighbors(neighbors, records_per_person))(self._store.account())
+        protected = Neighbors(neighbors, records_per_person)
+        self._charging(cost, plan_sha256, label, protected, again=again)(self._store.account())
+
+    def require_stages(self, release: str, *, known: Mapping[str, str]) -> None:
+        """Raise BudgetError if the store of a release is a copy, and the ledger knows the other one by its stages.
+
+        Args:
+            release: the identifier of the release.
+            known: the digest of each stage that the store holds.
+
+        Raises:
+            BudgetError: a stage is recorded that the store does not hold.
+            FileFormatError, OSError: as `charge`.
+        """
+        self._store.account().require_stages(release, known)
+
+    def record_stage(self, release: str, stage: str, digest: str, *, known: Mapping[str, str]) -> LedgerStage:
+        """Record, at no cost, that a release in a store has reached a stage: before noise is drawn, or can be read.
+
+        Args:
+            release: the identifier of the release.
+            stage: "generation 0" and so on, or "answers" when all are there.
+            digest: the SHA-256 of what the store holds of it.
+            known: the digest of each stage that the store holds, this one included.
+
+        Raises:
+            BudgetError, FileFormatError, OSError: as `require_stages` and `charge`.
+
+        Guarantees: of all copies of a store, one alone gets a stage that the others do not hold.
+        """
+        new = LedgerStage(release, stage, digest)
+
+        def next_stage(account: LedgerAccount) -> LedgerStage:
+            _require_whole(account)
+            account.require_stages(release, known)
+            return new.chained(account.head, account.completed)
+
+        return self._store.append(next_stage)
 
     def settle(self, cost: Fraction | int, *, label: str = "settled a torn line") -> LedgerEntry:
         """Say what a torn last line counts for; until then nothing more can be charged.
@@ -234,7 +295,7 @@ class Ledger:
         exact, words = require_cost(cost), require_text("label", label)
 
         def next_entry(account: LedgerAccount) -> LedgerEntry:
-            if not account.torn:
+            if not account.is_torn:
                 raise BudgetError("the last line of the ledger is complete; there is nothing to settle")
             return account.next_entry(exact, "", words)
 
@@ -256,7 +317,9 @@ class Ledger:
     def __reduce__(self) -> NoReturn:
         raise TypeError("a copy of a ledger would spend the same budget again; open its file where it is needed")
 
-    def _charging(self, cost: Fraction | int, plan_sha256: str, label: str, neighbors: Neighbors) -> NextEntry:
+    def _charging(
+        self, cost: Fraction | int, plan_sha256: str, label: str, neighbors: Neighbors, *, again: bool
+    ) -> NextLine[LedgerEntry]:
         """The function that makes the entry of a charge."""
         exact, plan, words = require_cost(cost), require_hash(plan_sha256), require_text("label", label)
         mine = self._store.terms.neighbors
@@ -268,11 +331,9 @@ class Ledger:
 
         def next_entry(account: LedgerAccount) -> LedgerEntry:
             account.require_chargeable()
-            if account.torn:
-                raise FileFormatError(
-                    "the last line is incomplete: a run was killed while it was charged; say what it counts for, with "
-                    "Ledger.settle(cost) or residualplanner ledger FILE --settle COST"
-                )
+            _require_whole(account)
+            if not again:
+                account.require_new(plan)
             return account.next_entry(exact, plan, words)
 
         return next_entry
@@ -282,3 +343,12 @@ class Ledger:
         ledger = cls.__new__(cls)
         ledger._store = store
         return ledger
+
+
+def _require_whole(account: LedgerAccount) -> None:
+    """Raise FileFormatError if the last line may have been a charge, and is incomplete."""
+    if account.is_torn:
+        raise FileFormatError(
+            "the last line is incomplete: a run was killed while it was charged; say what it counts for, with "
+            "Ledger.settle(cost) or residualplanner ledger FILE --settle COST"
+        )
