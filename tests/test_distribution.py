@@ -22,7 +22,16 @@ def test_a_source_distribution_holds_the_package_and_nothing_that_was_made_besid
         found = {name.partition("/")[2] for name in archive.getnames()}
     assert {"residualplanner/ledger/ledger.py", "tests/test_it.py", "pyproject.toml", "LICENSE"} <= found
     assert {name.split("/")[0] for name in found} <= {
-        *("residualplanner", "tests", "pyproject.toml", ".gitignore", "README.md", "LICENSE", "CHANGELOG.md", "PKG-INFO")
+        *(
+            "residualplanner",
+            "tests",
+            "pyproject.toml",
+            ".gitignore",
+            "README.md",
+            "LICENSE",
+            "CHANGELOG.md",
+            "PKG-INFO",
+        )
     }
 
 

@@ -80,10 +80,12 @@ class WantedLedger:
     Attributes:
         path: of its file.
         expected: what the spec says of it; with a budget it is begun where there is no such file.
+        again: whether a plan that it holds already is charged again.
     """
 
     path: Path
     expected: ExpectedTerms = ExpectedTerms()  # noqa: RUF009 - frozen
+    again: bool = False
 
     @property
     def is_to_be_begun(self) -> bool:
@@ -133,20 +135,20 @@ class WantedLedger:
         return found
 
 
-def wanted_ledger(typed: Path | None, spec: SpecFile, path: Path) -> WantedLedger | None:
+def wanted_ledger(typed: Path | None, spec: SpecFile, path: Path, *, again: bool = False) -> WantedLedger | None:
     """The ledger that is to be charged for the spec at ``path``: the one that was typed, else the spec's, if any.
 
     Raises:
         BudgetError: the budget that the spec states for it is out of range.
     """
     if typed is not None or spec.ledger is None:
-        return None if typed is None else WantedLedger(typed)
+        return None if typed is None else WantedLedger(typed, again=again)
     try:
         budget = None if spec.ledger.budget is None else budget_of_table(spec.ledger.budget)
     except BudgetError as error:
         raise BudgetError(f"ledger, budget: {error}") from None
     expected = ExpectedTerms(budget, neighbors=spec.neighbors, records_per_person=spec.most_records)
-    return WantedLedger(path.parent / spec.ledger.file, expected)
+    return WantedLedger(path.parent / spec.ledger.file, expected, again)
 
 
 def say_balance(path: Path, balance: Balance, output: Output, words: str = "") -> None:
@@ -176,9 +178,7 @@ def say_ledger(ledger: Ledger, output: Output) -> None:
     budget, neighbors = ledger.budget, Neighbors(ledger.neighbors, ledger.records_per_person)
     claim = None if budget is None else claim_of_budget(budget, neighbors, noise="discrete")
     limit = (
-        f"unlimited: {ledger.reason}"
-        if claim is None
-        else f"{claim.statement}, pcost {decimal_text_down(claim.pcost)}"
+        f"unlimited: {ledger.reason}" if claim is None else f"{claim.statement}, pcost {decimal_text_down(claim.pcost)}"
     )
     records = "" if ledger.records_per_person == 1 else f", up to {ledger.records_per_person} records per person"
     output.fact("Data set", ledger.data_set, event="data-set", name=ledger.data_set)

@@ -128,6 +128,12 @@ LedgerFile = Annotated[
         metavar="LEDGER",
     ),
 ]
+Again = Annotated[
+    bool,
+    typer.Option(
+        "--again", help="Measure and charge a plan once more that the ledger holds already, for noise of its own."
+    ),
+]
 BudgetText = Annotated[
     str | None,
     typer.Option(

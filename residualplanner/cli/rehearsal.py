@@ -34,10 +34,10 @@ _AS_TEXT = 4
 _IN_PARTS = 8.25
 
 
-def rehearse_measure(plan: Plan, data: RecordsFile, path: Path, ledger: Path | None, output: Output) -> None:
+def rehearse_measure(plan: Plan, data: RecordsFile, path: Path, ledger: WantedLedger | None, output: Output) -> None:
     """Say what `runs.run_measure` would do."""
     say_workload(plan.workload, output)
-    _measuring(plan, data, None if ledger is None else WantedLedger(ledger), output)
+    _measuring(plan, data, ledger, output)
     size = measurement_bytes(plan)
     _say_writing(f"{path}: the noisy answers, some {bytes_text(size)}", output, path=path, size=size)
     _say_memory(plan, output, Adjustments(), is_measured=True, is_written=False)
@@ -92,7 +92,8 @@ def _measuring(plan: Plan, data: RecordsFile, wanted: WantedLedger | None, outpu
     require_drawable_budget(plan.budget)
     data.require_readable(plan)
     ledger = None if wanted is None else wanted.rehearsed()
-    cost, names = require_measurable(plan, ledger=ledger), data.columns(plan)
+    again = wanted is not None and wanted.again
+    cost, names = require_measurable(plan, ledger=ledger, again=again), data.columns(plan)
     output.fact(
         "Would read",
         f"{data.path}: column{'' if len(names) == 1 else 's'} {listed(names, 6)}; "

@@ -92,12 +92,12 @@ def run_plan(changed: SpecFile, spec: Path, path: Path, errors: Path, output: Ou
         )
 
 
-def run_measure(plan: Plan, data: RecordsFile, path: Path, ledger: Path | None, output: Output) -> None:
+def run_measure(plan: Plan, data: RecordsFile, path: Path, ledger: WantedLedger | None, output: Output) -> None:
     """Write the measurement of the records."""
     folder = path.with_suffix(".tables")
     with telling_measurement(path, folder, is_release=False):
         say_workload(plan.workload, output)
-        _measure_to(path, plan, data, ledger=None if ledger is None else WantedLedger(ledger), output=output)
+        _measure_to(path, plan, data, ledger=ledger, output=output)
         output.wrote(path, ": the noisy answers, and nothing else of the records.")
         output.next((reconstructing(path, folder), "at no further cost, as often as you like"))
 
@@ -226,11 +226,13 @@ def say_format(workload: Workload, wanted: OutputTable, output: Output) -> Forma
     return found
 
 
-def measure_records(plan: Plan, records: object, *, output: Output, ledger: Ledger | None = None) -> Measurement:
+def measure_records(
+    plan: Plan, records: object, *, output: Output, ledger: Ledger | None = None, again: bool = False
+) -> Measurement:
     """Charge the ledger, if there is one, count the records and add the plan's noise, which is exact."""
     with output.progress("measuring", is_private=True) as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", NoLedgerWarning)  # the command says so itself
-        return measure(plan, records, ledger=ledger, progress=progress)
+        return measure(plan, records, ledger=ledger, again=again, progress=progress)
 
 
 def save_tables(
@@ -271,7 +273,8 @@ def _measure_to(
     require_space(path, measurement_bytes(plan))
     data.say_people(plan, output)
     charged = None if ledger is None else ledger.opened(plan, output)
-    measurement = measure_records(plan, data.records, ledger=charged, output=output)
+    again = ledger is not None and ledger.again
+    measurement = measure_records(plan, data.records, ledger=charged, again=again, output=output)
     with telling_loss(path, charged):
         measurement.save(path)
     say_spending(measurement, output)

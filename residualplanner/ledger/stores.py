@@ -111,9 +111,7 @@ def charged_text(entry: LedgerEntry) -> str:
     return f"The charge stays: pcost {decimal_text_up(entry.cost)}, entry {entry.sequence} of the ledger."
 
 
-def after_failed_charge(
-    path: Path, account: LedgerAccount | None, entry: LedgerEntry | LedgerStage | None
-) -> str:
+def after_failed_charge(path: Path, account: LedgerAccount | None, entry: LedgerEntry | LedgerStage | None) -> str:
     """Whether a charge counts although writing it raised an error.
 
     The file is read without its lock, which may be what failed.

@@ -45,6 +45,7 @@ def measure(
     noise: str = "discrete",
     seed: int | None = None,
     ledger: Ledger | None = None,
+    again: bool = False,
     memory: int | None = None,
     scratch: PathLike | None = None,
     progress: Progress | None = None,
@@ -61,6 +62,8 @@ def measure(
         seed: of continuous noise, for research.
         ledger: it is charged the cost before the first record is counted; a failure after that keeps the charge.
             Without one nothing adds up what is spent, which a `NoLedgerWarning` says once in a process.
+        again: measure a plan that the ledger holds already once more, and charge it again; without it that is refused,
+            since other tables, or non-negative ones, follow from what was measured at no further cost.
         memory: how many bytes of counts and noise may be held at once.  The tables are then measured block by block,
             the records are read once for each block, and the answers are kept in a file, not in memory.
         scratch: with ``memory``, the folder of that file; by default the one for temporary files.  It has no name
@@ -75,7 +78,8 @@ def measure(
         ArgumentError: ``plan`` is not a plan; or the script that calls has no guard, and this is a process that it has
             started itself.
         BudgetError: ``noise`` or ``seed`` is invalid; the plan's budget was stated for continuous noise and does not
-            hold for discrete noise; the exact cost of the noise exceeds the budget, or what the ledger has left.
+            hold for discrete noise; the exact cost of the noise exceeds the budget, or what the ledger has left;
+            or the ledger holds the plan already.
         FileFormatError, OSError: the ledger's file is damaged, or cannot be locked or written.
         WorkloadError: the tables are too large to hold.
         ResourceError: there is less memory than measuring needs, or Spark's limit on results is too low, both found
@@ -93,7 +97,9 @@ def measure(
     Source: spec eqs. (34) to (36) and (44), paper Algorithm 3; for "gaussian" eqs. (7) and (26), Algorithm 1.
     """
     try:
-        outcome = _measured(plan, data, noise, seed, ledger, room_for(memory, scratch), WatchedProgress(progress))
+        outcome = _measured(
+            plan, data, noise, seed, ledger, room_for(memory, scratch), WatchedProgress(progress), again=again
+        )
     except BaseException as error:  # noqa: BLE001 - it passes, without the frames that hold the records
         outcome = without_history(error)
     finally:
@@ -115,19 +121,20 @@ def require_countable(plan: Plan, records: object) -> None:
     open_source(records, plan.domain, records_per_person=plan.neighbors.records_per_person)
 
 
-def require_measurable(plan: Plan, *, ledger: Ledger | None = None) -> Fraction:
+def require_measurable(plan: Plan, *, ledger: Ledger | None = None, again: bool = False) -> Fraction:
     """Check what `measure` checks before it opens the records and charges the ledger; nothing is charged or read.
 
     Args:
         plan: to be measured with discrete noise.
         ledger: to be charged the cost.
+        again: as for `measure`.
 
     Returns:
         The exact pcost that measuring will have.
 
     Raises:
         BudgetError: the budget does not hold for discrete noise; the exact cost exceeds it, or what the ledger has
-            left.
+            left; or the ledger holds the plan already.
         FileFormatError, OSError: the ledger's file is damaged, or cannot be locked or read.
         WorkloadError: the tables are too large to hold.
         ResourceError: there is less memory than measuring needs.
@@ -143,7 +150,7 @@ def require_measurable(plan: Plan, *, ledger: Ledger | None = None) -> Fraction:
         True
     """
     job = _discrete_job(plan, OperatingSystemBits(), AllAtOnce(), None)
-    job.require_room(ledger)
+    job.require_room(ledger, again=again)
     return job.cost
 
 
@@ -168,6 +175,8 @@ def _measured(
     ledger: Ledger | None,
     room: Room,
     progress: WatchedProgress,
+    *,
+    again: bool,
 ) -> Measurement | BaseException:
     """The result of `measure`, or the error for it to raise; an error that refuses the plan is raised here."""
     wrong = type_refusal("measure", "plan", plan, Plan, "write measure(plan, records); load_plan(path) reads a plan")
@@ -180,7 +189,7 @@ def _measured(
     else:
         continuous = continuous_noise(plan, None if seed is None else int(seed))
         job = _job(continuous, continuous.record, continuous.answers, room, progress.report)
-    job.require_room(ledger)
+    job.require_room(ledger, again=again)
     require_public_number(data, plan.neighbors)
     if ledger is None and noise == "discrete":
         warn_without_ledger()
@@ -201,7 +210,9 @@ def _measured(
         record = found.noise if ledger is None else found.noise.charged_to(ledger)
         return replace(found, noise=replace(record, kept=kept_records(data, plan.neighbors)))
 
-    return run_charged(lambda: None if ledger is None else charge_plan(ledger, plan, job.cost), run, progress)
+    return run_charged(
+        lambda: None if ledger is None else charge_plan(ledger, plan, job.cost, again=again), run, progress
+    )
 
 
 class _Job(NamedTuple):
@@ -227,10 +238,10 @@ class _Job(NamedTuple):
             for block in self.blocks
         )
 
-    def require_room(self, ledger: Ledger | None) -> None:
+    def require_room(self, ledger: Ledger | None, *, again: bool) -> None:
         """Raise what charging would raise now, so that records are not opened where the ledger refuses the cost."""
         if ledger is not None:
-            require_room_for_plan(ledger, self.plan, self.cost)
+            require_room_for_plan(ledger, self.plan, self.cost, again=again)
 
     def run(self, source: Source) -> Measurement:
         """The noisy answers; the history of whatever is raised leads to the records."""

@@ -51,7 +51,13 @@ _WORK = 9
 
 
 def rap(
-    plan: RapPlan, data: object, *, ledger: Ledger | None = None, memory: int = MEMORY, seed: int | None = None
+    plan: RapPlan,
+    data: object,
+    *,
+    ledger: Ledger | None = None,
+    again: bool = False,
+    memory: int = MEMORY,
+    seed: int | None = None,
 ) -> RapResult:
     """Choose, measure and fit, round after round: every call spends the plan's privacy budget once more.
 
@@ -60,6 +66,7 @@ def rap(
         data: the records, in any form that `measure` accepts.
         ledger: it is charged the plan's whole cost before the first record is counted; a failure after that keeps the
             charge.
+        again: carry out a plan that the ledger holds already once more, and charge it again.
         memory: how many bytes counts and what is computed of them may take, besides the records that are being read,
             the relaxed records with the optimizer's state, and noisy answers.  Half of it is for counts: if the plan's
             tables are larger together, the records are read again in every round.  The other half is for one tile of a
@@ -72,7 +79,8 @@ def rap(
 
     Raises:
         ArgumentError: ``plan`` is not a RapPlan.
-        BudgetError: the seed is invalid, or the ledger has less left than the plan costs, or is for other neighbors.
+        BudgetError: the seed is invalid, or the ledger has less left than the plan costs, is for other neighbors, or
+            holds the plan already.
         FileFormatError, OSError: the ledger's file is damaged, or cannot be locked or written.
         ResourceError: ``memory`` is less than one cell needs, or more than there is; it divides the tables into more
             than 100,000 tiles; or the records can be read only once.  All of this is said before the charge.
@@ -96,7 +104,7 @@ def rap(
         np.True_
     """
     try:
-        outcome = _outcome(plan, data, ledger, memory, seed)
+        outcome = _outcome(plan, data, ledger, memory, seed, again=again)
     except BaseException as error:  # noqa: BLE001 - it passes, without the frames that hold the records
         outcome = without_history(error)
     finally:
@@ -107,7 +115,7 @@ def rap(
 
 
 def _outcome(
-    plan: RapPlan, data: object, ledger: Ledger | None, memory: int, seed: int | None
+    plan: RapPlan, data: object, ledger: Ledger | None, memory: int, seed: int | None, *, again: bool
 ) -> RapResult | BaseException:
     """The result, or the error to raise for it."""
     wrong = type_refusal("rap", "plan", plan, RapPlan, "write rap(RapPlan(workload, ...), records)")
@@ -121,7 +129,7 @@ def _outcome(
     tiles = tiles_of(plan.thresholds, relaxed_records=plan.projection.relaxed_records, room=memory // 2)
     if ledger is not None:
         require_type("rap", "ledger", ledger, Ledger, "write ledger=Ledger.open(path)")
-        _of_plan(ledger.require_room, plan)
+        _of_plan(ledger.require_room, plan, again=again)
     elif seed is None:
         warn_without_ledger()
     progress = WatchedProgress(None)
@@ -136,7 +144,7 @@ def _outcome(
         counts = KeptCounts(source, tiles) if keeps else RecountedCounts(source, tiles, half // _COUNT_BYTES)
         return Run(plan, counts, bits, generator, half).result(count_records(source))
 
-    outcome = run_charged(lambda: None if ledger is None else _of_plan(ledger.charge, plan), run, progress)
+    outcome = run_charged(lambda: None if ledger is None else _of_plan(ledger.charge, plan, again=again), run, progress)
     if not isinstance(outcome, RapResult):
         return outcome
     noise = outcome.noise if ledger is None else outcome.noise.charged_to(ledger)
@@ -144,10 +152,10 @@ def _outcome(
     return replace(outcome, noise=noise.told(plan.workload.domain))
 
 
-def _of_plan(charge: Callable[..., T], plan: RapPlan) -> T:
+def _of_plan(charge: Callable[..., T], plan: RapPlan, *, again: bool) -> T:
     """Call a ledger's method with the cost of a run and the words for the entry."""
     what = f"RAP of {count_text(len(plan.thresholds), 'table')}"
-    return call_ledger(charge, plan.cost, plan.sha256, what, plan.budget, plan.protected)
+    return call_ledger(charge, plan.cost, plan.sha256, what, plan.budget, plan.protected, again=again)
 
 
 def _require_room(plan: RapPlan, data: object, memory: int) -> bool:

@@ -99,7 +99,7 @@ class Session:
         require_type(
             "session.balance_after", "plan", plan, Plan, "write session.balance_after(session.select(workload))"
         )
-        return self.balance.after(require_measurable(plan, ledger=self._ledger))
+        return self.balance.after(require_measurable(plan, ledger=self._ledger, again=True))
 
     def budget_for(self, fraction: Number = 1) -> Budget:
         """The budget of a plan for a fraction of what is left, in the notion in which the whole was stated.
@@ -150,6 +150,7 @@ class Session:
         self,
         plan: Plan,
         *,
+        again: bool = False,
         memory: int | None = None,
         scratch: PathLike | None = None,
         progress: Progress | None = None,
@@ -158,19 +159,29 @@ class Session:
 
         Args:
             plan: the sets of attributes to measure, and their noise.
+            again: as for `residualplanner.measure`: whether a plan that the ledger holds already is measured once more.
             memory: as for `residualplanner.measure`.
             scratch: likewise.
             progress: likewise.
 
         Raises:
-            BudgetError: the plan costs more than what is left; the message says what would fit.
+            BudgetError: the plan costs more than what is left; the message says what would fit; or the ledger
+                holds the plan already.
             ArgumentError, FileFormatError, OSError, WorkloadError, ResourceError, DataError, NoiseError,
                 UnexpectedError: as by `residualplanner.measure`.
 
         Guarantees: as `residualplanner.measure`; a plan that does not fit is refused before a record is read.
         """
         try:
-            return measure(plan, self._data, ledger=self._ledger, memory=memory, scratch=scratch, progress=progress)
+            return measure(
+                plan,
+                self._data,
+                ledger=self._ledger,
+                again=again,
+                memory=memory,
+                scratch=scratch,
+                progress=progress,
+            )
         finally:
             del self  # as in __init__
 
@@ -178,6 +189,7 @@ class Session:
         self,
         plan: Plan,
         *,
+        again: bool = False,
         device: Device | str | None = None,
         memory: int | None = None,
         scratch: PathLike | None = None,
@@ -189,6 +201,7 @@ class Session:
 
         Args:
             plan: as for `measure`.
+            again: likewise.
             device: as for `reconstruct`.
             memory: as for `measure`.
             scratch: likewise.
@@ -201,7 +214,8 @@ class Session:
         """
         try:
             found = device_of(device)
-            return reconstruct(self.measure(plan, memory=memory, scratch=scratch, progress=progress), device=found)
+            measured = self.measure(plan, again=again, memory=memory, scratch=scratch, progress=progress)
+            return reconstruct(measured, device=found)
         finally:
             del self  # as above
 

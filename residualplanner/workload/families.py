@@ -13,7 +13,13 @@ from residualplanner.errors import WorkloadError
 from residualplanner.kron import require_threshold
 from residualplanner.queries import Identity, Kind, Matching, tied_kind
 from residualplanner.workload.among import Where
-from residualplanner.workload.attribute_sets import SET_LIMIT, PositionArray, combinations, extensions, require_set_count
+from residualplanner.workload.attribute_sets import (
+    SET_LIMIT,
+    PositionArray,
+    combinations,
+    extensions,
+    require_set_count,
+)
 from residualplanner.workload.blocks import QueryBlock
 from residualplanner.workload.query import require_distinct, require_kind
 from residualplanner.workload.universe import universe_of

@@ -19,6 +19,7 @@ def measure(  # noqa: PLR0913
     path: opt.NewMeasurement,
     ledger: opt.LedgerFile = None,
     *,
+    again: opt.Again = False,
     person: opt.Person = None,
     order: opt.PersonOrder = None,
     key: opt.PersonKey = None,
@@ -33,6 +34,7 @@ def measure(  # noqa: PLR0913
     require_file(plan, "measure", PLAN)
     require_records(data, "measure")
     require_free_file(path)
+    from residualplanner.cli.ledgers import WantedLedger
     from residualplanner.cli.records_file import RecordsFile
     from residualplanner.cli.rehearsal import rehearse_measure
     from residualplanner.cli.runs import run_measure
@@ -41,7 +43,8 @@ def measure(  # noqa: PLR0913
 
     people = typed_people(person, order, key)
     run = rehearse_measure if dry_run else run_measure
-    run(load_plan(plan), RecordsFile(data, newlines_in_values, people), path, ledger, messages.output)
+    charged = None if ledger is None else WantedLedger(ledger, again=again)
+    run(load_plan(plan), RecordsFile(data, newlines_in_values, people), path, charged, messages.output)
 
 
 @with_groups
@@ -87,6 +90,7 @@ def release(  # noqa: PLR0913
     kept: opt.Kept = None,
     *,
     ledger: opt.LedgerFile = None,
+    again: opt.Again = False,
     changes: PlanChanges,
     level: opt.SpecLevel = None,
     format: opt.SpecFormat = None,
@@ -123,7 +127,7 @@ def release(  # noqa: PLR0913
     if kept is None:
         require_no_measurement(measurement_beside(folder), folder, WantedOutput(changed.output, spec).options)
     with naming(spec):
-        charged = wanted_ledger(ledger, changed, spec)
+        charged = wanted_ledger(ledger, changed, spec, again=again)
     require_apart(folder, kept or measurement_beside(folder), *([] if charged is None else [charged.path]))
     records = RecordsFile(data, newlines_in_values, changed.people)
     run = rehearse_release if dry_run else run_release

@@ -26,6 +26,7 @@ def measure_in_store(
     *,
     ledger: Ledger | None = None,
     is_strict: bool = False,
+    again: bool = False,
     scratch: PathLike | None = None,
     progress: Progress | None = None,
 ) -> Measurement:
@@ -46,6 +47,7 @@ def measure_in_store(
         ledger: it is charged the cost before the first record is counted.
         is_strict: charge a task's cost again before it is drawn again, because the first draw may have survived
             somewhere, in the memory of a machine or on its disk.
+        again: as for `measure`.
         scratch: the folder of the file in which the answers are put together for the result.
         progress: called with the number of tasks done and their total, where this process counts.
 
@@ -64,7 +66,7 @@ def measure_in_store(
         twice, and whatever goes on running after it was given up; none is readable before all are there.
     """
     try:
-        outcome = begun(plan, data, store, Options(ledger, is_strict, scratch, WatchedProgress(progress)))
+        outcome = begun(plan, data, store, Options(ledger, is_strict, again, scratch, WatchedProgress(progress)))
     except BaseException as error:  # noqa: BLE001 - it passes, without the frames that hold the records
         outcome = without_history(error)
     finally:
@@ -98,7 +100,7 @@ def resume_measuring(
 
     Raises:
         FileFormatError: the store holds no release, or something in it was altered.
-        BudgetError: the ledger is missing, or has too little left.
+        BudgetError: the ledger is missing, or has too little left; or the store is a copy of one that has gone on.
         ResourceError, StoreError, DataError, NoiseError, UnexpectedError: as by `measure_in_store`.
     """
     try:
