@@ -53,6 +53,7 @@ from residualplanner.reconstruction import (
     PARTS_FORMAT,
     FormatName,
     Release,
+    load_tables,
     reconstruct,
     require_exportable,
     require_shapes,
@@ -108,7 +109,7 @@ def run_reconstruct(
     """Write the tables of a measurement, or of several; where they may be in parts the answers stay on disk."""
     with telling_outputs(folder):
         is_mapped = wanted.table.format in (PARTS_FORMAT, None)
-        tables = reconstruct([load_measurement(path, mapped=is_mapped) for path in paths])
+        tables = release_of_paths(paths, mapped=is_mapped)
         require_tables(tables.plan.workload, wanted.table)
         with wanted.naming():
             adjustments = wanted.adjustments(tables.plan.domain)
@@ -119,18 +120,28 @@ def run_reconstruct(
             _write_tables(tables, folder, wanted, adjustments, output, workers=workers)
 
 
+def release_of_paths(paths: Sequence[Path], *, mapped: bool = False) -> Release:
+    """The release of a measurement, or of several averaged; the folder of a release stands for its own.
+
+    Raises:
+        BudgetError, FileFormatError, OSError, WorkloadError: as `load_measurement`, `load_tables` and `reconstruct`.
+    """
+    return reconstruct(
+        [load_tables(path) if path.is_dir() else load_measurement(path, mapped=mapped) for path in paths]
+    )
+
+
 def run_release(
     changed: SpecFile,
     spec: Path,
     data: RecordsFile,
     folder: Path,
     *,
-    kept: Path | None,
     ledger: WantedLedger | None,
     output: Output,
 ) -> None:
-    """Plan, measure and reconstruct; the measurement is kept beside the folder until that is complete, or for good."""
-    measured, options = kept or measurement_beside(folder), WantedOutput(changed.output, spec).options
+    """Plan, measure and reconstruct; the measurement is beside the folder until that is complete, and then in it."""
+    measured, options = measurement_beside(folder), WantedOutput(changed.output, spec).options
     with telling_measurement(measured, folder, is_release=True, options=options):
         if ledger is not None:
             ledger.rehearsed()
@@ -139,11 +150,8 @@ def run_release(
         size, file_format = measurement_bytes(plan), say_format(plan.workload, changed.output, output)
         require_room_for_tables(folder, plan.workload, file_format, measurement=measured, size=size)
         measurement = _measure_to(measured, plan, data, ledger=ledger, output=output)
-        if kept is not None:
-            output.wrote(kept, ": the noisy answers, from which reconstruct makes tables at no further cost.")
         _write_tables(reconstruct(measurement), folder, WantedOutput(changed.output, spec), adjustments, output)
-        if kept is None:
-            measured.unlink()
+        measured.unlink()
 
 
 def run_report(source: Path, page: Path, options: Mapping[str, Any], output: Output) -> None:

@@ -6,7 +6,6 @@ Reads: measurements.  Gives: CombinedMeasurement.  Costs nothing beyond what the
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Protocol, Self
 
 import numpy as np
@@ -56,8 +55,9 @@ class NoisyAnswers(Protocol):
         """The same with other answers."""
         ...
 
-    def files(self, path: Path) -> tuple[VerifiedFile, ...]:
-        """Files for `map_measurements`: those that its answers stand in, or new ones, named as ``path`` is."""
+    @property
+    def measurements(self) -> tuple[Measurement, ...]:
+        """The measurements that they are of: one, or several that were averaged."""
         ...
 
 
@@ -100,11 +100,6 @@ class CombinedMeasurement:
     def with_residuals(self, residuals: FloatResiduals) -> "CombinedMeasurement":
         """The same with other answers, such as those of tables that have been adjusted."""
         return replace(self, residuals=residuals)
-
-    def files(self, path: Path) -> tuple[VerifiedFile, ...]:
-        """The files that the answers of each stand in: those that they were left in, or new ones, with numbers."""
-        numbered = (path.with_stem(f"{path.stem}-{number}") for number in range(1, len(self.measurements) + 1))
-        return tuple(file for each, own in zip(self.measurements, numbered, strict=True) for file in each.files(own))
 
 
 @memory_for("to combine these measurements; use a machine with more memory")

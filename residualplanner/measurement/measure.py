@@ -38,7 +38,7 @@ from residualplanner.sources import (
 from residualplanner.workers import require_guarded_main
 
 
-def measure(
+def measure(  # noqa: PLR0913
     plan: Plan,
     data: object,
     *,

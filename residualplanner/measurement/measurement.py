@@ -90,16 +90,23 @@ class Measurement:
                 "get the file back as it was, and load it again"
             )
 
+    @property
+    def measurements(self) -> tuple["Measurement"]:
+        """It alone."""
+        return (self,)
+
+    @property
+    def published(self) -> "Measurement":
+        """The same as the folder of a release has it: without a seed."""
+        return replace(self, noise=self.noise.without_seed)
+
     def with_residuals(self, residuals: FloatResiduals) -> "Measurement":
         """The same with other answers, such as those of tables that have been adjusted."""
         return replace(self, residuals=residuals, mapped_from=None)
 
-    def files(self, path: Path) -> tuple[VerifiedFile, ...]:
-        """The file that the answers stand in: the one that they were left in, or a new one at ``path``."""
-        if self.mapped_from is not None:
-            return (self.mapped_from,)
-        self.save(path)
-        return (VerifiedFile(path.absolute(), None, {}),)
+    def file(self, path: Path) -> VerifiedFile:
+        """The file that the answers stand in: the one that they were left in, or the one at ``path``."""
+        return self.mapped_from or VerifiedFile(path.absolute(), None, {})
 
     def save(self, path: PathLike) -> None:
         """Write the measurement and its plan to one file, whole or not at all; `load_measurement` reads it.

@@ -115,7 +115,8 @@ class RapPlan:
         each = f"{count_text(self.choices, self.unit)} each" if self.choices else "everything"
         rounds = count_text(self.rounds, "round")
         caution = claim_of_budget(self.budget, self.protected).caution
-        return f"<RapPlan: {rounds} of {each}, of {tables} with {cells}; {self.budget}, {self.protected.words}{caution and f'.  {caution}'}>"
+        about = f"{rounds} of {each}, of {tables} with {cells}; {self.budget}, {self.protected.words}"
+        return f"<RapPlan: {about}{caution and f'.  {caution}'}>"
 
     @property
     def protected(self) -> Neighbors:
