@@ -82,6 +82,14 @@ class LedgerAccount:
         entry = LedgerEntry(len(self.entries) + 1, cost, plan_sha256, label, "")
         return entry.chained(self.head, self.completed)
 
+    def require_whole(self) -> None:
+        """Raise FileFormatError if the last line may have been a charge, and is incomplete."""
+        if self.is_torn:
+            raise FileFormatError(
+                "the last line is incomplete: a run was killed while it was charged; say what it counts for, with "
+                "Ledger.settle(cost) or residualplanner ledger FILE --settle COST"
+            )
+
     def require_new(self, plan_sha256: str) -> None:
         """Raise BudgetError if a plan was charged before."""
         entry = next((entry for entry in self.entries if entry.plan_sha256 == plan_sha256), None)
@@ -89,7 +97,8 @@ class LedgerAccount:
             raise BudgetError(
                 f"entry {entry.sequence} of the ledger is for this plan already ({entry.label}).  What was measured "
                 "then gives every product, such as non-negative tables, at no further cost: reconstruct the folder of "
-                "that release, or its measurement.  To measure anew, at the full cost, write again=True, or --again"
+                "that release, or its measurement.  To measure anew, at the full cost, as where that run has left "
+                "nothing, write again=True, or --again"
             )
 
     def require_stages(self, release: str, known: Mapping[str, str]) -> None:

@@ -11,11 +11,8 @@ from typing import NoReturn, final
 
 from residualplanner._atomic import PathLike
 from residualplanner._checks import require_path
-from residualplanner._html import caption_of, html_table
-from residualplanner._words import decimal_text_up
-from residualplanner.errors import BudgetError, FileFormatError
+from residualplanner.errors import BudgetError
 from residualplanner.ledger.account import LedgerAccount
-from residualplanner.ledger.balance import Balance
 from residualplanner.ledger.file import create_file
 from residualplanner.ledger.lines import (
     LedgerEntry,
@@ -26,11 +23,12 @@ from residualplanner.ledger.lines import (
     require_text,
 )
 from residualplanner.ledger.stores import File, Memory, NextLine, after_failed_creation
+from residualplanner.ledger.view import LedgerView
 from residualplanner.privacy import Budget, Neighbors, Notion, require_discrete
 
 
 @final
-class Ledger:
+class Ledger(LedgerView):
     """All charges for releases from one data set, within one budget.
 
     ``Ledger(budget)`` lives in memory, in the process that made it.  `Ledger.create` and `Ledger.open` keep it in a
@@ -55,14 +53,14 @@ class Ledger:
         (Fraction(1, 3), Fraction(2, 3))
     """
 
-    __slots__ = ("_store",)
+    __slots__ = ()
 
     def __init__(
         self, budget: Budget, *, data_set: str = "", neighbors: Notion = "add-remove", records_per_person: int = 1
     ) -> None:
         if budget is None:
             raise BudgetError('a ledger needs a budget such as zcdp(1); or say why not: Ledger.unlimited("...")')
-        self._store: Memory | File = Memory(LedgerTerms(budget, "", data_set, Neighbors(neighbors, records_per_person)))
+        self._store = Memory(LedgerTerms(budget, "", data_set, Neighbors(neighbors, records_per_person)))
 
     @classmethod
     def unlimited(
@@ -128,61 +126,6 @@ class Ledger:
         """
         require_path("Ledger.open", path, 'Ledger.open("people.ledger")')
         return cls._of(File(Path(path).absolute()))
-
-    @property
-    def budget(self) -> Budget | None:
-        """The most that all charges may cost together; None for no limit."""
-        return self._store.terms.budget
-
-    @property
-    def reason(self) -> str:
-        """Why there is no limit; empty where there is one."""
-        return self._store.terms.reason
-
-    @property
-    def data_set(self) -> str:
-        """The name its curator gave the data set."""
-        return self._store.terms.data_set
-
-    @property
-    def neighbors(self) -> Notion:
-        """The notion of neighbors of all charges."""
-        return self._store.terms.neighbors.notion
-
-    @property
-    def records_per_person(self) -> int:
-        """How many records one person has at most."""
-        return self._store.terms.neighbors.records_per_person
-
-    @property
-    def entries(self) -> tuple[LedgerEntry, ...]:
-        """All charges so far, those of other processes included."""
-        return self._store.account().entries
-
-    @property
-    def spent(self) -> Fraction:
-        """The total pcost of all charges: exact, or rounded up where that has thousands of digits."""
-        return self._store.account().spent
-
-    @property
-    def remaining(self) -> Fraction | None:
-        """The pcost that may still be charged, at least 0; None for no limit."""
-        return self._store.account().remaining
-
-    @property
-    def balance(self) -> Balance:
-        """What is spent and what is left at one moment, in the words of the budget, too."""
-        return self._store.account().balance
-
-    @property
-    def is_torn(self) -> bool:
-        """Whether the last line is incomplete, because its writer was killed; see `settle`."""
-        return self._store.account().is_torn
-
-    @property
-    def last_sha256(self) -> str:
-        """The hash of the last complete line, which covers all lines before it."""
-        return self._store.account().head
 
     def charge(
         self,
@@ -274,7 +217,7 @@ class Ledger:
         new = LedgerStage(release, stage, digest)
 
         def next_stage(account: LedgerAccount) -> LedgerStage:
-            _require_whole(account)
+            account.require_whole()
             account.require_stages(release, known)
             return new.chained(account.head, account.completed)
 
@@ -301,19 +244,6 @@ class Ledger:
 
         return self._store.append(next_entry)
 
-    def __repr__(self) -> str:
-        limit = f"unlimited, {self.reason!r}" if self.budget is None else repr(self.budget)
-        return f"<Ledger of {self.data_set!r}: {limit}, {self.neighbors}>"
-
-    def _repr_html_(self) -> str:
-        account = self._store.account()
-        head = ["entry", "pcost", "plan", "label"]
-        rows = [
-            (entry.sequence, decimal_text_up(entry.cost), entry.plan_sha256[:12], entry.label)
-            for entry in account.entries
-        ]
-        return html_table(caption_of(self), head, rows, note=account.balance.text)
-
     def __reduce__(self) -> NoReturn:
         raise TypeError("a copy of a ledger would spend the same budget again; open its file where it is needed")
 
@@ -331,7 +261,7 @@ class Ledger:
 
         def next_entry(account: LedgerAccount) -> LedgerEntry:
             account.require_chargeable()
-            _require_whole(account)
+            account.require_whole()
             if not again:
                 account.require_new(plan)
             return account.next_entry(exact, plan, words)
@@ -343,12 +273,3 @@ class Ledger:
         ledger = cls.__new__(cls)
         ledger._store = store
         return ledger
-
-
-def _require_whole(account: LedgerAccount) -> None:
-    """Raise FileFormatError if the last line may have been a charge, and is incomplete."""
-    if account.is_torn:
-        raise FileFormatError(
-            "the last line is incomplete: a run was killed while it was charged; say what it counts for, with "
-            "Ledger.settle(cost) or residualplanner ledger FILE --settle COST"
-        )

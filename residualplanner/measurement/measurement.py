@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
-from residualplanner._archive import open_archive, write_archive
+from residualplanner._archive import archive_pieces, open_archive, write_archive
 from residualplanner._array_hashes import content_hash
 from residualplanner._atomic import PathLike
 from residualplanner._html import caption_of, html_table
@@ -114,6 +114,15 @@ class Measurement:
         Raises:
             OSError: the file cannot be written.
         """
+        write_archive(path, **self._archive)
+
+    def write(self, file: IO[bytes]) -> None:
+        """Write the same to an open file; OSError where it cannot be written."""
+        archive_pieces(**self._archive)(file)
+
+    @property
+    def _archive(self) -> dict[str, Any]:
+        """What its file holds."""
         plan, plan_arrays = plan_to_archive(self.plan)
         header = {
             "plan": plan,
@@ -121,7 +130,7 @@ class Measurement:
             "noise": noise_to_json(self.noise, self.plan),
         }
         arrays = {_PLAN + name: array for name, array in plan_arrays.items()} | self.residuals.to_arrays()
-        write_archive(path, kind="measurement", version=FORMAT_VERSION, header=header, arrays=arrays)
+        return {"kind": "measurement", "version": FORMAT_VERSION, "header": header, "arrays": arrays}
 
 
 class _Shown(Protocol):

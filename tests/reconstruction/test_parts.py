@@ -316,16 +316,20 @@ def test_a_list_that_lacks_a_part_is_refused(tmp_path):
 
 def test_too_little_room_for_the_parts_is_found_before_any_is_written(tmp_path, monkeypatch):
     release = release_of(PLAIN)
-    needed = 8 * int(PLAIN.cells.sum())
+    needed = 8 * (int(PLAIN.cells.sum()) + release.measurement.residuals.count)
     for free, is_refused in ((needed - 1, True), (needed, False)):
         monkeypatch.setattr(saving.shutil, "disk_usage", lambda _, free=free: SimpleNamespace(free=free))
         if is_refused:
-            with pytest.raises(ResourceError, match=r"too little room: the parts take at least .* nothing was written"):
+            with pytest.raises(
+                ResourceError, match=r"too little room: parts and measurement take at least .* nothing was written"
+            ):
                 release.save(tmp_path / "out", "parts")
             assert os.listdir(tmp_path) == []
         else:
             release.save(tmp_path / "enough", "parts")
-    monkeypatch.setattr(saving.shutil, "disk_usage", lambda _: SimpleNamespace(free=100 * 8))
+    monkeypatch.setattr(
+        saving.shutil, "disk_usage", lambda _: SimpleNamespace(free=100 * 8 + 8 * release.measurement.residuals.count)
+    )
     release.save(tmp_path / "some", only=[0])
 
 

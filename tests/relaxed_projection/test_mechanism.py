@@ -239,12 +239,14 @@ def test_the_ledger_is_charged_before_records_are_read_and_keeps_the_charge():
     assert entry.cost == plan_of().cost
     assert entry.plan_sha256 == plan_of().sha256
     with pytest.raises(DataError) as caught:
-        rp.rap(plan_of(), np.array([[0, 0, 77]]), ledger=ledger)
+        rp.rap(plan_of(), np.array([[0, 0, 77]]), ledger=ledger, again=True)
     assert "77" not in str(caught.value)
     assert any("pcost" in note for note in caught.value.__notes__)
     assert ledger.spent == 2 * plan_of().cost
     assert caught.value.__context__ is None
     with pytest.raises(BudgetError, match="left"):
+        rp.rap(plan_of(), RECORDS, ledger=ledger, again=True)
+    with pytest.raises(BudgetError, match=r"entry 1 of the ledger is for this plan already .*again=True"):
         rp.rap(plan_of(), RECORDS, ledger=ledger)
     with pytest.raises(BudgetError, match="neighbors"):
         rp.rap(plan_of(), RECORDS, ledger=Ledger(rp.zcdp(1)))

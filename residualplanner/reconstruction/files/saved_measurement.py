@@ -5,6 +5,7 @@ compared.  A seed is in no folder.
 """
 
 import hashlib
+import os
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -28,7 +29,10 @@ def save_measurements(answers: NoisyAnswers, folder: Path) -> dict[str, str]:
     """Write the measurements of noisy answers to files in a folder; the hash of each."""
     found = {}
     for name, measurement in zip(measurement_names(answers.noise), answers.measurements, strict=True):
-        measurement.published.save(folder / name)
+        with open(folder / name, "xb") as file:
+            measurement.published.write(file)
+            file.flush()
+            os.fsync(file.fileno())  # what was paid for is on the disk before a copy beside the folder is removed
         found[name] = _hash_of(folder / name)
     return found
 
