@@ -17,6 +17,7 @@ from residualplanner.measurement import Measurement, NoiseStatement, NoisyAnswer
 from residualplanner.plan import Plan, plan_hash
 from residualplanner.reconstruction.files.checked_files import AGAIN, checked
 from residualplanner.reconstruction.files.manifest import PLAN_FILE
+from residualplanner.stores import AnyPath, local_file
 
 
 def measurement_names(noise: NoiseStatement) -> tuple[str, ...]:
@@ -25,20 +26,16 @@ def measurement_names(noise: NoiseStatement) -> tuple[str, ...]:
     return tuple(f"measured-{number}.measurement" for number in range(1, several + 1)) or ("release.measurement",)
 
 
-def save_measurements(answers: NoisyAnswers, folder: Path) -> dict[str, str]:
+def save_measurements(answers: NoisyAnswers, folder: AnyPath) -> dict[str, str]:
     """Write the measurements of noisy answers to files in a folder; the hash of each."""
     found = {}
     for name, measurement in zip(measurement_names(answers.noise), answers.measurements, strict=True):
-        with open(folder / name, "xb") as file:
-            measurement.published.write(file)
-            file.flush()
-            os.fsync(file.fileno())  # what was paid for is on the disk before a copy beside the folder is removed
-        found[name] = _hash_of(folder / name)
+        found[name] = _write(measurement.published, folder / name)
     return found
 
 
 def saved_measurements(
-    folder: Path, hashes: Mapping[str, Any], plan: Plan, noise: NoiseStatement
+    folder: AnyPath, hashes: Mapping[str, Any], plan: Plan, noise: NoiseStatement
 ) -> tuple[Measurement, ...]:
     """The measurements in the folder of a release, left on disk.
 
@@ -58,7 +55,7 @@ def saved_measurements(
     )
 
 
-def _checked(path: Path, digest: object, plan: Plan, noise: NoiseStatement) -> Measurement:
+def _checked(path: AnyPath, digest: object, plan: Plan, noise: NoiseStatement) -> Measurement:
     if not path.is_file():
         raise FileFormatError(f"{path} is missing; {AGAIN}")
     if _hash_of(path) != digest:
@@ -70,6 +67,17 @@ def _checked(path: Path, digest: object, plan: Plan, noise: NoiseStatement) -> M
     return found
 
 
-def _hash_of(path: Path) -> str:
-    with open(path, "rb") as file:
+def _write(measurement: Measurement, path: AnyPath) -> str:
+    """Write a measurement to a new file, and give its hash."""
+    with open(path, "x+b") if isinstance(path, Path) else path.writing() as file:
+        measurement.write(file)
+        file.flush()
+        if isinstance(path, Path):
+            os.fsync(file.fileno())  # what was paid for is on the disk before a copy beside the folder is removed
+        file.seek(0)
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _hash_of(path: AnyPath) -> str:
+    with local_file(path) as at, open(at, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

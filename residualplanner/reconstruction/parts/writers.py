@@ -22,6 +22,7 @@ from residualplanner.reconstruction.parts.layout import Layout
 from residualplanner.reconstruction.parts.numbers import SENT, PartNumbers
 from residualplanner.reconstruction.parts.part_file import PartFile, part_file_of_bytes
 from residualplanner.reconstruction.parts.writing import ANSWERS_SHA256, PartWriter
+from residualplanner.stores import AnyPath
 from residualplanner.workers import ProcessWorkers, Workers
 
 #: The first byte of what comes back in the place of hashes: a file cannot be read or written, or was altered.
@@ -44,7 +45,7 @@ class PartsJob:
     measurement: NoisyAnswers
     layout: Layout
     about: Mapping[str, Any]
-    folder: Path
+    folder: AnyPath
     parts: Sequence[int]
     numbers: PartNumbers
 
@@ -104,7 +105,7 @@ class OtherProcesses:
     def writing(self, job: PartsJob) -> Iterator[Iterator[PartFile]]:
         """As `Writers.writing`."""
         self.workers.require_ready()
-        folder = job.folder.absolute()
+        folder = job.folder.absolute() if isinstance(job.folder, Path) else job.folder
         names = measurement_names(job.measurement.noise)
         own = zip(names, job.measurement.measurements, strict=True)
         files = tuple(measurement.file(folder / name) for name, measurement in own)
@@ -114,10 +115,11 @@ class OtherProcesses:
         remove_answers(job.folder)
 
 
-def remove_answers(folder: Path) -> None:
+def remove_answers(folder: AnyPath) -> None:
     """Remove the files of adjusted answers that workers have read."""
-    for path in folder.glob(f"*{SENT}"):
-        path.unlink()
+    for path in folder.iterdir():
+        if path.name.endswith(SENT):
+            path.unlink()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,14 +129,14 @@ class WritePart:
     Attributes:
         measurements: the files of one measurement, or of several; what was verified of them is not verified again
             where they are the same files.
-        folder: the absolute path of that of the release.
+        folder: that of the release, with its absolute path.
         about: the description of the release in each part, as JSON.
         layout: which tables stand in which part.
         numbers: what the tables hold.
     """
 
     measurements: tuple[VerifiedFile, ...] = field(hash=False)
-    folder: Path
+    folder: AnyPath
     about: str
     layout: Layout = field(compare=False)
     numbers: PartNumbers
