@@ -104,7 +104,7 @@ def test_another_measurement_in_the_folder_is_refused(tmp_path):
     with pytest.raises(FileFormatError, match=r"release\.measurement was altered"):
         rp.reconstruct(rp.load_tables(tmp_path / "a"))
     forged(tmp_path / "a", path.name)
-    with pytest.raises(FileFormatError, match="is another measurement than release.plan and the manifest are about"):
+    with pytest.raises(FileFormatError, match=r"is another measurement than release\.plan and the manifest are about"):
         rp.reconstruct(rp.load_tables(tmp_path / "a"))
     path.write_bytes(path.read_bytes()[:-50])
     forged(tmp_path / "a", path.name)

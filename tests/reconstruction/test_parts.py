@@ -99,7 +99,7 @@ def test_what_is_not_in_the_folder_is_an_error_with_what_to_do(tmp_path):
     assert ("a",) not in saved
     assert "nothing" not in saved
     assert saved.get(("a",)) is None
-    with pytest.raises(WorkloadError, match=r"has no table for \('a',\).*load the measurement for it"):
+    with pytest.raises(WorkloadError, match=r"has no table for \('a',\).*reconstruct\(tables\) may have it"):
         saved[("a",)]
 
 

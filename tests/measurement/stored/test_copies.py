@@ -17,7 +17,7 @@ RECORDS = np.random.default_rng(0).integers(0, (3, 2, 4), (50, 3))
 COPY = "this store is a copy: the ledger has {} of its release from another one"
 
 
-class Stopped(Exception):
+class Stopped(Exception):  # noqa: N818 - it is no error
     """The run was killed."""
 
 
