@@ -30,7 +30,6 @@ from benchmarks.watched_processes import add_rows, run_watched
 from residualplanner._checks import IntArray
 from residualplanner.sources import open_cluster
 from residualplanner.sources.clusters import Cluster, CountingTask
-from residualplanner.stores import open_store
 
 SIZE = 10
 ORDER = 3
@@ -146,7 +145,7 @@ def in_this_process(engine: str, folder: Path, attributes: int) -> None:
     """Count, and print what the workers answered."""
     tasks = tasks_of(attributes)
     with ENGINES[engine](folder, domain_of(attributes)) as cluster:
-        cluster.require_ready(open_store(folder / "store"))
+        cluster.require_ready()
         print("ready", flush=True)
         start = time.perf_counter()
         receipts = cluster.draw(tasks, digest)

@@ -44,7 +44,7 @@ class DaskWorkers:
         return "DaskWorkers()"
 
     def require_ready(self, store: ObjectStore | None = None) -> list[Room]:
-        """As `Workers.require_ready`; without a client this process is the only worker."""
+        """As what every engine's workers are asked; without a client this process is the only worker."""
         client = _client()
         if client is None:
             return rooms_of_process()
@@ -54,7 +54,7 @@ class DaskWorkers:
         """Dask starts a task again only if a worker is lost."""
 
     def were_lost(self, error: BaseException) -> bool:
-        """As `Workers.were_lost`."""
+        """As that of every engine's workers."""
         return type(error).__name__ in _LOST
 
     def run(self, function: Callable[[int], bytes], numbers: Sequence[int]) -> list[bytes]:

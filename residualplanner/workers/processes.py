@@ -40,7 +40,7 @@ class ProcessWorkers:
         """Nothing is tried a second time."""
 
     def were_lost(self, error: BaseException) -> bool:
-        """As `Workers.were_lost`."""
+        """As that of every engine's workers."""
         return isinstance(error, BrokenProcessPool)
 
     def run(self, function: Callable[[int], bytes], numbers: Sequence[int]) -> Generator[bytes, None, None]:

@@ -63,7 +63,7 @@ class SparkWorkers:
         return f"SparkWorkers(<{type(self._session).__name__}>)"
 
     def require_ready(self, store: ObjectStore | None = None) -> list[Room]:
-        """As `Workers.require_ready`.
+        """As what every engine's workers are asked.
 
         Spark has as many tasks at a time as it has cores, and is given that many; over Spark Connect nobody can say
         how many executors there are, elsewhere it goes on until that many have answered.
@@ -84,7 +84,7 @@ class SparkWorkers:
         return size_of_text(self._setting(_LIMIT, _DEFAULT_LIMIT))
 
     def were_lost(self, error: BaseException) -> bool:
-        """As `Workers.were_lost`."""
+        """As that of every engine's workers."""
         with unlogged():  # to ask an error of Spark for its text logs it
             text = str(error)
         return any(mark in text for mark in _LOST)

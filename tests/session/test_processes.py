@@ -66,13 +66,14 @@ def folders_of_killed(lines):
 
 
 def checked_charges(folder):
-    """How often the ledger was charged, whole lines and never more than once, and before records were counted."""
+    """How often the ledger was charged, whole lines and never more than once, and before noise was drawn."""
     ledger = rp.Ledger.open(folder / "ledger")
     assert not ledger.is_torn, "the line of a charge is written at once; a machine that stops may tear it"
     assert [entry.cost for entry in ledger.entries] == [COST] * len(ledger.entries)
     assert len(ledger.entries) <= 1
-    at_reading = (folder / "reading").read_bytes() if (folder / "reading").exists() else b""
-    assert at_reading.count(b"\n") in (0, 2), "records were counted before the charge"
+    for name, lines in (("counting", 1), ("drawing", 2)):
+        then = (folder / name).read_bytes() if (folder / name).exists() else b""
+        assert then.count(b"\n") in (0, lines), "records are counted before the charge, and noise is drawn after it"
     return len(ledger.entries)
 
 
@@ -89,7 +90,7 @@ def test_a_session_killed_at_any_step_leaves_whole_outputs_that_were_charged_and
         if is_measured:
             rp.reconstruct(rp.load_measurement(folder / "measurement")).save(folder / "again", format="csv")
         else:
-            session.measure(PLAN).save(folder / "measurement")
+            session.measure(PLAN, again=bool(charges)).save(folder / "measurement")
         assert session.balance.spent == COST * (charges + (not is_measured))
     every = {(0, False, False), (1, False, False), (1, True, False), (1, True, True)}
     assert seen == every if told.are_all else len(seen) > 2

@@ -3,30 +3,40 @@
 Reads: a plan, confidential records, a store.  Gives: Measurement, or the error to raise where no record is in sight.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from residualplanner._atomic import PathLike
-from residualplanner._checks import type_refusal
+from residualplanner._checks import require_type
 from residualplanner.discrete_gaussian import ByteSource, OperatingSystemBits
 from residualplanner.errors import BudgetError, ResourceError, StoreError
 from residualplanner.ledger import Ledger, LedgerEntry
 from residualplanner.measurement.blocks import AnswersOnDisk
-from residualplanner.measurement.charging import charge_plan, require_room_for_plan, run_charged, warn_without_ledger
+from residualplanner.measurement.charging import charge_plan, require_room_for_plan, warn_without_ledger
 from residualplanner.measurement.exact_noise import exact_noise
 from residualplanner.measurement.measurement import Measurement
-from residualplanner.measurement.shielding import WatchedProgress, shielded
+from residualplanner.measurement.noise_record import NoiseRecord
+from residualplanner.measurement.spend import ChargeTime, Steps, WatchedProgress, require_charge_time, spend
 from residualplanner.measurement.stored.generations import Driver
 from residualplanner.measurement.stored.manifest import has_ended, write_manifest
-from residualplanner.measurement.stored.object_names import ANSWERS, numbered_names
+from residualplanner.measurement.stored.object_names import ANSWERS, GENERATIONS, numbered_names
 from residualplanner.measurement.stored.reading import collected, collector_of, load_stored_measurement
 from residualplanner.measurement.stored.release import StoredRelease, open_release, opened_release, require_unused
+from residualplanner.measurement.stored.stages import Stages
 from residualplanner.measurement.stored.task_memory import require_rooms, tasks_within
 from residualplanner.measurement.stored.tasks import TASK_CELLS, Tasks, tasks_of_release
 from residualplanner.plan import Plan, bytes_text
-from residualplanner.sources import Cluster, KeptRecords, kept_records, open_cluster, require_public_number
+from residualplanner.sources import (
+    Cluster,
+    CountingTask,
+    kept_records,
+    open_cluster,
+    require_public_number,
+    require_ready_engine,
+)
 from residualplanner.stores import ObjectStore, open_store, require_create_if_absent
-from residualplanner.workers import Room, require_guarded_main
+from residualplanner.workers import require_guarded_main
 
 _REST = (
     "The answers that were published are in the store: resume_measuring(store, records) has the others drawn, for the "
@@ -41,51 +51,94 @@ class Options:
     Attributes:
         ledger: is charged.
         is_strict: charge tasks again that are drawn again; counts when a release is begun.
+        again: whether a plan that the ledger holds already may be charged again; counts when a release is begun.
         scratch: the folder of the file in which answers are put together.
         progress: called with the number of tasks done and their total.
         source: of random bytes.
         task_cells: how many cells the tables of a task may have together; counts when a release is begun.
+        charge: when the ledger is charged.
+        is_checked: whether the records are known to fit the schema, so that no worker need read them twice.
     """
 
     ledger: Ledger | None = None
     is_strict: bool = False
+    again: bool = False
     scratch: PathLike | None = None
     progress: WatchedProgress = field(default_factory=lambda: WatchedProgress(None))
     source: ByteSource = field(default_factory=OperatingSystemBits)
     task_cells: int = TASK_CELLS
+    charge: ChargeTime = "counted"
+    is_checked: bool = False
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class _Job:
-    """A release that is open, and what it is measured with.
+    """What is measured into a store, and with what.
 
     Attributes:
-        release: what is measured.
+        data: the records.
+        opening: gives the release; opens it in the store if it is begun.
         tasks: all of them.
-        cluster: counts and draws.
         collector: takes the answers.
         options: of this run.
-        kept: which records of each person are counted; None for all.
     """
 
-    release: StoredRelease
+    data: object
+    opening: Callable[[], StoredRelease]
     tasks: Tasks
-    cluster: Cluster
     collector: AnswersOnDisk
     options: Options
-    kept: KeptRecords | None
 
-    def finished(self) -> Measurement | BaseException:
-        """Charge, unless that was done before, and have everything drawn that is missing."""
-        outcome = run_charged(self._charge, self._run, self.options.progress)
-        if isinstance(outcome, BaseException):
-            outcome.add_note(_REST)
-        return outcome
+    @cached_property
+    def release(self) -> StoredRelease:
+        """What is measured, open."""
+        return self.opening()
+
+    def finished(self, *, is_drawn: bool = False) -> Measurement:
+        """Check the records, charge, unless that was done before, and have everything drawn that is missing.
+
+        Args:
+            is_drawn: whether some tasks were drawn, so that there is nothing to check any more.
+        """
+        options = self.options
+        record = self._record()
+        steps = Steps(
+            self._ready_cluster,
+            lambda cluster: cluster if is_drawn else self._checked(cluster),
+            self._charge,
+            lambda cluster: self._drawn(cluster, record),
+        )
+        try:
+            return spend(steps, ledger=options.ledger, charge=options.charge, progress=options.progress)
+        except BaseException as error:
+            if "release" in vars(self):
+                error.add_note(_REST)
+            raise
+
+    def _ready_cluster(self) -> Cluster:
+        """The workers that count the records, which can do it."""
+        plan = self.tasks.noise.plan
+        cluster = open_cluster(
+            self.data,
+            plan.domain,
+            records_per_person=plan.neighbors.records_per_person,
+            progress=self.options.progress.report,
+        )
+        cluster.require_ready()
+        return cluster
+
+    def _checked(self, cluster: Cluster) -> Cluster:
+        cluster.check(self._counting, is_trusted=self.options.is_checked)
+        return cluster
+
+    @property
+    def _counting(self) -> list[CountingTask]:
+        return [self.tasks.counting(number) for number in range(len(self.tasks))]
 
     def _charge(self) -> LedgerEntry | None:
-        return self._charge_once(self.release.purpose, range(len(self.tasks)))
+        return self._charge_once(self.release.purpose, range(len(self.tasks)), again=self.release.terms.again)
 
-    def _charge_once(self, purpose: str, numbers: Sequence[int]) -> LedgerEntry | None:
+    def _charge_once(self, purpose: str, numbers: Sequence[int], *, again: bool) -> LedgerEntry | None:
         """Charge some tasks for a purpose; the entry that is there if they were charged for it before."""
         noise = self.tasks.noise
         if self.options.ledger is None or not numbers:
@@ -94,61 +147,64 @@ class _Job:
         for entry in self.options.ledger.entries:
             if entry.label.startswith(purpose) and entry.cost >= cost:
                 return entry
-        return charge_plan(self.options.ledger, noise.plan, cost, purpose=purpose)
+        return charge_plan(self.options.ledger, noise.plan, cost, purpose=purpose, again=again)
 
     def _charge_again(self, generation: int, numbers: list[int]) -> None:
         if not self.release.terms.is_strict:
             return
         try:
-            self._charge_once(self.release.purpose_of_generation(generation), numbers)
+            self._charge_once(self.release.purpose_of_generation(generation), numbers, again=True)
         except OSError as error:
             raise StoreError(f"the ledger could not be charged again: {error.strerror or error}") from None
 
-    def _run(self) -> Measurement:
-        driver = Driver(self.release, self.tasks, self.cluster, self.options.source, self._charge_again)
-        receipts, noise = driver.receipts(), self.tasks.noise
-        record = replace(noise.record(self.options.source.mark), kept=self.kept)
-        if self.options.ledger is not None:
-            record = record.charged_to(self.options.ledger)
-        manifest = write_manifest(self.release, noise.plan, record, receipts)
+    def _record(self) -> NoiseRecord:
+        plan, options = self.tasks.noise.plan, self.options
+        record = self.tasks.noise.record(options.source.mark)
+        record = record if options.ledger is None else record.charged_to(options.ledger)
+        return replace(record, kept=kept_records(self.data, plan.neighbors))
+
+    def _drawn(self, cluster: Cluster, record: NoiseRecord) -> Measurement:
+        stages = Stages(self.release, self.options.ledger)
+        driver = Driver(self.release, self.tasks, cluster, self.options.source, self._charge_again, stages)
+        manifest = write_manifest(self.release, self.tasks.noise.plan, record, driver.receipts())
         self.release.store.remove_unfinished()
         return collected(manifest, self.tasks, self.collector)
 
 
-def begun(plan: Plan, data: object, store: object, options: Options) -> Measurement | BaseException:
-    """The result of `measure_in_store`, or the error for it to raise."""
-    wrong = type_refusal("measure_in_store", "plan", plan, Plan, "write measure_in_store(plan, records, store)")
-    if wrong is not None:
-        return wrong
+def begun(plan: Plan, data: object, store: object, options: Options) -> Measurement:
+    """The result of `measure_in_store`, which is an `entrance`."""
+    require_type("measure_in_store", "plan", plan, Plan, "write measure_in_store(plan, records, store)")
     require_guarded_main("measure_in_store")
+    require_charge_time(options.charge)
     noise, objects, ledger = exact_noise(plan), open_store(store), options.ledger
     if options.is_strict and ledger is None:
         raise BudgetError("to charge tasks again a ledger is needed; give one, or leave is_strict out")
     if ledger is None:
         warn_without_ledger()
     else:
-        require_room_for_plan(ledger, plan, noise.cost)
+        require_room_for_plan(ledger, plan, noise.cost, again=options.again)
     require_unused(objects)
-    ready = _ready_cluster(data, plan, objects, options.progress)
-    if isinstance(ready, BaseException):
-        return ready
-    cluster, rooms = ready
-    tasks, task_cells = tasks_within(noise, options.task_cells, rooms)
-    collector = _require_room(tasks, objects, options.scratch)
-    release = open_release(
-        objects,
-        plan,
-        task_cells=task_cells,
-        source=options.source.mark,
-        has_ledger=ledger is not None,
-        is_strict=options.is_strict,
-    )
-    return _Job(release, tasks, cluster, collector, options, kept_records(data, plan.neighbors)).finished()
+    require_public_number(data, plan.neighbors)
+    tasks, task_cells = tasks_within(noise, options.task_cells, require_ready_engine(data, objects))
+
+    def opening() -> StoredRelease:
+        return open_release(
+            objects,
+            plan,
+            task_cells=task_cells,
+            source=options.source.mark,
+            has_ledger=ledger is not None,
+            is_strict=options.is_strict,
+            again=options.again,
+        )
+
+    return _Job(data, opening, tasks, _require_room(tasks, objects, options.scratch), options).finished()
 
 
-def resumed(store: object, data: object, options: Options) -> Measurement | BaseException:
-    """The result of `resume_measuring`, or the error for it to raise."""
+def resumed(store: object, data: object, options: Options) -> Measurement:
+    """The result of `resume_measuring`, which is an `entrance`."""
     require_guarded_main("resume_measuring")
+    require_charge_time(options.charge)
     objects = open_store(store)
     release = opened_release(objects)
     if has_ended(objects):
@@ -159,27 +215,10 @@ def resumed(store: object, data: object, options: Options) -> Measurement | Base
     if terms.source != options.source.mark:
         raise BudgetError("this release was begun with random bytes of another source; begin another release")
     tasks = tasks_of_release(release)
-    ready = _ready_cluster(data, tasks.noise.plan, objects, options.progress)
-    if isinstance(ready, BaseException):
-        return ready
-    cluster, rooms = ready
-    require_rooms(tasks, rooms)
-    collector = _require_room(tasks, objects, options.scratch)
-    return _Job(release, tasks, cluster, collector, options, kept_records(data, tasks.noise.plan.neighbors)).finished()
-
-
-def _ready_cluster(
-    data: object, plan: Plan, store: ObjectStore, progress: WatchedProgress
-) -> tuple[Cluster, list[Room]] | BaseException:
-    """The workers that count the records, and their memory; or the error to raise if they do not serve."""
-    require_public_number(data, plan.neighbors)
-    try:
-        cluster = open_cluster(
-            data, plan.domain, records_per_person=plan.neighbors.records_per_person, progress=progress.report
-        )
-        return cluster, cluster.require_ready(store)
-    except BaseException as error:  # noqa: BLE001 - it has been where the records are
-        return shielded(error, progress)
+    require_public_number(data, tasks.noise.plan.neighbors)
+    require_rooms(tasks, require_ready_engine(data, objects))
+    job = _Job(data, lambda: release, tasks, _require_room(tasks, objects, options.scratch), options)
+    return job.finished(is_drawn=bool(numbered_names(objects, GENERATIONS)))
 
 
 def _require_room(tasks: Tasks, store: ObjectStore, scratch: PathLike | None) -> AnswersOnDisk:

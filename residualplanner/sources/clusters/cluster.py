@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from residualplanner._checks import IntArray
-from residualplanner.stores import ObjectStore
-from residualplanner.workers import Room
 
 #: Called with a task's number and its tables, one array (g, n_1, .., n_k) for each of its groups; gives a receipt.
 Draw = Callable[[int, list[IntArray]], bytes]
@@ -34,22 +32,21 @@ class CountingTask:
 class Cluster(Protocol):
     """Records, and the workers that count them."""
 
-    def require_ready(self, store: ObjectStore) -> list[Room]:
-        """Raise what counting and drawing would certainly fail with, or could not be trusted with.
+    def require_ready(self) -> None:
+        """Raise ResourceError where records can be read only once; of workers `require_ready_engine` asks."""
+        ...
 
-        Called before the ledger is charged, it reads public facts alone: the engine's settings (it must not start a
-        task again that has not failed), at every worker the versions of Python and of this library, and whether it
-        reaches the store.
+    def check(self, tasks: Sequence[CountingTask], *, is_trusted: bool = False) -> None:
+        """Raise what counting the tasks would raise for the records' sake: read them, and check every column.
+
+        Called before the ledger is charged.  Workers send no count: only which columns break which rules.
 
         Args:
-            store: the answers go there.
-
-        Returns:
-            The memory that there is for tasks.
+            tasks: what will be counted.
+            is_trusted: whether to do without where it takes a reading of its own.
 
         Raises:
-            ResourceError: the engine, its settings or its workers do not serve; the message says what to change.
-            StoreError: this process cannot write to the store.
+            DataError: the records do not fit the schema, or the engine failed.
         """
         ...
 

@@ -8,9 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple, Protocol, final
 
-from residualplanner._checks import IntArray
+import numpy as np
+
+from residualplanner._checks import IntArray, frozen
 from residualplanner.domain import Domain
 from residualplanner.errors import DataError, ResourceError
+from residualplanner.sources.amounts import largest_denominator
 from residualplanner.sources.clusters.cluster import CountingTask, Draw
 from residualplanner.sources.clusters.partitions import (
     PROBLEMS,
@@ -25,9 +28,10 @@ from residualplanner.sources.counting import shape_of_group, zero_tables
 from residualplanner.sources.merging import MergedValues
 from residualplanner.sources.people import Contributions
 from residualplanner.sources.source import Progress, Source
-from residualplanner.stores import ObjectStore
-from residualplanner.workers import Room, Workers, is_interrupt
+from residualplanner.workers import Workers, is_interrupt
 
+#: What is counted where records are only checked; it stays with the worker that has added it up.
+_NOTHING_BUT_A_TOTAL = CountingTask(0, (frozen(np.empty((1, 0), dtype=np.int64)),))
 #: The most cells of a task, 32 MiB of counts; a larger table is a task of its own.
 TASK_CELLS = 2**22
 _FAILED = (
@@ -83,19 +87,20 @@ class EngineCluster:
     def __init__(self, records: EngineRecords, domain: Domain, progress: Progress | None = None) -> None:
         self._records, self._domain, self._progress = records, domain, progress
 
-    def require_ready(self, store: ObjectStore) -> list[Room]:
-        """The memory of the workers; ResourceError where the engine's settings or its workers do not serve."""
-        try:
-            self._records.workers.require_single_attempts()
-            return self._records.workers.require_ready(store)
-        except ResourceError as error:
-            raise ResourceError(f"{error}.  Nothing was charged or read") from None
+    def require_ready(self) -> None:
+        """An engine's records can be read again."""
+
+    def check(self, tasks: Sequence[CountingTask], *, is_trusted: bool = False) -> None:
+        """Have the workers code all columns of all records; DataError where they do not fit, or the engine failed."""
+        outcome = [] if is_trusted else _rows(self._records, self._work((_NOTHING_BUT_A_TOTAL,), tasks), _nothing)
+        del self  # as below
+        if isinstance(outcome, DataError):
+            raise outcome
 
     def draw(self, tasks: Sequence[CountingTask], draw: Draw) -> list[bytes]:
         """Count and draw at the workers; DataError where the records do not fit the schema, or the engine failed."""
         numbers = [task.number for task in tasks]
-        work = Work(self._domain, tuple(tasks), self._records.contributions)
-        outcome = _rows(self._records, work, partial(_receipt, numbers, draw), self._progress)
+        outcome = _rows(self._records, self._work(tasks, tasks), partial(_receipt, numbers, draw), self._progress)
         del self  # the traceback must not lead to the records
         if not isinstance(outcome, list):
             raise outcome
@@ -105,6 +110,10 @@ class EngineCluster:
     def run(self, function: Callable[[int], bytes], numbers: Sequence[int]) -> list[bytes]:
         """Call the function with each number, at the workers; ResourceError if the engine fails."""
         return list(self._records.workers.run(function, numbers))
+
+    def _work(self, tasks: Sequence[CountingTask], later: Sequence[CountingTask]) -> Work:
+        finest = largest_denominator(self._domain, [rows for task in later for rows in task.groups])
+        return Work(self._domain, tuple(tasks), self._records.contributions, finest=finest)
 
 
 def source_of_engine(records: EngineRecords, domain: Domain) -> Source:
@@ -149,6 +158,10 @@ def _rows_of_engine(
         return ResourceError(_LOST) if records.workers.were_lost(error) else DataError(_FAILED)
 
 
+def _nothing(_task: int, _tables: list[IntArray]) -> Iterator[Row]:
+    yield from ()
+
+
 def _receipt(numbers: Sequence[int], draw: Draw, task: int, tables: list[IntArray]) -> Iterator[Row]:
     yield Row(task, 0, draw(numbers[task], tables))
 
@@ -159,6 +172,7 @@ def _count(
     groups: Sequence[IntArray],
     merged: MergedValues,
     progress: Progress | None,
+    later: Sequence[IntArray],
 ) -> list[IntArray] | DataError | ResourceError:
     """The tables; the engine reads the records once, and ``progress`` is called when it is done."""
     sizes = merged.of_domain(domain).sizes
@@ -167,7 +181,7 @@ def _count(
         CountingTask(number, tuple(groups[run.group][run.first : run.last] for run in of_task))
         for number, of_task in enumerate(runs)
     ]
-    work = Work(domain, tuple(tasks), records.contributions, merged)
+    work = Work(domain, tuple(tasks), records.contributions, merged, largest_denominator(domain, [*groups, *later]))
     rows = _rows(records, work, rows_of_tables)
     if not isinstance(rows, list):
         return rows
