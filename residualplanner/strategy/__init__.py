@@ -10,7 +10,7 @@ from residualplanner.strategy.basis_groups import BasisGroups, basis_groups
 from residualplanner.strategy.cells import AnswerFactors, answer_factors, largest_cells
 from residualplanner.strategy.costs import cost_upper_bound, exact_cost, require_public_total
 from residualplanner.strategy.max_abs_error import mean_max_bound
-from residualplanner.strategy.neighbor_costs import CornerCosts, UnitCosts, unit_costs, with_token_cost
+from residualplanner.strategy.neighbor_costs import ReplacementCosts, UnitCosts, unit_costs, with_token_cost
 from residualplanner.strategy.reference_bases import (
     ReferenceChange,
     reference_changes,
@@ -27,8 +27,8 @@ __all__ = [
     "Accuracy",
     "AnswerFactors",
     "BasisGroups",
-    "CornerCosts",
     "ReferenceChange",
+    "ReplacementCosts",
     "Strategy",
     "TableAccuracy",
     "UnitCosts",

@@ -21,7 +21,7 @@ from residualplanner.optimize.noise.choice import NoiseChoice
 from residualplanner.optimize.noise.minimax import minimize_maximum_variance
 from residualplanner.strategy import (
     AnswerFactors,
-    CornerCosts,
+    ReplacementCosts,
     Strategy,
     UnitCosts,
     VaryingTables,
@@ -69,36 +69,53 @@ class MinimaxProblem:
 
 def least_maximum_row(problem: MinimaxProblem, gap: float) -> NoiseChoice:
     """The noise of every set (m,), at cost 1, whose largest row is least."""
-    costs = problem.costs
-    if not costs.is_sum:
-        return _least_over_corners(problem, costs, gap)
-    choice = _solved(problem, costs.rows(), gap)
-    return replace(choice, status=choice.status + costs.remark)
+    if not problem.costs.is_sum:
+        return _least_over_ways(problem, problem.costs, gap)
+    return _solved(problem, problem.costs.rows(), gap)
 
 
-def _least_over_corners(problem: MinimaxProblem, costs: CornerCosts, gap: float) -> NoiseChoice:
-    """Solve for a few ways to differ, add those that cost more, and repeat until none does.
+def _least_over_ways(problem: MinimaxProblem, costs: ReplacementCosts, gap: float) -> NoiseChoice:
+    """Solve for a few ways in which records may differ, add those that cost more, and repeat until none does.
 
-    A problem with fewer ways to differ bounds the whole one from below; the noise found, scaled to the largest cost
-    over all of them, bounds it from above.
+    A problem with fewer ways bounds the whole one from below; the noise found, scaled to the largest cost of all
+    records, bounds it from above.
     """
-    corners, best = costs.first, None
+    ways, best = costs.first, None
     for _ in range(_ROUNDS):
-        choice = _solved(problem, costs.rows(corners), gap / 4)
-        every = costs.of_every_way(choice.noise_variance)
-        worst = float(every.max())
+        choice = _solved(problem, costs.rows(ways), gap / 4)
+        worst = costs.worst(choice.noise_variance)
         bound = choice.bound if best is None else max(best.bound, choice.bound)
-        scaled = replace(choice, noise_variance=frozen(choice.noise_variance * worst), loss=choice.loss * worst)
-        best = replace(min(scaled, best or scaled, key=lambda found: found.loss), bound=bound)
+        best = replace(min(_at(choice, worst.cost), best or _at(choice, worst.cost), key=_loss), bound=bound)
         if best.gap <= gap:
             return replace(best, status="certified")
-        order = np.argsort(every)[::-1][:_ADDED]
-        added = np.setdiff1d(order[every[order] > 1], corners)
-        if not len(added):
+        more = joined_ways(ways, worst.ways, costs.rows(worst.ways) @ (1 / choice.noise_variance))
+        if len(more) == len(ways):
             break
-        corners = np.concatenate([corners, added])
+        ways = more
     assert best is not None
-    return replace(best, status=f"stopped with {len(corners)} ways to differ")
+    summed = _solved(problem, costs.summed, gap / 4)
+    summed = replace(_at(summed, costs.worst(summed.noise_variance).cost), bound=best.bound)
+    return replace(min(best, summed, key=_loss), status=f"stopped with {len(ways)} ways to differ")
+
+
+def joined_ways(ways: FloatArray, more: FloatArray, cost: FloatArray) -> FloatArray:
+    """Ways (c, 3, d) and the costliest of more (k, 3, d) that cost too much, (k,), each once, whoever comes first."""
+    chosen = more[np.argsort(-cost)[:_ADDED]][np.sort(-cost)[:_ADDED] < -1]
+    swapped = chosen[:, [1, 0, 2]]
+    order = np.array([tuple(way.ravel()) < tuple(other.ravel()) for way, other in zip(chosen, swapped, strict=True)])
+    chosen = np.where(order.reshape(-1, 1, 1), swapped, chosen)
+    known = {way.tobytes() for way in ways}
+    new = [way for way in np.unique(chosen, axis=0) if way.tobytes() not in known]
+    return np.concatenate([ways, np.array(new).reshape(-1, *ways.shape[1:])])
+
+
+def _at(choice: NoiseChoice, cost: float) -> NoiseChoice:
+    """The noise of cost 1 from one of another cost."""
+    return replace(choice, noise_variance=frozen(choice.noise_variance * cost), loss=choice.loss * cost)
+
+
+def _loss(choice: NoiseChoice) -> float:
+    return choice.loss
 
 
 def _solved(problem: MinimaxProblem, rows: FloatArray, gap: float) -> NoiseChoice:
@@ -201,7 +218,7 @@ def least_maximum_cell(average: MinimaxProblem, cells: CellRows, gap: float) -> 
         judged = replace(choice, loss=float(value.max()))
         best = replace(min(judged, best or judged, key=lambda found: found.loss), bound=bound)
         if best.gap <= gap:
-            return replace(best, status=f"certified{average.costs.remark}")
+            return replace(best, status="certified")
         above = np.flatnonzero(value > choice.loss * (1 + _ROUNDING))
         is_slow = choice.gap > inner
         if is_slow or (not len(above) and inner <= gap / 4):
@@ -209,7 +226,7 @@ def least_maximum_cell(average: MinimaxProblem, cells: CellRows, gap: float) -> 
         query, cell, start = _joined((query, cell), _ended(choice)[: len(query)], (above, worst[above]))
         inner = max(gap / 4, min(inner, (judged.loss / choice.loss - 1)) / 4)
     assert best is not None
-    return replace(best, status=f"stopped with {count_text(len(query), 'cell')}{average.costs.remark}")
+    return replace(best, status=f"stopped with {count_text(len(query), 'cell')}")
 
 
 def _relaxed(average: MinimaxProblem, matrix: sparse.csr_array, start: FloatArray) -> MinimaxProblem:

@@ -83,7 +83,7 @@ class NoiseProblem:
     @cached_property
     def costs(self) -> UnitCosts:
         """What every set costs at unit noise."""
-        return unit_costs(self.workload.closure, self.numbers, self.neighbors)
+        return unit_costs(self.workload.closure, self.bases, self.neighbors)
 
     @cached_property
     def strategy(self) -> Strategy:
