@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray, IntArray
 
 #: The most ways in which attributes of a class may differ for all of them to be tried, and the most entries at a time.
-_OPTIONS, _ENTRIES = 2**12, 2**22
+_OPTIONS, _ENTRIES = 2**14, 2**22
 #: A branch is followed unless it costs less than the best known way by this part.
 _TIE = 1e-11
 #: How many of the costliest ways are given.
@@ -37,7 +37,7 @@ class Options:
     """The ways in which the attributes of one class can differ.
 
     Attributes:
-        records (o, 3, M): for each of M attributes the squared lengths of the columns of two records, and their product.
+        records (o, 3, M): for each of M attributes the squared lengths of two records' columns, and their product.
         bounds (o, 3, L): for k below L the sums of products of k of these numbers; where there are too many options to
             try all, of numbers that are at least as costly.
         corners (q, L): the same for products of columns that are each the largest or the least, by how many are.
@@ -65,7 +65,7 @@ class Options:
         states = np.vstack([same, np.unique(np.vstack([pairs, pairs[:, [1, 0, 2]]]), axis=0)])
         corners = np.vstack([same, [longest, longest, pairs[:, 2].min()]])
         least = states[1 + states[1:, 2].argmin()]
-        is_corner = math.comb(count + len(states) - 1, count) > _OPTIONS or np.array_equal(states, corners)
+        is_corner = not are_few(pairs, count) or np.array_equal(states, corners)
         actual, limits = (np.vstack([same, least]), corners) if is_corner else (states, states)
         chosen = _multisets(len(actual), count)
         bounds = np.stack([_elementary(limits[chosen, part], length) for part in range(3)], axis=1)
@@ -88,6 +88,11 @@ class Found:
 
     bound: float
     ways: Array
+
+
+def are_few(pairs: FloatArray, count: int) -> bool:
+    """Whether all ways in which ``count`` attributes of these pairs (t, 3) can differ are tried, at most."""
+    return math.comb(count + 2 * len(pairs), count) <= _OPTIONS
 
 
 def largest_replacement(table: Array, options: Sequence[Options]) -> Found:
@@ -135,7 +140,8 @@ class _Nodes:
         """The same in parts, of a size for which so many entries for each node are not too many."""
         step = max(1, _ENTRIES // entries)
         starts = range(0, len(self.limits), step)
-        return [_Nodes(*(part[at : at + step] for part in (self.tables, self.chosen, self.limits))) for at in starts]
+        parts = [slice(at, at + step) for at in starts]
+        return [_Nodes(self.tables[part], self.chosen[part], self.limits[part]) for part in parts]
 
 
 def _searched(table: Array, options: list[Options]) -> tuple[float, IntArray]:
@@ -200,7 +206,7 @@ def _climbed(table: Array, options: list[Options], branching: int) -> float:
     costs = _costs(np.broadcast_to(table, (1, 3, *table.shape)), options)[0]
     corner = np.unravel_index(int(costs.argmax()), costs.shape)
     tables = [table, table, table]
-    for each, at in zip(options[:branching - 1 : -1], corner[:branching - 1 : -1], strict=True):
+    for each, at in zip(options[: branching - 1 : -1], corner[: branching - 1 : -1], strict=True):
         tables = [left @ vector for left, vector in zip(tables, each.bounds[at], strict=True)]
     first = zip(options[:branching], corner[:branching], strict=True)
     vectors = [np.array([each.full, each.full, each.corners[at]]) for each, at in first]

@@ -9,7 +9,7 @@ counts.  The total costs nothing then, since both data sets have as many records
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Literal
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray, IntArray, frozen
 from residualplanner.bases import Basis, basis_codes
 from residualplanner.privacy import Neighbors
-from residualplanner.strategy.largest_replacement import Options, largest_replacement
+from residualplanner.strategy.largest_replacement import Options, are_few, largest_replacement
 from residualplanner.workload import Closure
 
 #: What a set that costs nothing is assumed to cost, relative to the cheapest other: its part of a budget is then about
@@ -30,6 +30,8 @@ _TOKEN = 2.0**-80
 _CLASSES, _TABLE = 20, 2**20
 #: Precisions this close to each other, relatively, are taken for equal in a search: for the larger one.
 _EQUAL = 1e-12
+#: How many ways a search by changes starts from, and how often it changes each attribute.
+_CLIMBS, _SWEEPS = 4, 3
 _ULP = 2.0**-52
 
 
@@ -154,36 +156,80 @@ class ReplacementCosts:
         count = len(occurring(self.closure))
         lost = 16 * (count + 4) * _ULP * size + 2.0 ** (min(count, _CLASSES) + 3) * math.ulp(0.0)
         bound = math.fsum(self.largest * precision) * (1 + 2 * (count + 4) * _ULP)
-        classes = self._classes(precision)
-        if classes is None or not math.isfinite(size):
-            return Worst(bound * self.factor if math.isfinite(bound) else math.inf, self.first[:0])
-        found = largest_replacement(*self._search(precision, classes))
-        ways = np.ones((len(found.ways), 3, len(self.bases)))
-        ways[:, :, np.argsort(classes, kind="stable")[np.count_nonzero(classes < 0) :]] = found.ways
-        return Worst(min(found.bound + lost, bound + lost) * self.factor, ways)
+        if not math.isfinite(size):
+            return Worst(math.inf, self.first[:0])
+        ways = []
+        for classes in self._classes(precision):
+            found = largest_replacement(*self._search(precision, classes))
+            bound = min(bound, found.bound + lost)
+            ways.append(np.ones((len(found.ways), 3, len(self.bases))))
+            ways[-1][:, :, np.argsort(classes, kind="stable")[np.count_nonzero(classes < 0) :]] = found.ways
+        return Worst(bound * self.factor, np.concatenate(ways) if ways else self._climbed(precision))
 
     def one_record(self, noise_variance: FloatArray, _counted: NDArray[np.bool_]) -> float:
         """The cost of all sets where one record changes, rounded up."""
         return self.worst(noise_variance).cost / self.factor
 
+    def _climbed(self, precision: FloatArray) -> FloatArray:
+        """Ways (k, 3, d) that cost much, from some others by changing one attribute after another."""
+        chance, least, found = np.random.default_rng(0), self.first[1], []
+        same = np.broadcast_to(self._longest, least.shape)
+        for start in range(_CLIMBS):
+            way = np.where(chance.random(least.shape[1]) < 0.5, same, least) if start else least.copy()
+            for i in [*self._states] * _SWEEPS:
+                sets, members = self._sets_of(i)
+                numbers = np.column_stack([way, np.ones(3)])
+                numbers[:, i] = 1.0
+                slopes = numbers[:, members].prod(axis=2) @ precision[sets] * [1, 1, -2]
+                way[:, i] = self._states[i][(self._states[i] @ slopes).argmax()]
+            found.append(way)
+        return np.array(found)
+
+    @cached_property
+    def _states(self) -> dict[int, FloatArray]:
+        """For each attribute that occurs all that may be of it in a way, (s, 3)."""
+        states = {}
+        for i in occurring(self.closure).tolist():
+            pairs = self.bases[i].extreme_pairs
+            states[i] = np.vstack([np.full((1, 3), self._longest[i]), pairs, pairs[:, [1, 0, 2]]])
+        return states
+
+    def _sets_of(self, attribute: int) -> tuple[IntArray, IntArray]:
+        """The numbers of the sets with an attribute, and their members, as many as the largest set has."""
+        members = self._members
+        sets = np.flatnonzero((members == attribute).any(axis=1))
+        return sets, members[sets]
+
+    @cached_property
+    def _members(self) -> IntArray:
+        """The members of each set, and d where it has fewer than the largest, (m, k)."""
+        members = np.full((len(self.closure), len(self.closure.blocks) - 1), len(self.bases))
+        for order, block in enumerate(self.closure.blocks):
+            members[self.closure.offsets[order] : self.closure.offsets[order + 1], :order] = block
+        return members
+
     @cached_property
     def _longest(self) -> FloatArray:
         return np.array([float(basis.pcost) for basis in self.bases])
 
-    def _classes(self, precision: FloatArray) -> IntArray | None:
-        """The class of each attribute, (d,), -1 for those that do not occur; None where there are too many.
+    def _classes(self, precision: FloatArray) -> Iterator[IntArray]:
+        """The class of each attribute, (d,), -1 for those that do not occur; nothing where there are too many.
 
-        Attributes with one basis are of one class if their sets have equal precisions, or nearly so.
+        Attributes with one basis are of one class if their sets have equal precisions, or nearly so.  Where a class
+        can differ in too many ways for all to be tried, each attribute on its own comes next.
         """
         attributes, codes = occurring(self.closure), basis_codes(self.bases)
         labels = np.column_stack([codes, self._traits(precision)])[attributes]
-        candidates = [np.unique(labels, axis=0, return_inverse=True)[1].ravel(), np.arange(len(attributes))]
-        for numbers in candidates:
+        for numbers in (np.unique(labels, axis=0, return_inverse=True)[1].ravel(), np.arange(len(attributes))):
             classes = np.full(len(self.bases), -1)
             classes[attributes] = numbers
-            if numbers.max(initial=-1) < _CLASSES and self._table(precision, classes) is not None:
-                return classes
-        return None
+            counts = np.bincount(numbers)
+            if len(counts) <= _CLASSES and self._table(precision, classes) is not None:
+                yield classes
+                firsts = attributes[np.unique(numbers, return_index=True)[1]].tolist()
+                pairs = [self.bases[first].extreme_pairs for first in firsts]
+                if all(map(are_few, pairs, counts.tolist())):
+                    return
 
     def _traits(self, precision: FloatArray) -> FloatArray:
         """What each attribute has in common with others of its class: numbers of sets, and extremes, (d, k)."""

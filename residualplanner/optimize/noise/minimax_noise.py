@@ -34,6 +34,8 @@ from residualplanner.workload import Orbits, Workload, subset_products
 #: How many rounds of adding ways to differ, and how many are added at a time.
 _ROUNDS = 60
 _ADDED = 16
+#: To how many digits costs are compared.
+_DIGITS = 12
 #: Up to this many entries, all combinations of hull answers are rows from the start.
 _ALL_CELLS = 2**20
 _CELL_ROUNDS = 100
@@ -99,13 +101,14 @@ def _least_over_ways(problem: MinimaxProblem, costs: ReplacementCosts, gap: floa
 
 
 def joined_ways(ways: FloatArray, more: FloatArray, cost: FloatArray) -> FloatArray:
-    """Ways (c, 3, d) and the costliest of more (k, 3, d) that cost too much, (k,), each once, whoever comes first."""
-    chosen = more[np.argsort(-cost)[:_ADDED]][np.sort(-cost)[:_ADDED] < -1]
-    swapped = chosen[:, [1, 0, 2]]
-    order = np.array([tuple(way.ravel()) < tuple(other.ravel()) for way, other in zip(chosen, swapped, strict=True)])
-    chosen = np.where(order.reshape(-1, 1, 1), swapped, chosen)
+    """Ways (c, 3, d) and the costliest of more (k, 3, d), of those whose cost (k,) is above 1.
+
+    Of several that cost the same one is added, as these are mostly one way with attributes or records exchanged.
+    """
+    distinct, first = np.unique(cost.round(_DIGITS), return_index=True)
+    chosen = more[first[distinct > 1][::-1][:_ADDED]]
     known = {way.tobytes() for way in ways}
-    new = [way for way in np.unique(chosen, axis=0) if way.tobytes() not in known]
+    new = [way for way in chosen if way.tobytes() not in known]
     return np.concatenate([ways, np.array(new).reshape(-1, *ways.shape[1:])])
 
 
