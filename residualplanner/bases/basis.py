@@ -141,11 +141,9 @@ class Basis(ABC):
     @property
     @abstractmethod
     def extreme_pairs(self) -> FloatArray:
-        """Pairs of columns ``b, b'`` of B as rows ``||b||**2, ||b'||**2, b^T b'``, the longer one first, (t, 3).
+        """Pairs of columns of B: the squared length of the longer one, of the other, and their product, (t, 3).
 
-        For every pair of values there is one of no smaller lengths and no larger product.
-
-        Source: spec eq. (37).
+        For every two values there is a pair of no smaller lengths and no larger product.  Source: spec eq. (37).
         """
 
     @property

@@ -1,17 +1,20 @@
 """Pairs of columns that replacing a value of one attribute can cost the most with.
 
-Reads: lengths and products of columns.  Gives: those of the pairs that no other pair surpasses.
+Reads: columns, or layers of nested ones.  Gives: those of the pairs that no other pair surpasses.
 Source: spec eq. (37).
 """
+
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner._checks import FloatArray, frozen
+from residualplanner._checks import FloatArray, IntArray, frozen
+from residualplanner.kron import Layer
 
 _ULP = 2.0**-52
 #: Products of integers below this are exact in floating point.
-_EXACT = 2.0**53
+EXACT = 2.0**53
 
 
 def extreme_pairs(pairs: FloatArray) -> FloatArray:
@@ -42,7 +45,7 @@ def pairs_of_columns(columns: NDArray[np.float64], chunk: int) -> FloatArray:
         chunk: how many products are held at a time.
     """
     lengths, size = (columns * columns).sum(axis=0), columns.shape[1]
-    lost = 0.0 if lengths.max() < _EXACT else (len(columns) + 4) * _ULP * float(lengths.max())
+    lost = 0.0 if lengths.max() < EXACT else (len(columns) + 4) * _ULP * float(lengths.max())
     step, found = max(1, chunk // size), np.empty((0, 3))
     for start in range(0, size, step):
         rows = np.arange(start, min(start + step, size))
@@ -52,3 +55,65 @@ def pairs_of_columns(columns: NDArray[np.float64], chunk: int) -> FloatArray:
         table = np.column_stack([np.maximum(own, other), np.minimum(own, other), products[first, second]])
         found = extreme_pairs(np.concatenate([found, table]))
     return found
+
+
+def pairs_of_layers(layers: Sequence[Layer], lost: float) -> FloatArray:
+    """The extreme pairs of different columns of a nested basis, (t, 3).
+
+    Args:
+        layers: of integers, from coarse to fine.
+        lost: what products may have lost by rounding.
+    """
+    above, below = [np.zeros(1)], []
+    for layer in layers:
+        above.append(above[-1][layer.parent] + _squares(layer))
+    longest = above.pop()
+    for layer in reversed(layers):
+        below.append(longest)
+        longest = np.maximum.reduceat(longest, layer.starts)
+    found = np.empty((0, 3))
+    for layer, before, own in zip(layers, above, reversed(below), strict=True):
+        for lengths, products in _pairs_in_groups(layer, before, own):
+            table = np.column_stack([lengths.max(axis=1), lengths.min(axis=1), products - lost])
+            found = extreme_pairs(np.concatenate([found, table]))
+    return found
+
+
+def _pairs_in_groups(layer: Layer, before: FloatArray, longest: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Squared lengths (m, 2) and products (m,) of columns of values that part in a layer.
+
+    Args:
+        layer: the layer.
+        before (groups,): the squared length of the part of a column above each group.
+        longest (members,): the largest squared length of a column of a value at or below each member.
+    """
+    if not layer.rows.shape[0]:  # all products in a group are equal: its two longest columns suffice
+        order = np.lexsort((-longest, layer.parent))
+        pairs = np.column_stack([order[:-1], order[1:]])
+        first, second = layer.parent[pairs].T
+        pairs = pairs[(first == second) & (np.diff(first, prepend=-1) > 0)]
+        yield longest[pairs], before[layer.parent[pairs[:, 0]]]
+        return
+    for groups, blocks in _blocks(layer):
+        first, second = np.triu_indices(blocks.shape[2], 1)
+        products = np.einsum("gij,gik->gjk", blocks, blocks)[:, first, second] + before[groups][:, None]
+        members = layer.starts[groups][:, None]
+        lengths = np.stack([longest[members + first], longest[members + second]], axis=-1)
+        yield lengths.reshape(-1, 2), products.ravel()
+
+
+def _squares(layer: Layer) -> FloatArray:
+    squares = layer.rows.data.astype(np.float64) ** 2
+    return np.bincount(layer.rows.indices, squares, minlength=layer.rows.shape[1]).astype(np.float64)
+
+
+def _blocks(layer: Layer) -> Iterator[tuple[IntArray, FloatArray]]:
+    """The matrices (g, c - 1, c) of groups of c members, measured ones only, with the numbers of the groups."""
+    children = np.bincount(layer.parent)
+    measured = children if layer.rows.shape[0] else np.ones_like(children)
+    count = measured * (measured - 1)
+    first = np.cumsum(count) - count
+    for c in np.unique(measured[measured > 1]).tolist():
+        groups = np.flatnonzero(measured == c)
+        entries = layer.rows.data[first[groups][:, None] + np.arange(c * (c - 1))]
+        yield groups, entries.reshape(len(groups), c - 1, c).astype(np.float64)

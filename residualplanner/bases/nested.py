@@ -8,7 +8,7 @@ beside that.  So B stacks ``C E``, with sums E of the values below each member; 
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -20,7 +20,7 @@ from scipy import sparse
 
 from residualplanner._checks import FloatArray, IntArray, frozen
 from residualplanner.bases.basis import Basis, first_numbers
-from residualplanner.bases.extreme_pairs import extreme_pairs
+from residualplanner.bases.extreme_pairs import EXACT, pairs_of_layers
 from residualplanner.bases.nested_maps import NestedLayer, inverted_layer, parts_of_rows, row_factors
 from residualplanner.errors import WorkloadError
 from residualplanner.kron import AxisMap, IntegerMap, Layer, NestedIntegers, NestedMaps
@@ -79,22 +79,8 @@ class NestedBasis(Basis):
     @cached_property
     def extreme_pairs(self) -> FloatArray:
         """Of two values the layers up to the group in which they part give the product."""
-        above, deepest = [np.zeros(1)], []
-        for layer in self.maps.layers:
-            above.append(above[-1][layer.parent] + _squares(layer))
-        longest = above[-1]
-        for layer in reversed(self.maps.layers):
-            deepest.append(longest)
-            parents = np.zeros(int(layer.parent.max()) + 1)
-            np.maximum.at(parents, layer.parent, longest)
-            longest = parents
-        lost = 0.0 if self.pcost < 2**53 else (self.size + 4) * 2.0**-52 * float(self.pcost)
-        found = np.empty((0, 3))
-        for layer, before, own in zip(self.maps.layers, above, reversed(deepest), strict=True):
-            for lengths, products in _pairs_in_groups(layer, before, own):
-                table = np.column_stack([lengths.max(axis=1), lengths.min(axis=1), products - lost])
-                found = extreme_pairs(np.concatenate([found, table]))
-        return found
+        lost = 0.0 if self.pcost < EXACT else (self.size + 4) * 2.0**-52 * float(self.pcost)
+        return pairs_of_layers(self.maps.layers, lost)
 
     @property
     def random_pair(self) -> tuple[float, float]:
@@ -267,43 +253,3 @@ def _exact_squares(layer: Layer) -> NDArray[Any]:
     squares = np.zeros(rows.shape[1], dtype=np.int64 if is_narrow else object)
     np.add.at(squares, rows.indices, rows.data.astype(squares.dtype) ** 2)
     return squares.astype(object)
-
-
-def _squares(layer: Layer) -> FloatArray:
-    squares = layer.rows.data.astype(np.float64) ** 2
-    return np.bincount(layer.rows.indices, squares, minlength=layer.rows.shape[1]).astype(np.float64)
-
-
-def _pairs_in_groups(layer: Layer, before: FloatArray, longest: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Squared lengths (m, 2) and products (m,) of columns of values that part in a layer.
-
-    Args:
-        layer: the layer.
-        before (groups,): the squared length of the part of a column above each group.
-        longest (members,): the largest squared length of a column of a value at or below each member.
-    """
-    if not layer.rows.shape[0]:  # all products in a group are equal: its two longest columns suffice
-        order = np.lexsort((-longest, layer.parent))
-        pairs = np.column_stack([order[:-1], order[1:]])
-        first, second = layer.parent[pairs].T
-        pairs = pairs[(first == second) & (np.diff(first, prepend=-1) > 0)]
-        yield longest[pairs], before[layer.parent[pairs[:, 0]]]
-        return
-    for groups, blocks in _blocks(layer):
-        first, second = np.triu_indices(blocks.shape[2], 1)
-        products = np.einsum("gij,gik->gjk", blocks, blocks)[:, first, second] + before[groups][:, None]
-        members = layer.starts[groups][:, None]
-        lengths = np.stack([longest[members + first], longest[members + second]], axis=-1)
-        yield lengths.reshape(-1, 2), products.ravel()
-
-
-def _blocks(layer: Layer) -> Iterator[tuple[IntArray, FloatArray]]:
-    """The matrices (g, c - 1, c) of groups of c members, measured ones only, with the numbers of the groups."""
-    children = np.bincount(layer.parent)
-    measured = children if layer.rows.shape[0] else np.ones_like(children)
-    count = measured * (measured - 1)
-    first = np.cumsum(count) - count
-    for c in np.unique(measured[measured > 1]).tolist():
-        groups = np.flatnonzero(measured == c)
-        entries = layer.rows.data[first[groups][:, None] + np.arange(c * (c - 1))]
-        yield groups, entries.reshape(len(groups), c - 1, c).astype(np.float64)

@@ -164,7 +164,7 @@ def _searched(table: Array, options: list[Options]) -> tuple[float, IntArray]:
         costs.append(every.ravel()[top])
         chosen.append(np.column_stack([part.chosen[row], *corner]))
     found = np.concatenate(costs)[1:]
-    bound = max(best * (1 + _TIE), loose, float(found.max(initial=0.0)))
+    bound = max(best, loose, float(found.max(initial=0.0)))
     return bound, np.concatenate(chosen)[np.argsort(found)[-_GIVEN:]]
 
 

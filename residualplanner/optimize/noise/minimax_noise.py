@@ -34,6 +34,8 @@ from residualplanner.workload import Orbits, Workload, subset_products
 #: How many rounds of adding ways to differ, and how many are added at a time.
 _ROUNDS = 60
 _ADDED = 16
+#: The status of noise for a bound of the cost that is above it.
+BOUNDED = "stopped at a bound of the cost"
 #: To how many digits costs are compared.
 _DIGITS = 12
 #: Up to this many entries, all combinations of hull answers are rows from the start.
@@ -97,7 +99,7 @@ def _least_over_ways(problem: MinimaxProblem, costs: ReplacementCosts, gap: floa
     assert best is not None
     summed = _solved(problem, costs.summed, gap / 4)
     summed = replace(_at(summed, costs.worst(summed.noise_variance).cost), bound=best.bound)
-    return replace(min(best, summed, key=_loss), status=f"stopped with {len(ways)} ways to differ")
+    return replace(min(best, summed, key=_loss), status=BOUNDED)
 
 
 def joined_ways(ways: FloatArray, more: FloatArray, cost: FloatArray) -> FloatArray:

@@ -20,6 +20,7 @@ from residualplanner.optimize.bases.basis_choice import stopped_words
 from residualplanner.optimize.by_set.problem import BySetProblem
 from residualplanner.optimize.noise.choice import NoiseChoice, Selection
 from residualplanner.optimize.noise.minimax_noise import (
+    BOUNDED,
     CellRows,
     MinimaxProblem,
     joined_ways,
@@ -29,8 +30,10 @@ from residualplanner.optimize.noise.minimax_noise import (
 from residualplanner.optimize.noise.weighted_sum import minimize_weighted_variance
 from residualplanner.privacy import Neighbors
 from residualplanner.strategy import (
+    ReplacementCosts,
     Strategy,
     UnitCosts,
+    Worst,
     constant_strategy,
     cost_upper_bound,
     has_equal_cells,
@@ -236,17 +239,28 @@ def convex_noise(problem: NoiseProblem, search: ConvexSearch, pay: Payment) -> N
     noise = sparse.csr_array(sparse.vstack([tied, sparse.eye_array(len(closure), format="csr")[total:, total:]]))
     variance = sparse.csr_array(variance @ noise)
     for _ in range(_ROUNDS):
-        rows = costs.rows(ways)[:, total:]
-        found = search(rows, variance)
-        noise_variance: FloatArray = np.asarray(noise @ found.noise_variance)
-        known = float((rows @ (1 / found.noise_variance)).max())
-        worst = costs.worst(noise_variance)
+        found, worst, known = _judged(costs, costs.rows(ways), noise, search, variance)
         paid = pay(found, variance, worst.cost / known)
         bound = found.bound if best is None else max(best.bound, found.bound)
         best = replace(min(paid, best or paid, key=lambda choice: choice.loss), bound=bound)
-        more = joined_ways(ways, worst.ways, costs.rows(worst.ways) @ (1 / noise_variance) / known)
+        more = joined_ways(ways, worst.ways, costs.rows(worst.ways)[:, total:] @ (1 / found.noise_variance) / known)
         if len(more) == len(ways) or worst.cost <= known * (1 + _CLOSE):
             break
         ways = more
     assert best is not None
+    if best.gap > problem.gap:
+        found, worst, known = _judged(costs, costs.summed, noise, search, variance)
+        paid = pay(found, variance, worst.cost / known)
+        best = replace(min(paid, best, key=lambda choice: choice.loss), bound=best.bound)
+        best = replace(best, status=f"{best.status}, {BOUNDED}")
     return replace(best, noise_variance=frozen(np.asarray(noise @ best.noise_variance)))
+
+
+def _judged(
+    costs: ReplacementCosts, rows: FloatArray, noise: sparse.csr_array, search: ConvexSearch, variance: sparse.csr_array
+) -> tuple[NoiseChoice, Worst, float]:
+    """What a search finds for some rows of costs (c, m), what its noise costs, and what the search thinks it does."""
+    rows = rows[:, len(costs.closure) - noise.shape[1] :]
+    found = search(rows, variance)
+    known = float((rows @ (1 / found.noise_variance)).max())
+    return found, costs.worst(np.asarray(noise @ found.noise_variance)), known
