@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from residualplanner._checks import FloatArray, IntArray, frozen
 from residualplanner.bases.basis import Basis, basis_codes
@@ -26,7 +26,6 @@ class ResidualNumbers:
         present (d, kinds): to the variance of a query of that kind by the noise of a base mechanism that contains the
             attribute; 0 where it has no query of that kind.
         absent (d, kinds): to the same by the noise of one that leaves the attribute out.
-        is_symmetric (d,): which attributes have the subtraction basis.
         code (d,): equal for attributes of equal basis, and for no others.
     """
 
@@ -34,7 +33,6 @@ class ResidualNumbers:
     pcost: FloatArray
     present: FloatArray
     absent: FloatArray
-    is_symmetric: NDArray[np.bool_]
     code: IntArray
 
 
@@ -68,7 +66,6 @@ def residual_numbers(bases: Sequence[Basis], kinds: Sequence[Kind], uses: ArrayL
         pcost=frozen(np.array([float(basis.pcost) for basis in bases], dtype=np.float64)),
         present=frozen(present),
         absent=frozen(absent),
-        is_symmetric=frozen(np.array([basis.is_symmetric for basis in bases], dtype=np.bool_)),
         code=frozen(code),
     )
 
