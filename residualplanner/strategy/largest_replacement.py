@@ -102,7 +102,8 @@ def largest_replacement(table: Array, options: Sequence[Options]) -> Found:
         table: the precision of sets by how many attributes of each class they have, an axis for each class.
         options: of each class.
 
-    Cost: where all classes are at their corners, a pass over the table for each class.
+    Cost: where all classes are at their corners, a pass over the table for each class; for each class that is branched
+        on, some million operations at most, after which the least promising branches are left with their bound.
 
     Example:
         >>> three = Options.of(np.array([[2.0, 2.0, -1.0]]), 2.0, count=1, length=2)
@@ -151,10 +152,11 @@ def _searched(table: Array, options: list[Options]) -> tuple[float, IntArray]:
     root = np.broadcast_to(table, (1, 3, *table.shape))
     nodes = _Nodes(root, np.empty((1, 0), dtype=np.int64), np.full(1, math.inf))
     for depth in range(branching):
-        nodes = _branched(nodes, options[depth:], best)
-        room = max(1, _ENTRIES // nodes.tables[0].size)
-        loose = max([loose, *np.sort(-nodes.limits)[room : room + 1] * -1])
-        nodes = nodes.best(room)
+        room = max(1, _ENTRIES // (3 * len(options[depth].bounds) * math.prod(table.shape[depth:])))
+        loose = max([loose, *-np.sort(-nodes.limits)[room : room + 1]])
+        nodes = _branched(nodes.best(room), options[depth:], best)
+        if not len(nodes.limits):  # all that is left is among those that there was no room for
+            return max(best, loose), np.empty((0, len(options)), dtype=np.int64)
     corners = options[branching:]
     costs, chosen = [np.full(1, -math.inf)], [np.zeros((0, len(options)), dtype=np.int64)]
     for part in nodes.chunks(math.prod(len(each.corners) for each in corners)):
@@ -176,17 +178,11 @@ def _largest(costs: Array) -> IntArray:
 
 def _branched(nodes: _Nodes, options: list[Options], best: float) -> _Nodes:
     """The nodes with each option of the first of these classes, but for those that cannot cost as much as ``best``."""
-    own, rest = options[0], options[1:]
-    tables, chosen, limits = [], [], []
-    for part in nodes.chunks(3 * len(own.bounds) * nodes.tables[0, 0].size):
-        below = np.einsum("fpl...,opl->fop...", part.tables, own.bounds)
-        costs = _costs(below.reshape(-1, *below.shape[2:]), rest)
-        limit = costs.reshape(*below.shape[:2], -1).max(axis=2)
-        row, option = np.nonzero(limit >= best * (1 - _TIE))
-        tables.append(below[row, option])
-        chosen.append(np.column_stack([part.chosen[row], option]))
-        limits.append(limit[row, option])
-    return _Nodes(np.concatenate(tables), np.concatenate(chosen), np.concatenate(limits))
+    below = np.einsum("fpl...,opl->fop...", nodes.tables, options[0].bounds)
+    costs = _costs(below.reshape(-1, *below.shape[2:]), options[1:])
+    limit = costs.reshape(*below.shape[:2], -1).max(axis=2)
+    row, option = np.nonzero(limit >= best * (1 - _TIE))
+    return _Nodes(below[row, option], np.column_stack([nodes.chosen[row], option]), limit[row, option])
 
 
 def _costs(tables: Array, options: Sequence[Options]) -> Array:

@@ -133,7 +133,8 @@ class ReplacementCosts:
             bound = min(bound, found.bound + lost)
             ways.append(np.ones((len(found.ways), 3, len(self.bases))))
             ways[-1][:, :, np.argsort(classes, kind="stable")[np.count_nonzero(classes < 0) :]] = found.ways
-        return Worst(bound * self.factor, np.concatenate(ways) if ways else self._climbed(precision))
+        found_ways = np.concatenate([*ways, self.first[:0]])
+        return Worst(bound * self.factor, found_ways if len(found_ways) else self._climbed(precision))
 
     def one_record(self, noise_variance: FloatArray, _counted: NDArray[np.bool_]) -> float:
         """The cost of all sets where one record changes, rounded up."""
