@@ -46,6 +46,17 @@ def decimals_for(numbers: FloatArray) -> int:
     return max(0, min(8, 2 - math.floor(math.log10(float(np.quantile(positive, 0.05))))))
 
 
+def decimals_of_errors(errors: FloatArray) -> int:
+    """How many decimals show two digits of the least error, (n,), that is not 0; at least one, at most 15.
+
+    Example:
+        >>> [decimals_of_errors(np.array(errors)) for errors in ([32.1, 700.0], [0.071, 5.0], [0.0], [np.nan])]
+        [1, 3, 1, 1]
+    """
+    positive = errors[np.isfinite(errors) & (errors > 0)]
+    return min(15, max(1, 1 - math.floor(math.log10(float(positive.min()))))) if positive.size else 1
+
+
 def column_texts(numbers: Sequence[float]) -> list[str]:
     """The numbers of a column, all with the same decimals.
 
