@@ -58,10 +58,7 @@ class MeanTable(StatisticTable):
         Column("too_noisy", "too_noisy", "neither", _TOO_NOISY, "interval"),
     )
 
-    estimate: FloatArray
     std_err: FloatArray
-    low: FloatArray
-    high: FloatArray
     count: FloatArray
     count_std_err: FloatArray
     sum: FloatArray

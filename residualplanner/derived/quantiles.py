@@ -46,9 +46,6 @@ class QuantileTable(StatisticTable):
     )
 
     probabilities: tuple[float, ...]
-    estimate: FloatArray
-    low: FloatArray
-    high: FloatArray
 
     @classmethod
     def axes_of(cls, kind: Statistic) -> dict[str, tuple[float, ...]]:
@@ -129,10 +126,10 @@ def quantile_table(answers: StatisticAnswers, level: float) -> QuantileTable:
         answers.names,
         answers.labels,
         level,
-        kind.chosen,
         frozen(_estimates(count, excess, p, edges)),
         frozen(edges[np.argmax(may_be_reached, axis=-1)]),
         frozen(edges[last + 1]),
+        kind.chosen,
     )
 
 

@@ -32,6 +32,9 @@ class StatisticTable:
         names: of the attributes that make the groups, axis by axis.
         labels: along each axis.
         level: the confidence level of the intervals.
+        estimate: an axis for each attribute of the groups, and for more.
+        low: the lower ends of the intervals.
+        high: the upper ends.
     """
 
     word: ClassVar[str]
@@ -43,6 +46,9 @@ class StatisticTable:
     names: tuple[str, ...]
     labels: tuple[tuple[object, ...], ...]
     level: float
+    estimate: FloatArray
+    low: FloatArray
+    high: FloatArray
 
     def __repr__(self) -> str:
         return f"{self.title}\n{self.to_pandas()}"

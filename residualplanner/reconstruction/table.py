@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from residualplanner._checks import FloatArray, frozen, require_numbers
 from residualplanner._margins import margin_factor
+from residualplanner.derived import statistic_of
 from residualplanner.errors import WorkloadError
-from residualplanner.pictures import Picture, ShownTable, draw_intervals, rows_to_show, shown_table
+from residualplanner.pictures import Picture, ShownTable, draw_intervals, rows_to_show, shown_statistic, shown_table
 from residualplanner.plan import Plan
 from residualplanner.reconstruction.estimate import Estimate
 from residualplanner.reconstruction.forms.table_views import html_of, polars_of, text_of, xarray_of
@@ -206,12 +207,30 @@ class Table(Heading):
         )
 
     def shown(self, level: float = 0.95) -> ShownTable:
-        """The cells to show where there is room for a few: all, or the largest estimates."""
-        found = shown_table(self.names, self.labels_in_words, self.estimate, self.std_err, level)
+        """The cells to show where there is room for a few: all, or the largest estimates.
+
+        Of means and quantiles these, and not the answers that they are made of.
+        """
+        statistic = statistic_of(self.unbiased, level)
+        if statistic is not None:
+            of_axes = dict(zip(self.names, self.labels_in_words, strict=True))
+            axes = {name: of_axes[name] for name in statistic.names} | statistic.more_axes
+            ends = statistic.low, statistic.high
+            return shown_statistic(
+                tuple(axes), [*axes.values()], statistic.estimate, ends, level=level, unit=statistic.unit
+            )
+        found = shown_table(self.names, self.labels_in_words, self.estimate, self.std_err, level=level, unit=self.unit)
         if self.origin is None:
             return replace(found, has_intervals=self.product.is_unbiased)
         origin = self.origin.raveled().part(rows_to_show(self.estimate.ravel()))
         return replace(found, ends=origin.interval(found.margins), joint_ends=origin.interval(found.joint_margins))
+
+    @property
+    def unbiased(self) -> "Table":
+        """The table of the unbiased estimates that its numbers were made from, where it knows them; else itself."""
+        if self.origin is None:
+            return self
+        return replace(self, provenance=Provenance(self.plan), estimate=self.origin.estimate)
 
     def to_frame(
         self, level: float | None = None, profile: ProfileName = "default", *, quality: Quality | None = None

@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from residualplanner._checks import FloatArray
 from residualplanner._margins import margin_factor
 from residualplanner.reconstruction import Quality, Table
 from residualplanner.reporting.rows import Column, as_shown, cell_text, script_json
 from residualplanner.reporting.subject import Subject
-from residualplanner.reporting.words import decimals_of_errors, level_text, table_names
+from residualplanner.reporting.words import apart, decimals_of_errors, level_text, table_names
 
 #: The most cells that a page holds, of all tables together, unless another number is given.
 CELLS = 20_000
@@ -103,8 +102,8 @@ def page_tables(subject: Subject, *, limit: int = CELLS) -> PageTables:
         axes = tuple(numbers.setdefault(labels, len(numbers)) for labels in table.labels_in_words)
         heads = tuple(subject.plan.domain[attribute].heading for attribute in table.names)
         values, decimals = _values(subject, row, table)
-        columns = _with_decimals(page.columns, decimals)
-        shown = {column.key: _plain(values[column.key], column) for column in columns}
+        of_table = _with_decimals(page.columns, decimals)
+        shown = {column.key: _plain(values[column.key], column) for column in of_table}
         page.tables.append(PageTable(name, heads, axes, table.estimate.shape, shown, decimals))
     page.labels.extend(numbers)
     return page
@@ -167,20 +166,6 @@ def _values(subject: Subject, row: int, table: Table) -> tuple[dict[str, Any], i
     if subject.has_intervals:
         found |= dict(zip(("low", "high"), apart(*subject.interval(row), decimals), strict=True))
     return found | ({"quality": quality.grades(variation)} if subject.quality else {}), decimals
-
-
-def apart(low: FloatArray, high: FloatArray, decimals: int) -> tuple[FloatArray, FloatArray]:
-    """The ends of intervals; where so many decimals do not tell two ends apart, rounded outward.
-
-    Example:
-        >>> [end.tolist() for end in apart(np.array([2.0, 2.01, 2.46]), np.array([2.0, 2.02, 2.7]), 1)]
-        [[2.0, 2.0, 2.46], [2.0, 2.1, 2.7]]
-    """
-    unit = 10.0**decimals
-    is_hidden = (low < high) & np.array(
-        [round(a, decimals) == round(b, decimals) for a, b in zip(low, high, strict=True)]
-    )
-    return np.where(is_hidden, np.floor(low * unit) / unit, low), np.where(is_hidden, np.ceil(high * unit) / unit, high)
 
 
 def _with_decimals(columns: Sequence[Column], decimals: int) -> list[Column]:
