@@ -41,8 +41,8 @@ class QuantileTable(StatisticTable):
         Column(
             "quantile", "estimate", "amounts", "estimate, as if amounts were spread evenly within a bin", "of unbiased"
         ),
-        Column("low", "low", "amounts", "low end of the interval of level {level}: an edge of a bin", "interval"),
-        Column("high", "high", "amounts", "high end of that interval", "interval"),
+        Column("low", "low", "amounts", "low end of the interval of level {level}: an edge of a bin", "of unbiased"),
+        Column("high", "high", "amounts", "high end of that interval", "of unbiased"),
     )
 
     probabilities: tuple[float, ...]

@@ -51,10 +51,10 @@ class StatisticTable:
     high: FloatArray
 
     def __repr__(self) -> str:
-        return f"{self.title}\n{self.to_pandas()}"
+        return f"{self.title}\n{self.to_frame()}"
 
     def _repr_html_(self) -> str:
-        return frame_html(self.to_pandas())
+        return frame_html(self.to_frame())
 
     @property
     def title(self) -> str:
@@ -88,7 +88,7 @@ class StatisticTable:
             column.name: np.ravel(getattr(adjusted if column.is_adjusted else self, column.field)) for column in columns
         }
 
-    def to_pandas(self) -> "pd.DataFrame":
+    def to_frame(self) -> "pd.DataFrame":
         """A row for each group, with its labels and the columns of numbers."""
         import pandas as pd
 

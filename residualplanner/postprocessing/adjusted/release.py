@@ -71,7 +71,7 @@ class AdjustedRelease(ReleaseTables):
 
         Columns of estimates end with ``_nonneg``, ``_rounded`` or both, and hold integers where they are rounded; those
         of standard errors and margins, which are those of the unbiased estimates, with ``_unbiased``.  Intervals,
-        ``ci_low`` and ``ci_high``, are those of the unbiased estimates, cut at the counts that are possible.  Manifest
+        ``ci_low_unbiased`` and ``ci_high_unbiased``, are those of the unbiased estimates, cut at the counts that are possible.  Manifest
         and metadata say what the numbers are, and which public facts they were made with.
 
         Args:
