@@ -31,7 +31,7 @@ from residualplanner.postprocessing.problem import Problem
 from residualplanner.postprocessing.stated_facts import Impossible, Known, read_facts
 from residualplanner.postprocessing.stating import Statement, center_of
 from residualplanner.postprocessing.weights import WeightsName, weights_named
-from residualplanner.reconstruction import Product, Provenance, Release, Table, TableBatch
+from residualplanner.reconstruction import Product, Release, Table, TableBatch
 from residualplanner.workload import WrittenQuery
 
 #: The most steps of the solver, unless told otherwise.
@@ -121,7 +121,8 @@ class NonNegativeRelease(AdjustedRelease):
 
     def _marked(self, table: Table, unbiased: Table) -> Table:
         estimate, origin = cleared(table.estimate, self._least), origin_of(unbiased, self._facts)
-        return replace(table, estimate=estimate, provenance=Provenance(self.plan, self.product, origin))
+        provenance = replace(unbiased.provenance, product=self.product, origin=origin)
+        return replace(table, estimate=estimate, provenance=provenance)
 
 
 @memory_for("for non-negative tables of this size; leave tables out, or use a machine with more memory")

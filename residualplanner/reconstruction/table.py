@@ -14,7 +14,6 @@ from residualplanner._margins import margin_factor
 from residualplanner.derived import statistic_of
 from residualplanner.errors import WorkloadError
 from residualplanner.pictures import Picture, ShownTable, draw_intervals, rows_to_show, shown_statistic, shown_table
-from residualplanner.plan import Plan
 from residualplanner.reconstruction.estimate import Estimate
 from residualplanner.reconstruction.forms.table_views import html_of, polars_of, text_of, xarray_of
 from residualplanner.reconstruction.forms.tidy_form import TidyForm
@@ -52,17 +51,10 @@ class Table(Heading):
     estimate: FloatArray
 
     @classmethod
-    def of_answers(
-        cls,
-        plan: Plan,
-        query: WrittenQuery,
-        answers: FloatArray,
-        product: Product = UNBIASED,
-        origin: Origin | None = None,
-    ) -> Self:
+    def of_answers(cls, provenance: Provenance, query: WrittenQuery, answers: FloatArray) -> Self:
         """The table of a query's answers, which have an axis of length one for each attribute that only selects."""
-        shape = query.table_axes.shape(plan.domain)
-        return cls(*query, Provenance(plan, product, origin), answers.reshape(shape))
+        shape = query.table_axes.shape(provenance.plan.domain)
+        return cls(*query, provenance, answers.reshape(shape))
 
     @property
     def product(self) -> Product:
@@ -73,6 +65,11 @@ class Table(Heading):
     def origin(self) -> Origin | None:
         """What numbers that are not unbiased were made from; None where they are, and where they come from a file."""
         return self.provenance.origin
+
+    @property
+    def warning(self) -> str:
+        """What is said of its noise where privacy is not guaranteed, as by a seed; else empty."""
+        return self.provenance.warning
 
     def __repr__(self) -> str:
         return text_of(self)
@@ -230,7 +227,8 @@ class Table(Heading):
         """The table of the unbiased estimates that its numbers were made from, where it knows them; else itself."""
         if self.origin is None:
             return self
-        return replace(self, provenance=Provenance(self.plan), estimate=self.origin.estimate)
+        unbiased = replace(self.provenance, product=UNBIASED, origin=None)
+        return replace(self, provenance=unbiased, estimate=self.origin.estimate)
 
     def to_frame(
         self, level: float | None = None, profile: ProfileName = "default", *, quality: Quality | None = None
@@ -247,7 +245,8 @@ class Table(Heading):
             attribute have any; then the columns of the profile: ``estimate``, ``std_err``, ``moe``, ``conf_level``,
             ``ci_low`` and ``ci_high`` by default; ``E``, the estimate, and ``M``, its margin of error, in "acs";
             ``query``, the cell in words, ``estimate`` and ``std_dev`` in "gls"; with ``quality`` also ``cv``, the
-            coefficient of variation, and ``quality``, a word for it.
+            coefficient of variation, and ``quality``, a word for it.  Where privacy is not guaranteed, as by seeded
+            noise, ``attrs["noise"]`` says so.
 
         Raises:
             BudgetError: ``level`` is not between 0 and 1.
@@ -255,7 +254,9 @@ class Table(Heading):
         """
         import pandas as pd
 
-        return pd.DataFrame(self._tidy.columns(level, profile, quality))
+        frame = pd.DataFrame(self._tidy.columns(level, profile, quality))
+        frame.attrs |= {"noise": self.warning} if self.warning else {}
+        return frame
 
     def to_polars(
         self, level: float | None = None, profile: ProfileName = "default", *, quality: Quality | None = None

@@ -67,7 +67,7 @@ class SyntheticRecords:
         first = replace(self, codes=self.codes[:ROWS], weights=self.weights[:ROWS]).to_frame()
         return html_table(
             caption_of(self),
-            list(first),
+            list(map(str, first.columns)),
             first.itertuples(index=False),
             note=rest_note(len(self) - len(first), ".to_frame() has all"),
         )

@@ -134,7 +134,7 @@ class SavedTables(SavedFolder):
         domain, estimate = self.plan.domain, self._columns(query)[self._described.profile.estimate_name].to_numpy()
         axes = [saved.positions.index(position) for position in query.positions]
         numbers = estimate.astype(np.float64, copy=False).reshape(saved.shape(domain)).transpose(axes)
-        return Table.of_answers(self.plan, query, frozen(numbers), self.product)
+        return Table.of_answers(self._provenance, query, frozen(numbers))
 
     def _columns(self, query: WrittenQuery) -> dict[str, Any]:
         """The columns of the file of a query's table, after they have been checked."""
