@@ -14,7 +14,7 @@ from residualplanner._words import names_text
 from residualplanner.domain import UNKNOWN, Domain
 from residualplanner.errors import DataError
 from residualplanner.sources.column_types import require_types
-from residualplanner.sources.columns import ArrowColumn, entries_of_series, pandas_column
+from residualplanner.sources.columns import ArrowColumn, pandas_column
 from residualplanner.sources.counting import BLOCK
 from residualplanner.sources.multiplicities import Once
 from residualplanner.sources.people import Contributions
@@ -42,7 +42,7 @@ def blocks_of_batches(
     def coded_blocks() -> Iterator[Block]:
         for batch in batches:
             coded = (column.coded(batch.column(keys[column.name])) for column in columns)
-            persons = reader.numbers([batch.column(keys[name]) for name in contributions.columns])
+            persons = reader.of_arrays([batch.column(keys[name]) for name in contributions.columns])
             yield block_of_columns(domain, coded, Once(batch.num_rows), persons)
 
     return reader.kept(coded_blocks())
@@ -51,13 +51,13 @@ def blocks_of_batches(
 def blocks_of_pandas(domain: Domain, contributions: Contributions, frame: "pd.DataFrame") -> Iterator[Block]:
     """Coded blocks of at most BLOCK records of a pandas frame that has the columns that `names_of_columns` gives."""
     columns, reader = [pandas_column(column, frame[column.name]) for column in domain.columns], contributions.reader()
+    persons_of = reader.of_series([frame[name] for name in contributions.columns])
 
     def coded_blocks() -> Iterator[Block]:
         for start in range(0, len(frame), BLOCK):
             rows = slice(start, min(start + BLOCK, len(frame)))
             coded = (coded_rows(rows) for coded_rows in columns)
-            persons = reader.numbers([entries_of_series(frame[name].iloc[rows]) for name in contributions.columns])
-            yield block_of_columns(domain, coded, Once(rows.stop - rows.start), persons)
+            yield block_of_columns(domain, coded, Once(rows.stop - rows.start), persons_of(rows))
 
     return reader.kept(coded_blocks())
 
@@ -115,10 +115,20 @@ def names_of_columns(domain: Domain, contributions: Contributions) -> list[str]:
     return list(dict.fromkeys([*(column.name for column in domain.columns), *contributions.columns]))
 
 
-def require_types_of(domain: Domain, contributions: Contributions, type_of: Callable[[str], Any]) -> None:
-    """DataError where a column's type rules out what it is for; ``type_of`` gives Arrow types by name, or None."""
+def require_types_of(
+    domain: Domain, contributions: Contributions, type_of: Callable[[str], Any], *, is_order_declared: bool = False
+) -> None:
+    """DataError where a column's type rules out what it is for.
+
+    Args:
+        domain: the schema.
+        contributions: which records of a person count.
+        type_of: gives Arrow types by name; None for a column that may hold anything.
+        is_order_declared: whether ordered dictionaries hold all values in the order declared.
+    """
     require_types(domain, [type_of(column.name) for column in domain.columns])
-    contributions.require_types([type_of(name) for name in contributions.columns])
+    types = [type_of(name) for name in contributions.columns]
+    contributions.require_types(types, is_order_declared=is_order_declared)
 
 
 def require_columns(names: Sequence[str], columns: Sequence[object]) -> None:

@@ -141,7 +141,7 @@ class _Table:
             arrays = dict(zip(names, parsed, strict=True))
             others = int((~fits).sum())
             coded = (column.coded(arrays[column.name], unknown=others) for column in columns)
-            persons = reader.numbers([arrays[name] for name in contributions.columns], unknown=others)
+            persons = reader.of_arrays([arrays[name] for name in contributions.columns], unknown=others)
             yield block_of_columns(domain, coded, Once(len(fits)), persons)
 
     def _pieces(self) -> Iterator[bytes]:

@@ -21,7 +21,7 @@ from residualplanner.sources.coding import (
     require_columns,
     require_types_of,
 )
-from residualplanner.sources.column_types import type_of_values
+from residualplanner.sources.column_types import has_categories, type_of_values
 from residualplanner.sources.csv_files import CsvFile, source_of_csv
 from residualplanner.sources.engines import records_of_engine
 from residualplanner.sources.frames import (
@@ -163,7 +163,8 @@ def _frame_source(frame: Frame, domain: Domain, contributions: Contributions) ->
     require_columns(names, frame.columns)
     if names:
         for types in frame.types(names):
-            require_types_of(domain, contributions, dict(zip(names, types, strict=True)).__getitem__)
+            type_of = dict(zip(names, types, strict=True)).__getitem__
+            require_types_of(domain, contributions, type_of, is_order_declared=frame.is_order_declared)
     names = names or [str(name) for name in frame.columns[:1]]  # some column must say how many records there are
     return source_of_blocks(domain, lambda: blocks_of_batches(domain, contributions, frame.batches(names)))
 
@@ -171,5 +172,6 @@ def _frame_source(frame: Frame, domain: Domain, contributions: Contributions) ->
 def _pandas_source(frame: "pd.DataFrame", domain: Domain, contributions: Contributions) -> Source:
     names = names_of_columns(domain, contributions)
     require_columns(names, tuple(frame.columns))
-    require_types_of(domain, contributions, lambda name: type_of_values(frame[name]))
+    is_declared = all(has_categories(frame[name]) for name in contributions.columns[1:])
+    require_types_of(domain, contributions, lambda name: type_of_values(frame[name]), is_order_declared=is_declared)
     return source_of_blocks(domain, lambda: blocks_of_pandas(domain, contributions, frame))
