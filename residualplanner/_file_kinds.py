@@ -39,6 +39,9 @@ CSV = FileKind("a CSV file", "init, and as records for measure and release")
 PARQUET = FileKind("a Parquet file", "init, and as records for measure and release")
 JSON = FileKind("a JSON file", "init, if it is a schema")
 WORKBOOK = FileKind("an Excel workbook; save it as CSV")
+STATA = FileKind("a Stata file; save it as CSV, or in Python give pandas.read_stata(path)")
+SPSS = FileKind("an SPSS file; save it as CSV, or in Python give pandas.read_spss(path)")
+SAS = FileKind("a SAS file; save it as CSV, or in Python give pandas.read_sas(path, encoding=...)")
 PAGE = FileKind("a web page")
 PDF = FileKind("a PDF")
 FOLDER = FileKind("a folder")
@@ -58,6 +61,12 @@ _BY_NAME = {
     ".pdf": PDF,
     ".xlsx": WORKBOOK,
     ".xls": WORKBOOK,
+    ".dta": STATA,
+    ".sav": SPSS,
+    ".zsav": SPSS,
+    ".por": SPSS,
+    ".sas7bdat": SAS,
+    ".xpt": SAS,
 }
 
 

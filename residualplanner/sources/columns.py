@@ -7,7 +7,7 @@ pyarrow and pandas are imported with the first column.
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,8 +115,13 @@ def arrow_of_series(column: "pd.Series[Any]") -> Any:
     import pandas as pd
     import pyarrow as pa
 
-    sparse: Any = column.sparse if isinstance(column.dtype, pd.SparseDtype) else None
-    return pa.Array.from_pandas(column if sparse is None else sparse.to_dense())
+    if isinstance(column.dtype, pd.SparseDtype):
+        column = cast("Any", column).sparse.to_dense()
+    if isinstance(column.dtype, np.dtype) and not column.dtype.isnative:
+        column = column.astype(column.dtype.newbyteorder("="))
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind == "f" and column.dtype.itemsize > 8:
+        column = column.astype(np.float64)  # Arrow has no wider floats
+    return pa.Array.from_pandas(column)
 
 
 def plain_array(array: Any) -> Any:

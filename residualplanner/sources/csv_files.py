@@ -25,6 +25,7 @@ from residualplanner.sources.coding import names_of_columns, require_columns
 from residualplanner.sources.columns import ArrowColumn
 from residualplanner.sources.csv_records import LONGEST, forms_of_records, pieces_of_records, unclosed_error
 from residualplanner.sources.multiplicities import Once
+from residualplanner.sources.parquet import require_regular
 from residualplanner.sources.people import Contributions, PersonReader
 from residualplanner.sources.records import source_of_blocks
 from residualplanner.sources.rules import Block, block_of_columns
@@ -89,10 +90,7 @@ class _Table:
     @classmethod
     def opened(cls, file: CsvFile) -> "_Table":
         path = Path(file.path)
-        if not path.is_file():
-            if path.exists():
-                raise DataError(f"{str(file.path)!r} is a pipe, a folder or the like; write the records to a CSV file")
-            raise DataError(f"there is no file {str(file.path)!r}")
+        require_regular(path)
         with _open(path) as stream:
             return cls(file, _header(stream, path.name))
 

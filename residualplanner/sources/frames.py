@@ -101,10 +101,15 @@ def types_of_schema(schema: Any) -> Callable[[Sequence[str]], Iterable[Sequence[
 
 
 def _chosen(frame: Any, names: Sequence[str]) -> Any:
-    """The named columns of a Polars frame, whose own select takes names such as "*" and "^a.*$" for patterns."""
+    """The named columns of a Polars frame, whose own select takes names such as "*" and "^a.*$" for patterns.
+
+    Integers of 128 bits, which Arrow does not have, are text, in which each of them is itself.
+    """
+    import polars as pl
     from polars import selectors
 
-    return frame.select(selectors.by_name(*names))
+    wide = {kind: pl.String for name in ("Int128", "UInt128") if (kind := getattr(pl, name, None)) is not None}
+    return frame.select(selectors.by_name(*names)).cast(wide)
 
 
 def _polars_types(frame: Any) -> Callable[[Sequence[str]], Iterable[Sequence[Any]]]:
