@@ -145,6 +145,19 @@ def texts_of_array(array: Any) -> tuple[list[bytes], IntArray]:
     return encoded.dictionary.to_pylist(), slots
 
 
+def python_entries(entries: Any, chosen: NDArray[np.bool_]) -> list[Any]:
+    """Some entries of a column of Arrow, pandas or NumPy in Python; text that is not valid UTF-8 as bytes."""
+    import pyarrow as pa
+
+    if not isinstance(entries, pa.Array | pa.ChunkedArray):
+        return list((entries if isinstance(entries, np.ndarray) else entries.array)[chosen])
+    some = plain_array(entries).filter(pa.array(chosen))
+    try:
+        return _entries(some)
+    except (ValueError, OverflowError, pa.ArrowException):  # a date beyond Python's calendar
+        return _entries(some.cast(pa.string()))
+
+
 def each_object(read: Callable[[Any], T], values: NDArray[np.object_]) -> Iterator[T]:
     """What is read of each object by itself, equal ones of one type once; 1, True and 1.0 are kept apart."""
     read_once = lru_cache(maxsize=None, typed=True)(read)

@@ -45,6 +45,13 @@ _PROBLEM = {
 _UNREADABLE = (
     "; in a CSV file that is not UTF-8, labels with letters such as é or ö are not recognized: save it as UTF-8"
 )
+
+
+def words_of_code(code: int, *, is_weight: bool) -> str:
+    """What is wrong with an entry of this code, in words."""
+    return _WEIGHTS[code] if is_weight else {UNKNOWN: "value outside the schema", MISSING: "missing value"}[code]
+
+
 #: What `Block.persons` is where nobody asks.
 NO_PERSONS: IntArray = frozen(np.empty((2, 0), dtype=np.int64))
 
