@@ -3,11 +3,10 @@
 Reads: a domain, confidential records.  Gives: RecordsCheck.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,15 +29,15 @@ from residualplanner.sources import (
     Tally,
     columns_of,
     first_bad_byte,
+    guarded,
     open_source,
+    require_here,
     watched_source,
     words_of_code,
 )
 
 if TYPE_CHECKING:
     import pandas as pd
-
-T = TypeVar("T")
 
 _CONFIDENTIAL = "Confidential: this shows values of records and exact counts.  It cost nothing; do not publish it."
 #: How many values of a column are shown.
@@ -155,7 +154,7 @@ def check(domain: Domain, data: object, *, records_per_person: int | None = None
 
     Raises:
         ArgumentError: ``domain`` is not a domain.
-        DataError: the data are of a kind that is not understood, or an engine's.
+        DataError: the data are an engine's.
 
     Example:
         >>> import pandas as pd
@@ -163,9 +162,10 @@ def check(domain: Domain, data: object, *, records_per_person: int | None = None
         True
     """
     require_type("check", "domain", domain, Domain, "write check(domain, records)")
+    require_here(data)
     most = records_per_person or (data.keep if isinstance(data, LimitedRecords) else None) or _ALL
-    names = _attempt(partial(columns_of, data))
-    opened = _attempt(partial(open_source, data, domain, records_per_person=most))
+    names = guarded(columns_of, data)
+    opened = guarded(open_source, data, domain, records_per_person=most)
     read = _Reading(domain, data, most, () if isinstance(names, DataError) else tuple(map(str, names)))
     findings = [*read.columns(), *read.entries()]
     error = opened if isinstance(opened, DataError) else read.error
@@ -231,27 +231,26 @@ class _Reading:
 
     def _attempt_to_open(self, domain: Domain, *, with_people: bool) -> object:
         most = self._most
-        open_it = partial(watched_source, self._data, domain, Tally(domain), records_per_person=most)
-        return _attempt(partial(open_it, with_people=with_people))
+        return guarded(
+            watched_source, self._data, domain, Tally(domain), records_per_person=most, with_people=with_people
+        )
 
     def _count(self) -> DataError | None:
         """Read the records; the error that measuring would end with, of the columns that can be read."""
-        with_people = self._people_error is None
-        source = _attempt(
-            partial(
-                watched_source,
-                self._data,
-                self._readable,
-                self.tally,
-                records_per_person=self._most,
-                with_people=with_people,
-            )
+        most, with_people = self._most, self._people_error is None
+        source = guarded(
+            watched_source,
+            self._data,
+            self._readable,
+            self.tally,
+            records_per_person=most,
+            with_people=with_people,
         )
         if isinstance(source, DataError):
             return source
         amounts = [i for i, each in enumerate(self._readable.attributes) if each.numeric is not None]
         groups = [np.empty((1, 0), dtype=np.int64), *(np.array([[i]]) for i in amounts)]
-        outcome = _attempt(partial(source.count, groups))
+        outcome = guarded(source.count, groups)
         return outcome if isinstance(outcome, DataError) else None
 
     def _column_finding(self, name: str, error: DataError) -> Finding:
@@ -277,7 +276,7 @@ class _Reading:
         values = [offenders.examples[key] for key, _ in offenders.values.most_common()]
         file = CsvFile(self._file) if isinstance(self._file, str | Path) else self._file
         if isinstance(file, CsvFile) and any(isinstance(value, bytes) for value in values):
-            found = _attempt(partial(first_bad_byte, file))
+            found = guarded(first_bad_byte, file)
             if isinstance(found, tuple):
                 byte, line, place = found
                 return (
@@ -289,14 +288,6 @@ class _Reading:
 
 def _weights(domain: Domain) -> list[Weight]:
     return [column for column in domain.weight.columns if isinstance(column, Weight)]
-
-
-def _attempt(step: Callable[[], T]) -> T | DataError:
-    """What a step returns, or its DataError."""
-    try:
-        return step()
-    except DataError as error:
-        return error
 
 
 def _shown(offenders: Offenders) -> tuple[tuple[str, int], ...]:

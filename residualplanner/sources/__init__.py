@@ -11,7 +11,7 @@ from residualplanner.sources.counting import count_groups
 from residualplanner.sources.csv_files import CsvFile, first_bad_byte
 from residualplanner.sources.engines import require_ready_engine, require_result_room
 from residualplanner.sources.merging import NOTHING_MERGED, MergedValues
-from residualplanner.sources.opening import columns_of, is_read_once, open_source, watched_source
+from residualplanner.sources.opening import columns_of, is_read_once, open_source, require_here, watched_source
 from residualplanner.sources.people import (
     PERSON_CHANGES,
     KeptRecords,
@@ -22,7 +22,7 @@ from residualplanner.sources.people import (
     require_public_number,
 )
 from residualplanner.sources.rules import words_of_code
-from residualplanner.sources.source import Progress, Source
+from residualplanner.sources.source import Progress, Source, guarded
 from residualplanner.sources.tally import Offenders, Tally
 
 __all__ = [
@@ -41,12 +41,14 @@ __all__ = [
     "columns_of",
     "count_groups",
     "first_bad_byte",
+    "guarded",
     "is_read_once",
     "kept_from_json",
     "kept_records",
     "kept_to_json",
     "open_cluster",
     "open_source",
+    "require_here",
     "require_public_number",
     "require_ready_engine",
     "require_result_room",

@@ -23,7 +23,7 @@ from residualplanner.sources.coding import (
 )
 from residualplanner.sources.column_types import has_categories, type_of_values
 from residualplanner.sources.csv_files import CsvFile, names_of_csv, source_of_csv
-from residualplanner.sources.engines import records_of_engine
+from residualplanner.sources.engines import is_of_engine, records_of_engine
 from residualplanner.sources.frames import (
     Frame,
     frame_of_arrow_reader,
@@ -113,20 +113,26 @@ def watched_source(
         with_people: whether the records of each person are limited where they are `LimitedRecords`.
 
     Raises:
-        DataError: as by `open_source`, but for lines of a CSV file; or the records are an engine's.
+        DataError: as by `open_source`, but for lines of a CSV file.
     """
     contributions = contributions_of(data, domain, records_per_person) if with_people else AllRecords()
     return _open(unlimited(data), domain, contributions, watch)
 
 
 def columns_of(data: object) -> tuple[object, ...]:
-    """The names of the columns of records, without any for a matrix of codes, counts, and engines' frames."""
+    """The names of the columns of records, none for a matrix of codes and for counts."""
     data = unlimited(data)
     file = _csv_of(data)
     if file is not None:
         return names_of_csv(file)
     frame = _frame_of(data)
     return tuple(getattr(data, "columns", ())) if frame is None else frame.columns
+
+
+def require_here(data: object) -> None:
+    """DataError where records are an engine's, and are not read in this process."""
+    if is_of_engine(unlimited(data)):
+        raise DataError(_IN_THIS_PROCESS)
 
 
 def is_read_once(data: object) -> bool:
@@ -154,7 +160,7 @@ def _open(data: object, domain: Domain, contributions: Contributions, watch: Wat
     frame = _frame_of(data)
     if frame is not None:
         return _frame_source(frame, domain, contributions, watch)
-    return _engine_source(data, domain, contributions, watch)
+    return _engine_source(data, domain, contributions)
 
 
 def _require_persons(data: object, contributions: Contributions) -> None:
@@ -184,12 +190,10 @@ def _frame_of(data: Any) -> Frame | None:
     return None if found is None else _FRAMES[found](data)
 
 
-def _engine_source(data: object, domain: Domain, contributions: Contributions, watch: Watch) -> Source:
+def _engine_source(data: object, domain: Domain, contributions: Contributions) -> Source:
     records = records_of_engine(data, domain, contributions)
     if records is None:
         raise DataError(f"data of type {type(data).__name__} are not understood; give {_ACCEPTED}")
-    if watch is not NOT_WATCHED:
-        raise DataError(_IN_THIS_PROCESS)
     return source_of_engine(records, domain)
 
 
