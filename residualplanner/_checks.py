@@ -10,6 +10,7 @@ import re
 import reprlib
 import stat
 from collections.abc import Mapping
+from contextlib import closing
 from decimal import Decimal
 from fractions import Fraction
 from typing import IO, Any, TypeGuard, TypeVar
@@ -167,13 +168,13 @@ def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
     raise FileFormatError(f"{os.fspath(path)} is a pipe, a device or the like; write its content to a file")
 
 
-def limited_bytes(path: str | os.PathLike[str], limit: int, *, name: object, remedy: str = "") -> bytes:
+def limited_bytes(path: Any, limit: int, *, name: object, remedy: str = "") -> bytes:
     """The bytes of a file; FileFormatError, with its name and a remedy in words, where there are more than ``limit``.
 
     No more than these are read: a file that somebody hands over may be of any size.
     """
-    with open_regular(path) as file:
-        content = file.read(limit + 1)
+    with closing(open_regular(path) if isinstance(path, str | os.PathLike) else path.open("rb")) as file:
+        content = bytes(file.read(limit + 1))
     if len(content) > limit:
         raise FileFormatError(f"{name} is too large: the limit is {limit:,} bytes{remedy and f'; {remedy}'}")
     return content

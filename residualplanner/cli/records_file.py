@@ -106,7 +106,7 @@ class RecordsFile:
 
 
 def run_check(read: SpecFile, spec: Path, file: RecordsFile, path: Path | None, output: Output) -> None:
-    """Say what of the records does not fit a spec, and write it to a file if one is named; typer.Exit if they do not."""
+    """Say what of the records does not fit a spec, also to a file if one is named; typer.Exit where any does not."""
     with naming(spec):
         domain = domain_of_spec(read)
     found = check(domain, file.records, records_per_person=read.most_records)

@@ -76,7 +76,7 @@ def _is_of_dask(data: object) -> bool:
     """Whether it is a Dask frame; Dask is not imported to find out."""
     import narwhals as nw
 
-    return nw.dependencies.is_dask_dataframe(data)
+    return bool(nw.dependencies.is_dask_dataframe(data))
 
 
 def _is_of_spark(data: object) -> bool:
