@@ -93,7 +93,7 @@ def kind_of_name(path: Path) -> FileKind | None:
 
     Example:
         >>> kind_of_name(Path("people.CSV")), kind_of_name(Path("people"))
-        (FileKind(name='a CSV file', command='init, and as records for measure and release', function=''), None)
+        (FileKind(name='a CSV file', command='init, and as records for check, measure and release', function=''), None)
     """
     name = path.name.lower()
     return next((kind for ending, kind in _BY_NAME.items() if name.endswith(ending)), None)
