@@ -52,7 +52,7 @@ def words_of_code(code: int, *, is_weight: bool) -> str:
     return _WEIGHTS[code] if is_weight else {UNKNOWN: "value outside the schema", MISSING: "missing value"}[code]
 
 
-#: What `Block.persons` is where nobody asks.
+#: What `Block.persons` is where persons play no part.
 NO_PERSONS: IntArray = frozen(np.empty((2, 0), dtype=np.int64))
 
 
@@ -69,8 +69,8 @@ class Block:
         breaches: the columns whose values break a rule that says "error".
         multiplicities: how often each record counts.
         numerators: by position of an attribute of amounts, (records,).
-        persons (2, records): the number of the person of each record, below 0 where it is not known, and where the
-            record stands among those of that person; `NO_PERSONS` where nobody asks.
+        persons (2, records): the number of the person of each record, below 0 where it is not known, and that of the
+            entry by which it is ordered, 0 where there is none; `NO_PERSONS` where persons play no part.
     """
 
     codes: Codes

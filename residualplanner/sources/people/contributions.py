@@ -46,7 +46,7 @@ class PersonReader(Protocol):
     """Reads whose records are, and leaves out those that do not count."""
 
     def of_arrays(self, arrays: Sequence[Any], *, unknown: int = 0) -> IntArray:
-        """Persons and positions of a block's records as `Block.persons`, and of so many records without entries.
+        """Persons and order of a block's records as `Block.persons`, and of so many records without entries.
 
         Args:
             arrays: Arrow arrays, one of each column.
