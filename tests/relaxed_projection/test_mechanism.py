@@ -94,7 +94,7 @@ def test_answers_come_near_the_truth_where_there_is_hardly_any_noise():
         assert np.abs(table - truth(names)).max() / len(RECORDS) < 0.02
         assert np.allclose(table, result.table(names))
     assert result.table(("b", "a")).shape == (4, 3)
-    assert np.allclose(result.table(("a", "b"), 1), rp_threshold(result.table(("a", "b"))), rtol=1e-3)
+    assert np.allclose(result.table(rp.Threshold(("a", "b"), 1)), rp_threshold(result.table(("a", "b"))), rtol=1e-3)
 
 
 def rp_threshold(table):
@@ -227,9 +227,12 @@ def test_plans_that_cannot_be_are_refused(changes, error):
         plan_of(**changes)
 
 
-def test_neighbors_must_be_named():
-    with pytest.raises(TypeError, match="neighbors"):
-        rp.RapPlan(PAIRS, budget=rp.zcdp(1))
+def test_neighbors_are_those_of_other_plans_unless_named():
+    """Costs add up in one ledger with those of `select`, whose default it is."""
+    plan, ledger = rp.RapPlan(PAIRS, budget=rp.zcdp(1), rounds=1), Ledger(rp.zcdp(2))
+    assert plan.protected == rp.select(PAIRS, budget=rp.zcdp(1)).neighbors == Neighbors("add-remove")
+    rp.rap(plan, RECORDS, ledger=ledger)
+    assert ledger.spent == plan.cost
 
 
 def test_the_ledger_is_charged_before_records_are_read_and_keeps_the_charge():
@@ -272,8 +275,7 @@ def test_what_can_be_refused_is_refused_before_the_charge(given, error):
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        (lambda result: result.table(("a", "b"), at_least=3), "at_least must be an integer from 1 to 2"),
-        (lambda result: result.table("a"), "a list of attribute names is needed"),
+        (lambda result: result.table({"a": rp.Matching(1)}), "for more than 1 attributes of a query"),
         (lambda result: list(result.tables(rp.marginals(rp.Domain({"a": 2}), order=1))), "of another domain"),
         (lambda result: result.codes(-1), "records must be an integer from 0"),
         (lambda result: result.codes(3, seed=-1), "seed must be an integer from 0"),
