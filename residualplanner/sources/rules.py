@@ -154,8 +154,8 @@ def data_error_of_breaches(domain: Domain, breaches: Iterable[Breach]) -> DataEr
     names = [column.name for column in domain.columns]
     columns = [f"column {name!r}" for name in names] + ["the column of persons"]
     lines = [f"{columns[position]} {_problem(domain, position, word)}" for position, word in ordered]
-    message = f"{'; '.join(lines)}.  rp.check(domain, data), or residualplanner check, lists them for whoever holds the records"
-    return DataError(message, column=[*names, ""][ordered[0][0]] or None)
+    listing = "rp.check(domain, data), or residualplanner check, lists them for whoever holds the records"
+    return DataError(f"{'; '.join(lines)}.  {listing}", column=[*names, ""][ordered[0][0]] or None)
 
 
 def _problem(domain: Domain, position: int, word: str) -> str:
