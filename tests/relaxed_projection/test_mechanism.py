@@ -235,18 +235,22 @@ def test_neighbors_are_those_of_other_plans_unless_named():
     assert ledger.spent == plan.cost
 
 
-def test_the_ledger_is_charged_before_records_are_read_and_keeps_the_charge():
+@pytest.mark.parametrize("charge", ["counted", "first"])
+@pytest.mark.parametrize("memory", [2**30, 2**12])
+def test_a_run_is_charged_once_and_records_that_do_not_fit_cost_nothing_unless_the_charge_comes_first(charge, memory):
     ledger = Ledger(rp.zcdp(1), neighbors="replace")
     rp.rap(plan_of(), RECORDS, ledger=ledger)
     [entry] = ledger.entries
     assert entry.cost == plan_of().cost
     assert entry.plan_sha256 == plan_of().sha256
     with pytest.raises(DataError) as caught:
-        rp.rap(plan_of(), np.array([[0, 0, 77]]), ledger=ledger)
+        rp.rap(plan_of(), np.array([[0, 0, 77]]), ledger=ledger, charge=charge, memory=memory)
     assert "77" not in str(caught.value)
-    assert any("pcost" in note for note in caught.value.__notes__)
-    assert ledger.spent == 2 * plan_of().cost
+    assert any("The charge stays" in note for note in caught.value.__notes__) == (charge == "first")
+    assert ledger.spent == (1 + (charge == "first")) * plan_of().cost
     assert caught.value.__context__ is None
+    if charge == "counted":
+        rp.rap(plan_of(), RECORDS, ledger=ledger)
     with pytest.raises(BudgetError, match="left"):
         rp.rap(plan_of(), RECORDS, ledger=ledger)
     with pytest.raises(BudgetError, match="neighbors"):
