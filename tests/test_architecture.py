@@ -183,7 +183,7 @@ def test_optional_packages_stay_in_their_homes_and_wait_until_they_are_needed(mo
 
 @in_every_room
 def test_modules_and_functions_stay_small(modules):
-    assert [name_of(module) for module in modules if len(module.read_text().splitlines()) > 310] == []
+    assert [name_of(module) for module in modules if len(module.read_text().splitlines()) > 400] == []
     for node in (node for module in modules for node in ast.walk(tree_of(module))):
         if isinstance(node, ast.FunctionDef):
             body = node.body[1:] if ast.get_docstring(node) is not None else node.body

@@ -4,7 +4,7 @@ Reads: a folder from anyone.  Gives: SavedParts.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -168,12 +168,14 @@ class SavedParts(SavedFolder):
         number = self.plan.workload.number_of(query)
         names = tuple(self.plan.domain.names[position] for position in query.positions)
         if number < 0:
-            raise WorkloadError(f"{self.folder} has no table for {names!r} in these kinds; load the measurement for it")
+            raise WorkloadError(
+                f"{self.folder} has no table for {names!r} in these kinds; reconstruct(tables) may have it"
+            )
         part = self.layout.part_of(number)
         if part not in self.files:
             raise WorkloadError(
                 f"the table for {names!r} is in part {part}, which {self.folder} does not have: it was saved with "
-                "only=; load the measurement for it"
+                "only=; reconstruct(tables) has it"
             )
 
     def _table(self, query: WrittenQuery) -> Table:
@@ -185,7 +187,7 @@ class SavedParts(SavedFolder):
         saved = self.plan.workload.query_at(number)
         axes = [saved.positions.index(position) for position in query.positions]
         estimates = frozen(self._column(number, column).reshape(saved.shape(self.plan.domain)).transpose(axes))
-        return Table.of_answers(self.plan, query, estimates, product)
+        return Table.of_answers(replace(self._provenance, product=product), query, estimates)
 
 
 def open_parts(
