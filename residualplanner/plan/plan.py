@@ -45,8 +45,9 @@ class Plan(PlanErrors):
         loss: what was made small; weights and targets as arrays with a number for each query.
         budget: what may be spent.
         loss_value: the loss that this plan reaches.
-        gap: the loss (for a given loss, the cost) is proved to be within this fraction of the best for these bases.
-        status: how the noise was found; it says where loss and gap are for a safe bound of the cost.
+        gap: the loss (for a given loss, the cost) is proved to be within this fraction of the least that noise of this
+            exact cost can have with these bases; where bases vary by set, of this bound of the cost.
+        status: how the noise was found; it says where the cost is a bound that the best noise would not reach.
         neighbors: which data sets count as neighbors.
 
     Raises:

@@ -24,12 +24,14 @@ def records_of_engine(data: Any, domain: Domain, contributions: Contributions) -
     Raises:
         DataError: a column is missing, occurs twice, or is of a type that holds no value of its attribute.
     """
-    import narwhals as nw
-
-    known = nw.dependencies  # looks at no library that is not imported already
-    if known.is_dask_dataframe(data):
+    if _is_of_dask(data):
         return DaskRecords(data, domain, contributions)
     return SparkRecords(data, domain, contributions) if _is_of_spark(data) else None
+
+
+def is_of_engine(data: object) -> bool:
+    """Whether it is an engine's frame."""
+    return _is_of_dask(data) or _is_of_spark(data)
 
 
 def require_result_room(data: Any, cells: int) -> None:
@@ -62,10 +64,8 @@ def require_ready_engine(data: Any, store: ObjectStore | None = None) -> list[Ro
         data: the records.
         store: where workers draw noise, their answers go there: they must reach it, and start no task a second time.
     """
-    import narwhals as nw
-
     data = unlimited(data)
-    if nw.dependencies.is_dask_dataframe(data):
+    if _is_of_dask(data):
         workers: Workers = DaskWorkers()
     elif _is_of_spark(data):
         workers = SparkWorkers(data.sparkSession)
@@ -77,6 +77,13 @@ def require_ready_engine(data: Any, store: ObjectStore | None = None) -> list[Ro
         return workers.require_ready(store)
     except ResourceError as error:
         raise ResourceError(f"{error}.  Nothing was charged or read") from None
+
+
+def _is_of_dask(data: object) -> bool:
+    """Whether it is a Dask frame; Dask is not imported to find out."""
+    import narwhals as nw
+
+    return bool(nw.dependencies.is_dask_dataframe(data))
 
 
 def _is_of_spark(data: object) -> bool:
