@@ -1,0 +1,186 @@
+"""What is compared of a case that has run: cost, errors and numbers with the oracle, files and pages with one another."""
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+import residualplanner as rp
+from meetings import oracle
+from meetings.build import SEXES, SIZE, Built, Line
+from meetings.factors import Product
+from meetings.oracle import Question
+from meetings.roads import frames, numbers
+
+#: Noise is within so many standard errors: the chance that one of a million numbers is not is 1e-9.
+FAR = 8
+LEVELS = {"default": 0.95, "acs": 0.90, "gls": 0.95}
+STEP = 1e-9
+
+
+def check_cost(built: Built, measurement: rp.Measurement) -> None:
+    """The stated costs are at least the true ones, and at most the budget."""
+    plan = measurement.plan
+    terms = {
+        "replace": built.case["neighbors"] == "replace",
+        "records": built.people.most,
+        "largest_weight": Fraction(built.weights.maximum) if built.weights else Fraction(1),
+    }
+    budget = Fraction(built.budget)
+    true = oracle.cost(built.measured(plan, _precision), **terms)
+    assert true <= Fraction(plan.pcost) <= budget, (float(true), plan.pcost)
+    if built.case["noise"] == "gaussian":
+        assert measurement.noise.pcost is None
+        return
+    assert measurement.noise.pcost is not None
+    assert measurement.noise.pcost <= budget
+    if built.case["bases"] == "optimal_by_set":
+        assert float(measurement.noise.pcost) >= float(true) * (1 - STEP)
+    else:  # as the rule of precision in the file says
+        drawn = oracle.cost(built.measured(plan, lambda variance: math.nextafter(1 / variance, 0)), **terms)
+        assert drawn <= measurement.noise.pcost
+
+
+def check_told(built: Built, measurement: rp.Measurement) -> None:
+    """What is said of the noise is true, and of the records that are left out."""
+    noise = measurement.noise
+    assert noise.has_guarantee == (built.case["noise"] == "discrete")
+    assert noise.kind == ("gaussian" if built.case["noise"] == "gaussian" else "discrete")
+    has_drop = "drop" in (built.rules.unknown, built.rules.missing)
+    assert ("left out" in noise.omission) == has_drop
+    if built.case["noise"] != "bits":
+        assert ("of each 'who'" in noise.omission or "who" in noise.omission) == built.people.limited
+
+
+def _precision(variance: float) -> Fraction:
+    return 1 / Fraction(variance)
+
+
+class Tables:
+    """The true tables of a case, and the standard errors of unbiased estimates, by arithmetic."""
+
+    def __init__(self, built: Built, plan: rp.Plan, lines: Sequence[Line]) -> None:
+        records = built.counted(lines)
+        self.built, self.records = built, records
+        self.truth = [np.array(oracle.truth(question, records), dtype=np.float64) for question in built.questions]
+        self.std_err = built.std_errs(plan)
+
+    def check(self, columns: Sequence[Mapping[str, Any]]) -> None:
+        """The columns of each file against these."""
+        for question, truth, std_err, found in zip(
+            self.built.questions, self.truth, self.std_err, columns, strict=True
+        ):
+            try:
+                self._check_numbers(truth, std_err, found)
+                self._check_errors(std_err, found)
+                self._check_labels(question, found)
+            except AssertionError as error:
+                raise AssertionError(f"{question.query}: {error}") from error
+
+    def _check_numbers(self, truth: np.ndarray, std_err: np.ndarray, found: Mapping[str, Any]) -> None:
+        product: Product = self.built.case["product"]
+        name = estimate_column(found)
+        assert self.scale(truth) * 0.5 > 8 * float(std_err.max()), f"noise of {std_err.max()} hides errors"
+        got = numbers(found, name, truth.shape)
+        if self.built.case["quality"]:
+            zero = np.abs(truth) < self.scale(truth) * 0.5
+            got = np.where(np.isnan(got) & zero, truth, got)
+        off = np.abs(got - truth)
+        if product.base == 5:
+            assert (got % 5 == 0).all()
+            assert (off < 10).all(), (got, truth)
+        elif product.base:
+            assert (got % 1 == 0).all()
+            assert (off < (1 if self.built.weights else 0.5)).all(), (got, truth)
+        else:
+            room = 3 if product.nonnegative else 1
+            assert (off <= room * FAR * std_err + 1e-6).all(), (got, truth, std_err)
+        if product.nonnegative and not self.built.amounts:
+            assert (got >= 0).all()
+        for name in filter(_is_unbiased, found):
+            unbiased = numbers(found, name, truth.shape)
+            assert (np.abs(unbiased - truth) <= FAR * std_err + 1e-6).all()
+
+    def scale(self, truth: np.ndarray) -> float:
+        """About what one record adds."""
+        return 1.0 if self.built.weights is None else 0.5
+
+    def _check_errors(self, std_err: np.ndarray, found: Mapping[str, Any]) -> None:
+        case = self.built.case
+        level = case["level"] or LEVELS[case["profile"]]
+        factor = NormalDist().inv_cdf((1 + level) / 2)
+        for start, wanted in (("std_err", 1.0), ("std_dev", 1.0), ("moe", factor), ("M", factor)):
+            for name in [name for name in found if name == start or name.startswith(f"{start}_unb")]:
+                errors = numbers(found, name, std_err.shape)
+                assert np.allclose(errors, wanted * std_err, rtol=1e-5, atol=1e-12), (name, errors, std_err)
+        if "ci_low" in found and not case["quality"]:
+            middle = (numbers(found, "ci_low", std_err.shape) + numbers(found, "ci_high", std_err.shape)) / 2
+            unbiased = not (case["product"].nonnegative or case["product"].base)
+            if unbiased:
+                assert np.allclose(middle, numbers(found, estimate_column(found), std_err.shape), atol=1e-9)
+
+    def _check_labels(self, question: Question, found: Mapping[str, Any]) -> None:
+        """Labels of attributes in single values, in the order of the cells."""
+        if question.where or "estimate" not in found or self.built.case["format"] == "parts":
+            return
+        column = self.built.column
+        plain = {"b": list(SEXES), "d": list(range(SIZE)), "a": [*column.shown, *self.built.own]}
+        for axis, name in enumerate(question.axes):
+            if name in found and len(question.axes[name]) == len(plain.get(name, ())) and name != "a":
+                expected = np.broadcast_to(
+                    np.array(list(map(str, plain[name])), dtype=object).reshape(
+                        [-1 if i == axis else 1 for i in range(len(question.axes))]
+                    ),
+                    question.shape,
+                )
+                assert list(map(str, found[name])) == expected.ravel().tolist(), name
+
+
+def check_files(built: Built, folder: Path, tables: Tables) -> None:
+    """Every number of every file, as the reader gives it, and what `load_tables` says of it."""
+    queries = [question.query for question in built.questions]
+    columns = frames(folder, built)
+    tables.check(columns)
+    saved = rp.load_tables(folder)
+    for query, found, truth in zip(queries, columns, tables.truth, strict=True):
+        written = numbers(found, estimate_column(found), truth.shape)
+        assert np.array_equal(saved[query].estimate, written, equal_nan=True), f"{query}: load_tables gives other numbers"
+    _check_statistics(built, saved, tables)
+
+
+def _check_statistics(built: Built, saved: Any, tables: Tables) -> None:
+    """Means of amounts are those of the records."""
+    for question in built.questions:
+        if question.statistic != "mean":
+            continue
+        frame, name = saved.statistic(question.query), next(iter(question.axes))
+        values = sorted({values[name] for _, values in tables.records} | set(range(len(question.axes[name]))))
+        for row, value in zip(frame.to_dict("records"), values, strict=True):
+            chosen = [
+                (weight, values["pay"][1])
+                for weight, values in tables.records
+                if values[name] == value
+                and values["pay"][1] is not None
+                and all(values[key] in codes for key, codes in question.where.items())
+            ]
+            count = sum(weight for weight, _ in chosen)
+            if count:
+                mean = float(sum(weight * amount for weight, amount in chosen) / count)
+                given = row.get("mean", row.get("mean_unbiased"))
+                assert abs(given - mean) < 0.5, (question.query, given, mean)
+                assert row["low"] - 1e-9 <= given <= row["high"] + 1e-9
+
+
+def estimate_column(found: Mapping[str, Any]) -> str:
+    """The name of the column of published numbers."""
+    names = [name for name in found if (name == "E" or name.startswith(("estimate", "E_"))) and not _is_unbiased(name)]
+    assert len(names) == 1, list(found)
+    return names[0]
+
+
+def _is_unbiased(name: str) -> bool:
+    return name in ("estimate_unbiased", "E_unbiased")
