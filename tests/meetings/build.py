@@ -25,9 +25,8 @@ from meetings.factors import MISSING, OTHER, Amounts, Case, Column, People, Rule
 from meetings.oracle import Question, Record
 
 SEXES, SIZE = ("F", "M"), 3
-#: So much that noise changes no digit that is compared.  Where the number of records is public its noise is far smaller
-#: than that of all others, and less than 1e-9 would be refused.
-BUDGETS = {"add-remove": "1e10", "replace": "1e4"}
+#: So much, as pcost, that noise changes no digit that is compared; and the least noise that is drawn.
+MOST, LEAST_NOISE = 10**10, 1.5e-9
 #: Entries of Python objects that are values of no column.
 _ODD_OBJECTS = ("??", (1, 2))
 
@@ -130,7 +129,7 @@ class Built:
         pay = None
         if self.amounts:
             steps = [-30, -5, 0, 7, 20, 33, 40, 55]
-            pay = Fraction(chance.choice(steps))
+            pay = Fraction(chance.choice(steps)) * self.amounts.scale
             if self.case["source"] not in ("codes", "counts") and pay == 7:
                 pay += Fraction(1, 8)
             if self.amounts.missing and chance.random() < 0.2 and self.case["source"] != "codes":
@@ -182,15 +181,18 @@ class Built:
 
     # The schema, and what is asked.
 
-    @property
+    @cached_property
     def budget(self) -> str:
-        """The pcost of a release."""
-        return BUDGETS[self.case["neighbors"]]
+        """The pcost of a release, as large as may be: the noise of a public number of records is the least of all."""
+        if self.case["neighbors"] == "add-remove":
+            return str(MOST)
+        least = float(rp.select(self.workload, budget=rp.pcost(1), **self.options).noise_variances.min())
+        return str(min(MOST, int(least / LEAST_NOISE**2)))
 
     @property
     def all_budget(self) -> str:
         """That of all releases, in the ledger."""
-        return f"4{self.budget[1:]}"
+        return str(4 * int(self.budget))
 
     @property
     def domain(self) -> rp.Domain:
@@ -439,8 +441,9 @@ class Built:
             code = self._code(line)
             row: list[Any] = [len(self.column.entries) + 9 if code is None else code, line.b, line.d]
             row += [int(line.pay)] if self.amounts else []
-            found.append([*row, int(Fraction(line.w))] if self.weights else row)
-        return np.array(found, dtype=np.int64)
+            found.append([*row, float(line.w)] if self.weights else row)
+        is_whole = self.weights is None or Fraction(self.weights.unit) == 1
+        return np.array(found, dtype=np.int64 if is_whole else np.float64)
 
     def ready_counts(self, lines: Sequence[Line]) -> dict[tuple[str, ...], np.ndarray]:
         """The records counted in all cells, in the least fractions that weights and amounts have."""

@@ -8,7 +8,6 @@ import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
@@ -145,7 +144,7 @@ class Amounts:
     edges: tuple[int, ...] = (0, 40)
     unit: str = "1"
     missing: bool = False
-    between: tuple[int, int] | None = None
+    scale: int = 1
 
 
 AMOUNTS = {
@@ -156,6 +155,7 @@ AMOUNTS = {
     "mean": Amounts("mean", missing=True),
     "mean between": Amounts({"kind": "mean", "between": [10, 30]}),
     "quantiles": Amounts({"kind": "quantiles", "probabilities": [0.5]}, (0, 20, 40), missing=True),
+    "sum of large ones": Amounts("sum", (0, 40 * 10**9), "1000", scale=10**9),
     "counts by bin": Amounts("identity", (0, 20, 40)),
 }
 
@@ -218,7 +218,7 @@ ROADS = {
     for name in ("measure", "session", "store", "release", "plan, measure, reconstruct", "measurement from a file")
 }
 
-MEMORY = {"all at once": None, "in blocks": 6_000}
+MEMORY = {"all at once": False, "in blocks": True}
 
 NOISE = {"operating system": "discrete", "continuous": "gaussian", "test bits": "bits"}
 
@@ -297,7 +297,3 @@ class Case:
         odd = {factor: value for factor, value in self.values.items() if value != PLAIN[factor]}
         return repr(odd)
 
-
-def exact(text: str) -> Fraction:
-    """A number as it is written."""
-    return Fraction(text)

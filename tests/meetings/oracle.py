@@ -17,6 +17,8 @@ import numpy as np
 Value = Any  # a code, or (bin, amount)
 Row = Callable[[Value], Fraction | int]
 Record = tuple[Fraction, Mapping[str, Value]]
+#: At most so many codes an attribute has.
+_CODES = {"a": 6, "b": 2, "d": 3}
 #: Costs this close, relatively, may be the largest one; so many of them are compared exactly.
 CLOSE, _MOST = 1e-9, 12
 
@@ -36,6 +38,12 @@ class Question:
     def shape(self) -> tuple[int, ...]:
         """How many answers each axis has."""
         return tuple(map(len, self.axes.values()))
+
+    @property
+    def cells_of_answers(self) -> float:
+        """How many cells at most an answer adds up, weighted: of codes, few enough to try them all."""
+        parts = [max(sum(abs(row(code)) for code in range(_CODES.get(name, 0))) for row in rows) for name, rows in self.axes.items()]
+        return float(math.prod(parts)) if not self.at_least else 50.0
 
     def answers(self, values: Mapping[str, Value]) -> np.ndarray:
         """What a record of these values adds to each answer, at weight 1."""
@@ -66,7 +74,7 @@ def single(codes: Iterable[int]) -> Row:
 
 def weighted(weights: Sequence[int]) -> Row:
     """The sum of a weight for each value."""
-    return lambda value: weights[value]
+    return lambda value: weights[value] if value < len(weights) else 0
 
 
 def kind_rows(kind: str, values: int, own: int) -> list[Row]:

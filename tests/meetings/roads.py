@@ -2,7 +2,6 @@
 
 import csv
 import json
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ from residualplanner.cli.app import app
 from residualplanner.discrete_gaussian import InsecureTestBits
 from residualplanner.measurement.measure import measure_with_bits
 
-SIMULATIONS = 10
+SIMULATIONS, FEW = 10, 12
 COMMANDS = ("release", "plan, measure, reconstruct")
 
 
@@ -72,7 +71,22 @@ class Run:
         source = self.built.source(lines, self.folder)
         if case["noise"] == "bits":
             return measure_with_bits(plan, source, InsecureTestBits(7))
-        memory = {} if case["memory"] is None else {"memory": case["memory"], "scratch": self.folder}
+        if case["memory"]:
+            return self._in_blocks(source)
+        return self._in_python(source)
+
+    def _in_blocks(self, source: Any) -> rp.Measurement:
+        """With as little memory as it takes; where that is too little nothing has been charged or read."""
+        for power in range(60):
+            try:
+                return self._in_python(source, memory=int(500 * 1.2**power), scratch=self.folder)
+            except rp.ResourceError as error:
+                if "too little memory" not in str(error) or self.spent:
+                    raise
+        raise AssertionError("no memory is enough")
+
+    def _in_python(self, source: Any, **memory: Any) -> rp.Measurement:
+        case, plan = self.built.case, self.built.plan
         if case["road"] == "session":
             return rp.Session(source, ledger=self.ledger).measure(plan, **memory)
         if case["road"] == "store":
@@ -81,8 +95,21 @@ class Run:
         found = rp.measure(plan, source, noise=case["noise"], ledger=ledger, **memory)
         if case["road"] == "measurement from a file":
             found.save(self.folder / "saved.measurement")
-            return rp.load_measurement(self.folder / "saved.measurement", mapped=case["memory"] is not None)
+            return rp.load_measurement(self.folder / "saved.measurement", mapped=case["memory"])
         return found
+
+    def report(self, tables: Path) -> Path:
+        """The page of the case, by the road of the case."""
+        case, page = self.built.case, self.folder / "page.html"
+        few = case["report"] == 3
+        if case["road"] in COMMANDS:
+            made = self.folder / "made.plan"
+            if case["report"] == 2 and not made.exists():
+                command("plan", self.folder / "spec.toml", "-o", made)
+            command("report", made if case["report"] == 2 else tables, "-o", page, *(["--cells", FEW] if few else []))
+        else:
+            rp.write_report(self.built.plan if case["report"] == 2 else tables, page, **({"cells": FEW} if few else {}))
+        return page
 
     def _by_commands(self, lines: Sequence[Line]) -> tuple[Path, rp.Measurement]:
         spec, records = self.folder / "spec.toml", self.built.source(lines, self.folder)
@@ -195,12 +222,8 @@ def numbers(columns: Mapping[str, Sequence[Any]], name: str, shape: tuple[int, .
 
 
 def page_data(page: Path) -> dict[str, Any]:
-    """The numbers that a page of tables shows."""
+    """The tables that a page holds."""
     text = page.read_text(encoding="utf-8")
-    start = text.index(">", text.index('id="tables-data"')) + 1
+    start = text.index(">", text.index('id="cells-data"')) + 1
     return json.loads(text[start : text.index("</script>", start)])
 
-
-def quiet() -> None:
-    """Ignore what libraries of others warn of."""
-    warnings.filterwarnings("ignore", module="dask|distributed|ibis|duckdb|openpyxl|polars")
