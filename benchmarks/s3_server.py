@@ -39,7 +39,7 @@ def s3_server(*, ignores_conditions: bool = False) -> Iterator[Callable[[str], B
             ("secret_access_key", "secret-of-the-test"),
         )
         _make_bucket(endpoint)
-        yield lambda prefix: Bucket(BUCKET, prefix, settings)
+        yield lambda prefix: Bucket(f"s3://{BUCKET}/{prefix}".rstrip("/"), settings)
     finally:
         server.shutdown()
         server.server_close()

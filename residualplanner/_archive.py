@@ -31,7 +31,7 @@ from residualplanner._array_hashes import (
     pieces,
     storable,
 )
-from residualplanner._atomic import PathLike, write_atomically
+from residualplanner._atomic import PathLike, WholeObject, write_atomically
 from residualplanner._checks import require_path
 from residualplanner._file_kinds import EMPTY, MEASUREMENT, OTHER, PLAN, TEXT, kind_of_path
 from residualplanner._json import NEST_LIMIT, VALUE_LIMIT, is_small, json_text, parse_json
@@ -60,7 +60,7 @@ _UNREADABLE = (
 
 
 def write_archive(
-    path: PathLike, *, kind: str, version: int, header: Mapping[str, Any], arrays: Mapping[str, Array]
+    path: PathLike | WholeObject, *, kind: str, version: int, header: Mapping[str, Any], arrays: Mapping[str, Array]
 ) -> None:
     """Write ``header`` and ``arrays`` to one file, whole or not at all; equal content gives equal bytes.
 
@@ -75,7 +75,8 @@ def write_archive(
         ValueError: the header is not JSON, a name or an array's type cannot be stored, or a limit is exceeded.
         OSError: the file cannot be written.
     """
-    require_path(f"{kind}.save", path, f'{kind}.save("people.{kind}")')
+    if not isinstance(path, WholeObject):
+        require_path(f"{kind}.save", path, f'{kind}.save("people.{kind}")')
     pieces = archive_pieces(kind=kind, version=version, header=header, arrays=arrays)
     with write_atomically(path) as file:
         pieces(file)

@@ -7,17 +7,26 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, Protocol, runtime_checkable
 
 from residualplanner.errors import UnforcedError
 
 PathLike = str | os.PathLike[str]
 
 
+@runtime_checkable
+class WholeObject(Protocol):
+    """A path in a store where nobody ever sees a part of an object."""
+
+    def writing(self) -> AbstractContextManager[IO[bytes]]:
+        """A file whose content becomes the object, if the block does not raise."""
+        ...
+
+
 @contextmanager
-def write_atomically(path: PathLike) -> Iterator[BinaryIO]:
+def write_atomically(path: PathLike | WholeObject) -> Iterator[IO[bytes]]:
     """Open a file that replaces ``path`` when the block ends, and vanishes if the block raises.
 
     A killed process leaves the old file, or none, and a hidden ``.NAME.XXXXXXXX.partial`` beside it.
@@ -26,6 +35,10 @@ def write_atomically(path: PathLike) -> Iterator[BinaryIO]:
         OSError: the folder does not exist or cannot be written, or the name is invalid; ``path`` is unchanged.
         UnforcedError: the new file exists, complete, but may be gone after a power failure.
     """
+    if isinstance(path, WholeObject):
+        with path.writing() as file:
+            yield file
+        return
     target = Path(path)
     if target.is_dir():
         raise IsADirectoryError(f"{target} is a folder; name a file")

@@ -8,6 +8,7 @@ import os
 import re
 import reprlib
 from collections.abc import Mapping
+from contextlib import closing
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeGuard, TypeVar
@@ -149,13 +150,13 @@ def require_path(call: str, path: object, example: str) -> None:
     require_type(call, "path", path, (str, os.PathLike), f"write {example}")
 
 
-def limited_bytes(path: str | os.PathLike[str], limit: int, *, name: object, remedy: str = "") -> bytes:
+def limited_bytes(path: Any, limit: int, *, name: object, remedy: str = "") -> bytes:
     """The bytes of a file; FileFormatError, with its name and a remedy in words, where there are more than ``limit``.
 
     No more than these are read: a file that somebody hands over may be of any size.
     """
-    with open(path, "rb") as file:
-        content = file.read(limit + 1)
+    with closing(open(path, "rb") if isinstance(path, str | os.PathLike) else path.open("rb")) as file:
+        content = bytes(file.read(limit + 1))
     if len(content) > limit:
         raise FileFormatError(f"{name} is too large: the limit is {limit:,} bytes{remedy and f'; {remedy}'}")
     return content

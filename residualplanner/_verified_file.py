@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 from residualplanner._atomic import PathLike
 
@@ -53,12 +53,12 @@ class VerifiedFile:
     sets the machine's clock back; that takes more than the rights of the user, who could as well write other results.
 
     Attributes:
-        path: absolute.
+        path: absolute, or in a bucket, where nothing is known of later changes.
         state: None where a later change might not show, because the file had only just been written.
         hashes: the SHA-256 of each array in it, by name.
     """
 
-    path: Path
+    path: Any
     state: FileState | None
     hashes: Mapping[str, str]
 

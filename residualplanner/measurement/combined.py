@@ -3,10 +3,10 @@
 Reads: measurements.  Gives: CombinedMeasurement.  Costs nothing beyond what they have cost.
 """
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Protocol, Self
 
 import numpy as np
@@ -27,6 +27,7 @@ from residualplanner.measurement.measurement import (
 )
 from residualplanner.measurement.noise_statement import CombinedNoise, NoiseStatement
 from residualplanner.plan import Plan, combined_plan, combined_precision
+from residualplanner.stores import AnyPath
 
 
 class NoisyAnswers(Protocol):
@@ -56,7 +57,7 @@ class NoisyAnswers(Protocol):
         """The same with other answers."""
         ...
 
-    def files(self, path: Path) -> tuple[VerifiedFile, ...]:
+    def files(self, path: AnyPath) -> tuple[VerifiedFile, ...]:
         """Files for `map_measurements`: those that its answers stand in, or new ones, named as ``path`` is."""
         ...
 
@@ -101,9 +102,10 @@ class CombinedMeasurement:
         """The same with other answers, such as those of tables that have been adjusted."""
         return replace(self, residuals=residuals)
 
-    def files(self, path: Path) -> tuple[VerifiedFile, ...]:
+    def files(self, path: AnyPath) -> tuple[VerifiedFile, ...]:
         """The files that the answers of each stand in: those that they were left in, or new ones, with numbers."""
-        numbered = (path.with_stem(f"{path.stem}-{number}") for number in range(1, len(self.measurements) + 1))
+        stem, ending = os.path.splitext(path.name)
+        numbered = (path.parent / f"{stem}-{number}{ending}" for number in range(1, len(self.measurements) + 1))
         return tuple(file for each, own in zip(self.measurements, numbered, strict=True) for file in each.files(own))
 
 

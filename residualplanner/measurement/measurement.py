@@ -24,6 +24,7 @@ from residualplanner.measurement.noise_statement import NoiseStatement
 from residualplanner.measurement.precision import precision_of
 from residualplanner.measurement.wide_integers import wide_from_words
 from residualplanner.plan import Plan, plan_from_archive, plan_to_archive
+from residualplanner.stores import AnyPath, BucketPath, local_file, path_at
 from residualplanner.strategy import BasisGroups, basis_groups
 
 FORMAT_VERSION = 5
@@ -94,19 +95,25 @@ class Measurement:
         """The same with other answers, such as those of tables that have been adjusted."""
         return replace(self, residuals=residuals, mapped_from=None)
 
-    def files(self, path: Path) -> tuple[VerifiedFile, ...]:
+    def files(self, path: AnyPath) -> tuple[VerifiedFile, ...]:
         """The file that the answers stand in: the one that they were left in, or a new one at ``path``."""
-        if self.mapped_from is not None:
-            return (self.mapped_from,)
-        self.save(path)
-        return (VerifiedFile(path.absolute(), None, {}),)
+        if isinstance(path, Path):
+            if self.mapped_from is not None:
+                return (self.mapped_from,)
+            path = path.absolute()
+        self.save(path)  # who reads a bucket may not see the disk that they were left on
+        return (VerifiedFile(path, None, {}),)
 
-    def save(self, path: PathLike) -> None:
+    def save(self, path: PathLike | BucketPath) -> None:
         """Write the measurement and its plan to one file, whole or not at all; `load_measurement` reads it.
+
+        Args:
+            path: of the file, or its address in a bucket, such as ``s3://bucket/people.measurement``.
 
         Raises:
             OSError: the file cannot be written.
         """
+        path = path_at(path)
         plan, plan_arrays = plan_to_archive(self.plan)
         header = {
             "plan": plan,
@@ -149,13 +156,14 @@ def groups_of_plan(plan: Plan) -> BasisGroups:
 
 
 @memory_for("to read this measurement; use a machine with more memory")
-def load_measurement(path: PathLike, *, mapped: bool = False) -> Measurement:
+def load_measurement(path: PathLike | BucketPath, *, mapped: bool = False) -> Measurement:
     """Read a measurement that `Measurement.save` wrote, and check it.
 
     Args:
-        path: the file.
+        path: the file, or its address in a bucket.
         mapped: leave the answers on disk, where they are larger than memory or few of them are needed; the file must
-            stay as it is for as long as the measurement, or a release of it, is used.
+            stay as it is for as long as the measurement, or a release of it, is used.  Of a file in a bucket there is
+            then a copy among the temporary files, without a name.
 
     Raises:
         FileFormatError: the file is not a measurement, truncated, altered, of another version, or does not fit.
@@ -164,8 +172,9 @@ def load_measurement(path: PathLike, *, mapped: bool = False) -> Measurement:
 
     Guarantees: the exact cost is computed anew from the plan.
     """
-    measurement, file = _read(path, mapped=mapped)
-    return replace(measurement, mapped_from=file) if mapped else measurement
+    at = path_at(path)
+    measurement, file = _read(at, mapped=mapped)
+    return replace(measurement, mapped_from=file) if mapped and isinstance(at, Path) else measurement
 
 
 def map_measurement(file: VerifiedFile) -> Measurement:
@@ -178,14 +187,18 @@ def map_measurement(file: VerifiedFile) -> Measurement:
         FileFormatError, BudgetError, OSError: as `load_measurement`.
     """
     measurement, found = _read(file.path, mapped=True, verified=file)
-    return replace(measurement, mapped_from=found)
+    return replace(measurement, mapped_from=found) if isinstance(file.path, Path) else measurement
 
 
-def _read(path: PathLike, *, mapped: bool, verified: VerifiedFile | None = None) -> tuple[Measurement, VerifiedFile]:
+def _read(path: AnyPath, *, mapped: bool, verified: VerifiedFile | None = None) -> tuple[Measurement, VerifiedFile]:
     """The measurement in a file, and the file as it was when its hashes had been compared."""
-    header, arrays, file = open_archive(
-        path, kind="measurement", version=FORMAT_VERSION, mapped=mapped, verified=verified
-    )
+    with local_file(path) as at:
+        try:
+            header, arrays, file = open_archive(
+                at, kind="measurement", version=FORMAT_VERSION, mapped=mapped, verified=verified
+            )
+        except FileFormatError as refusal:
+            raise FileFormatError(str(refusal).replace(str(at), str(path))) from None
     if set(header) != _FIELDS or not isinstance(header["plan"], dict):
         raise FileFormatError(f"a measurement must have the fields {sorted(_FIELDS)}")
     plan_arrays = {name.removeprefix(_PLAN): array for name, array in arrays.items() if name.startswith(_PLAN)}

@@ -149,7 +149,7 @@ class Release(ReleaseTables):
         """Write the tables of the workload to a new folder, whole or not at all.
 
         Args:
-            folder: one that does not exist, or is empty.
+            folder: one that does not exist, or is empty; or an address in a bucket, such as ``s3://bucket/tables``.
             format: "parquet", "csv" or "xlsx", a file for each table; "workbook", one Excel file with a sheet for each
                 table and a list of them; or "parts", Parquet files of about a million cells each, for very many
                 tables.  By default "parts" for more than 5,000 tables in the profile

@@ -13,9 +13,9 @@ from residualplanner.reconstruction import SavedParts, SavedTables, Tables, part
 def links_of(tables: Tables | None, page: Path) -> list[str]:
     """For each query of the workload the URL of the file of its table, from the page; empty where there are no files.
 
-    Files on another drive than the page have no URL from there.
+    Files on another drive than the page, or in a bucket, have no URL from there.
     """
-    if not isinstance(tables, SavedTables | SavedParts):
+    if not isinstance(tables, SavedTables | SavedParts) or not isinstance(tables.folder, Path):
         return []
     try:
         way = Path(os.path.relpath(tables.folder.resolve(), page.absolute().parent.resolve()))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from residualplanner._atomic import PathLike, write_atomically, write_folder_atomically
 from residualplanner._checks import is_integer, require_path, value_text
-from residualplanner.errors import FileFormatError, WorkloadError
+from residualplanner.errors import ArgumentError, FileFormatError, WorkloadError
 from residualplanner.ledger import Ledger
 from residualplanner.pictures import Boundaries, require_package
 from residualplanner.plan import Plan, load_plan
@@ -32,6 +32,7 @@ from residualplanner.reporting.page import Contents, page_of
 from residualplanner.reporting.pages import aside, figures_folder, require_free_report
 from residualplanner.reporting.rows import error_rows
 from residualplanner.reporting.subject import Subject
+from residualplanner.stores import AnyPath, BucketPath, path_at
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -130,7 +131,7 @@ def subject_of(source: Any, *, level: float, publication: Publication | None = N
     if isinstance(source, Plan):
         return Subject(name="this plan", level=level, plan=source, publication=about)
     if isinstance(source, Tables):
-        name = source.folder.resolve().name if isinstance(source, SavedTables | SavedParts) else "this release"
+        name = _name_of(source.folder) if isinstance(source, SavedTables | SavedParts) else "this release"
         about = publication or (source.publication if isinstance(source, SavedTables | SavedParts) else about)
         return Subject(
             name=name,
@@ -141,11 +142,11 @@ def subject_of(source: Any, *, level: float, publication: Publication | None = N
             published=source.published_errors,
         )
     try:
-        path = Path(source)
-    except TypeError:
+        path = path_at(source)
+    except ArgumentError:
         message = f"a report is about a Plan, a Release, a Ledger or the path of one, got {type(source).__name__}"
         raise WorkloadError(message) from None
-    if path.is_dir():
+    if isinstance(path, BucketPath) or path.is_dir():
         return _subject_of_folder(path, level, publication)
     return Subject(name=path.name, level=level, plan=load_plan(path), publication=about)
 
@@ -156,7 +157,11 @@ def require_cells(cells: object) -> None:
         raise WorkloadError(f"cells must be how many cells a page holds at most, 0 or more, got {value_text(cells)}")
 
 
-def _subject_of_folder(folder: Path, level: float, publication: Publication | None) -> Subject:
+def _name_of(folder: AnyPath) -> str:
+    return folder.resolve().name if isinstance(folder, Path) else folder.name
+
+
+def _subject_of_folder(folder: AnyPath, level: float, publication: Publication | None) -> Subject:
     if not (folder / "manifest.json").is_file():
         raise FileFormatError(f"{folder} holds no manifest.json; name a plan file, or the folder of a release")
     saved = load_tables(folder)

@@ -4,9 +4,21 @@ Reads: names and bytes.  Gives: ObjectStore.
 `open_store` makes one from a path or from an address such as ``s3://bucket/prefix``.
 """
 
-from residualplanner.stores.bucket import Bucket
+from residualplanner.stores.bucket import Bucket, BucketPath
 from residualplanner.stores.folder import Folder
 from residualplanner.stores.object_store import ObjectStore, require_create_if_absent
-from residualplanner.stores.opening import open_store
+from residualplanner.stores.opening import AnyPath, local_file, new_folder, open_store, path_at, require_free
 
-__all__ = ["Bucket", "Folder", "ObjectStore", "open_store", "require_create_if_absent"]
+__all__ = [
+    "AnyPath",
+    "Bucket",
+    "BucketPath",
+    "Folder",
+    "ObjectStore",
+    "local_file",
+    "new_folder",
+    "open_store",
+    "path_at",
+    "require_create_if_absent",
+    "require_free",
+]

@@ -10,7 +10,7 @@ import pytest
 
 import residualplanner as rp
 from full_disks import files_of_at_most
-from residualplanner.reconstruction.parts import finished_parts, layout
+from residualplanner.reconstruction.parts import layout
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def test_a_run_that_is_killed_after_the_release_has_its_name_does_not_disturb_th
         raise StoppedError
 
     with monkeypatch.context() as patch:
-        patch.setattr(finished_parts.shutil, "rmtree", die)
+        patch.setattr(shutil, "rmtree", die)
         with pytest.raises(StoppedError):
             release.save(tmp_path / "out", "parts")
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")

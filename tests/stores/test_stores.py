@@ -199,14 +199,14 @@ def test_the_environment_alone_can_say_where_a_bucket_is_and_with_which_keys(ser
     monkeypatch.setenv(variable, settings["endpoint"])
     for name in ("region", "access_key_id", "secret_access_key"):
         monkeypatch.setenv(f"AWS_{name.upper()}", settings[name])
-    store = open_store(f"s3://{told.bucket}/{variable}")
+    store = open_store(f"{told}/{variable}")
     assert store.create_if_absent("answers/000001.000000", b"first")
     assert server(variable).read("answers/000001.000000") == b"first"
 
 
 def test_a_server_that_cannot_be_reached_is_told_without_keys():
     settings = (("endpoint", "http://127.0.0.1:9"), ("access_key_id", "id"), ("secret_access_key", "secret"))
-    store = Bucket("b", "p", (*settings, ("region", "r"), ("max_retries", "0")))
+    store = Bucket("s3://b/p", (*settings, ("region", "r"), ("max_retries", "0")))
     assert "secret" not in repr(store)
     with pytest.raises(StoreError, match="could not be read or written") as caught:
         store.read("a")
@@ -217,7 +217,7 @@ def test_a_server_that_cannot_be_reached_is_told_without_keys():
 def test_object_stores_without_their_package_say_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "obstore", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'residualplanner\[s3\]'"):
-        Bucket("b").names("")
+        Bucket("s3://b").names("")
 
 
 def test_a_folder_below_one_that_is_not_there_is_told(tmp_path):
@@ -233,12 +233,15 @@ def test_an_address_without_a_name_is_not_the_folder_at_hand(nowhere):
 
 
 def test_addresses_and_paths_open_stores(tmp_path):
-    assert open_store("s3://bucket/some/prefix/") == Bucket("bucket", "some/prefix")
+    assert open_store("s3://bucket/some/prefix/") == Bucket("s3://bucket/some/prefix")
     assert open_store(tmp_path) == open_store(str(tmp_path)) == Folder(tmp_path)
     assert open_store(Folder(tmp_path)) == Folder(tmp_path)
     assert (str(open_store("s3://bucket/a/b")), str(open_store(str(tmp_path)))) == ("s3://bucket/a/b", str(tmp_path))
-    for other in ("gs://bucket/prefix", "s3a://bucket/prefix"):
+    for other in ("gs://bucket/p", "s3a://bucket/p", "abfss://box@account.dfs.core.windows.net/p"):
+        assert open_store(other) == Bucket(other)
+    assert open_store((tmp_path / "a b").as_uri()) == Folder(tmp_path / "a b")
+    for other in ("hdfs://machine/p", "https://example.org/p", "file://machine/p"):
         with pytest.raises(ArgumentError, match=f"a store must be the path of a folder, .*got '{other}'"):
             open_store(other)
-    with pytest.raises(ArgumentError, match=r"a store must be the path of a folder, s3://bucket/prefix.*got 3"):
+    with pytest.raises(ArgumentError, match=r"a store must be the path of a folder, or an address such as s3:.*got 3"):
         open_store(3)

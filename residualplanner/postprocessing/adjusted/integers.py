@@ -10,7 +10,6 @@ Source: spec eq. (57).
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from residualplanner.postprocessing.cells import cell_kinds
 from residualplanner.postprocessing.controlled import apportioned, controlled_rounding
 from residualplanner.queries import Identity, Kind, answered_jointly
 from residualplanner.reconstruction import Product, RunOfTables, TableBatch
+from residualplanner.stores import AnyPath
 from residualplanner.workload import WrittenQuery, query_of, written_query
 
 #: How many tables of integers are kept for others that must agree with them.
@@ -138,7 +138,7 @@ class RoundedNumbers:
         """The integers of single tables, from the measurement."""
         return self._integers(measurement).table
 
-    def sent(self, folder: Path) -> "RoundedNumbers":
+    def sent(self, folder: AnyPath) -> "RoundedNumbers":
         """The same, made from numbers that can be sent."""
         return replace(self, source=self.source.sent(folder))
 

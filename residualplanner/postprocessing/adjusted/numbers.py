@@ -6,7 +6,6 @@ Reads: noisy answers, adjusted answers.  Gives: numbers of whole runs of tables,
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Protocol, final
 
 import numpy as np
@@ -25,6 +24,7 @@ from residualplanner.reconstruction import (
     TableBatch,
     UnbiasedNumbers,
 )
+from residualplanner.stores import AnyPath, local_file
 from residualplanner.workload import WrittenQuery
 
 #: Gives the estimates of a query's table, its axes in the order in which the query is written.
@@ -38,7 +38,7 @@ class LookedUp(PartNumbers, Protocol):
         """The estimates of single tables, from the measurement."""
         ...
 
-    def sent(self, folder: Path) -> "LookedUp":
+    def sent(self, folder: AnyPath) -> "LookedUp":
         """As `PartNumbers.sent`."""
         ...
 
@@ -96,7 +96,7 @@ class AdjustedAnswersFile:
         sha256: of their bytes; a worker that finds others stops.
     """
 
-    path: Path
+    path: AnyPath
     sha256: str
 
     def read(self) -> FloatArray:
@@ -105,7 +105,8 @@ class AdjustedAnswersFile:
         Raises:
             FileFormatError: they are not the ones that were written.
         """
-        values: FloatArray = np.load(self.path, mmap_mode="r", allow_pickle=False)
+        with local_file(self.path) as file:
+            values: FloatArray = np.load(file, mmap_mode="r", allow_pickle=False)
         if _hash_of(values) != self.sha256:
             raise FileFormatError(f"{self.path} was altered while parts were written; save the release again")
         return values
@@ -149,7 +150,7 @@ class AdjustedNumbers:
         release = Release(self._adjusted(measurement))
         return lambda query: cleared(release._table(query).estimate, self.least)
 
-    def sent(self, folder: Path) -> "AdjustedNumbers":
+    def sent(self, folder: AnyPath) -> "AdjustedNumbers":
         """The same with its answers in a file."""
         found = AdjustedAnswersFile(folder / f"adjusted{SENT}", self.answers.sha256)
         with write_atomically(found.path) as file:

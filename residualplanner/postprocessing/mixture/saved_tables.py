@@ -6,7 +6,6 @@ Source: spec eq. (7): residuals are linear in tables, and unbiased tables are co
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from residualplanner.plan import Plan
 from residualplanner.postprocessing.cells import components_of_counts
 from residualplanner.postprocessing.components import ComponentLayout, answers_of
 from residualplanner.reconstruction import Release, SavedParts, SavedTables
+from residualplanner.stores import AnyPath
 from residualplanner.strategy import BasisGroups, basis_groups
 from residualplanner.workload import subsets_of, written_query
 
@@ -46,7 +46,7 @@ class TableAnswers:
         """The same with other answers."""
         return replace(self, residuals=residuals)
 
-    def files(self, path: Path) -> tuple[VerifiedFile, ...]:
+    def files(self, path: AnyPath) -> tuple[VerifiedFile, ...]:
         """There are none: the answers stand in no file."""
         del path
         raise WorkloadError("answers that were computed from tables are in no file; load the measurement")

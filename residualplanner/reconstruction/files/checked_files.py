@@ -6,18 +6,18 @@ Reads: a folder from anyone.  Gives: bytes and JSON values, or FileFormatError, 
 import hashlib
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeVar
 
 from residualplanner._json import parse_json
 from residualplanner.errors import FileFormatError, ResidualPlannerError
+from residualplanner.stores import AnyPath
 
 Checked = TypeVar("Checked")
 #: What to do about a folder that is damaged.
 AGAIN = "copy the folder again, or save the release again"
 
 
-def checked(path: Path, check: Callable[[], Checked]) -> Checked:
+def checked(path: AnyPath, check: Callable[[], Checked]) -> Checked:
     """The result of a check of a file; a refusal names the file."""
     try:
         return check()
@@ -25,7 +25,7 @@ def checked(path: Path, check: Callable[[], Checked]) -> Checked:
         raise FileFormatError(f"{path}: {error}; {AGAIN}") from None
 
 
-def content_of(folder: Path, name: str, digest: object) -> bytes:
+def content_of(folder: AnyPath, name: str, digest: object) -> bytes:
     """The bytes of a file of the folder, after its hash has been compared."""
     path = folder / name
     if not path.is_file():
@@ -36,7 +36,7 @@ def content_of(folder: Path, name: str, digest: object) -> bytes:
     return content
 
 
-def json_of(path: Path, content: bytes) -> Any:
+def json_of(path: AnyPath, content: bytes) -> Any:
     """The JSON values in the bytes of a file."""
     try:
         text = content.decode("utf-8")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from residualplanner._atomic import PathLike, write_folder_atomically
+from residualplanner._atomic import PathLike
 from residualplanner._words import TOTAL
 from residualplanner.errors import WorkloadError
 from residualplanner.measurement import NoiseStatement
@@ -61,6 +61,7 @@ from residualplanner.reconstruction.profiles import Profile, level_of, profile_n
 from residualplanner.reconstruction.publication import Publication
 from residualplanner.reconstruction.quality import Quality
 from residualplanner.reconstruction.table import Table
+from residualplanner.stores import new_folder, path_at
 from residualplanner.workload import Workload, WrittenQuery
 
 
@@ -139,7 +140,7 @@ def save_tables(  # noqa: PLR0913
     described = Description(
         plan, noise, file_format, profile, level_of(profile.name, level), publication or Publication()
     )
-    with write_folder_atomically(folder) as unfinished:
+    with new_folder(path_at(folder)) as unfinished:
         hashes = _write_files(tables, unfinished, described)
         hashes |= {name: write_new(unfinished / name, [content]) for name, content in csv_files(more).items()}
         write_new(unfinished / "manifest.json", [manifest_bytes(described, hashes, len(plan.workload))])

@@ -6,14 +6,13 @@ Reads: a folder that somebody hands over.  Gives: SavedTables.  Nothing in it is
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from residualplanner._archive import HEADER_LIMIT
 from residualplanner._atomic import PathLike
-from residualplanner._checks import frozen, limited_bytes, require_path
+from residualplanner._checks import frozen, limited_bytes
 from residualplanner._margins import require_level
 from residualplanner._words import count_text
 from residualplanner.errors import FileFormatError, WorkloadError
@@ -53,6 +52,7 @@ from residualplanner.reconstruction.profiles import PROFILES
 from residualplanner.reconstruction.publication import Publication
 from residualplanner.reconstruction.quality import quality_of_json
 from residualplanner.reconstruction.table import Table
+from residualplanner.stores import AnyPath, Bucket, BucketPath, path_at
 from residualplanner.workload import QueryLike, WrittenQuery
 
 if TYPE_CHECKING:
@@ -170,11 +170,11 @@ class SavedTables(SavedFolder):
         return dict(zip(self.files, sheet_names(list(self.files)), strict=True))
 
 
-def load_tables(folder: PathLike) -> SavedTables | SavedParts:
+def load_tables(folder: PathLike | Bucket | BucketPath) -> SavedTables | SavedParts:
     """Open the folder of a release, in any format and profile.
 
     Args:
-        folder: the folder that `Release.save`, or the command line, has written.
+        folder: the folder that `Release.save`, or the command line, has written; or its address in a bucket.
 
     Returns:
         A mapping from queries to tables, with the estimates that were saved, bit for bit.
@@ -185,8 +185,7 @@ def load_tables(folder: PathLike) -> SavedTables | SavedParts:
 
     Cost: the manifest, the metadata and the index are read; each table when it is looked up.
     """
-    require_path("load_tables", folder, 'load_tables("release")')
-    home = Path(folder)
+    home = path_at(folder)
     path = home / "manifest.json"
     if not path.is_file():
         raise FileFormatError(f"{home} has no manifest.json; name the folder of a release")
@@ -200,7 +199,7 @@ def load_tables(folder: PathLike) -> SavedTables | SavedParts:
         raise FileFormatError(f"{path} does not hold what a release's does; {AGAIN}") from None
 
 
-def _opened(home: Path, manifest: Mapping[str, Any]) -> SavedTables | SavedParts:
+def _opened(home: AnyPath, manifest: Mapping[str, Any]) -> SavedTables | SavedParts:
     hashes, about = manifest["files"], manifest["tables"]
     names = (PLAN_FILE, *checked(home / "manifest.json", partial(measured_files, manifest)))
     plan, *plans = (_plan_of(home, name, hashes[name]) for name in names)
@@ -229,7 +228,7 @@ def _opened(home: Path, manifest: Mapping[str, Any]) -> SavedTables | SavedParts
     return SavedTables(home, manifest, metadata, described, files)
 
 
-def _plan_of(home: Path, name: str, digest: object) -> Plan:
+def _plan_of(home: AnyPath, name: str, digest: object) -> Plan:
     """One of the plans in a folder, after its hash has been compared."""
     content = content_of(home, name, digest)
     return checked(home / name, partial(plan_of_bytes, content))
@@ -258,7 +257,7 @@ def _publication_of(metadata: Mapping[str, Any]) -> Publication:
         raise FileFormatError("it does not say what the publication is") from None
 
 
-def _require_version(manifest: Any, path: Path) -> None:
+def _require_version(manifest: Any, path: AnyPath) -> None:
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise FileFormatError(f"{path} is not the manifest of a release; name the folder of one")
     number = manifest.get("version")

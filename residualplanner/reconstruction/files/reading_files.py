@@ -8,7 +8,6 @@ import re
 import zipfile
 from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from residualplanner.errors import FileFormatError, MissingExtraError
 from residualplanner.reconstruction.files.export_files import cell_indices
 from residualplanner.reconstruction.files.sidecar import INTEGER, NUMBER, TEXT, TRUTH
 from residualplanner.reconstruction.files.workbook import TABLE_SHEET
+from residualplanner.stores import AnyPath
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +31,7 @@ _ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
 
 def read_columns(
     content: bytes,
-    path: Path,
+    path: AnyPath,
     types: Mapping[str, str],
     cells: int,
     axes: Sequence[Mapping[str, Sequence[object]]] = (),
@@ -74,7 +74,7 @@ def read_columns(
     return arrays
 
 
-def csv_table(content: bytes, path: Path, types: Mapping[str, str]) -> Any:
+def csv_table(content: bytes, path: AnyPath, types: Mapping[str, str]) -> Any:
     """A CSV file as a PyArrow table; columns without a type have that of their values."""
     import pyarrow as pa
     import pyarrow.csv as pa_csv
@@ -93,7 +93,7 @@ def csv_table(content: bytes, path: Path, types: Mapping[str, str]) -> Any:
     return table
 
 
-def _parquet_table(content: bytes, path: Path, types: Mapping[str, str], cells: int) -> Any:
+def _parquet_table(content: bytes, path: AnyPath, types: Mapping[str, str], cells: int) -> Any:
     """A Parquet file as a PyArrow table, strings as dictionaries; one that would be too large is not read."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -134,7 +134,7 @@ def _text_size(column: Any) -> int:
 
 
 def _workbook_columns(
-    content: bytes, path: Path, types: Mapping[str, str], cells: int, name: str
+    content: bytes, path: AnyPath, types: Mapping[str, str], cells: int, name: str
 ) -> dict[str, list[Any]]:
     """The columns of a sheet of a workbook; integers that are too large for Excel are strings in it."""
     try:
@@ -162,7 +162,7 @@ def _workbook_columns(
     return {name: _converted(column, types[name], path) for name, column in columns}
 
 
-def _converted(values: tuple[Any, ...], word: str, path: Path) -> list[Any]:
+def _converted(values: tuple[Any, ...], word: str, path: AnyPath) -> list[Any]:
     try:
         if word == TEXT:
             return [_text(value) for value in values]
@@ -182,7 +182,7 @@ def _text(value: Any) -> str:
     return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), value)
 
 
-def _typed(column: Any, arrow_type: Any, path: Path) -> Any:
+def _typed(column: Any, arrow_type: Any, path: AnyPath) -> Any:
     """A column of one type, as a PyArrow chunked array."""
     import pyarrow as pa
 
@@ -219,7 +219,7 @@ def _arrow_type(word: str) -> Any:
     return {TEXT: pa.string(), INTEGER: pa.int64(), TRUTH: pa.bool_(), NUMBER: pa.float64()}[word]
 
 
-def _not_the_table(path: Path) -> FileFormatError:
+def _not_the_table(path: AnyPath) -> FileFormatError:
     return FileFormatError(
         f"{path} is not the table that the index says it is; copy the folder again, or save the release again"
     )

@@ -6,7 +6,6 @@ Reads: a folder whose manifest, metadata and plan have been checked.  Gives: Sav
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from residualplanner.reconstruction.product import Product
 from residualplanner.reconstruction.publication import Publication
 from residualplanner.reconstruction.quality import Quality
 from residualplanner.reconstruction.tables import Tables
+from residualplanner.stores import AnyPath
 from residualplanner.workload import QueryLike, WrittenQuery
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class SavedFolder(Tables):
         metadata: the content of ``metadata.json``: what their columns mean.
     """
 
-    folder: Path
+    folder: AnyPath
     manifest: Mapping[str, Any]
     metadata: Mapping[str, Any]
     _described: Description

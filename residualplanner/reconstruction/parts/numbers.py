@@ -6,13 +6,13 @@ Reads: noisy answers.  Gives: PartNumbers, of which the unbiased estimates are o
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
-from pathlib import Path
 from typing import Any, Protocol, Self
 
 from residualplanner.measurement import NoisyAnswers
 from residualplanner.reconstruction.batches import TableBatch, chunks
 from residualplanner.reconstruction.product import UNBIASED, Product
 from residualplanner.reconstruction.stacks import Reconstructor
+from residualplanner.stores import AnyPath
 
 #: Gives the tables of the queries from one number on up to another, as arrays.
 RunOfTables = Callable[[int, int], Iterator[TableBatch]]
@@ -40,7 +40,7 @@ class PartNumbers(Protocol):
         """The tables of a run of queries, from the measurement."""
         ...
 
-    def sent(self, folder: Path) -> "PartNumbers":
+    def sent(self, folder: AnyPath) -> "PartNumbers":
         """The same to be pickled, whose arrays are in files in a folder that workers see; these end in `SENT`."""
         ...
 
@@ -73,7 +73,7 @@ class UnbiasedNumbers:
         reconstructor, workload = Reconstructor(measurement), measurement.plan.workload
         return lambda first, last: chain.from_iterable(chunks(reconstructor, workload, first, last))
 
-    def sent(self, folder: Path) -> Self:
+    def sent(self, folder: AnyPath) -> Self:
         """Itself: there is nothing to send but the measurement."""
         del folder
         return self
@@ -111,6 +111,6 @@ class BesideUnbiased:
         """The tables of the numbers, from the measurement."""
         return self.numbers.tables_of(measurement)
 
-    def sent(self, folder: Path) -> "BesideUnbiased":
+    def sent(self, folder: AnyPath) -> "BesideUnbiased":
         """The same with the arrays of the numbers in files."""
         return replace(self, numbers=self.numbers.sent(folder))

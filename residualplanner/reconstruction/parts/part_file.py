@@ -7,14 +7,15 @@ import hashlib
 import json
 import mmap
 import os
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from residualplanner._json import json_text
 from residualplanner.errors import FileFormatError
 from residualplanner.reconstruction.files.checked_files import AGAIN
+from residualplanner.stores import AnyPath
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class PartFile:
         """As JSON."""
         return json_text([self.sha256, self.sizes, self.hashes])
 
-    def row_group(self, path: Path, group: int) -> Any:
+    def row_group(self, path: AnyPath, group: int) -> Any:
         """The file at a path as a PyArrow buffer in which only one row group and the footer are, and zeros elsewhere.
 
         Raises:
@@ -61,19 +62,21 @@ class PartFile:
         if not path.is_file():
             raise FileFormatError(f"{path} is missing; {AGAIN}")
         bounds = list(pairwise([0, *accumulate(self.sizes)]))
-        with open(path, "rb") as file:
-            if os.fstat(file.fileno()).st_size != self.size:
+        with closing(path.open("rb")) as file:
+            if file.seek(0, os.SEEK_END) != self.size:
                 raise _altered(path)
             content = mmap.mmap(-1, self.size)  # memory that is taken only where something is written
             for piece in (group, len(self.sizes) - 1):
                 self._read(file, path, memoryview(content)[slice(*bounds[piece])], bounds[piece][0], piece)
         return pa.py_buffer(content)
 
-    def _read(self, file: Any, path: Path, target: memoryview, start: int, piece: int) -> None:
+    def _read(self, file: IO[bytes], path: AnyPath, target: memoryview, start: int, piece: int) -> None:
         """Read one piece, and compare its hash."""
         file.seek(start)
-        if file.readinto(target) != len(target) or hashlib.sha256(target).hexdigest() != self.hashes[piece]:
+        content = file.read(len(target))
+        if len(content) != len(target) or hashlib.sha256(content).hexdigest() != self.hashes[piece]:
             raise _altered(path)
+        target[:] = content
 
 
 def part_file_of(content: Any) -> PartFile:
@@ -101,5 +104,5 @@ def _end(column: Any) -> int:
     return int(start + column.total_compressed_size)
 
 
-def _altered(path: Path) -> FileFormatError:
+def _altered(path: AnyPath) -> FileFormatError:
     return FileFormatError(f"{path} was altered: its SHA-256 is not the one in the list of parts; {AGAIN}")

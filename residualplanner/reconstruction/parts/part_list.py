@@ -6,7 +6,6 @@ Reads: what was written; or a folder from anyone.  Gives: the bytes of the two f
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import accumulate, pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from residualplanner.reconstruction.files.reading_files import csv_table
 from residualplanner.reconstruction.files.sidecar import INTEGER, TEXT
 from residualplanner.reconstruction.parts.layout import PART_LIST, ROW_GROUP_LIST, Layout, part_name
 from residualplanner.reconstruction.parts.part_file import PartFile
+from residualplanner.stores import AnyPath
 
 _PARTS = {"file": TEXT, "bytes": INTEGER, "sha256": TEXT, "footer_bytes": INTEGER, "footer_sha256": TEXT}
 _ROW_GROUPS = {"file": TEXT, "first_table": INTEGER, "bytes": INTEGER, "sha256": TEXT}
@@ -53,7 +53,7 @@ def part_lists(layout: Layout, parts: Sequence[int], files: Sequence[PartFile]) 
     return {PART_LIST: csv_bytes(pa.table(listed)), ROW_GROUP_LIST: csv_bytes(pa.table(of_groups))}
 
 
-def listed_parts(folder: Path, hashes: Mapping[str, str], layout: Layout) -> dict[int, PartFile]:
+def listed_parts(folder: AnyPath, hashes: Mapping[str, str], layout: Layout) -> dict[int, PartFile]:
     """What the parts of a folder are, by their numbers, ascending.
 
     Args:
@@ -85,7 +85,7 @@ def listed_parts(folder: Path, hashes: Mapping[str, str], layout: Layout) -> dic
     return found
 
 
-def _columns(folder: Path, name: str, hashes: Mapping[str, str], types: Mapping[str, str]) -> dict[str, list[Any]]:
+def _columns(folder: AnyPath, name: str, hashes: Mapping[str, str], types: Mapping[str, str]) -> dict[str, list[Any]]:
     """The columns of a list that are needed, of these types, none of them without a value."""
     table = csv_table(content_of(folder, name, hashes[name]), folder / name, types)
     columns = {column: table[column].to_pylist() for column in types}
@@ -94,5 +94,5 @@ def _columns(folder: Path, name: str, hashes: Mapping[str, str], types: Mapping[
     return columns
 
 
-def _others(path: Path) -> FileFormatError:
+def _others(path: AnyPath) -> FileFormatError:
     return FileFormatError(f"{path} names other parts than {PLAN_FILE} has; {AGAIN}")

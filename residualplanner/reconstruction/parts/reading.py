@@ -5,7 +5,6 @@ Reads: a folder from anyone.  Gives: SavedParts.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,6 +34,7 @@ from residualplanner.reconstruction.parts.part_list import listed_parts
 from residualplanner.reconstruction.parts.statistics import GROUP
 from residualplanner.reconstruction.product import UNBIASED, Product
 from residualplanner.reconstruction.table import Table
+from residualplanner.stores import AnyPath
 from residualplanner.workload import QueryKey, QueryLike, WrittenQuery
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ class SavedParts(SavedFolder):
 
 
 def open_parts(
-    folder: Path, manifest: Mapping[str, Any], metadata: Mapping[str, Any], described: Description
+    folder: AnyPath, manifest: Mapping[str, Any], metadata: Mapping[str, Any], described: Description
 ) -> SavedParts:
     """The tables of a release in parts, whose manifest, metadata and plan have been checked.
 
@@ -203,5 +203,5 @@ def open_parts(
     return SavedParts(folder, manifest, metadata, described, files)
 
 
-def _another(path: Path) -> FileFormatError:
+def _another(path: AnyPath) -> FileFormatError:
     return FileFormatError(f"{path} is not the file that the list of parts or the manifest says it is; {AGAIN}")

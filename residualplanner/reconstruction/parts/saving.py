@@ -1,13 +1,11 @@
 """A release written in parts, by one process or several, from where an interrupted run of the same release stopped.
 
 Reads: a measurement.  Gives: a folder, completely or not at all.
-Parts are written to a hidden folder beside the target, whose name says of which measurement they are.  A part has its
-own name only when it is complete; the manifest comes last; then the hidden folder gets the name of the target.
+A part has its own name only when it is complete; the manifest comes last.
 """
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from residualplanner._atomic import PathLike, force_name, require_free_folder
+from residualplanner._atomic import PathLike
 from residualplanner.errors import FileFormatError, ResourceError
 from residualplanner.measurement import NoisyAnswers, Progress
 from residualplanner.plan import bytes_text, plan_hash
@@ -24,7 +22,7 @@ from residualplanner.reconstruction.files.export_files import PARTS_FORMAT, csv_
 from residualplanner.reconstruction.files.manifest import manifest_bytes, plan_files
 from residualplanner.reconstruction.files.sidecar import Description
 from residualplanner.reconstruction.parts.dictionary import labels_table, tables_tables
-from residualplanner.reconstruction.parts.finished_parts import HASHES, hashes_aside, recover_hashes
+from residualplanner.reconstruction.parts.finished_parts import HASHES
 from residualplanner.reconstruction.parts.layout import (
     LABELS,
     PARTS,
@@ -37,10 +35,12 @@ from residualplanner.reconstruction.parts.numbers import UNBIASED_NUMBERS, PartN
 from residualplanner.reconstruction.parts.part_file import PartFile
 from residualplanner.reconstruction.parts.part_list import part_lists
 from residualplanner.reconstruction.parts.statistics import about_statistics, write_statistics
+from residualplanner.reconstruction.parts.unfinished import unfinished
 from residualplanner.reconstruction.parts.writers import PartsJob, remove_answers, writers_of
 from residualplanner.reconstruction.parts.writing import ANSWERS_SHA256, write_tables, write_whole
 from residualplanner.reconstruction.profiles import level_of, profile_named
 from residualplanner.reconstruction.publication import Publication
+from residualplanner.stores import AnyPath, path_at
 from residualplanner.workers import Workers, require_guarded_main
 
 #: How many bytes of a part a cell takes at least.
@@ -66,8 +66,6 @@ def save_parts(  # noqa: PLR0913
     """
     require_guarded_main("save")
     writers = writers_of(workers)
-    target = Path(folder)
-    require_free_folder(target)
     plan, noise = measurement.plan, measurement.noise
     profile = profile_named("default").of(numbers.product, with_unbiased=numbers.with_unbiased)
     described = Description(
@@ -78,7 +76,9 @@ def save_parts(  # noqa: PLR0913
     layout = layout_of(plan.workload)
     parts = layout.chosen(only)
     count = sum(layout.count_of(part) for part in parts)
-    with _unfinished(target, about, parts if len(parts) < len(layout) else ()) as hidden:
+    some = parts if len(parts) < len(layout) else ()
+    digest = hashlib.sha256(json.dumps([about, *some], sort_keys=True).encode()).hexdigest()
+    with unfinished(path_at(folder), digest) as hidden:
         _remove_leftovers(hidden, parts)
         require_room(hidden, layout, parts)
         job = PartsJob(measurement, layout, about, hidden, parts, numbers)
@@ -89,42 +89,10 @@ def save_parts(  # noqa: PLR0913
         write_whole(hidden / "manifest.json", manifest_bytes(described, files, count))
 
 
-@contextmanager
-def _unfinished(target: Path, about: Mapping[str, Any], only: Sequence[int]) -> Iterator[Path]:
-    """The hidden folder of a release that is being written; it becomes ``target`` when the block ends.
-
-    Where it holds parts it stays if the block raises, or the process is killed, for the next run of the same release
-    with the same parts.
-    """
-    digest = hashlib.sha256(json.dumps([about, *only], sort_keys=True).encode()).hexdigest()
-    hidden = target.parent / f".{target.name[:50]}.{digest[:16]}.unfinished"
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"the folder {target.parent} does not exist; make it first")
-    (hidden / PARTS).mkdir(parents=True, exist_ok=True)
-    recover_hashes(hidden)
-    for path in hidden.iterdir():  # what a run writes last, and a run that was killed may have left half written
-        if path.name not in (PARTS, HASHES):
-            path.unlink()
-    try:
-        yield hidden
-    except BaseException as error:
-        if not any((hidden / PARTS).glob("*")):
-            shutil.rmtree(hidden)
-            raise
-        error.add_note(
-            f"the parts that are written are in {hidden}: saving the same measurement to {target} again goes on from "
-            "there; remove that folder if it is not to be finished"
-        )
-        raise
-    with hashes_aside(hidden):
-        if target.is_dir():
-            target.rmdir()
-        os.rename(hidden, target)
-        force_name(target)
-
-
-def require_room(folder: Path, layout: Layout, parts: Sequence[int]) -> None:
+def require_room(folder: AnyPath, layout: Layout, parts: Sequence[int]) -> None:
     """Raise ResourceError where the disk of a folder has plainly too little room for the parts that it still lacks."""
+    if not isinstance(folder, Path):
+        return  # an object store states no limit
     needed = sum(_CELL_BYTES * layout.cells_of(part) for part in parts if not (folder / part_name(part)).exists())
     free = shutil.disk_usage(folder).free
     if free < needed:
@@ -142,7 +110,8 @@ def _of_unaltered_answers(job: PartsJob) -> Iterator[None]:
         yield
         _ = job.measurement.answers_sha256
     except FileFormatError:
-        shutil.rmtree(job.folder / PARTS)
+        for path in (job.folder / PARTS).iterdir():
+            path.unlink()
         raise
 
 
@@ -171,18 +140,18 @@ def _write_about(described: Description, job: PartsJob) -> dict[str, str]:
     return {TABLES: tables} | statistics | _write_all(folder, files)
 
 
-def _write_all(folder: Path, files: Mapping[str, bytes]) -> dict[str, str]:
+def _write_all(folder: AnyPath, files: Mapping[str, bytes]) -> dict[str, str]:
     """Write files, and give the hash of each."""
     return {name: write_whole(folder / name, content) for name, content in files.items()}
 
 
-def _remove_leftovers(folder: Path, parts: Sequence[int]) -> None:
+def _remove_leftovers(folder: AnyPath, parts: Sequence[int]) -> None:
     """Remove what runs that were killed left: parts that are not complete, and answers for workers."""
     remove_answers(folder)
     names = {Path(part_name(part)).name for part in parts}
     for path in (folder / PARTS).iterdir():
         if path.name not in names:
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+            shutil.rmtree(path) if isinstance(path, Path) and path.is_dir() else path.unlink()
     for path in (folder / HASHES).iterdir():
-        if path.with_suffix(".parquet").name not in names:
+        if path.name.replace(".json", ".parquet") not in names:
             path.unlink()

@@ -6,7 +6,6 @@ Reads: noisy answers, and which parts are written.  Gives: Parquet files, whose 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,7 @@ from residualplanner.reconstruction.files.statistics import about_columns
 from residualplanner.reconstruction.parts.layout import TABLE_ID, Layout
 from residualplanner.reconstruction.parts.numbers import UNBIASED_NUMBERS, PartNumbers, RunOfTables
 from residualplanner.reconstruction.parts.writing import batch_variances, write_tables
+from residualplanner.stores import AnyPath
 from residualplanner.strategy import Accuracy
 
 #: The column of the number of a group in C order.
@@ -39,7 +39,7 @@ def write_statistics(
     described: Description,
     measurement: NoisyAnswers,
     numbers: PartNumbers,
-    folder: Path,
+    folder: AnyPath,
     *,
     layout: Layout,
     parts: Sequence[int],

@@ -21,6 +21,7 @@ from residualplanner.reconstruction.parts.layout import Layout
 from residualplanner.reconstruction.parts.numbers import SENT, PartNumbers
 from residualplanner.reconstruction.parts.part_file import PartFile, part_file_of_bytes
 from residualplanner.reconstruction.parts.writing import ANSWERS_SHA256, PartWriter
+from residualplanner.stores import AnyPath
 from residualplanner.workers import ProcessWorkers, Workers
 
 #: The answers of a measurement that is in no file, for other processes.
@@ -45,7 +46,7 @@ class PartsJob:
     measurement: NoisyAnswers
     layout: Layout
     about: Mapping[str, Any]
-    folder: Path
+    folder: AnyPath
     parts: Sequence[int]
     numbers: PartNumbers
 
@@ -106,17 +107,18 @@ class OtherProcesses:
         """As `Writers.writing`."""
         self.workers.require_ready()
         files = job.measurement.files(job.folder / MEASUREMENT)
-        folder = job.folder.absolute()
+        folder = job.folder.absolute() if isinstance(job.folder, Path) else job.folder
         write = WritePart(files, folder, json.dumps(job.about), job.layout, job.numbers.sent(folder))
         with _closed(self.workers.run(write, job.parts)) as answers:
             yield map(partial(_part_of_answer, write), answers)
         remove_answers(job.folder)
 
 
-def remove_answers(folder: Path) -> None:
+def remove_answers(folder: AnyPath) -> None:
     """Remove the files of the answers that workers have read."""
-    for path in folder.glob(f"*{SENT}"):
-        path.unlink()
+    for path in folder.iterdir():
+        if path.name.endswith(SENT):
+            path.unlink()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +128,14 @@ class WritePart:
     Attributes:
         measurements: the files of one measurement, or of several; what was verified of them is not verified again
             where they are the same files.
-        folder: the absolute path of that of the release.
+        folder: that of the release, with its absolute path.
         about: the description of the release in each part, as JSON.
         layout: which tables stand in which part.
         numbers: what the tables hold.
     """
 
     measurements: tuple[VerifiedFile, ...] = field(hash=False)
-    folder: Path
+    folder: AnyPath
     about: str
     layout: Layout = field(compare=False)
     numbers: PartNumbers

@@ -6,9 +6,10 @@ Reads: a measurement, a part's number.  Gives: bytes, which depend on nothing el
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,12 +25,15 @@ from residualplanner.reconstruction.parts.finished_parts import finished_part, s
 from residualplanner.reconstruction.parts.layout import CELL, TABLE_ID, UNBIASED_COLUMN, Layout, part_name
 from residualplanner.reconstruction.parts.numbers import UNBIASED_NUMBERS, PartNumbers, RunOfTables
 from residualplanner.reconstruction.parts.part_file import PartFile, part_file_of
+from residualplanner.stores import AnyPath
 from residualplanner.strategy import Accuracy, has_equal_cells
 
 #: The key of a part's description of itself.
 _ABOUT = b"residualplanner"
 #: The entry of that description that says from which answers the part was made.
 ANSWERS_SHA256 = "answers_sha256"
+#: How many bytes are read at a time to compute a hash.
+_PIECE = 2**20
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,17 +74,17 @@ class PartWriter:
         std_errs = () if is_equal else (self.numbers.product.columns[1],)
         return (TABLE_ID, CELL, *self._estimates, *std_errs)
 
-    def write(self, folder: Path, part: int) -> PartFile:
+    def write(self, folder: AnyPath, part: int) -> PartFile:
         """Write a part to its file in the folder, unless it is there as it was written, and return what it is."""
         path = folder / part_name(part)
         if path.is_file():
             found = path.read_bytes()
-            finished = finished_part(path, found)
+            finished = finished_part(folder, part, found)
             if finished is not None and _description(found) == {**self.about, "part": part}:
                 return finished
         content = self.content(part)
         written = part_file_of(content)
-        state_part(path, written)
+        state_part(folder, part, written)
         with write_atomically(path) as file:
             file.write(content)
         return written
@@ -138,14 +142,14 @@ def batch_variances(accuracy: Accuracy, batch: TableBatch) -> FloatArray:
     return variances.transpose(0, *(1 + np.argsort(order)))
 
 
-def write_whole(path: Path, content: Any) -> str:
+def write_whole(path: AnyPath, content: Any) -> str:
     """Write a file, completely or not at all, over one that is there, and return the SHA-256 of its bytes."""
     with write_atomically(path) as file:
         file.write(content)
     return hashlib.sha256(content).hexdigest()
 
 
-def write_tables(path: Path, tables: Iterator[Any]) -> str:
+def write_tables(path: AnyPath, tables: Iterator[Any]) -> str:
     """Write PyArrow tables of one schema to one Parquet file, completely or not at all; the SHA-256 of its bytes."""
     import pyarrow.parquet as pq
 
@@ -153,8 +157,11 @@ def write_tables(path: Path, tables: Iterator[Any]) -> str:
     with write_atomically(path) as file, pq.ParquetWriter(file, first.schema, write_statistics=False) as writer:
         for table in chain([first], tables):
             writer.write_table(table)
-    with open(path, "rb") as written:
-        return hashlib.file_digest(written, "sha256").hexdigest()
+    digest = hashlib.sha256()
+    with closing(path.open("rb")) as written:
+        for piece in iter(partial(written.read, _PIECE), b""):
+            digest.update(piece)
+    return digest.hexdigest()
 
 
 def _put(column: FloatArray, starts: IntArray, rows: FloatArray) -> None:
