@@ -26,7 +26,7 @@ from meetings.oracle import Question, Record
 
 SEXES, SIZE = ("F", "M"), 3
 #: So much, as pcost, that noise changes no digit that is compared; and the least noise that is drawn.
-MOST, LEAST_NOISE = 10**10, 1.5e-9
+MOST, LEAST_NOISE = 10**11, 1.5e-9
 #: Entries of Python objects that are values of no column.
 _ODD_OBJECTS = ("??", (1, 2))
 
@@ -101,9 +101,11 @@ class Built:
         chance = random.Random(f"{self.case.seed}, changed")
         if self.case["neighbors"] == "replace":
             found = [line for line in self.lines if line.who == 5]
-            return [line for line in self.lines if line.who != 5] + [
-                self._line(5, None, chance) for _ in found[: self.people.most]
-            ] + found[self.people.most :]
+            return (
+                [line for line in self.lines if line.who != 5]
+                + [self._line(5, None, chance) for _ in found[: self.people.most]]
+                + found[self.people.most :]
+            )
         return self.lines + self._of_person(24, chance)
 
     def _of_person(self, who: int, chance: random.Random) -> list[Line]:
@@ -111,9 +113,11 @@ class Built:
             return [self._line(who, None, chance) for _ in range(1 + who % self.people.most)]
         count = chance.choice([1, 2, 3, 4])
         if self.people.order is None:
-            return [self._line(who, None, chance)] * count if count > self.people.most else [
-                self._line(who, None, chance) for _ in range(count)
-            ]
+            return (
+                [self._line(who, None, chance)] * count
+                if count > self.people.most
+                else [self._line(who, None, chance) for _ in range(count)]
+            )
         ranks: list[int | None] = list(chance.sample(range(len(self.people.order)), count))
         if count > 1 and chance.random() < 0.3:
             ranks[chance.randrange(count)] = None
@@ -360,8 +364,11 @@ class Built:
             lines.append(f"loss = {losses[self.case['loss']]}")
         lines.append(f'ledger = {{ file = "ledger", budget = {{ pcost = "{self.all_budget}" }} }}')
         lines += ["[domain]", f"b = {_toml(list(SEXES))}", f"d = {SIZE}"]
-        lines.insert(-2, f"a = {{ {self.column.spec}, unknown = {_toml(self.rules.unknown)}, "
-                         f"missing = {_toml(self.rules.missing)} }}")
+        lines.insert(
+            -2,
+            f"a = {{ {self.column.spec}, unknown = {_toml(self.rules.unknown)}, "
+            f"missing = {_toml(self.rules.missing)} }}",
+        )
         lines += [*self._spec_amounts(), *self._spec_weight()]
         for question in self.questions:
             lines += ["[[workload]]", question.spec]
@@ -472,7 +479,9 @@ class Built:
     def cells(self) -> list[dict[str, Any]]:
         """The values of each cell of the domain, amounts at the ends of their bins."""
         axes: dict[str, list[Any]] = {
-            "a": list(range(len(self.column.entries) + len(self.own))), "b": [0, 1], "d": list(range(SIZE))
+            "a": list(range(len(self.column.entries) + len(self.own))),
+            "b": [0, 1],
+            "d": list(range(SIZE)),
         }
         if self.amounts:
             edges = self.amounts.edges

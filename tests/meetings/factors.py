@@ -296,4 +296,3 @@ class Case:
     def __str__(self) -> str:
         odd = {factor: value for factor, value in self.values.items() if value != PLAIN[factor]}
         return repr(odd)
-

@@ -42,7 +42,10 @@ class Question:
     @property
     def cells_of_answers(self) -> float:
         """How many cells at most an answer adds up, weighted: of codes, few enough to try them all."""
-        parts = [max(sum(abs(row(code)) for code in range(_CODES.get(name, 0))) for row in rows) for name, rows in self.axes.items()]
+        parts = [
+            max(sum(abs(row(code)) for code in range(_CODES.get(name, 0))) for row in rows)
+            for name, rows in self.axes.items()
+        ]
         return float(math.prod(parts)) if not self.at_least else 50.0
 
     def answers(self, values: Mapping[str, Value]) -> np.ndarray:
@@ -166,7 +169,8 @@ class Measured:
         """One entry of it, exactly, of two cells."""
         return sum(
             (
-                precision * math.prod((self._factor(members, i)[first[i], second[i]] for i in members), start=Fraction(1))
+                precision
+                * math.prod((self._factor(members, i)[first[i], second[i]] for i in members), start=Fraction(1))
                 for members, precision in self.precision.items()
             ),
             Fraction(0),
@@ -204,7 +208,9 @@ def cost(measured: Measured, *, replace: bool, records: int, largest_weight: Fra
     return worst * records**2
 
 
-def std_errs(measured: Measured, questions: Sequence[Question], cells: Sequence[Mapping[str, Value]]) -> list[np.ndarray]:
+def std_errs(
+    measured: Measured, questions: Sequence[Question], cells: Sequence[Mapping[str, Value]]
+) -> list[np.ndarray]:
     """The standard error of each answer of some questions by least squares."""
     inverse = np.linalg.pinv(measured.rows(), rcond=1e-12)
     found = []

@@ -170,9 +170,7 @@ def _frames(folder: Path, reader: int, written: str, queries: Sequence[Any]) -> 
     index = pd.read_csv(folder / "index.csv", keep_default_na=False)
     readers = {"parquet": _parquet, "csv": _csv, "xlsx": _excel, "workbook": _excel}
     sheets = index["sheet"] if "sheet" in index else [0] * len(index)
-    return [
-        readers[written](folder / name, sheet, reader) for name, sheet in zip(index["file"], sheets, strict=True)
-    ]
+    return [readers[written](folder / name, sheet, reader) for name, sheet in zip(index["file"], sheets, strict=True)]
 
 
 def _parquet(path: Path, _: Any, reader: int) -> Mapping[str, list[Any]]:
@@ -226,4 +224,3 @@ def page_data(page: Path) -> dict[str, Any]:
     text = page.read_text(encoding="utf-8")
     start = text.index(">", text.index('id="cells-data"')) + 1
     return json.loads(text[start : text.index("</script>", start)])
-
