@@ -32,6 +32,7 @@ INTERNAL = [
     "AdjustedRelease",
     "AxisMap",
     "Blocks",
+    "BucketPath",
     "Candidate",
     "Centered",
     "Closure",

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 import residualplanner as rp
+from residualplanner.discrete_gaussian import OperatingSystemBits
 from residualplanner.measurement import require_measurable
 from residualplanner.sources import Source
 
@@ -64,15 +65,18 @@ def kill_before(step: int) -> Callable[[Any, str, Any], None]:
     return count
 
 
-def note_reading(folder: Path) -> None:
-    """Copy the ledger, as it is then, as soon as records are counted."""
-    count = Source.count
+def note_steps(folder: Path) -> None:
+    """Copy the ledger, as it is then, when records are counted, and when noise is drawn."""
+    for name, owner, method in (("counting", Source, "count"), ("drawing", OperatingSystemBits, "read")):
+        setattr(owner, method, _noted(folder / name, folder / "ledger", getattr(owner, method)))
 
-    def noted(source: Source, *arguments: Any, **options: Any) -> Any:
-        (folder / "reading").write_bytes((folder / "ledger").read_bytes())
-        return count(source, *arguments, **options)
 
-    Source.count = noted  # type: ignore[method-assign]
+def _noted(copy: Path, ledger: Path, function: Callable[..., Any]) -> Callable[..., Any]:
+    def noted(*arguments: Any, **options: Any) -> Any:
+        copy.write_bytes(ledger.read_bytes())
+        return function(*arguments, **options)
+
+    return noted
 
 
 def forked(work: Callable[[], None]) -> int:
@@ -102,7 +106,7 @@ def killed(base: Path, scene: str, every: int, first: int) -> None:
         folder = _with_ledger(base / str(step))
 
         def work(folder: Path = folder, step: int = step) -> None:
-            note_reading(folder)
+            note_steps(folder)
             sys.setprofile(kill_before(step))
             SCENES[scene](folder)
             sys.setprofile(None)

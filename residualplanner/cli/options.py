@@ -124,7 +124,7 @@ LedgerFile = Annotated[
     Path | None,
     typer.Option(
         "--ledger",
-        help="The ledger to charge before the records are counted; for release, in place of the spec's.",
+        help="The ledger to charge; for release, in place of the spec's.",
         metavar="LEDGER",
     ),
 ]

@@ -45,7 +45,7 @@ from residualplanner.cli.spec.output import OutputTable
 from residualplanner.cli.spec.typed_budget import require_drawable_budget
 from residualplanner.errors import MissingExtraError, NoLedgerWarning
 from residualplanner.ledger import Ledger
-from residualplanner.measurement import Measurement, load_measurement, measure
+from residualplanner.measurement import ChargeTime, Measurement, load_measurement, measure
 from residualplanner.plan import Plan, error_format, write_error_table
 from residualplanner.postprocessing import AdjustedRelease, Adjustments, published_errors
 from residualplanner.reconstruction import (
@@ -92,12 +92,15 @@ def run_plan(changed: SpecFile, spec: Path, path: Path, errors: Path, output: Ou
         )
 
 
-def run_measure(plan: Plan, data: RecordsFile, path: Path, ledger: Path | None, output: Output) -> None:
+def run_measure(
+    plan: Plan, data: RecordsFile, path: Path, ledger: Path | None, output: Output, *, charge: ChargeTime = "counted"
+) -> None:
     """Write the measurement of the records."""
     folder = path.with_suffix(".tables")
     with telling_measurement(path, folder, is_release=False):
         say_workload(plan.workload, output)
-        _measure_to(path, plan, data, ledger=None if ledger is None else WantedLedger(ledger), output=output)
+        wanted = None if ledger is None else WantedLedger(ledger)
+        _measure_to(path, plan, data, ledger=wanted, charge=charge, output=output)
         output.wrote(path, ": the noisy answers, and nothing else of the records.")
         output.next((reconstructing(path, folder), "at no further cost, as often as you like"))
 
@@ -128,6 +131,7 @@ def run_release(
     kept: Path | None,
     ledger: WantedLedger | None,
     output: Output,
+    charge: ChargeTime = "counted",
 ) -> None:
     """Plan, measure and reconstruct; the measurement is kept beside the folder until that is complete, or for good."""
     measured, options = kept or measurement_beside(folder), WantedOutput(changed.output, spec).options
@@ -138,7 +142,7 @@ def run_release(
             plan, adjustments = make_plan_and_adjustments(changed, spec, output)
         size, file_format = measurement_bytes(plan), say_format(plan.workload, changed.output, output)
         require_room_for_tables(folder, plan.workload, file_format, measurement=measured, size=size)
-        measurement = _measure_to(measured, plan, data, ledger=ledger, output=output)
+        measurement = _measure_to(measured, plan, data, ledger=ledger, charge=charge, output=output)
         if kept is not None:
             output.wrote(kept, ": the noisy answers, from which reconstruct makes tables at no further cost.")
         _write_tables(reconstruct(measurement), folder, WantedOutput(changed.output, spec), adjustments, output)
@@ -226,11 +230,13 @@ def say_format(workload: Workload, wanted: OutputTable, output: Output) -> Forma
     return found
 
 
-def measure_records(plan: Plan, records: object, *, output: Output, ledger: Ledger | None = None) -> Measurement:
-    """Charge the ledger, if there is one, count the records and add the plan's noise, which is exact."""
+def measure_records(
+    plan: Plan, records: object, *, output: Output, ledger: Ledger | None = None, charge: ChargeTime = "counted"
+) -> Measurement:
+    """Count the records, charge the ledger, if there is one, and add the plan's noise, which is exact."""
     with output.progress("measuring", is_private=True) as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", NoLedgerWarning)  # the command says so itself
-        return measure(plan, records, ledger=ledger, progress=progress)
+        return measure(plan, records, ledger=ledger, charge=charge, progress=progress)
 
 
 def save_tables(
@@ -263,7 +269,7 @@ def _beside(tables: AdjustedRelease, wanted: OutputTable, output: Output) -> dic
 
 
 def _measure_to(
-    path: Path, plan: Plan, data: RecordsFile, *, ledger: WantedLedger | None, output: Output
+    path: Path, plan: Plan, data: RecordsFile, *, ledger: WantedLedger | None, charge: ChargeTime, output: Output
 ) -> Measurement:
     """Measure, and write the measurement at once, where there is known to be space for it."""
     require_drawable_budget(plan.budget)
@@ -271,7 +277,7 @@ def _measure_to(
     require_space(path, measurement_bytes(plan))
     data.say_people(plan, output)
     charged = None if ledger is None else ledger.opened(plan, output)
-    measurement = measure_records(plan, data.records, ledger=charged, output=output)
+    measurement = measure_records(plan, data.records, ledger=charged, charge=charge, output=output)
     with telling_loss(path, charged):
         measurement.save(path)
     say_spending(measurement, output)

@@ -51,7 +51,7 @@ def run_synthesize(paths: Sequence[Path], file: Path, wanted: WantedRecords, out
         _say_release(release, output)
         with wanted.facts.naming():
             facts = wanted.facts.adjustments(release.plan.domain)
-            with output.progress("fitting the model") as progress:
+            with output.progress("making the records") as progress:
                 people = synthesize(
                     release,
                     wanted.records,

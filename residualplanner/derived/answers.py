@@ -3,7 +3,7 @@
 Reads: a release, groups; or a table.  Gives: StatisticAnswers.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -12,8 +12,8 @@ from residualplanner._checks import FloatArray
 from residualplanner.domain import Attribute
 from residualplanner.errors import WorkloadError
 from residualplanner.plan import Plan
-from residualplanner.queries import Identity, Kind, Statistic, statistic_among, tied_kind
-from residualplanner.workload import Workload, WrittenQuery
+from residualplanner.queries import Kind, Statistic, statistic_among, tied_kind
+from residualplanner.workload import QueryLike, Workload, WrittenQuery, kinds_by_name
 
 _UNBIASED = (
     "means and quantiles are made of the unbiased tables that reconstruct returns, or of a folder of these; a folder "
@@ -84,9 +84,7 @@ def answers_of(table: TableOfAnswers) -> StatisticAnswers | None:
     )
 
 
-def grouped_answers(
-    release: Any, attribute: str, by: Iterable[str] | Mapping[str, Kind], kind: Statistic
-) -> StatisticAnswers:
+def grouped_answers(release: Any, attribute: str, by: QueryLike, kind: Statistic) -> StatisticAnswers:
     """The answers that a statistic of an attribute is made of, by groups, from unbiased tables.
 
     Raises:
@@ -105,15 +103,13 @@ def grouped_answers(
     return found
 
 
-def statistic_query(
-    plan: Plan, attribute: str, by: Iterable[str] | Mapping[str, Kind], kind: Statistic
-) -> dict[str, Kind]:
+def statistic_query(plan: Plan, attribute: str, by: QueryLike, kind: Statistic) -> dict[str, Kind]:
     """The query for a statistic of an attribute by groups, its axis the last.
 
     Raises:
         WorkloadError: the attribute has no such statistic, or the plan does not answer it for want of its rows.
     """
-    groups = dict(by) if isinstance(by, Mapping) else {name: Identity() for name in [*by]}
+    groups = kinds_by_name(plan.domain, by)
     if attribute in groups:
         raise WorkloadError(f"{attribute!r} cannot make the groups of its own statistics; leave it out of by=")
     query: dict[str, Kind] = {**groups, attribute: kind}

@@ -3,20 +3,19 @@
 Reads: a plan, groups, a number of records.  Gives: standard errors.
 """
 
-from collections.abc import Iterable, Mapping
-
 import numpy as np
 
 from residualplanner._checks import FloatArray, require_positive
 from residualplanner.derived.answers import statistic_query
 from residualplanner.plan import Plan
-from residualplanner.queries import Kind, Mean, statistic_among
+from residualplanner.queries import Mean, statistic_among
+from residualplanner.workload import QueryLike
 
 
 def mean_std_err(
     plan: Plan,
     attribute: str,
-    by: Iterable[str] | Mapping[str, Kind] = (),
+    by: QueryLike = (),
     *,
     records: float,
     between: tuple[float, float] | None = None,

@@ -3,7 +3,6 @@
 Reads: a release, an attribute of amounts, groups; or the answers of a table.  Gives: MeanTable.
 """
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +15,8 @@ from residualplanner.derived.answers import StatisticAnswers, grouped_answers
 from residualplanner.derived.columns import Column, unit_of
 from residualplanner.derived.ratio import Ratio
 from residualplanner.derived.statistic_table import StatisticTable
-from residualplanner.queries import Kind, Mean
+from residualplanner.queries import Mean
+from residualplanner.workload import QueryLike
 
 _TOO_NOISY = "whether the count is not clear of 0, so that the mean says nothing"
 
@@ -69,9 +69,7 @@ class MeanTable(StatisticTable):
     too_noisy: NDArray[np.bool_]
 
 
-def means(
-    release: Any, attribute: str, by: Iterable[str] | Mapping[str, Kind] = (), *, level: float = 0.95
-) -> MeanTable:
+def means(release: Any, attribute: str, by: QueryLike = (), *, level: float = 0.95) -> MeanTable:
     """The means of the amounts of an attribute, by group: sums divided by counts.
 
     Args:

@@ -3,7 +3,7 @@
 Reads: a release, an attribute, groups; or the answers of a table.  Gives: QuantileTable.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,8 @@ from residualplanner._margins import margin_factor
 from residualplanner.derived.answers import StatisticAnswers, grouped_answers
 from residualplanner.derived.columns import Column, unit_of
 from residualplanner.derived.statistic_table import StatisticTable
-from residualplanner.queries import Kind, Quantiles, Statistic
+from residualplanner.queries import Quantiles, Statistic
+from residualplanner.workload import QueryLike
 
 _PROBABILITY = "probability"
 
@@ -54,7 +55,7 @@ class QuantileTable(StatisticTable):
     def axes_of(cls, kind: Statistic) -> dict[str, tuple[float, ...]]:
         """The probabilities of the kind."""
         assert isinstance(kind, Quantiles)
-        return {_PROBABILITY: kind.chosen}
+        return {_PROBABILITY: kind.probabilities}
 
     @property
     def more_axes(self) -> dict[str, tuple[float, ...]]:
@@ -66,7 +67,7 @@ def quantiles(
     release: Any,
     attribute: str,
     probabilities: float | Sequence[float] = (0.25, 0.5, 0.75),
-    by: Iterable[str] | Mapping[str, Kind] = (),
+    by: QueryLike = (),
     *,
     level: float = 0.95,
 ) -> QuantileTable:
@@ -115,7 +116,7 @@ def quantile_table(answers: StatisticAnswers, level: float) -> QuantileTable:
     """
     kind, margin = answers.kind, margin_factor(level)
     assert isinstance(kind, Quantiles)
-    edges, p = np.array(kind.edges), np.array(kind.chosen)
+    edges, p = np.array(kind.edges), np.array(kind.probabilities)
     count, excess = answers.estimate[0], _by_probability(answers.estimate, len(p))
     slack = margin * np.sqrt(_by_probability(answers.variance, len(p)))
     # The true bin is the first with no negative excess, so the interval starts in the first bin of which the excess may
@@ -129,7 +130,7 @@ def quantile_table(answers: StatisticAnswers, level: float) -> QuantileTable:
         answers.names,
         answers.labels,
         level,
-        kind.chosen,
+        kind.probabilities,
         frozen(_estimates(count, excess, p, edges)),
         frozen(edges[np.argmax(may_be_reached, axis=-1)]),
         frozen(edges[last + 1]),

@@ -177,6 +177,12 @@ class Domain:
         """
         if isinstance(names, str):
             raise DomainError(f"a list of attribute names is needed, got the string {names!r}; write ({names!r},)")
+        if isinstance(names, Mapping):
+            kinds = ", ".join(dict.fromkeys(type(kind).__name__ for kind in names.values()))
+            raise DomainError(
+                f"attribute names alone are needed here, got a mapping from names to {kinds or 'nothing'}, which would "
+                "be ignored; write the names as a tuple"
+            )
         given = list(names)
         found = self._positions(given)
         if len(set(found)) < len(found):

@@ -1,14 +1,14 @@
 """The exact privacy cost of all releases from one data set, in a file that survives a killed process.
 
 Reads: exact costs, a budget, the neighbors that all costs are for.  Gives: `Ledger`, its entries and its `Balance`.
-Protocol: `Ledger.charge` comes before the first record is counted, and raises where too little is left; no charge is
-ever taken back.  A line that a killed process left torn counts for what `Ledger.settle` says.
+Protocol: `Ledger.charge` comes before the first bit of noise is drawn, and raises where too little is left; no charge
+is ever taken back.  A line that a killed process left torn counts for what `Ledger.settle` says.
 Equation: costs of releases from the same records add up (spec section 1).
 """
 
 from residualplanner.ledger.balance import Balance
 from residualplanner.ledger.ledger import Ledger
 from residualplanner.ledger.lines import TEXT_LIMIT, LedgerEntry
-from residualplanner.ledger.stores import charged_text
+from residualplanner.ledger.stores import NOT_CHARGED, charged_text
 
-__all__ = ["TEXT_LIMIT", "Balance", "Ledger", "LedgerEntry", "charged_text"]
+__all__ = ["NOT_CHARGED", "TEXT_LIMIT", "Balance", "Ledger", "LedgerEntry", "charged_text"]

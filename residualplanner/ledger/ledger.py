@@ -180,7 +180,7 @@ class Ledger:
     def charge(
         self, cost: Fraction | int, plan_sha256: str, *, neighbors: Notion, records_per_person: int = 1, label: str = ""
     ) -> LedgerEntry:
-        """Charge the cost of one release, before any record is counted for it.
+        """Charge the cost of one release, before any noise is drawn for it.
 
         Args:
             cost: its exact pcost, > 0; one with thousands of digits is rounded up.

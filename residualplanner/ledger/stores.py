@@ -19,7 +19,8 @@ from residualplanner.privacy import require_discrete
 #: Makes the next entry of an account, or refuses to.
 NextEntry = Callable[[LedgerAccount], LedgerEntry]
 
-_NOT_CHARGED = "Nothing was charged to the ledger."
+#: That a run failed before it was charged.
+NOT_CHARGED = "Nothing was charged to the ledger."
 
 
 class Memory:
@@ -119,7 +120,7 @@ def after_failed_charge(path: Path, account: LedgerAccount | None, entry: Ledger
         entry: the entry to be written; None if nothing had been written yet.
     """
     if account is None or entry is None:
-        return _NOT_CHARGED
+        return NOT_CHARGED
     try:
         now = read_account(path.read_bytes())
     except (OSError, FileFormatError):
@@ -134,7 +135,7 @@ def after_failed_charge(path: Path, account: LedgerAccount | None, entry: Ledger
             "A part of the charge's line is in the ledger, to which nothing more can be charged until you say what "
             "that line counts for, with Ledger.settle(cost) or residualplanner ledger FILE --settle COST"
         )
-    return _NOT_CHARGED
+    return NOT_CHARGED
 
 
 def after_failed_creation(path: Path, terms: LedgerTerms) -> str:

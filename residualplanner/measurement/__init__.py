@@ -1,13 +1,14 @@
 """The gate between records and releases: counts, noise, and the files that hold the noisy answers.
 
 Reads: a plan, confidential records, perhaps a ledger.  Gives: `Measurement`, all that ever leaves.
-Protocol: everything that can be decided without a record is checked, the exact cost is charged, then records are read;
-`require_measurable` stops before the charge.  Whatever is raised after it leads to no record and says what was charged.
+Protocol: everything that can be decided without a record is checked, records are counted, the exact cost is charged,
+then noise is drawn; `require_measurable` stops before records.  What is raised leads to no record, and says what was
+charged.
 Equations: spec (34) to (36) and (44) for discrete noise, (7) and (26) for continuous; paper Algorithms 1 and 3.
 """
 
 from residualplanner.measurement.answers import FloatResiduals, IntegerResiduals
-from residualplanner.measurement.charging import call_ledger, run_charged, warn_without_ledger
+from residualplanner.measurement.charging import call_ledger, warn_without_ledger
 from residualplanner.measurement.combined import (
     CombinedMeasurement,
     NoisyAnswers,
@@ -21,7 +22,7 @@ from residualplanner.measurement.measurement import Measurement, load_measuremen
 from residualplanner.measurement.noise_record import NoiseRecord
 from residualplanner.measurement.noise_statement import CombinedNoise, NoiseStatement, noise_of_release, warning_of
 from residualplanner.measurement.resources import require_room
-from residualplanner.measurement.shielding import WatchedProgress, shielded, without_history
+from residualplanner.measurement.spend import ChargeTime, Steps, WatchedProgress, entrance, require_charge_time, spend
 from residualplanner.measurement.stored import (
     abort_measuring,
     load_stored_measurement,
@@ -32,6 +33,7 @@ from residualplanner.sources import CsvFile, LimitedRecords, Progress
 
 __all__ = [
     "BATCH_CELLS",
+    "ChargeTime",
     "CombinedMeasurement",
     "CombinedNoise",
     "CsvFile",
@@ -43,10 +45,12 @@ __all__ = [
     "NoiseStatement",
     "NoisyAnswers",
     "Progress",
+    "Steps",
     "WatchedProgress",
     "abort_measuring",
     "as_one",
     "call_ledger",
+    "entrance",
     "load_measurement",
     "load_measurements",
     "load_stored_measurement",
@@ -54,13 +58,12 @@ __all__ = [
     "measure",
     "measure_in_store",
     "noise_of_release",
+    "require_charge_time",
     "require_countable",
     "require_measurable",
     "require_room",
     "resume_measuring",
-    "run_charged",
-    "shielded",
+    "spend",
     "warn_without_ledger",
     "warning_of",
-    "without_history",
 ]

@@ -3,6 +3,7 @@
 Reads: a ledger, a plan, the exact cost of measuring it.  Gives: LedgerEntry.
 """
 
+import inspect
 import warnings
 from collections.abc import Callable
 from fractions import Fraction
@@ -11,8 +12,7 @@ from typing import TypeVar
 
 from residualplanner._words import count_text
 from residualplanner.errors import BudgetError, NoLedgerWarning
-from residualplanner.ledger import TEXT_LIMIT, Ledger, LedgerEntry, charged_text
-from residualplanner.measurement.shielding import WatchedProgress, shielded, without_history
+from residualplanner.ledger import TEXT_LIMIT, Ledger, LedgerEntry
 from residualplanner.plan import Plan, plan_hash
 from residualplanner.privacy import Budget, Neighbors, claim_of_budget
 
@@ -23,13 +23,14 @@ T = TypeVar("T")
 def warn_without_ledger() -> None:
     """Say that nothing adds up what is spent: once in a process, at the line that called the gate.
 
-    It is for the function that the gate's public function calls first.
+    It is called by functions below an `entrance`.
     """
     message = (
         "nothing keeps count: these records are measured without a ledger; write Session(records, budget=...), or "
         "ledger=Ledger.open(path); where there is nothing to count, ledger=Ledger.unlimited(reason)"
     )
-    warnings.warn(message, NoLedgerWarning, stacklevel=4)
+    functions = [*(frame.function for frame in inspect.stack(0)), "entered"]
+    warnings.warn(message, NoLedgerWarning, stacklevel=functions.index("entered") + 2)
 
 
 def charge_plan(ledger: Ledger, plan: Plan, cost: Fraction, *, purpose: str = "") -> LedgerEntry:
@@ -52,33 +53,6 @@ def charge_plan(ledger: Ledger, plan: Plan, cost: Fraction, *, purpose: str = ""
 def require_room_for_plan(ledger: Ledger, plan: Plan, cost: Fraction) -> None:
     """Raise what `charge_plan` would raise now, and charge nothing."""
     _of_plan(_require_ledger(ledger).require_room, plan, cost, "")
-
-
-def run_charged(
-    charge: Callable[[], LedgerEntry | None], run: Callable[[], T], progress: WatchedProgress
-) -> T | BaseException:
-    """What ``run`` returns after the charge, or the error to raise where no record is in sight.
-
-    Args:
-        charge: charges a ledger, if there is one; what it raises is the ledger's own.
-        run: reads records.
-        progress: its errors pass.
-
-    Returns:
-        A result, or an error without history, with a note that says what was charged.
-    """
-    entry, is_charged = None, False
-    try:
-        entry = charge()
-        is_charged = True
-        return run()
-    except BaseException as error:  # noqa: BLE001 - it may have been where the records are
-        if not is_charged:
-            return without_history(error)  # the ledger's own, which says whether it was charged
-        outcome = shielded(error, progress)
-        if entry is not None:
-            outcome.add_note(f"{charged_text(entry)}  That a run fails may itself reveal something of the records.")
-        return outcome
 
 
 def _require_ledger(ledger: Ledger) -> Ledger:

@@ -6,6 +6,7 @@ Only sets that are contained in no other are counted.  Every other table is the 
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,7 +68,13 @@ def parents(closure: Closure) -> Parents:
 
 
 def count_tables(
-    source: Source, closure: Closure, groups: BasisGroups, family: Parents, *, progress: Progress | None = None
+    source: Source,
+    closure: Closure,
+    groups: BasisGroups,
+    family: Parents,
+    *,
+    progress: Progress | None = None,
+    later: Sequence[IntArray] = (),
 ) -> list[IntArray]:
     """The counts of every set of ``closure``: for each of ``groups`` an array (g, n_1, .., n_k) in its order.
 
@@ -77,11 +84,13 @@ def count_tables(
         groups: the same sets by the bases of their attributes, or some of them with all that they are summed from.
         family: from `parents`; the maximal sets are counted.
         progress: called with the number of tables counted so far and their total.
+        later: what will be counted of the same records later, as of `Source.count`.
 
     Raises:
         DataError: the records do not fit the schema.
     """
-    return with_sums(source.count(rows_to_count(closure, groups, family), progress=progress), groups, family)
+    rows = rows_to_count(closure, groups, family)
+    return with_sums(source.count(rows, progress=progress, later=later), groups, family)
 
 
 def rows_to_count(closure: Closure, groups: BasisGroups, family: Parents) -> list[IntArray]:

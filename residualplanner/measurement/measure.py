@@ -4,26 +4,27 @@ Reads: a plan, confidential records.  Gives: Measurement.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import NamedTuple
 
 from residualplanner._atomic import PathLike
-from residualplanner._checks import is_integer, type_refusal, value_text
+from residualplanner._checks import IntArray, is_integer, require_type, value_text
 from residualplanner._words import suggestion
 from residualplanner.discrete_gaussian import ByteSource, OperatingSystemBits
 from residualplanner.errors import BudgetError, DataError, ResourceError
 from residualplanner.ledger import Ledger
 from residualplanner.measurement.blocks import AllAtOnce, AnswerCollector, Blocks, Residuals, Room, room_for
-from residualplanner.measurement.charging import charge_plan, require_room_for_plan, run_charged, warn_without_ledger
-from residualplanner.measurement.counting import Parents, count_tables, records_of_table
+from residualplanner.measurement.charging import charge_plan, require_room_for_plan, warn_without_ledger
+from residualplanner.measurement.counting import Parents, count_tables, records_of_table, rows_to_count
+from residualplanner.measurement.dividing import Block
 from residualplanner.measurement.exact_noise import ExactNoise, exact_noise
 from residualplanner.measurement.gaussian import ContinuousNoise, continuous_noise
 from residualplanner.measurement.measurement import Measurement
 from residualplanner.measurement.noise_record import NoiseRecord
-from residualplanner.measurement.shielding import WatchedProgress, shielded, without_history
+from residualplanner.measurement.spend import ChargeTime, Steps, WatchedProgress, entrance, require_charge_time, spend
 from residualplanner.plan import Plan
 from residualplanner.sources import (
     Progress,
@@ -35,16 +36,19 @@ from residualplanner.sources import (
     require_ready_engine,
     require_result_room,
 )
+from residualplanner.strategy import BasisGroups
 from residualplanner.workers import require_guarded_main
 
 
-def measure(
+@entrance
+def measure(  # noqa: PLR0913
     plan: Plan,
     data: object,
     *,
     noise: str = "discrete",
     seed: int | None = None,
     ledger: Ledger | None = None,
+    charge: ChargeTime = "counted",
     memory: int | None = None,
     scratch: PathLike | None = None,
     progress: Progress | None = None,
@@ -59,8 +63,11 @@ def measure(
         noise: "discrete": discrete Gaussian noise, exact in distribution, from the operating system's random bits;
             "gaussian": continuous noise in floating point, for research: the result carries no guarantee.
         seed: of continuous noise, for research.
-        ledger: it is charged the cost before the first record is counted; a failure after that keeps the charge.
-            Without one nothing adds up what is spent, which a `NoLedgerWarning` says once in a process.
+        ledger: it is charged the cost when the records have been counted, before any noise is drawn; so records that
+            cannot be counted cost nothing.  Without one nothing adds up what is spent, which a `NoLedgerWarning` says
+            once in a process.
+        charge: "first": charge before the first record is counted, and keep the charge whatever fails.  It is for
+            services whose callers may not see the records, and could learn of them from failures that cost nothing.
         memory: how many bytes of counts and noise may be held at once.  The tables are then measured block by block,
             the records are read once for each block, and the answers are kept in a file, not in memory.
         scratch: with ``memory``, the folder of that file; by default the one for temporary files.  It has no name
@@ -74,37 +81,39 @@ def measure(
     Raises:
         ArgumentError: ``plan`` is not a plan; or the script that calls has no guard, and this is a process that it has
             started itself.
-        BudgetError: ``noise`` or ``seed`` is invalid; the plan's budget was stated for continuous noise and does not
-            hold for discrete noise; the exact cost of the noise exceeds the budget, or what the ledger has left.
+        BudgetError: ``noise``, ``seed`` or ``charge`` is invalid; the plan's budget was stated for continuous noise and
+            does not hold for discrete noise; the exact cost of the noise exceeds the budget, or what the ledger has
+            left.
         FileFormatError, OSError: the ledger's file is damaged, or cannot be locked or written.
         WorkloadError: the tables are too large to hold.
         ResourceError: there is less memory than measuring needs, or Spark's limit on results is too low, both found
-            before the charge; or memory ran out all the same.
-        DataError: the records do not fit the schema; no noise has been drawn.  Columns that are missing or of an
-            impossible type, and lines of a CSV file that are not records, are found before the charge.
+            before anything is read; or memory ran out all the same.
+        DataError: the records do not fit the schema; nothing was charged, and no noise has been drawn.
         NoiseError: the random bytes or the machine's arithmetic failed a check; nothing may be released.
         UnexpectedError: a defect.
 
-    Whatever is raised after the charge, interrupts and errors of ``progress`` included, has a note that says what was
-    charged, and leads to no record: its traceback is that of this function alone.
+    Whatever is raised once records are read, interrupts and errors of ``progress`` included, has a note that says what
+    was charged, and leads to no record: its traceback is that of this function alone.
 
     Guarantees: zCDP at half the exact cost that the result states, which is at most the plan's rho, for neighbors as
         the plan says.
     Source: spec eqs. (34) to (36) and (44), paper Algorithm 3; for "gaussian" eqs. (7) and (26), Algorithm 1.
     """
-    try:
-        outcome = _measured(plan, data, noise, seed, ledger, room_for(memory, scratch), WatchedProgress(progress))
-    except BaseException as error:  # noqa: BLE001 - it passes, without the frames that hold the records
-        outcome = without_history(error)
-    finally:
-        del plan, data  # nor must the frame of this function lead to them; either may be the records
-    if isinstance(outcome, Measurement):
-        return outcome
-    raise outcome
+    require_type("measure", "plan", plan, Plan, "write measure(plan, records); load_plan(path) reads a plan")
+    require_guarded_main("measure")
+    _require_options(noise, seed)
+    require_charge_time(charge)
+    watched = WatchedProgress(progress)
+    job = _job_of(plan, noise, seed, room_for(memory, scratch), watched.report)
+    job.require_room(ledger)
+    job.require_readable(data)
+    if ledger is None and noise == "discrete":
+        warn_without_ledger()
+    return spend(job.steps(data, ledger), ledger=ledger, charge=charge, progress=watched)
 
 
 def require_countable(plan: Plan, records: object) -> None:
-    """Check what `measure` checks of the records themselves before it charges: names and types of columns.
+    """Check what `measure` checks of the records before it counts them: names and types of columns.
 
     Of a Parquet file or a folder of them nothing but footers is read; a CSV file is searched for lines that are no
     records.
@@ -147,61 +156,28 @@ def require_measurable(plan: Plan, *, ledger: Ledger | None = None) -> Fraction:
     return job.cost
 
 
+@entrance
 def measure_with_bits(plan: Plan, data: object, source: ByteSource, *, progress: Progress | None = None) -> Measurement:
     """`measure` with discrete noise from any source of bytes, whose mark the result keeps; for tests."""
     watched = WatchedProgress(progress)
     job = _discrete_job(plan, source, AllAtOnce(), watched.report)
-    try:
-        return job.run(open_source(data, plan.domain, records_per_person=plan.neighbors.records_per_person))
-    except BaseException as error:  # noqa: BLE001 - it has been where the records are
-        outcome = shielded(error, watched)
-    finally:
-        del data
-    raise outcome
+    return spend(job.steps(data, None), ledger=None, charge="counted", progress=watched)
 
 
-def _measured(
-    plan: Plan,
-    data: object,
-    noise: str,
-    seed: int | None,
-    ledger: Ledger | None,
-    room: Room,
-    progress: WatchedProgress,
-) -> Measurement | BaseException:
-    """The result of `measure`, or the error for it to raise; an error that refuses the plan is raised here."""
-    wrong = type_refusal("measure", "plan", plan, Plan, "write measure(plan, records); load_plan(path) reads a plan")
-    if wrong is not None:
-        return wrong
-    require_guarded_main("measure")
-    _require_options(noise, seed)
-    if noise == "discrete":
-        job = _discrete_job(plan, OperatingSystemBits(), room, progress.report)
-    else:
-        continuous = continuous_noise(plan, None if seed is None else int(seed))
-        job = _job(continuous, continuous.record, continuous.answers, room, progress.report)
-    job.require_room(ledger)
-    require_public_number(data, plan.neighbors)
-    if ledger is None and noise == "discrete":
-        warn_without_ledger()
-    require_result_room(data, job.counted_cells)
-    if is_read_once(data) and len(job.blocks) > 1:
-        return ResourceError(
-            f"the records can be read only once, and would be {len(job.blocks):,} times, once for each block; give "
-            "a table or a file, or allow more memory.  Nothing was charged or read"
-        )
-    try:
-        source = open_source(data, plan.domain, records_per_person=plan.neighbors.records_per_person)
-    except BaseException as error:  # noqa: BLE001 - it has been where the records are
-        return shielded(error, progress)
-    require_ready_engine(data)
+class _First(NamedTuple):
+    """The counts of the first block, and all that it takes to go on.
 
-    def run() -> Measurement:
-        found = job.run(source)
-        record = found.noise if ledger is None else found.noise.charged_to(ledger)
-        return replace(found, noise=replace(record, kept=kept_records(data, plan.neighbors)))
+    Attributes:
+        source: the records.
+        block: the first.
+        tables: its counts.
+        others: the blocks that follow.
+    """
 
-    return run_charged(lambda: None if ledger is None else charge_plan(ledger, plan, job.cost), run, progress)
+    source: Source
+    block: Block
+    tables: list[IntArray]
+    others: Iterator[Block]
 
 
 class _Job(NamedTuple):
@@ -210,6 +186,7 @@ class _Job(NamedTuple):
     plan: Plan
     cost: Fraction
     record: NoiseRecord
+    groups: BasisGroups
     family: Parents
     blocks: Blocks
     collector: AnswerCollector
@@ -232,24 +209,72 @@ class _Job(NamedTuple):
         if ledger is not None:
             require_room_for_plan(ledger, self.plan, self.cost)
 
-    def run(self, source: Source) -> Measurement:
-        """The noisy answers; the history of whatever is raised leads to the records."""
-        done, records = 0, None
-        for block in self.blocks:
-            counted = sum(int(self.family.is_maximal[members].sum()) for members in block.groups.members)
-            tables = count_tables(source, self.plan.closure, block.groups, self.family, progress=self._progress(done))
-            found = records_of_table(tables[0][0], block.groups, 0)
-            if records not in (None, found):
+    def require_readable(self, data: object) -> None:
+        """Raise what keeps the records from being counted as often as they must be, which their form tells."""
+        require_public_number(data, self.plan.neighbors)
+        require_result_room(data, self.counted_cells)
+        if is_read_once(data) and len(self.blocks) > 1:
+            raise ResourceError(
+                f"the records can be read only once, and would be {len(self.blocks):,} times, once for each block; "
+                "give a table or a file, or allow more memory.  Nothing was charged or read"
+            )
+
+    def steps(self, data: object, ledger: Ledger | None) -> Steps[Source, _First, Measurement]:
+        """How the plan is measured."""
+        domain, neighbors = self.plan.domain, self.plan.neighbors
+        record = self.record if ledger is None else self.record.charged_to(ledger)
+        record = replace(record, kept=kept_records(data, neighbors))
+
+        def opened() -> Source:
+            source = open_source(data, domain, records_per_person=neighbors.records_per_person)
+            require_ready_engine(data)
+            return source
+
+        return Steps(
+            opened,
+            self.first,
+            lambda: None if ledger is None else charge_plan(ledger, self.plan, self.cost),
+            lambda first: Measurement(self.plan, self.answers(first), record),
+        )
+
+    def first(self, source: Source) -> _First:
+        """The counts of the first block: with them all columns of all records are checked, for all blocks."""
+        closure, blocks = self.plan.closure, iter(self.blocks)
+        block = next(blocks)
+        later = rows_to_count(closure, self.groups, self.family) if len(self.blocks) > 1 else []
+        tables = count_tables(source, closure, block.groups, self.family, progress=self._progress(0), later=later)
+        return _First(source, block, tables, blocks)
+
+    def answers(self, first: _First) -> Residuals:
+        """The noisy answers to all blocks."""
+        records = records_of_table(first.tables[0][0], first.block.groups, 0)
+        done = self._drawn(first.block, first.tables, 0)
+        for block in first.others:
+            tables = count_tables(
+                first.source, self.plan.closure, block.groups, self.family, progress=self._progress(done)
+            )
+            if records_of_table(tables[0][0], block.groups, 0) != records:
                 raise DataError("the records changed while they were read; measure again, with records that stay")
-            records = found
-            self.collector.put(block, self.answer(block, tables, progress=self._progress(done + counted)))
-            done += counted + sum(map(len, block.groups.members))
-        return Measurement(self.plan, self.collector.answers(), self.record)
+            done = self._drawn(block, tables, done)
+        return self.collector.answers()
+
+    def _drawn(self, block: Block, tables: list[IntArray], done: int) -> int:
+        """Collect the answers to a block that has been counted; the number of steps made then."""
+        counted = sum(int(self.family.is_maximal[members].sum()) for members in block.groups.members)
+        self.collector.put(block, self.answer(block, tables, progress=self._progress(done + counted)))
+        return done + counted + sum(map(len, block.groups.members))
 
     def _progress(self, before: int) -> Progress | None:
         """Report the steps of one part of the work as steps of all of it."""
         report, total = self.progress, int(self.family.is_maximal.sum()) + len(self.plan.closure)
         return None if report is None else lambda done, _: report(before + done, total)
+
+
+def _job_of(plan: Plan, noise: str, seed: int | None, room: Room, progress: Progress | None) -> _Job:
+    if noise == "discrete":
+        return _discrete_job(plan, OperatingSystemBits(), room, progress)
+    continuous = continuous_noise(plan, None if seed is None else int(seed))
+    return _job(continuous, continuous.record, continuous.answers, room, progress)
 
 
 def _discrete_job(plan: Plan, source: ByteSource, room: Room, progress: Progress | None) -> _Job:
@@ -266,7 +291,7 @@ def _job(
 ) -> _Job:
     blocks = room.blocks(noise.groups, noise.family)
     collector = room.collector(noise.groups, noise.dtype, noise.join)
-    return _Job(noise.plan, noise.cost, record, noise.family, blocks, collector, progress, answer)
+    return _Job(noise.plan, noise.cost, record, noise.groups, noise.family, blocks, collector, progress, answer)
 
 
 def _require_options(noise: str, seed: int | None) -> None:

@@ -3,7 +3,6 @@
 Reads: cells from the solvers.  Gives: Fit.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,8 +11,8 @@ from numpy.typing import NDArray
 from residualplanner._checks import FloatArray, frozen
 from residualplanner.domain import Domain
 from residualplanner.errors import SolverError
-from residualplanner.microdata.groups import Marginal
 from residualplanner.microdata.noisy_groups import NoisyGroups
+from residualplanner.workload import QueryLike, written_query
 
 #: The largest gap of a fit, and by how much exact sums may be off, relative to the largest answer.
 _GAP, _OFF = 1e-6, 1e-6
@@ -43,19 +42,22 @@ class Fit:
         draws = "" if not self.gap.shape else f" in {self.gap.size:,} draws of the noise"
         return f"<Fit of {self.domain.cells(self.domain.names):,} cells{draws}: gap {self.gap.max(initial=0.0):.1e}>"
 
-    def table(self, names: Iterable[str] = ()) -> Array:
-        """The marginal of some attributes, (..., n_1, .., n_k), its axes in the order of the names.
+    def table(self, query: QueryLike = ()) -> Array:
+        """The answers to a query, (..., q_1, .., q_k), with its axes as it is written; the total unless given.
+
+        Args:
+            query: as in a workload: names, a mapping from name to kind of query, a `Threshold`, or one `Among` others.
 
         Raises:
             DomainError: an attribute is not in the domain, or occurs twice.
+            WorkloadError: a kind of query does not fit its attribute.
         """
-        draws = self.gap.ndim
-        group = Marginal(names)
-        written = self.domain.positions_as_written(group.names)
-        others = tuple(draws + axis for axis in range(len(self.domain)) if axis not in written)
-        kept = sorted(written)
-        summed: Array = self.estimate.sum(axis=others)
-        return summed.transpose([*range(draws), *(draws + kept.index(position) for position in written)])
+        draws, written = self.gap.ndim, written_query(self.domain, query)
+        others = tuple(draws + axis for axis in range(len(self.domain)) if axis not in written.positions)
+        found = self.estimate.sum(axis=others).transpose([*range(draws), *(draws + axis for axis in written.axes)])
+        for axis, kind in enumerate(written.kinds):
+            found = kind.apply(found, draws + axis)
+        return written.put_together(self.domain, found, first_axis=draws)
 
 
 def fit_of(noisy: NoisyGroups, cells: Array, objective: Array, *, gap: Array, violation: Array | None = None) -> Fit:

@@ -5,13 +5,13 @@ Protocol: a group says which sums of cells it has, and reads answers as they are
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from residualplanner._checks import FloatArray, frozen, require_numbers
+from residualplanner._checks import FloatArray, frozen, require_numbers, value_text
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
 from residualplanner.microdata.solvers.sums import MarginalSums, MatrixSums, ResidualSums, Sums
@@ -55,6 +55,11 @@ class Marginal(QueryGroup):
     names: tuple[str, ...]
 
     def __init__(self, names: Iterable[str] = ()) -> None:
+        if isinstance(names, Mapping):
+            raise WorkloadError(
+                f"a group of a marginal or residual is written by names alone, got {value_text(names)}; write "
+                "CellSums(rows) for sums of other cells, and a group for each"
+            )
         object.__setattr__(self, "names", (names,) if isinstance(names, str) else tuple(names))
 
     def sums(self, domain: Domain) -> Sums:

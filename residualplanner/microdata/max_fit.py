@@ -15,7 +15,7 @@ from residualplanner._checks import require_positive, require_type
 from residualplanner.errors import WorkloadError, memory_for
 from residualplanner.microdata.fit import Fit, fit_of
 from residualplanner.microdata.noisy_groups import NoisyGroups
-from residualplanner.microdata.nonnegative import REMEDY, solved
+from residualplanner.microdata.nonnegative import REMEDY, require_counts, solved
 from residualplanner.microdata.solvers.dual import CellProblem
 from residualplanner.microdata.solvers.general import least_bound, least_squares_within
 from residualplanner.microdata.solvers.interior import inside
@@ -66,11 +66,11 @@ def max_fit(noisy: NoisyGroups, *, slack: float = 0.01) -> Fit:
     """
     require_type("max_fit", "noisy", noisy, NoisyGroups, REMEDY)
     require_positive("slack", slack)
-    if not all(sums.is_disjoint for sums in noisy.groups):
-        raise WorkloadError("max_fit needs groups of disjoint sums; residuals of a release overlap")
+    require_counts("max_fit", noisy)
     unit = min(noisy.variances) ** 0.5
-    bounds = _bounds(noisy, unit)
-    start = _start(noisy, bounds, unit)
+    near = solved(noisy.domain.sizes, noisy.terms(), noisy.cell_group).cells
+    bounds = _bounds(noisy, near, unit)
+    start = _start(bounds)
     draws, cells = bounds.answers.shape[0], noisy.domain.cells(noisy.domain.names)
     count = max(1, -(-draws * cells // _AT_ONCE))
     parts = [
@@ -78,7 +78,7 @@ def max_fit(noisy: NoisyGroups, *, slack: float = 0.01) -> Fit:
         for rows in np.array_split(np.arange(draws), min(count, draws))
     ]
     found, objective, gap = (np.concatenate(each) for each in zip(*parts, strict=True))
-    return fit_of(noisy, found * unit, objective, gap=gap)
+    return fit_of(noisy, near + found * unit, objective, gap=gap)
 
 
 def _fitted(bounds: Bounds, start: Inside, slack: float) -> tuple[Array, Array, Array]:
@@ -107,8 +107,11 @@ def _again(
             gap[row] = own[0]
 
 
-def _bounds(noisy: NoisyGroups, unit: float) -> Bounds:
-    """The answers of all groups in units of so many counts; single cells come last.  The largest error is minimized."""
+def _bounds(noisy: NoisyGroups, near: Array, unit: float) -> Bounds:
+    """How far the answers of all groups are from those of cells, in units of so many counts; single cells come last.
+
+    The largest error is minimized.
+    """
     own = noisy.cell_group
     order = [number for number in range(len(noisy.groups)) if number != own]
     terms = noisy.terms()
@@ -121,14 +124,14 @@ def _bounds(noisy: NoisyGroups, unit: float) -> Bounds:
         raise WorkloadError("max_fit holds all sums beside the largest group as a matrix, and there are too many here")
     order = order if own is None else [*order, own]
     std_err = np.hstack([np.sqrt(terms[number].spread) / unit for number in order])
-    answers = np.hstack([noisy.values[number] / unit for number in order])
-    return Bounds(MatrixDual(problem), own is not None, answers, std_err, np.zeros_like(std_err), True)
+    table = near.reshape(-1, *noisy.domain.sizes)
+    answers = np.hstack([(noisy.values[number] - noisy.groups[number].answer(table)) / unit for number in order])
+    return Bounds(MatrixDual(problem), own is not None, -near / unit, answers, std_err, np.zeros_like(std_err), True)
 
 
-def _start(noisy: NoisyGroups, bounds: Bounds, unit: float) -> Inside:
-    """Cells that are positive, near least squares, and a bound above their largest error."""
-    found = solved(noisy.domain.sizes, noisy.terms(), noisy.cell_group).cells / unit
-    cells = found + 1 / math.sqrt(found.shape[1])
+def _start(bounds: Bounds) -> Inside:
+    """Cells somewhat above least squares, and a bound above their largest error."""
+    cells = np.full_like(bounds.floor, 1 / math.sqrt(bounds.floor.shape[1]))
     off = np.abs(bounds.answered(cells) - bounds.answers) / bounds.std_err
     bound = 1.1 * off.max(axis=1) + 0.1
     level = float(np.mean(bound)) / bounds.answers.shape[1]

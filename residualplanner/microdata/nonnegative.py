@@ -6,7 +6,7 @@ Reads: noisy answers.  Gives: Fit.
 from collections.abc import Sequence
 
 from residualplanner._checks import require_type
-from residualplanner.errors import memory_for
+from residualplanner.errors import WorkloadError, memory_for
 from residualplanner.microdata.fit import Fit, fit_of
 from residualplanner.microdata.noisy_groups import NoisyGroups, problem_of
 from residualplanner.microdata.solvers.dual import Term
@@ -48,6 +48,15 @@ def nonnegative_least_squares(noisy: NoisyGroups) -> Fit:
     require_type("nonnegative_least_squares", "noisy", noisy, NoisyGroups, REMEDY)
     found = solved(noisy.domain.sizes, noisy.terms(), noisy.cell_group)
     return fit_of(noisy, found.cells, found.objective, gap=found.gap)
+
+
+def require_counts(call: str, noisy: NoisyGroups) -> None:
+    """Raise WorkloadError, naming the function called, unless every answer is a count with noise of its own."""
+    if not all(sums.is_disjoint for sums in noisy.groups):
+        raise WorkloadError(
+            f"{call} judges each answer as a count beside its own noise; a release measures residuals, which are "
+            "differences of counts: use nonnegative_least_squares or sequential_fit, or answers of Marginal groups"
+        )
 
 
 def solved(shape: tuple[int, ...], terms: Sequence[Term], cell_group: int | None) -> Solution:

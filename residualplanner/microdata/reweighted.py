@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import require_type
-from residualplanner.errors import BudgetError, WorkloadError, memory_for
+from residualplanner.errors import BudgetError, memory_for
 from residualplanner.microdata.fit import Fit, fit_of
 from residualplanner.microdata.laws import NoiseLaw
 from residualplanner.microdata.noisy_groups import NoisyGroups
-from residualplanner.microdata.nonnegative import REMEDY, solved
+from residualplanner.microdata.nonnegative import REMEDY, require_counts, solved
 from residualplanner.microdata.solvers.dual import Term
 from residualplanner.microdata.solvers.sums import MaskedSum, Sums
 
@@ -53,8 +53,7 @@ def reweighted_fit(noisy: NoisyGroups, *, confidence: float = 0.99) -> Fit:
     require_type("reweighted_fit", "noisy", noisy, NoisyGroups, REMEDY)
     if not 0 < confidence < 1:
         raise BudgetError(f"confidence must be between 0 and 1, got {confidence!r}")
-    if not all(sums.is_disjoint for sums in noisy.groups):
-        raise WorkloadError("reweighted_fit needs groups of disjoint sums; residuals of a release overlap")
+    require_counts("reweighted_fit", noisy)
     parts = [
         _reweighted(sums, values, each.law, confidence)
         for sums, values, each in zip(noisy.groups, noisy.values, noisy.answers, strict=True)

@@ -13,7 +13,7 @@ from residualplanner.mixtures.khatri_rao import balanced_split, khatri_rao, prod
 from residualplanner.mixtures.loss import Loss, loss_of
 from residualplanner.mixtures.mixture import Mixture, averaged, mixture_of
 from residualplanner.mixtures.raking import raked
-from residualplanner.mixtures.rounding import even_records, independent_records
+from residualplanner.mixtures.rounding import Report, even_records, independent_records, unreported
 from residualplanner.mixtures.starting import denoised, start_at, start_near
 from residualplanner.mixtures.support import Possible, supports
 from residualplanner.mixtures.terms import Measured, Point, TableTerm, Term
@@ -32,6 +32,7 @@ __all__ = [
     "Mixture",
     "Point",
     "Possible",
+    "Report",
     "Rows",
     "Start",
     "TableTerm",
@@ -56,4 +57,5 @@ __all__ = [
     "start_at",
     "start_near",
     "supports",
+    "unreported",
 ]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from residualplanner._checks import IntArray
 from residualplanner.mixtures.margins import correct_margins
 from residualplanner.mixtures.mixture import Mixture
-from residualplanner.mixtures.rounding import even_records_by_class, independent_points
+from residualplanner.mixtures.rounding import BELOW_ONE, Report, even_records_by_class, independent_points, unreported
 from residualplanner.mixtures.triples import Beside, tables_beside
 
 Floats = NDArray[np.float32]
@@ -33,7 +33,14 @@ _MOST_CELLS = 1 << 22
 _BATCH = 1 << 20
 
 
-def controlled_records(mixture: Mixture, records: int, generator: np.random.Generator, *, order: int = 2) -> IntArray:
+def controlled_records(
+    mixture: Mixture,
+    records: int,
+    generator: np.random.Generator,
+    *,
+    order: int = 2,
+    report: Report = unreported,
+) -> IntArray:
     """Records spread evenly over the mixture, (n, d), whose tables of pairs are then brought nearer to the mixture's.
 
     Within a class they are a Latin hypercube sample: every value is there as often as expected, and combinations are
@@ -48,6 +55,7 @@ def controlled_records(mixture: Mixture, records: int, generator: np.random.Gene
         records: how many.
         generator: of random numbers.
         order: 3 if tables of three attributes, too, are to be brought nearer, as far as they are not too large.
+        report: called when records are made, and each time that an attribute has been gone through.
 
     Cost: some ten times the number of records times the square of the number of attributes, or its cube.
     Source: spec section 13.
@@ -57,14 +65,19 @@ def controlled_records(mixture: Mixture, records: int, generator: np.random.Gene
     rows = codes + mixture.blocks.offsets[:-1]
     fractions = np.full(codes.shape[1], _FRACTION)
     beside = tables_beside(mixture, records) if order > 2 else {}
-    for _ in range(min(max(_RECORDS[order] // records, _FEWEST), _MOST) if records > 1 else 0):
+    attributes = list(_tractable(mixture))
+    rounds = min(max(_RECORDS[order] // records, _FEWEST), _MOST) if records > 1 else 0
+    total = 1 + rounds * len(attributes)
+    for turn in range(rounds):
         pairs = _pairs_within(classes, generator)
-        for attribute in _tractable(mixture):
+        for number, attribute in enumerate(attributes, start=1 + turn * len(attributes)):
+            report(number, total)
             tables = _tables_of(mixture, attribute, records)
             if attribute in beside:
                 _exchange_beside(tables, beside[attribute], rows, pairs, fractions, generator)
             else:
                 _exchange(tables, rows, pairs, fractions, generator)
+    report(total, total)
     return generator.permutation(rows - mixture.blocks.offsets[:-1])
 
 
@@ -78,7 +91,7 @@ def _tractable(mixture: Mixture) -> Iterator[int]:
 
 def _pairs_within(classes: IntArray, generator: np.random.Generator) -> tuple[IntArray, IntArray]:
     """Disjoint random pairs of records of one class, as two arrays (p,) of their positions."""
-    order = np.lexsort((generator.random(len(classes)), classes))
+    order = np.argsort(classes + np.minimum(generator.random(len(classes)), BELOW_ONE))
     one, other = order[: len(order) - 1 : 2], order[1::2]
     is_within = classes[one] == classes[other]
     return one[is_within], other[is_within]
@@ -103,9 +116,12 @@ class _Tables:
     def away(self, rows: IntArray) -> Floats:
         """The counts of records less the expected ones, (n, d')."""
         shape = self.expected.shape
-        cells = (rows[:, self.attribute] - self.first)[:, None] * shape[1] + rows
-        counts = np.bincount(cells.ravel(), minlength=shape[0] * shape[1]).reshape(shape)
-        found = counts.astype(np.float32)
+        counts, step = np.zeros(shape[0] * shape[1], dtype=np.int64), max(_BATCH // rows.shape[1], 1)
+        for start in range(0, len(rows), step):
+            part = rows[start : start + step]
+            cells = (part[:, self.attribute] - self.first)[:, None] * shape[1] + part
+            counts += np.bincount(cells.ravel(), minlength=len(counts))
+        found = counts.reshape(shape).astype(np.float32)
         found -= self.expected
         return found
 

@@ -14,10 +14,9 @@ from residualplanner.errors import ArgumentError
 from residualplanner.mixtures.descent import Descent, Fit, Start, fit
 from residualplanner.mixtures.loss import Loss
 from residualplanner.mixtures.mixture import Mixture, averaged
+from residualplanner.mixtures.rounding import Report, unreported
 from residualplanner.mixtures.starting import start_at
 
-#: Called with the number of members fitted, and how many there will be.
-Report = Callable[[int, int], None]
 #: Makes the start of a member with so many classes.
 StartMaker = Callable[[int, np.random.Generator], Start]
 
@@ -65,7 +64,7 @@ class EnsembleFit:
 
 
 def fit_ensemble(
-    loss: Loss, start: StartMaker, ensemble: Ensemble, *, seed: int = 0, report: Report | None = None
+    loss: Loss, start: StartMaker, ensemble: Ensemble, *, seed: int = 0, report: Report = unreported
 ) -> EnsembleFit:
     """The mean of several mixtures of small loss, fitted further as one.
 
@@ -83,8 +82,7 @@ def fit_ensemble(
     fits = []
     for number, generator in enumerate(np.random.default_rng(seed).spawn(ensemble.members), start=1):
         fits.append(fit(loss, start(ensemble.classes, generator), ensemble.descent))
-        if report is not None:
-            report(number, ensemble.members)
+        report(number, ensemble.members)
     mean = averaged([each.mixture for each in fits])
     if ensemble.together.steps:
         mean = fit(loss, start_at(mean), ensemble.together).mixture

@@ -14,30 +14,43 @@ from residualplanner.mixtures.mixture import Mixture
 
 #: Makes points in the unit cube, (p, d) at a time, without end, from the number of attributes and p.
 PointMaker = Callable[[int, int, np.random.Generator], Iterator[FloatArray]]
+#: Called with how many steps are done, and how many there will be.
+Report = Callable[[int, int], None]
 #: About how many records are drawn together.
 _BATCH = 1 << 18
 #: The most points of a sequence that are made together, a power of two.
 _POINTS = 1 << 14
 #: The largest number below 1 that is drawn.
-_BELOW_ONE = 1 - 2.0**-40
+BELOW_ONE = 1 - 2.0**-40
 
 
-def independent_records(mixture: Mixture, records: int, generator: np.random.Generator) -> IntArray:
+def unreported(done: int, total: int) -> None:
+    """The report of work that nobody watches."""
+    del done, total
+
+
+def independent_records(
+    mixture: Mixture, records: int, generator: np.random.Generator, *, report: Report = unreported
+) -> IntArray:
     """Records drawn independently of one another, (n, d).
 
     Args:
         mixture: their distribution.
         records: how many.
         generator: of random numbers.
+        report: called after each attribute.
     """
     classes = np.sort(generator.choice(mixture.classes, records, p=mixture.weights))
     found = np.empty((records, len(mixture.blocks.sizes)), dtype=np.int64)
     for attribute in range(found.shape[1]):
         found[:, attribute] = _values(mixture, attribute, classes, generator.random(records))
+        report(attribute + 1, found.shape[1])
     return generator.permutation(found)
 
 
-def even_records(mixture: Mixture, records: int, generator: np.random.Generator) -> IntArray:
+def even_records(
+    mixture: Mixture, records: int, generator: np.random.Generator, *, report: Report = unreported
+) -> IntArray:
     """Records spread evenly over the mixture, (n, d): every one has its distribution, but they are not independent.
 
     Every class gets its expected number, and in it every value of an attribute its expected number, both to less than
@@ -47,15 +60,21 @@ def even_records(mixture: Mixture, records: int, generator: np.random.Generator)
         mixture: their distribution.
         records: how many.
         generator: of random numbers.
+        report: called with how many records are made, some at a time.
 
     Source: spec eq. (76).
     """
-    codes, _ = even_records_by_class(mixture, records, generator)
+    codes, _ = even_records_by_class(mixture, records, generator, report=report)
     return generator.permutation(codes)
 
 
 def even_records_by_class(
-    mixture: Mixture, records: int, generator: np.random.Generator, *, points: PointMaker | None = None
+    mixture: Mixture,
+    records: int,
+    generator: np.random.Generator,
+    *,
+    points: PointMaker | None = None,
+    report: Report = unreported,
 ) -> tuple[IntArray, IntArray]:
     """Records as `even_records` makes them, class by class: codes (n, d), and the class of each (n,), ascending.
 
@@ -64,6 +83,7 @@ def even_records_by_class(
         records: how many.
         generator: of random numbers.
         points: makes the points that combinations of values follow; those of a Sobol sequence unless given.
+        report: as of `even_records`.
 
     Source: spec eq. (76).
     """
@@ -79,6 +99,7 @@ def even_records_by_class(
         for attribute in range(found.shape[1]):
             strata = _restratified(own, uniforms[:, attribute], starts, turns[:, attribute])
             found[first:last, attribute] = _values(mixture, attribute, own, strata)
+        report(last, records)
     return found, classes
 
 
@@ -130,7 +151,7 @@ def _restratified(classes: IntArray, uniforms: FloatArray, starts: IntArray, tur
     The rotations are random, so that each number by itself is uniform and independent of those of other attributes;
     and they are points of a sequence, too, so that classes of one or two records are spread evenly together.
     """
-    order = np.lexsort((uniforms, classes))
+    order = np.argsort(classes + np.minimum(uniforms, BELOW_ONE))
     sizes = np.diff(starts)[classes]
     ranks = np.empty(len(classes), dtype=np.int64)
     ranks[order] = np.arange(len(classes)) - (starts[classes] - starts[classes[0]])
@@ -144,8 +165,8 @@ def _values(mixture: Mixture, attribute: int, classes: IntArray, uniforms: Float
     first, last = (int(classes[0]), int(classes[-1]) + 1) if len(classes) else (0, 1)
     sums = np.cumsum(mixture.of_attribute(attribute)[:, first:last], axis=0)
     sums /= sums[-1]
-    sums[sums > _BELOW_ONE] = 1.0
+    sums[sums > BELOW_ONE] = 1.0
     keys = (sums + np.arange(last - first)).T.ravel()
     own = classes - first
-    indices = np.searchsorted(keys, own + np.minimum(uniforms, _BELOW_ONE), side="right")
+    indices = np.searchsorted(keys, own + np.minimum(uniforms, BELOW_ONE), side="right")
     return np.asarray(indices - own * size, dtype=np.int64)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, frozen
+from residualplanner.bases import Basis
 from residualplanner.kron import ProductMap
 from residualplanner.measurement import FloatResiduals, NoisyAnswers
 from residualplanner.postprocessing.cells import answers_of_components
@@ -43,6 +44,12 @@ class ComponentLayout:
         """How many components each set of a group has, (g,)."""
         shapes = map(self.groups.noise_shape, range(len(self.groups.members)))
         return frozen(np.array([math.prod(shape) for shape in shapes], dtype=np.int64))
+
+    @cached_property
+    def squared_units(self) -> FloatArray:
+        """By what the mean square of each set's components is multiplied where counts are independent, (m,)."""
+        of_groups = [math.prod(map(_squared_unit, bases)) for bases in self.groups.bases]
+        return frozen(np.array(of_groups, dtype=np.float64)[self.groups.group])
 
     @property
     def count(self) -> int:
@@ -77,6 +84,14 @@ class ComponentLayout:
         """A number for each set (m,) as one for each component, (c,)."""
         parts = zip(self.groups.members, self.sizes.tolist(), strict=True)
         return np.concatenate([np.repeat(numbers[members], size) for members, size in parts])
+
+
+def _squared_unit(basis: Basis) -> float:
+    """That of one attribute: 1 for differences; bases of integers measure large multiples, with noise to match."""
+    if basis.takes_differences:
+        return 1.0
+    rows = basis.after_noise.matrix @ basis.before_noise.matrix
+    return float((rows**2).sum()) / basis.answers
 
 
 def measured_components(layout: ComponentLayout, measurement: NoisyAnswers) -> FloatArray:

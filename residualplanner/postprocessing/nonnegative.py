@@ -15,6 +15,7 @@ from residualplanner._checks import entry_named, require_positive, require_type
 from residualplanner._words import count_text
 from residualplanner.errors import SolverError, WorkloadError, memory_for
 from residualplanner.measurement import NoisyAnswers, Progress, warning_of
+from residualplanner.mixtures import unreported
 from residualplanner.postprocessing.adjusted.drawing import Simulation, nonnegative_draws
 from residualplanner.postprocessing.adjusted.memory import require_memory_for_nonnegative
 from residualplanner.postprocessing.adjusted.numbers import AdjustedAnswers, AdjustedNumbers, cleared
@@ -154,7 +155,8 @@ def nonnegative(  # noqa: PLR0913
         total: whether the number of records stays at its estimate (or 0, if that is negative) or may move with the
             other numbers; it does neither where it is known.
         weights: "protect-margins": a residual moves by its noise variance times 30 for each attribute; "variance": by
-            its noise variance alone; "order": by 4 for each attribute, whatever the noise.
+            its noise variance alone; "order": by 4 for each attribute, times the variance that independent counts give
+            it, whatever the noise.
         gap: the tables may be this fraction (of the squared distance, plus 1) from the nearest possible ones.
         max_steps: of the solver; if they do not suffice, the result says its true gap, which is at most 1.  Of fewer
             than 5,000 it may be larger.
@@ -215,7 +217,7 @@ def nonnegative(  # noqa: PLR0913
 
 def _of_mixture(release: Release, facts: Facts, progress: Progress | None) -> NonNegativeRelease:
     """The tables of a mixture fitted to a release."""
-    fitted = fit_mixture(release.measurement, facts, progress=progress)
+    fitted = fit_mixture(release.measurement, facts, progress=progress or unreported)
     made = Release(release.measurement.with_residuals(fitted.residuals()))
     least = 3 * ROUNDING * fitted.records
     draws = partial(mixture_draws, facts)

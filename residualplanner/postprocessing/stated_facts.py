@@ -196,7 +196,7 @@ def _impossible(plan: Plan, stated: StatedZeros) -> Fact:
         stated.words
         or "impossible[{" + ", ".join(f"{name!r}: {_listed(labels)}" for name, labels in shown.items()) + "}]"
     )
-    positions = domain.positions(codes)
+    positions = domain.positions(tuple(codes))
     several = tuple(position for position in positions if domain.sizes[position] > 1)
     _require_measured(plan, words, several)
     possible = np.ones([domain.sizes[position] for position in positions])

@@ -46,7 +46,7 @@ class Statement:
         reference = reference_map(plan)
         tables = TableMap(plan, reference.reference)
         start = measured_components(reference.own, measurement)
-        freedoms = self.weights.freedoms(plan.noise_variances, plan.closure.orders)
+        freedoms = self.weights.freedoms(plan.noise_variances, reference.own.squared_units, plan.closure.orders)
         if self.fixes_total:
             start[0], freedoms[0] = max(start[0], 0.0), 0.0
         for fact in self.facts.known:

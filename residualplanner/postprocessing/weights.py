@@ -18,7 +18,7 @@ WeightsName = Literal["protect-margins", "variance", "order"]
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Freedoms v_A: the noise variance of a set, or 1, times a factor for each of its attributes.
+    """Freedoms v_A: the noise variance of a set, or that of independent counts, times a factor for each attribute.
 
     Attributes:
         has_variance: whether noise variances count.
@@ -28,20 +28,22 @@ class Weights:
     has_variance: bool
     factor: float
 
-    def freedoms(self, noise_variances: FloatArray, orders: NDArray[np.int64]) -> FloatArray:
+    def freedoms(self, noise_variances: FloatArray, units: FloatArray, orders: NDArray[np.int64]) -> FloatArray:
         """v_A of every set, (m,).
 
         Args:
             noise_variances (m,): in counts squared.
+            units (m,): the variances that components have where counts are independent of variance 1.
             orders (m,): how many attributes each set has.
 
         Source: spec eq. (52).
 
         Example:
-            >>> Weights(has_variance=True, factor=30.0).freedoms(np.array([1.0, 2.0]), np.array([0, 1])).tolist()
-            [1.0, 60.0]
+            >>> variances, units, orders = np.array([1.0, 2.0]), np.ones(2), np.array([0, 1])
+            >>> [weights.freedoms(variances, units, orders).tolist() for weights in WEIGHTS.values()]
+            [[1.0, 60.0], [1.0, 2.0], [1.0, 4.0]]
         """
-        return (noise_variances if self.has_variance else np.ones(len(orders))) * self.factor**orders
+        return (noise_variances if self.has_variance else units) * self.factor**orders
 
 
 #: By name: large tables move first and small ones hardly; all by their noise alone; all by their order alone.

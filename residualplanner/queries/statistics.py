@@ -154,7 +154,7 @@ class Mean(Statistic):
         return COUNT, f"above {least:.15g}", f"below {most:.15g}"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, init=False)
 class Quantiles(Statistic):
     """Quantiles of an attribute of amounts, or of bins of numbers: the median, say.
 
@@ -162,7 +162,7 @@ class Quantiles(Statistic):
     records below the edge less p times those above it, which is 0 where the edge is the quantile.
 
     Attributes:
-        probabilities: strictly between 0 and 1; one number, or several.
+        probabilities: strictly between 0 and 1, (p,): one number, several, or a list of them; quartiles unless given.
         edges: of the bins that it is tied to; None as long as there is no attribute.
         ends: how many cells a bin has: 2 where values are amounts, else 1.
 
@@ -176,47 +176,45 @@ class Quantiles(Statistic):
         >>> age = Attribute("age", bins=Bins([0, 20, 60, 100]))
         >>> Quantiles(0.5).on(age).matrix(3).tolist()
         [[1.0, 1.0, 1.0], [0.5, -0.5, -0.5], [0.5, 0.5, -0.5]]
-        >>> Quantiles((0.25, 0.5)).labels(age)
+        >>> Quantiles(0.25, 0.5).labels(age)
         ('count', '0.25 at 20', '0.25 at 60', '0.5 at 20', '0.5 at 60')
     """
 
     name = "quantiles"
 
-    probabilities: float | Sequence[float] = (0.25, 0.5, 0.75)
-    edges: tuple[float, ...] | None = field(default=None, kw_only=True)
-    ends: int = field(default=1, kw_only=True)
+    probabilities: tuple[float, ...]
+    edges: tuple[float, ...] | None
+    ends: int
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self, *probabilities: float | Sequence[float], edges: tuple[float, ...] | None = None, ends: int = 1
+    ) -> None:
+        wanted = probabilities[0] if len(probabilities) == 1 else probabilities or (0.25, 0.5, 0.75)
         try:
-            given = tuple(np.atleast_1d(np.asarray(self.probabilities, dtype=np.float64)).tolist())
+            given = tuple(np.atleast_1d(np.asarray(wanted, dtype=np.float64)).tolist())
         except (TypeError, ValueError):
             given = ()
         is_list = bool(given) and all(isinstance(entry, float) for entry in given)
         if not is_list or not all(0 < entry < 1 for entry in given) or len(set(given)) < len(given):
             raise WorkloadError(
                 "the probabilities of quantiles must be different numbers between 0 and 1, such as 0.5, got "
-                f"{value_text(self.probabilities)}"
+                f"{value_text(wanted)}"
             )
-        object.__setattr__(self, "probabilities", given)
+        for name, value in (("probabilities", given), ("edges", edges), ("ends", ends)):
+            object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
-        chosen = self.chosen
-        return f"Quantiles({chosen[0]!r})" if len(chosen) == 1 else f"Quantiles({chosen!r})"
-
-    @property
-    def chosen(self) -> tuple[float, ...]:
-        """The probabilities, (p,)."""
-        return tuple(self.probabilities)  # type: ignore[arg-type]
+        return f"Quantiles({', '.join(map(repr, self.probabilities))})"
 
     @property
     def written(self) -> "Quantiles":
         """The same without edges."""
-        return Quantiles(self.chosen)
+        return Quantiles(self.probabilities)
 
     def to_json(self) -> dict[str, Any]:
         """The probabilities, edges or null, and the cells of a bin."""
         edges = None if self.edges is None else list(self.edges)
-        return {"probabilities": list(self.chosen), "edges": edges, "ends": self.ends}
+        return {"probabilities": list(self.probabilities), "edges": edges, "ends": self.ends}
 
     def on(self, attribute: Attribute) -> "Quantiles":
         """The quantiles tied to an attribute's bins.
@@ -234,15 +232,15 @@ class Quantiles(Statistic):
             tuple(float(edge) for edge in bins.edges if isinstance(edge, int | float)),
             1 if attribute.numeric is None else 2,
         )
-        rows = len(self.chosen) * (len(edges) - 2)
+        rows = len(self.probabilities) * (len(edges) - 2)
         if rows == 0:
             raise WorkloadError(f"{attribute.name!r} has one bin, which says nothing of quantiles; declare more bins")
         if rows * ends * len(edges) > ENTRY_LIMIT:
             raise WorkloadError(
-                f"{attribute.name!r} has too many bins for {len(self.chosen)} quantiles; declare fewer, or ask for "
-                "Prefix(), from which quantiles() reads them, too"
+                f"{attribute.name!r} has too many bins for {len(self.probabilities)} quantiles; declare fewer, or ask "
+                "for Prefix(), from which quantiles() reads them, too"
             )
-        return replace(self, edges=edges, ends=ends)
+        return Quantiles(self.probabilities, edges=edges, ends=ends)
 
     def sparse_rows(self, size: int) -> sparse.csr_array:
         """The count, and the excesses, (1 + p (bins - 1), size); 0 for other labels.
@@ -253,7 +251,7 @@ class Quantiles(Statistic):
             raise WorkloadError("quantiles have no matrix before they are tied to an attribute of amounts or bins")
         bins = len(self.edges) - 1
         below = np.tri(bins - 1, bins)
-        rows = np.concatenate([np.ones((1, bins)), *(below - p for p in self.chosen)])
+        rows = np.concatenate([np.ones((1, bins)), *(below - p for p in self.probabilities)])
         cells = np.zeros((len(rows), size))
         cells[:, : self.ends * bins] = np.repeat(rows, self.ends, axis=1)
         return sparse.csr_array(cells)
@@ -261,7 +259,7 @@ class Quantiles(Statistic):
     def labels(self, attribute: Attribute) -> tuple[object, ...]:
         """``count``, and of each excess its probability and edge, (q,)."""
         inner = (self.on(attribute).edges or ())[1:-1]
-        return COUNT, *(f"{p:.15g} at {edge:.15g}" for p in self.chosen for edge in inner)
+        return COUNT, *(f"{p:.15g} at {edge:.15g}" for p in self.probabilities for edge in inner)
 
 
 def statistic_among(kinds: Sequence[Kind]) -> int | None:

@@ -79,9 +79,14 @@ def batches(tiles: Iterable[Tile], most: int) -> Iterator[list[Tile]]:
         yield batch
 
 
-def count_records(source: Source) -> int:
-    """The number of records, which is confidential unless neighbors have equally many."""
-    total: IntArray = source.count([np.empty((1, 0), dtype=np.int64)])[0]
+def count_records(source: Source, tiles: Sequence[Tile]) -> int:
+    """The number of records, which is confidential unless neighbors have equally many; all columns are checked.
+
+    Args:
+        source: the records.
+        tiles: what will be counted.
+    """
+    total: IntArray = source.count([np.empty((1, 0), dtype=np.int64)], later=_groups(tiles))[0]
     return int(total[0])
 
 
@@ -92,11 +97,14 @@ def _all_counted(source: Source, tiles: Sequence[Tile]) -> Iterator[Answers]:
 
 def _counted(source: Source, tiles: Sequence[Tile]) -> Iterator[Answers]:
     """The answers in some tiles, counted in one pass over the records."""
-    groups = [np.array([each.threshold.positions], dtype=np.int64).reshape(1, -1) for each in tiles]
-    counted = source.count(groups, merged=tiles[0].merged)
+    counted = source.count(_groups(tiles), merged=tiles[0].merged)
     for number, tile in enumerate(tiles):
         yield tile.answers(counted[number][0]).ravel()
         counted[number] = _NOTHING
+
+
+def _groups(tiles: Sequence[Tile]) -> list[IntArray]:
+    return [np.array([each.threshold.positions], dtype=np.int64).reshape(1, -1) for each in tiles]
 
 
 _NOTHING: IntArray = np.empty(0, dtype=np.int64)

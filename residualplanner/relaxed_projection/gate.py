@@ -11,26 +11,29 @@ from typing import TypeVar
 
 import numpy as np
 
-from residualplanner._checks import float_of, is_integer, require_type, type_refusal, value_text
+from residualplanner._checks import float_of, is_integer, require_type, value_text
 from residualplanner._words import count_text
 from residualplanner.discrete_gaussian import ByteSource, InsecureTestBits, OperatingSystemBits
 from residualplanner.errors import BudgetError, ResourceError
 from residualplanner.ledger import Ledger
 from residualplanner.measurement import (
+    ChargeTime,
+    Steps,
     WatchedProgress,
     call_ledger,
+    entrance,
+    require_charge_time,
     require_room,
-    run_charged,
-    shielded,
+    spend,
     warn_without_ledger,
-    without_history,
 )
-from residualplanner.relaxed_projection.counts import KeptCounts, RecountedCounts, count_records
-from residualplanner.relaxed_projection.mechanism import Run
+from residualplanner.relaxed_projection.counts import Counts, KeptCounts, RecountedCounts, count_records
+from residualplanner.relaxed_projection.mechanism import Run, require_records
 from residualplanner.relaxed_projection.plan import RapPlan
 from residualplanner.relaxed_projection.result import RapResult
 from residualplanner.relaxed_projection.tiles import tiles_of
 from residualplanner.sources import (
+    Source,
     is_read_once,
     kept_records,
     open_source,
@@ -50,16 +53,24 @@ _COUNT_BYTES, _ANSWER_BYTES = 8, 40
 _WORK = 9
 
 
+@entrance
 def rap(
-    plan: RapPlan, data: object, *, ledger: Ledger | None = None, memory: int = MEMORY, seed: int | None = None
+    plan: RapPlan,
+    data: object,
+    *,
+    ledger: Ledger | None = None,
+    charge: ChargeTime = "counted",
+    memory: int = MEMORY,
+    seed: int | None = None,
 ) -> RapResult:
     """Choose, measure and fit, round after round: every call spends the plan's privacy budget once more.
 
     Args:
         plan: what to do.
         data: the records, in any form that `measure` accepts.
-        ledger: it is charged the plan's whole cost before the first record is counted; a failure after that keeps the
-            charge.
+        ledger: it is charged the plan's whole cost when the records have been counted, or, where they are read again in
+            every round, checked; before the first draw.
+        charge: as for `measure`.
         memory: how many bytes counts and what is computed of them may take, besides the records that are being read,
             the relaxed records with the optimizer's state, and noisy answers.  Half of it is for counts: if the plan's
             tables are larger together, the records are read again in every round.  The other half is for one tile of a
@@ -72,15 +83,16 @@ def rap(
 
     Raises:
         ArgumentError: ``plan`` is not a RapPlan.
-        BudgetError: the seed is invalid, or the ledger has less left than the plan costs, or is for other neighbors.
+        BudgetError: ``seed`` or ``charge`` is invalid, or the ledger has less left than the plan costs, or is for
+            other neighbors.
         FileFormatError, OSError: the ledger's file is damaged, or cannot be locked or written.
         ResourceError: ``memory`` is less than one cell needs, or more than there is; it divides the tables into more
-            than 100,000 tiles; or the records can be read only once.  All of this is said before the charge.
-        DataError: the records do not fit the schema.
+            than 100,000 tiles; or the records can be read only once.  All of this is said before anything is read.
+        DataError: the records do not fit the schema; or there are none, where their number is public.
         NoiseError: the random bytes or the machine's arithmetic failed a check; nothing may be released.
         UnexpectedError: a defect.
 
-    Whatever is raised after the charge has a note that says what was charged, and leads to no record.
+    Whatever is raised once records are read has a note that says what was charged, and leads to no record.
 
     Guarantees: zCDP at half the plan's cost, for neighbors as the plan says: choices have exactly the law of the
         exponential mechanism, and answers exactly discrete Gaussian noise.
@@ -95,53 +107,39 @@ def rap(
         >>> np.abs(result.table(("a", "b")) - [[200, 200, 0], [0, 200, 0]]).max() < 20
         np.True_
     """
-    try:
-        outcome = _outcome(plan, data, ledger, memory, seed)
-    except BaseException as error:  # noqa: BLE001 - it passes, without the frames that hold the records
-        outcome = without_history(error)
-    finally:
-        del plan, data  # nor must the frame of this function lead to them; either may be the records
-    if isinstance(outcome, RapResult):
-        return outcome
-    raise outcome
-
-
-def _outcome(
-    plan: RapPlan, data: object, ledger: Ledger | None, memory: int, seed: int | None
-) -> RapResult | BaseException:
-    """The result, or the error to raise for it."""
-    wrong = type_refusal("rap", "plan", plan, RapPlan, "write rap(RapPlan(workload, ...), records)")
-    if wrong is not None:
-        return wrong
+    require_type("rap", "plan", plan, RapPlan, "write rap(RapPlan(workload, ...), records)")
     require_guarded_main("rap")
+    require_charge_time(charge)
     bits, generator = _randomness(seed)
     memory = _require_bytes(memory)
     require_public_number(data, plan.protected)
-    keeps = _require_room(plan, data, memory)
-    tiles = tiles_of(plan.thresholds, relaxed_records=plan.projection.relaxed_records, room=memory // 2)
+    keeps, half = _require_room(plan, data, memory), memory // 2
+    tiles = tiles_of(plan.thresholds, relaxed_records=plan.projection.relaxed_records, room=half)
     if ledger is not None:
         require_type("rap", "ledger", ledger, Ledger, "write ledger=Ledger.open(path)")
         _of_plan(ledger.require_room, plan)
     elif seed is None:
         warn_without_ledger()
-    progress = WatchedProgress(None)
-    try:
+
+    def opened() -> Source:
         source = open_source(data, plan.workload.domain, records_per_person=plan.records_per_person)
-    except BaseException as error:  # noqa: BLE001 - it has been where the records are
-        return shielded(error, progress)
-    require_ready_engine(data)
+        require_ready_engine(data)
+        return source
 
-    def run() -> RapResult:
-        half = memory // 2
-        counts = KeptCounts(source, tiles) if keeps else RecountedCounts(source, tiles, half // _COUNT_BYTES)
-        return Run(plan, counts, bits, generator, half).result(count_records(source))
+    def counted(source: Source) -> tuple[Counts, int]:
+        records = require_records(plan, count_records(source, tiles))
+        cells = half // _COUNT_BYTES
+        return KeptCounts(source, tiles) if keeps else RecountedCounts(source, tiles, cells), records
 
-    outcome = run_charged(lambda: None if ledger is None else _of_plan(ledger.charge, plan), run, progress)
-    if not isinstance(outcome, RapResult):
-        return outcome
-    noise = outcome.noise if ledger is None else outcome.noise.charged_to(ledger)
-    noise = replace(noise, kept=kept_records(data, plan.protected))
-    return replace(outcome, noise=noise.told(plan.workload.domain))
+    kept = kept_records(data, plan.protected)
+
+    def drawn(found: tuple[Counts, int]) -> RapResult:
+        result = Run(plan, found[0], bits, generator, half).result(found[1])
+        noise = result.noise if ledger is None else result.noise.charged_to(ledger)
+        return replace(result, noise=replace(noise, kept=kept).told(plan.workload.domain))
+
+    steps = Steps(opened, counted, lambda: None if ledger is None else _of_plan(ledger.charge, plan), drawn)
+    return spend(steps, ledger=ledger, charge=charge, progress=WatchedProgress(None))
 
 
 def _of_plan(charge: Callable[..., T], plan: RapPlan) -> T:
@@ -181,3 +179,7 @@ def _randomness(seed: int | None) -> tuple[ByteSource, np.random.Generator]:
     if not is_integer(seed):
         raise BudgetError(f"seed must be an integer, at least 0, or None for a release; got {value_text(seed)}")
     return InsecureTestBits(int(seed)), np.random.default_rng(int(seed))
+
+
+#: `rap` is of another module for doctest, since it is decorated.
+__test__ = {"rap": rap}

@@ -69,7 +69,8 @@ class Run:
         """Make all draws.
 
         Args:
-            records: their exact number, which is confidential unless the plan's neighbors make it public.
+            records: their exact number, which is confidential unless the plan's neighbors make it public; from
+                `require_records`.
 
         Raises:
             NoiseError: the random bytes or the machine's arithmetic failed a check.
@@ -116,7 +117,7 @@ class Run:
         if plan.total is not None:
             return plan.total
         if plan.protected.has_public_total:
-            return require_records(records)
+            return records
         precision = rounded_down(plan.total_cost / plan.protected.cost_factor)
         self.account.charge("the number of records", precision * plan.protected.cost_factor)
         return max(1, records + int(self._noise(1 / precision, [1])[0][0]))
@@ -168,8 +169,8 @@ class Run:
         return draw_arrays(Scales.of_ratios([ratio[0]] * len(sizes), [ratio[1]] * len(sizes)), sizes, self.source)
 
 
-def require_records(records: int) -> int:
-    """Raise DataError where no record is left, which is public where neighbors have equally many."""
-    if records < 1:
+def require_records(plan: RapPlan, records: int) -> int:
+    """Raise DataError where there is no record to make fractions of, if their number is public."""
+    if records < 1 and plan.total is None and plan.protected.has_public_total:
         raise DataError("there are no records")
     return records

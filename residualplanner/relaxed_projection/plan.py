@@ -34,8 +34,8 @@ class RapPlan:
         workload: the prespecified tables.  Their weights are those of their squared errors in the fits; choices and
             noise do not depend on them.
         budget: the most that all draws may cost together.
-        neighbors: "replace", as in the papers, where the number of records is public, or "add-remove".  There is no
-            default: costs for one notion are not costs for the other.
+        neighbors: "add-remove", as of `select`, or "replace", as in the papers, where the number of records is public.
+            Costs for one notion are not costs for the other.
         rounds: T, how often cells are chosen, measured and fitted.
         choices: K, how many cells or tables each round chooses; None to measure everything at once, without choosing.
         unit: what is chosen: "cell", as in the papers, or "table", which measures all cells of the tables chosen.
@@ -64,7 +64,7 @@ class RapPlan:
 
     workload: Workload
     budget: Budget = field(kw_only=True)
-    neighbors: Notion = field(kw_only=True)
+    neighbors: Notion = field(default="add-remove", kw_only=True)
     rounds: int = field(default=16, kw_only=True)
     choices: int | None = field(default=4, kw_only=True)
     unit: str = field(default="cell", kw_only=True)

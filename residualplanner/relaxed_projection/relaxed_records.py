@@ -9,12 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from residualplanner._checks import FloatArray, IntArray
+from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
 from residualplanner.mixtures import Blocks, Mixture, mixture_of, product_sums
 from residualplanner.relaxed_projection.relaxation import Relaxed, equal_weights
 from residualplanner.relaxed_projection.threshold_products import threshold_means
 from residualplanner.relaxed_projection.threshold_table import ThresholdTable
 from residualplanner.relaxed_projection.tiles import Tile, tiles_of
+from residualplanner.workload import WrittenQuery
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,6 +46,31 @@ class RelaxedRecords:
         for tile in tiles_of([threshold], relaxed_records=self.values.shape[1]):
             found[tile.numbers.start : tile.numbers.stop] = self.of_tile(tile)
         return found.reshape(threshold.shape)
+
+    def answers(self, query: WrittenQuery, domain: Domain) -> FloatArray:
+        """The table of any query, as fractions of all records: of each kind its rows of the values of every record.
+
+        Raises:
+            WorkloadError: the records are no distribution, as under the relaxation "clip", and the query has a
+                threshold beside other kinds.
+
+        Source: rap-and-microdata (A7) to (A9); spec eqs. (26) and (58).
+        """
+        parts = [np.empty((0, self.values.shape[1]), dtype=self.values.dtype)]
+        for position, kind in zip(*query, strict=True):
+            values = self.values[self.blocks.rows(position)]
+            parts.append(values if kind.is_identity else kind.apply(values.astype(np.float64), 0))
+        shape = query.shape(domain)
+        rows, axes = RelaxedRecords(Blocks(shape), np.concatenate(parts)), tuple(range(len(shape)))
+        at_least = max((kind.at_least for kind in query.kinds), default=0)
+        if at_least and not self._are_distributions:
+            if any(kind.at_least != at_least for kind in query.kinds):
+                raise WorkloadError(
+                    'relaxed records of the relaxation "clip" answer a threshold only by itself, without attributes '
+                    'of other kinds; ask for the table of all their values, or fit with "softmax"'
+                )
+            return rows.fractions(ThresholdTable(axes, shape, at_least))
+        return query.put_together(domain, rows.fractions(ThresholdTable(axes, shape, len(axes))))
 
     def of_tile(self, tile: Tile) -> FloatArray:
         """The answers (cells,) of `fractions` in a tile.

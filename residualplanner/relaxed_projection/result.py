@@ -3,7 +3,7 @@
 Reads: the outcome of a run.  Gives: RapResult.  Everything here may be published.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -15,9 +15,8 @@ from residualplanner.measurement import NoiseRecord
 from residualplanner.relaxed_projection.plan import RapPlan
 from residualplanner.relaxed_projection.relaxed_records import RelaxedRecords
 from residualplanner.relaxed_projection.selection import Candidate
-from residualplanner.relaxed_projection.threshold_table import ThresholdTable, thresholds_of
 from residualplanner.synthesis import rounding_named
-from residualplanner.workload import Workload
+from residualplanner.workload import QueryLike, Workload, written_query
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,40 +68,34 @@ class RapResult:
         """The sum of the costs of all draws."""
         return sum((cost for _, cost in self.costs), Fraction(0))
 
-    def table(self, names: Sequence[str], at_least: int | None = None) -> FloatArray:
-        """Estimated counts of a marginal, or of an r-of-k threshold, prespecified or not.
+    def table(self, query: QueryLike) -> FloatArray:
+        """The estimated answers to a query, (q_1, .., q_k), with its axes as it is written, prespecified or not.
 
         Args:
-            names: of its attributes, in the order of its axes.
-            at_least: r; None for the marginal.
+            query: as in a workload: names, a mapping from name to kind of query, a `Threshold`, or one `Among` others.
 
         Raises:
             DomainError: an attribute is not in the domain, or is named twice.
-            WorkloadError: r is not from 1 to the number of attributes.
+            WorkloadError: a kind of query does not fit its attribute; a threshold stands beside other kinds, and the
+                relaxation is "clip".
         """
         domain = self.plan.workload.domain
-        positions = domain.positions_as_written(names)
-        if at_least is None:
-            at_least = len(positions)
-        elif not (is_integer(at_least, least=1) and at_least <= len(positions)):
-            raise WorkloadError(
-                f"at_least must be an integer from 1 to {len(positions)}, the number of the threshold's attributes, "
-                f"got {value_text(at_least)}"
-            )
-        return self._counts(ThresholdTable(positions, tuple(domain.sizes[i] for i in positions), int(at_least)))
+        found = self.records.answers(written_query(domain, query), domain)
+        found *= self.total
+        return found
 
     def tables(self, workload: Workload | None = None) -> Iterator[FloatArray]:
-        """Estimated counts of every table of a workload in its order, one at a time; by default of the plan's own.
+        """The same for every query of a workload in its order, one at a time; by default of the plan's own.
 
         Raises:
-            WorkloadError: the workload is none of marginals and thresholds, or of another domain.
+            ArgumentError: ``workload`` is something else.
+            WorkloadError: it is of another domain, or as by `table`.
         """
         if workload is not None:
             require_type("tables", "workload", workload, Workload, "make one with marginals(domain, order=2)")
             if workload.domain != self.plan.workload.domain:
                 raise WorkloadError("the workload is of another domain than the plan")
-        for threshold in self.plan.thresholds if workload is None else thresholds_of(workload):
-            yield self._counts(threshold)
+        yield from map(self.table, self.plan.workload if workload is None else workload)
 
     def codes(self, records: int | None = None, *, seed: int = 0) -> IntArray:
         """Records (n, d), as codes in the order of the domain, spread evenly over the model.
@@ -126,8 +119,3 @@ class RapResult:
         even.require_room(count, len(self.plan.workload.domain))
         codes, _ = even.draw(mixture, int(count), np.random.default_rng(int(seed)))
         return codes
-
-    def _counts(self, threshold: ThresholdTable) -> FloatArray:
-        found = self.records.fractions(threshold)
-        found *= self.total
-        return found

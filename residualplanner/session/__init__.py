@@ -1,7 +1,7 @@
 """The records of one data set with the budget for all that is released from them.
 
 Reads: records, which only `measure` sees; a ledger or a budget.  Gives: Session; the ledger that it opens or begins.
-Everything that a session measures is charged to its ledger before a record is counted.
+Everything that a session measures is charged to its ledger before noise is drawn.
 """
 
 from residualplanner.session.opening import ExpectedTerms, opened_ledger

@@ -11,7 +11,7 @@ from residualplanner.errors import FileFormatError
 from residualplanner.kron import Device, device_of
 from residualplanner.ledger import Balance, Ledger
 from residualplanner.losses import LossLike
-from residualplanner.measurement import Measurement, Progress, measure, require_measurable
+from residualplanner.measurement import ChargeTime, Measurement, Progress, entrance, measure, require_measurable
 from residualplanner.optimize import Bases
 from residualplanner.plan import Plan, select
 from residualplanner.privacy import Budget, Notion
@@ -24,8 +24,8 @@ from residualplanner.workload import Workload
 class Session:
     """The records of one data set, and the budget for all that is released from them.
 
-    Every plan that a session measures is charged to its ledger before a record is counted, and refused, before a
-    record is read, if it costs more than what is left.  A ledger in a file outlives the session: the next one, in any
+    Every plan that a session measures is charged to its ledger before noise is drawn, and refused, before a record is
+    read, if it costs more than what is left.  A ledger in a file outlives the session: the next one, in any
     process, goes on with what is left, and several may be at work at once.
 
     Args:
@@ -146,18 +146,21 @@ class Session:
             records_per_person=self._ledger.records_per_person,
         )
 
+    @entrance
     def measure(
         self,
         plan: Plan,
         *,
+        charge: ChargeTime = "counted",
         memory: int | None = None,
         scratch: PathLike | None = None,
         progress: Progress | None = None,
     ) -> Measurement:
-        """Charge a plan's cost, count the records and add exact noise: every call spends the plan's budget once more.
+        """Count the records, charge a plan's cost and add exact noise: every call spends the plan's budget once more.
 
         Args:
             plan: the sets of attributes to measure, and their noise.
+            charge: as for `residualplanner.measure`.
             memory: as for `residualplanner.measure`.
             scratch: likewise.
             progress: likewise.
@@ -169,16 +172,17 @@ class Session:
 
         Guarantees: as `residualplanner.measure`; a plan that does not fit is refused before a record is read.
         """
-        try:
-            return measure(plan, self._data, ledger=self._ledger, memory=memory, scratch=scratch, progress=progress)
-        finally:
-            del self  # as in __init__
+        return measure(
+            plan, self._data, ledger=self._ledger, charge=charge, memory=memory, scratch=scratch, progress=progress
+        )
 
+    @entrance
     def release(
         self,
         plan: Plan,
         *,
         device: Device | str | None = None,
+        charge: ChargeTime = "counted",
         memory: int | None = None,
         scratch: PathLike | None = None,
         progress: Progress | None = None,
@@ -190,7 +194,8 @@ class Session:
         Args:
             plan: as for `measure`.
             device: as for `reconstruct`.
-            memory: as for `measure`.
+            charge: as for `measure`.
+            memory: likewise.
             scratch: likewise.
             progress: likewise.
 
@@ -199,11 +204,15 @@ class Session:
             BudgetError, FileFormatError, OSError, WorkloadError, ResourceError, DataError, NoiseError,
                 UnexpectedError: as by `measure`.
         """
+        measured = None
         try:
             found = device_of(device)
-            return reconstruct(self.measure(plan, memory=memory, scratch=scratch, progress=progress), device=found)
-        finally:
-            del self  # as above
+            measured = self.measure(plan, charge=charge, memory=memory, scratch=scratch, progress=progress)
+            return reconstruct(measured, device=found)
+        except BaseException as error:
+            if measured is not None:
+                error.add_note("The measurement is lost; its cost stays charged to the ledger.")
+            raise
 
     def __repr__(self) -> str:
         try:

@@ -79,8 +79,8 @@ def denominator_of_set(domain: Domain, members: Sequence[int]) -> int:
 
 
 def largest_denominator(domain: Domain, groups: Sequence[IntArray]) -> int:
-    """The largest D of the sets of all groups."""
-    return max(denominator_of_set(domain, amounts) for amounts in _sets_by_amounts(domain, groups))
+    """The largest D of the sets of all groups; 1 where there are none."""
+    return max((denominator_of_set(domain, amounts) for amounts in _sets_by_amounts(domain, groups)), default=1)
 
 
 def _sets_by_amounts(domain: Domain, groups: Sequence[IntArray]) -> dict[Amounts, dict[int, IntArray]]:

@@ -5,7 +5,7 @@ Reads: a mapping from attribute sets to tables of counts.  Gives: Source.
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
@@ -51,9 +51,11 @@ def _count(
     groups: Sequence[IntArray],
     merged: MergedValues,
     progress: Progress | None,
+    later: Sequence[IntArray],
 ) -> list[IntArray] | DataError:
     keys = [[_key(row, domain.sizes) for row in rows.tolist()] for rows in groups]
-    absent = next((key for group in keys for key in group if key not in holder), None)
+    wanted = chain(*keys, (_key(row, domain.sizes) for rows in later for row in rows.tolist()))
+    absent = next((key for key in wanted if key not in holder), None)
     if absent is not None:
         names = tuple(domain.names[position] for position in absent)
         held = f"holds the {names_text('attribute', names)}" if names else "tells the number of records"

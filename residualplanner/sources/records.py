@@ -28,9 +28,11 @@ def _count(
     groups: Sequence[IntArray],
     merged: MergedValues,
     progress: Progress | None,
+    later: Sequence[IntArray],
 ) -> list[IntArray] | DataError:
     """The tables, or the error that says which columns break which rules: all of them, whatever the records' order."""
-    counts, most = RecordCounts(merged.of_domain(domain), groups), MOST // largest_denominator(domain, groups)
+    counts = RecordCounts(merged.of_domain(domain), groups)
+    most = MOST // largest_denominator(domain, [*groups, *later])
     total = sum(map(len, groups))
     counted, breaches = 0, set[Breach]()
     stream = regrouped(domain, blocks)

@@ -99,14 +99,22 @@ def block_of_columns(
         codes[position], dropped, broken = _settle(attribute, raw)
         leaves |= dropped
         breaches.update((position, word) for word in broken)
+    if persons.size and (nobody := (persons[0] < 0) & ~leaves).any():
+        if is_lenient(domain):
+            leaves |= nobody
+        else:
+            breaches.add((len(domain.columns), "no person"))
     for position, weights in enumerate(given, start=len(domain)):
         weighed = np.where(leaves, 0, weights)  # what is left out may have any weight
         breaches.update((position, _WEIGHTS[code]) for code in np.unique(weighed[weighed < 0]).tolist())
         multiplicities = multiplicities.times_entries(np.maximum(weighed, 0))
-    if (persons[:1] < 0).any(where=~leaves[: persons.shape[1]]):
-        breaches.add((len(domain.columns), "no person"))
     block = Block(codes, frozenset(breaches), multiplicities, numerators, persons)
     return of_records(block, ~leaves) if leaves.any() else block
+
+
+def is_lenient(domain: Domain) -> bool:
+    """Whether the rules of every column say what becomes of a record, whatever is in it."""
+    return all("error" not in (attribute.unknown, attribute.missing) for attribute in domain.attributes)
 
 
 def joined(blocks: Sequence[Block]) -> Block:

@@ -20,7 +20,7 @@ T = TypeVar("T")
 #: Called with the number of tables done and the number of tables to count; neither depends on the records.
 Progress = Callable[[int, int], None]
 #: As `Source.count`, but an error in the records is returned instead of raised.
-Count = Callable[[Sequence[IntArray], MergedValues, Progress | None], list[IntArray] | DataError]
+Count = Callable[[Sequence[IntArray], MergedValues, Progress | None, Sequence[IntArray]], list[IntArray] | DataError]
 
 _UNREADABLE = (
     "the records could not be read as a table.  What the reader said is withheld, because it may quote a record; "
@@ -45,6 +45,7 @@ class Source:
         *,
         merged: MergedValues = NOTHING_MERGED,
         progress: Progress | None = None,
+        later: Sequence[IntArray] = (),
     ) -> list[IntArray]:
         """Count the records of each cell of each table.
 
@@ -52,6 +53,7 @@ class Source:
             groups: each (g, k): g sets of k ascending attribute positions, all of the same shape (n1, .., nk).
             merged: which values share a cell; the shapes (n1, .., nk) are those of the domain with merged values.
             progress: called with the number of tables done and their total.
+            later: groups that will be counted of the same records later, and must be countable, too.
 
         Returns:
             One int64 array (g, n1, .., nk) per group; shapes depend on the arguments and the domain only.
@@ -62,9 +64,10 @@ class Source:
                 frames and the exception's context.
 
         Guarantees: each record adds exactly one to one cell of each table, or, where an attribute's rule is "drop",
-            nothing to any table.
+            nothing to any table.  All columns of all records are checked, whatever the groups; so the same records can
+            be counted in the ``later`` groups, too.
         """
-        outcome = self._count(groups, merged, progress)
+        outcome = self._count(groups, merged, progress, later)
         del self  # the traceback must not lead to the records
         if isinstance(outcome, DataError):
             raise outcome

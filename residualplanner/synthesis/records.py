@@ -3,7 +3,6 @@
 Reads: codes, weights, how they were made.  Gives: SyntheticRecords.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -15,14 +14,15 @@ from residualplanner._checks import FloatArray, IntArray, frozen, is_integer, va
 from residualplanner._words import count_text
 from residualplanner.domain import Domain
 from residualplanner.errors import ArgumentError, WorkloadError
-from residualplanner.measurement import warning_of
-from residualplanner.mixtures import Mixture
+from residualplanner.measurement import Progress, warning_of
+from residualplanner.mixtures import Mixture, Report, product_sums, unreported
 from residualplanner.postprocessing import Facts, FitQuality, FittedMixture, fit_quality, quality_of_records
 from residualplanner.reconstruction import Release
 from residualplanner.synthesis.columns import BinsName, column_of, weight_column
 from residualplanner.synthesis.raking import raked_weights
 from residualplanner.synthesis.rounding import RoundingName, rounding_named
 from residualplanner.synthesis.saving import Sidecar, save_frame
+from residualplanner.workload import QueryLike, written_query
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,27 +100,33 @@ class SyntheticRecords:
         """The same of the tables of the records."""
         return quality_of_records(self._fitted.measured, self.codes, self.weights)
 
-    def expected(self, names: Sequence[str]) -> FloatArray:
-        """The expected number of records with each combination of values, by the mixture, (n_1, .., n_k).
+    def expected(self, query: QueryLike) -> FloatArray:
+        """The expected answers to a query, by the mixture, (q_1, .., q_k), with its axes as it is written.
 
-        Whatever was measured, there is such a table of any attributes; it is not better than the mixture is.
+        Whatever was measured, there is such a table for any query; it is not better than the mixture is.
 
         Args:
-            names: of the attributes, in the order of the axes.
+            query: as in a workload: names, a mapping from name to kind of query, a `Threshold`, or one `Among` others.
 
         Raises:
-            DomainError: one is not in the domain, or is named twice.
+            DomainError: an attribute is not in the domain, or is named twice.
+            WorkloadError: a kind of query does not fit its attribute.
         """
-        mixture, positions = self._fitted.mixture, self.domain.positions_as_written(names)
-        return frozen(np.asarray(self._fitted.records * mixture.table(positions)))
+        written, mixture = written_query(self.domain, query), self._fitted.mixture
+        rows = [kind.apply(mixture.of_attribute(position), 0) for position, kind in zip(*written, strict=True)]
+        answers = product_sums(rows, self._fitted.records * mixture.weights)
+        return frozen(np.asarray(written.put_together(self.domain, answers.astype(np.float64, copy=False))))
 
-    def redrawn(self, records: int, *, method: RoundingName = "controlled", seed: int = 0) -> "SyntheticRecords":
+    def redrawn(
+        self, records: int, *, method: RoundingName = "controlled", seed: int = 0, progress: Progress | None = None
+    ) -> "SyntheticRecords":
         """Other records from the same mixture.
 
         Args:
             records: how many.
             method: as of `synthesize`.
             seed: of the records.
+            progress: called with how much is done, and how much there is to do.
 
         Raises:
             ArgumentError: ``records`` or ``seed`` is no integer from 0.
@@ -128,7 +134,8 @@ class SyntheticRecords:
             ResourceError: so many take more memory than there is.
         """
         require_count(records, "redrawn(1000)")
-        return drawn(self.release, self._fitted, self._facts, records, method=method, seed=seed)
+        report = progress or unreported
+        return drawn(self.release, self._fitted, self._facts, records, method=method, seed=seed, report=report)
 
     def to_frame(self, *, bins: BinsName = "labels") -> "pd.DataFrame":
         """The records with the labels of the domain, a column for each attribute; by "weighted" with their weights.
@@ -175,7 +182,14 @@ class SyntheticRecords:
 
 
 def drawn(
-    release: Release, fitted: FittedMixture, facts: Facts, records: int, *, method: RoundingName, seed: int
+    release: Release,
+    fitted: FittedMixture,
+    facts: Facts,
+    records: int,
+    *,
+    method: RoundingName,
+    seed: int,
+    report: Report,
 ) -> SyntheticRecords:
     """Records from a mixture.
 
@@ -186,6 +200,7 @@ def drawn(
         records: how many.
         method: how they are made of it.
         seed: of the records.
+        report: called with how much is done, and how much there is to do.
 
     Raises:
         ArgumentError: ``seed`` is no integer from 0.
@@ -198,7 +213,7 @@ def drawn(
     if records and not fitted.records:
         raise WorkloadError(f"there are no records by {facts.words}, so none can be made; ask for none, or correct it")
     rounding = named.of_order(max(map(len, release.plan.closure)))
-    codes, weights = rounding.draw(fitted.mixture, int(records), np.random.default_rng([int(seed), 1]))
+    codes, weights = rounding.draw(fitted.mixture, int(records), np.random.default_rng([int(seed), 1]), report=report)
     if rounding.is_weighted and records:
         scale = records / fitted.records
         weights = raked_weights(codes, weights / scale, facts.known) * scale

@@ -13,7 +13,14 @@ import numpy as np
 
 from residualplanner._checks import FloatArray, IntArray, entry_named
 from residualplanner.measurement import require_room
-from residualplanner.mixtures import Mixture, controlled_records, even_records, independent_records
+from residualplanner.mixtures import (
+    Mixture,
+    Report,
+    controlled_records,
+    even_records,
+    independent_records,
+    unreported,
+)
 
 #: The names of methods.
 RoundingName = Literal["controlled", "sobol", "weighted", "independent"]
@@ -24,12 +31,12 @@ class Rounding:
     """A way to make records of a mixture: their expected tables are those of the mixture, unless they are controlled.
 
     Attributes:
-        codes: gives so many records (n, d) of a mixture, from random numbers.
+        codes: gives so many records (n, d) of a mixture, from random numbers, and reports how much is done.
         entry_bytes: about how many bytes each entry takes while so many records are made, or a little less.
         copies: how many records are made for each that is wanted, each of a fraction of weight 1.
     """
 
-    codes: Callable[[Mixture, int, np.random.Generator], IntArray]
+    codes: Callable[..., IntArray]
     entry_bytes: int
     copies: int = 1
 
@@ -46,10 +53,12 @@ class Rounding:
             "ask for fewer, or use a machine with more memory",
         )
 
-    def draw(self, mixture: Mixture, records: int, generator: np.random.Generator) -> tuple[IntArray, FloatArray]:
+    def draw(
+        self, mixture: Mixture, records: int, generator: np.random.Generator, *, report: Report = unreported
+    ) -> tuple[IntArray, FloatArray]:
         """Codes (n, d) and weights (n,), which add up to ``records``."""
         count = self.copies * records
-        return self.codes(mixture, count, generator), np.full(count, 1 / self.copies)
+        return self.codes(mixture, count, generator, report=report), np.full(count, 1 / self.copies)
 
     def of_order(self, order: int) -> "Rounding":
         """The method for a mixture that was fitted to tables of so many attributes at most; the same by default."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from residualplanner._checks import require_type
 from residualplanner.errors import ArgumentError, memory_for
 from residualplanner.measurement import Progress
-from residualplanner.mixtures import Ensemble
+from residualplanner.mixtures import Ensemble, unreported
 from residualplanner.postprocessing import Facts, Impossible, Known, fit_mixture, read_facts, release_of_tables
 from residualplanner.reconstruction import Release, SavedParts, SavedTables
 from residualplanner.synthesis.records import MOST_RECORDS, SyntheticRecords, drawn, require_count, require_seed
@@ -43,7 +43,7 @@ def synthesize(
         ensemble: how many mixtures are fitted, of how many latent classes, in how many steps; chosen by how far
             attributes are from independence, in units of the noise, unless given.
         seed: of the fit and of the records, 0 or more; the same release and seed give the same records.
-        progress: called with the number of mixtures fitted, and how many there will be.
+        progress: called with how much is done, and how much there is to do: half is for the mixture, half for records.
 
     Returns:
         The records, with the mixture and how well it fits.
@@ -83,8 +83,14 @@ def synthesize(
     rounding_named(method)
     facts = read_facts(release.plan, known, impossible)
     count = count_to_make(release, facts, records, method)
-    fitted = fit_mixture(release.measurement, facts, ensemble, seed=int(seed), progress=progress)
-    return drawn(release, fitted, facts, count, method=method, seed=seed)
+    report = progress or unreported
+    fitted = fit_mixture(release.measurement, facts, ensemble, seed=int(seed), progress=_half(report, 0))
+    return drawn(release, fitted, facts, count, method=method, seed=seed, report=_half(report, 1))
+
+
+def _half(report: Progress, number: int) -> Progress:
+    """The report of the first or the second half of work, in percent of all of it."""
+    return lambda done, total: report(50 * number + 50 * done // max(total, 1), 100)
 
 
 def count_to_make(release: Release, facts: Facts, records: int | None, method: RoundingName) -> int:

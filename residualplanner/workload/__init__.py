@@ -18,7 +18,15 @@ from residualplanner.workload.blocks import QueryBlock
 from residualplanner.workload.closure import Closure, downward_closure, subset_products
 from residualplanner.workload.families import marginals
 from residualplanner.workload.html import workload_html
-from residualplanner.workload.query import QueryKey, QueryLike, WrittenQuery, query_of, selection_text, written_query
+from residualplanner.workload.query import (
+    QueryKey,
+    QueryLike,
+    WrittenQuery,
+    kinds_by_name,
+    query_of,
+    selection_text,
+    written_query,
+)
 from residualplanner.workload.query_numbers import query_numbers
 from residualplanner.workload.symmetry import Orbits, workload_orbits
 from residualplanner.workload.threshold import Threshold
@@ -40,6 +48,7 @@ __all__ = [
     "checked_weights",
     "downward_closure",
     "indices_of_numbers",
+    "kinds_by_name",
     "marginals",
     "numbers_of_blocks",
     "query_numbers",

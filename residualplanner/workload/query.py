@@ -11,11 +11,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from residualplanner._checks import value_text
+from residualplanner._checks import FloatArray, value_text
 from residualplanner._words import COUNTS, JOIN, query_text, suggestion
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
-from residualplanner.queries import Identity, Kind, require_joint, statistic_among, tied_kind, written_kind
+from residualplanner.queries import (
+    Identity,
+    Kind,
+    answered_jointly,
+    require_joint,
+    statistic_among,
+    tied_kind,
+    written_kind,
+)
 from residualplanner.workload.among import Among
 from residualplanner.workload.threshold import Threshold
 
@@ -94,6 +102,21 @@ class WrittenQuery(NamedTuple):
         """How many answers the query has."""
         return math.prod(self.shape(domain))
 
+    def put_together(self, domain: Domain, answers: FloatArray, *, first_axis: int = 0) -> FloatArray:
+        """Its table, from one in which each of its attributes was answered for itself, in the order as written.
+
+        Joint attributes are answered together, and those in which records are only selected have no axis any more.
+
+        Args:
+            domain: the schema.
+            answers (.., q_1, .., q_k): of whatever gives counts.
+            first_axis: the axis of the first attribute; all before it are of stacks.
+
+        Source: spec eqs. (58) and (108).
+        """
+        found = answered_jointly(answers, self.kinds, first_axis=first_axis)
+        return found.reshape((*found.shape[:first_axis], *self.table_axes.shape(domain)))
+
     @property
     def table_axes(self) -> "WrittenQuery":
         """The attributes along which its table has an axis, with their kinds."""
@@ -162,6 +185,28 @@ def written_query(domain: Domain, query: QueryLike, tied: TiedKinds | None = Non
             its attribute, or the others.
     """
     tied = {} if tied is None else tied
+    given = kinds_by_name(domain, query)
+    positions, kinds = domain.positions_as_written(tuple(given)), given.values()
+    for pair in zip(positions, kinds, strict=True):
+        if pair not in tied:
+            tied[pair] = tied_kind(pair[1], domain.attributes[pair[0]])
+    found = tuple(tied[pair] for pair in zip(positions, kinds, strict=True))
+    require_joint(found, np.arange(len(found), dtype=np.int16)[None])
+    statistic_among(found)
+    return _universe_last(domain, WrittenQuery(positions, found))
+
+
+def kinds_by_name(domain: Domain, query: QueryLike) -> dict[str, Kind]:
+    """The kind of query of each attribute, as they were written; a set of names has the domain's order.
+
+    Raises:
+        DomainError, WorkloadError: as `written_query`, but that kinds may not fit their attributes.
+
+    Example:
+        >>> domain = Domain({"age": 85, "sex": 2})
+        >>> kinds_by_name(domain, "age"), kinds_by_name(domain, Threshold(("sex", "age"), 1))
+        ({'age': Identity()}, {'sex': Matching(at_least=1), 'age': Matching(at_least=1)})
+    """
     if isinstance(query, str):
         query = (query,)
     if not isinstance(query, Mapping | Sequence | frozenset | set):
@@ -170,15 +215,8 @@ def written_query(domain: Domain, query: QueryLike, tied: TiedKinds | None = Non
     for name, kind in given.items():
         require_kind(name, kind)
     read = domain.positions if isinstance(query, frozenset | set) else domain.positions_as_written
-    positions = read(tuple(query))
-    kinds = [given.get(domain.names[position], Identity()) for position in positions]
-    for pair in zip(positions, kinds, strict=True):
-        if pair not in tied:
-            tied[pair] = tied_kind(pair[1], domain.attributes[pair[0]])
-    found = tuple(tied[pair] for pair in zip(positions, kinds, strict=True))
-    require_joint(found, np.arange(len(found), dtype=np.int16)[None])
-    statistic_among(found)
-    return _universe_last(domain, WrittenQuery(positions, found))
+    names = [domain.names[position] for position in read(tuple(query))]
+    return {name: given.get(name, Identity()) for name in names}
 
 
 def _universe_last(domain: Domain, query: WrittenQuery) -> WrittenQuery:

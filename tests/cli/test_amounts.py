@@ -210,3 +210,33 @@ def test_a_release_on_the_command_line_writes_means(folder, people, run):
     found = pd.read_csv(folder / "out" / "statistics" / "sex.pay@mean1.csv")
     truth = people["pay"].clip(0, 200_000).groupby(people["sex"]).mean()
     assert (np.abs(found["mean"].to_numpy() - truth.to_numpy()) < 6 * found["std_err"].to_numpy()).all()
+
+
+PAYROLL = """
+budget = {{ zcdp = 0.5 }}
+
+[domain]
+job = {jobs}
+pay = {{ numeric = {{ low = 0, high = 100, unit = 1, bins = {bins} }} }}
+
+[[workload]]
+queries = [{{ job = "identity", pay = "{kind}" }}]
+"""
+
+
+@pytest.mark.parametrize("command", ["plan", "release"])
+@pytest.mark.parametrize(
+    ("jobs", "bins", "kind", "is_refused"),
+    [(960, 4, "mean", True), (960, 4, "sum", True), (1100, 4, "identity", False), (2100, 1, "sum", False)],
+)
+def test_non_negative_amounts_that_would_not_be_found_are_refused_before_anything_is_read(
+    folder, run, command, jobs, bins, kind, is_refused
+):
+    (folder / "pay.toml").write_text(PAYROLL.format(jobs=jobs, bins=bins, kind=kind))
+    (folder / "pay.csv").write_text("job,pay\n0,50\n")
+    options = {"plan": ["-o", "p"], "release": ["pay.csv", "-o", "out", "--dry-run"]}[command]
+    with (folder / "pay.toml").open("a") as file:
+        file.write("[output]\nnonnegative = true\n")
+    told = run(command, "pay.toml", *options)
+    words = "sums or means of amounts in several bins are found for up to 4,000 cells, and these have 4,800"
+    assert (told.exit_code, words in told.stderr) == ((2, True) if is_refused else (0, False)), told.output

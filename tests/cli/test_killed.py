@@ -94,8 +94,8 @@ import residualplanner.cli.app, residualplanner.cli.rehearsal, residualplanner.c
 import residualplanner.cli.spec.overrides
 from residualplanner.cli import main
 
-gate = sys.modules["residualplanner.measurement.measure"]
-count_tables = gate.count_tables
+noise = sys.modules["residualplanner.measurement.discrete"]
+draw_flat = noise.draw_flat
 every = int(sys.argv.pop())  # so many steps further each time; 0 for a release that goes on until it is killed
 folder, steps = os.fsencode(sys.argv[1]), {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir"}
 
@@ -107,9 +107,9 @@ def count_down(event, arguments):
             if left[0] < 0:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-def reading(*arguments, **options):
-    os.write(log, b"reading")
-    return count_tables(*arguments, **options)
+def drawing(*arguments, **options):
+    os.pwrite(log, b"drawing", 0)
+    return draw_flat(*arguments, **options)
 
 for number in range(10**6):
     where = os.path.join(sys.argv[1], str(number))
@@ -119,7 +119,7 @@ for number in range(10**6):
         os.chdir(where)
         log = os.open("log", os.O_CREAT | os.O_WRONLY)
         os.dup2(os.open(os.devnull if every else "told", os.O_WRONLY), 1)
-        gate.count_tables, left, sys.argv = reading, [number * every], ["residualplanner", *sys.argv[2:]]
+        noise.draw_flat, left, sys.argv = drawing, [number * every], ["residualplanner", *sys.argv[2:]]
         if every:
             sys.addaudithook(count_down)
         try:
@@ -168,9 +168,9 @@ def test_killed_at_any_step_on_the_disk(run, spec, records, tmp_path, monkeypatc
             begin(process)
             ended = int(process.stdout.readline())
             left = check_what_is_left(folder, given)
-            has_read = (folder / "log").read_text() == "reading"
-            assert left.charges or not has_read, "records were counted before the charge"
-            seen.add((left.charges, has_read, left.is_measured, left.is_written))
+            has_drawn = (folder / "log").read_text() == "drawing"
+            assert left.charges or not has_drawn, "noise was drawn before the charge"
+            seen.add((left.charges, has_drawn, left.is_measured, left.is_written))
             if ended == 0:
                 break
             assert ended == signal.SIGKILL
@@ -183,6 +183,7 @@ def test_killed_at_any_step_on_the_disk(run, spec, records, tmp_path, monkeypatc
     assert every > 1 or {(1, True, False, False), (1, True, True, True)} <= seen
     assert seen <= {
         (0, False, False, False),
+        (1, False, False, False),
         (1, True, False, False),
         (1, True, True, False),
         (1, True, True, True),

@@ -109,16 +109,19 @@ def test_a_measurement_that_waits_for_its_tables_is_not_paid_for_twice(run, spec
     assert Ledger.open(ledger).spent == 0
 
 
+@pytest.mark.parametrize("charge", ["counted", "first"])
 @pytest.mark.parametrize("command", ["measure", "release"])
-def test_a_failure_after_the_charge_tells_of_the_charge(run, spec, folder, ledger, command):
+def test_records_that_do_not_fit_cost_nothing_unless_the_charge_comes_first(run, spec, folder, ledger, command, charge):
     run("plan", spec, "-o", "p")
     (folder / "bad.csv").write_text("age,sex,region,grade\n30,X,01,0\n")
     first = {"measure": "p", "release": spec}[command]
-    told = run(command, first, "bad.csv", "-o", "out", "--ledger", ledger)
+    told = run(command, first, "bad.csv", "-o", "out", "--ledger", ledger, "--charge", charge)
     assert told.exit_code == 2
-    assert "The charge stays: pcost 1, entry 1 of the ledger." in told.stderr
+    is_charged = charge == "first"
+    assert ("The charge stays: pcost 1, entry 1 of the ledger." in told.stderr) == is_charged
+    assert ("Nothing was charged to the ledger." in told.stderr) != is_charged
     assert "Nothing was written." in told.stderr
-    assert len(Ledger.open(ledger).entries) == 1
+    assert len(Ledger.open(ledger).entries) == is_charged
 
 
 @pytest.mark.parametrize("command", ["measure", "release"])

@@ -17,6 +17,7 @@ from sybil import Example, Sybil
 from sybil.example import SybilFailure
 from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser
 
+import residualplanner as rp
 from warm_commands import warm_commands
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -133,6 +134,12 @@ def test_the_manual_states_the_present_formats_of_files():
     code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "residualplanner").rglob("*.py"))
     present = set(re.findall(r"^(?:\w+, )*FORMAT_VERSION(?:, \w+)* = (?:\"\S+\", )*(\d+)", code, flags=re.MULTILINE))
     assert set(re.findall(r"\bformats? (?:version )?(\d+)(?![.\d])", text)) == present != set()
+
+
+def test_the_table_of_kinds_has_every_kind_of_query_and_nothing_else():
+    public = {name for name in rp.__all__ if callable(getattr(getattr(rp, name), "gram", None))}
+    rows = [line for line in (MANUAL / "queries.md").read_text().splitlines() if line.startswith("| `rp.")]
+    assert {re.match(r"\| `rp\.(\w+)", line)[1] for line in rows} == public
 
 
 def test_an_example_that_is_right_passes(tmp_path, monkeypatch):

@@ -175,8 +175,8 @@ def test_records_that_change_between_two_readings_are_an_error(monkeypatch):
     left = iter([RECORDS, RECORDS, RECORDS[:-1]])
 
     class Changing:
-        def count(self, groups, *, progress=None):
-            return open_source(next(left), DOMAIN).count(groups, progress=progress)
+        def count(self, groups, *, progress=None, later=()):
+            return open_source(next(left), DOMAIN).count(groups, progress=progress, later=later)
 
     monkeypatch.setattr(sys.modules["residualplanner.measurement.measure"], "open_source", lambda *_, **__: Changing())
     with pytest.raises(DataError, match="the records changed while they were read"):

@@ -20,9 +20,9 @@ class Spy:
     def __init__(self, source):
         self.source, self.counted = source, []
 
-    def count(self, groups, *, progress=None):
+    def count(self, groups, **options):
         self.counted += [tuple(row) for rows in groups for row in rows.tolist()]
-        return self.source.count(groups, progress=progress)
+        return self.source.count(groups, **options)
 
 
 def random_codes(case: Case, records: int):

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from residualplanner.discrete_gaussian import OperatingSystemBits
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, DataError, FileFormatError
 from residualplanner.ledger import Ledger
@@ -590,17 +591,25 @@ def never(*_arguments, **_options):
     raise AssertionError("records were read")
 
 
-def test_the_charge_is_on_the_disk_before_a_record_is_counted(path, monkeypatch):
+@pytest.mark.parametrize("charge", ["counted", "first"])
+def test_the_charge_is_on_the_disk_before_noise_is_drawn_and_after_the_count_or_before_it(path, monkeypatch, charge):
     ledger, seen = Ledger.create(path, budget=pcost(1), data_set="census"), []
-    count = gate.count_tables
+    count, read = gate.count_tables, OperatingSystemBits.read
 
-    def spy(*arguments, **options):
-        seen.append(Ledger.open(path).entries)
-        return count(*arguments, **options)
+    def told(name, function):
+        def spy(*arguments, **options):
+            seen.append((name, [entry.plan_sha256 for entry in Ledger.open(path).entries]))
+            return function(*arguments, **options)
 
-    monkeypatch.setattr(gate, "count_tables", spy)
-    measure(PLAN, CODES, ledger=ledger)
-    assert [[entry.plan_sha256 for entry in entries] for entries in seen] == [[plan_hash(PLAN)]]
+        return spy
+
+    monkeypatch.setattr(gate, "count_tables", told("count", count))
+    monkeypatch.setattr(OperatingSystemBits, "read", told("draw", read))
+    measure(PLAN, CODES, ledger=ledger, charge=charge)
+    charged = [plan_hash(PLAN)]
+    assert seen[0] == ("count", charged if charge == "first" else [])
+    assert seen[1:] == [("draw", charged)] * len(seen[1:])
+    assert len(seen) > 1
     assert Fraction(999, 3000) < ledger.spent <= Fraction(1, 3)
 
 
@@ -614,11 +623,19 @@ def test_an_overspend_is_refused_before_a_record_is_read(make, monkeypatch):
     assert len(ledger.entries) == 2
 
 
-def test_a_failure_after_the_charge_keeps_it(make):
+@pytest.mark.parametrize(("charge", "entries"), [("counted", 0), ("first", 1)])
+def test_records_that_do_not_fit_cost_nothing_unless_the_charge_comes_first(make, charge, entries):
     ledger = make(pcost(1))
     with pytest.raises(DataError):
-        measure(PLAN, np.array([[0, 7]]), ledger=ledger)
-    assert len(ledger.entries) == 1
+        measure(PLAN, np.array([[0, 7]]), ledger=ledger, charge=charge)
+    assert len(ledger.entries) == entries
+
+
+def test_when_to_charge_is_one_of_two_words():
+    with pytest.raises(BudgetError, match=r"charge must be .counted. or .first., got 'frist'; did you mean 'first'"):
+        measure(PLAN, CODES, charge="frist")
+    with pytest.raises(BudgetError, match='charge must be "counted" or "first", got True'):
+        measure(PLAN, CODES, charge=True)
 
 
 @pytest.mark.parametrize("options", [{"noise": "laplace"}, {"seed": -1}])

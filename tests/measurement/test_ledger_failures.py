@@ -135,7 +135,7 @@ class FailingSystem:
 
 
 def release(ledger, outputs):
-    """What a run does: charge, read, release."""
+    """What a run does: count, charge, release."""
     try:
         measure(PLAN, CODES, ledger=ledger())
     except OSError as error:
@@ -481,7 +481,8 @@ def test_a_ledger_that_may_only_be_read_can_be_shown_but_not_charged(tmp_path):
         ledger.charge(1, HASH, **ADD_REMOVE)
 
 
-def test_an_interrupt_between_charge_and_count_keeps_the_charge(tmp_path, monkeypatch):
+@pytest.mark.parametrize("charge", ["counted", "first"])
+def test_an_interrupt_of_the_count_keeps_the_charge_only_where_that_came_first(tmp_path, monkeypatch, charge):
     ledger = Ledger.create(tmp_path / "ledger", budget=pcost(1), data_set="d")
 
     def interrupted(*_arguments, **_options):
@@ -489,8 +490,8 @@ def test_an_interrupt_between_charge_and_count_keeps_the_charge(tmp_path, monkey
 
     monkeypatch.setattr(gate, "count_tables", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        measure(PLAN, CODES, ledger=ledger)
-    assert len(ledger.entries) == 1
+        measure(PLAN, CODES, ledger=ledger, charge=charge)
+    assert len(ledger.entries) == (charge == "first")
 
 
 def test_the_next_run_is_refused_only_by_the_budget(tmp_path):

@@ -344,3 +344,16 @@ def test_tables_that_are_far_from_the_nearest_ones_are_refused(monkeypatch):
     with pytest.raises(SolverError, match="the nearest non-negative tables were not found in 300 steps"):
         rp.nonnegative(noisy, max_steps=300)
     assert rp.nonnegative(noisy, max_steps=100).gap > 1
+
+
+@pytest.mark.parametrize("seed", [2, 3, 5, 6])
+def test_weights_by_order_do_not_depend_on_the_units_of_what_was_measured(seed):
+    """Bases of rows of any numbers measure large multiples, whose components move by as much more."""
+    rng = np.random.default_rng(seed)
+    sizes = [int(size) for size in rng.integers(3, 6, 3)]
+    rows = [np.vstack([np.ones(size), rng.normal(0, 1, (2, size)).round(2)]) for size in sizes]
+    query = {"a": rp.Custom(rows[0]), "b": rp.Range(), "c": rp.Custom(rows[2])}
+    plan = rp.select(rp.Workload(rp.Domain(dict(zip("abc", sizes, strict=True))), [query]), budget=rp.zcdp(0.01))
+    records = np.random.default_rng(seed).integers(0, 2, (400, 3))
+    release = rp.reconstruct(rp.measure(plan, records, noise="gaussian", seed=seed))
+    assert rp.nonnegative(release, weights="order").gap < 1e-5

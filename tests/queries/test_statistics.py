@@ -55,7 +55,7 @@ def test_quantiles_of_several_probabilities_are_answered_one_after_another(count
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
-@pytest.mark.parametrize(("kind", "given"), [(rp.Quantiles, (0.25, 0.5)), (rp.Mean, (10, 20)), (rp.Sum, ("bin", 10))])
+@pytest.mark.parametrize(("kind", "given"), [(rp.Mean, (10, 20)), (rp.Sum, ("bin", 10))])
 def test_what_should_have_been_one_argument_is_not_taken_for_the_edges_of_bins(kind, given):
     with pytest.raises(TypeError):
         kind(*given)
@@ -111,6 +111,20 @@ def test_a_mean_between_what_is_no_range_is_refused(between):
 def test_probabilities_that_are_none_are_refused(given):
     with pytest.raises(WorkloadError, match="different numbers between 0 and 1"):
         rp.Quantiles(given)
+
+
+def test_probabilities_are_written_one_after_another_or_as_a_list():
+    one, other = rp.Quantiles(0.25, 0.5, 0.75), rp.Quantiles([0.25, 0.5, 0.75])
+    assert one == other == rp.Quantiles()
+    assert hash(one) == hash(other)
+    assert one.probabilities == (0.25, 0.5, 0.75)
+    assert (repr(one), repr(rp.Quantiles(0.5))) == ("Quantiles(0.25, 0.5, 0.75)", "Quantiles(0.5)")
+
+
+@pytest.mark.parametrize("given", [(0.5, 0.5), (0.5, 2), (0.25, (0.5, 0.75)), (0.5, "half")])
+def test_probabilities_one_after_another_that_are_none_are_refused(given):
+    with pytest.raises(WorkloadError, match="different numbers between 0 and 1"):
+        rp.Quantiles(*given)
 
 
 @pytest.mark.parametrize(

@@ -66,13 +66,14 @@ def folders_of_killed(lines):
 
 
 def checked_charges(folder):
-    """How often the ledger was charged, whole lines and never more than once, and before records were counted."""
+    """How often the ledger was charged, whole lines and never more than once, and before noise was drawn."""
     ledger = rp.Ledger.open(folder / "ledger")
     assert not ledger.is_torn, "the line of a charge is written at once; a machine that stops may tear it"
     assert [entry.cost for entry in ledger.entries] == [COST] * len(ledger.entries)
     assert len(ledger.entries) <= 1
-    at_reading = (folder / "reading").read_bytes() if (folder / "reading").exists() else b""
-    assert at_reading.count(b"\n") in (0, 2), "records were counted before the charge"
+    for name, lines in (("counting", 1), ("drawing", 2)):
+        then = (folder / name).read_bytes() if (folder / name).exists() else b""
+        assert then.count(b"\n") in (0, lines), "records are counted before the charge, and noise is drawn after it"
     return len(ledger.entries)
 
 

@@ -153,11 +153,13 @@ def test_a_measuring_that_was_killed_while_it_was_charged_must_be_settled_first(
     assert Fraction(1, 3) < session.balance.remaining < Fraction(1, 3) + Fraction(1, 10**5)
 
 
-def test_records_that_fail_after_the_charge_stay_charged_and_out_of_sight():
+@pytest.mark.parametrize("method", ["measure", "release"])
+@pytest.mark.parametrize("charge", ["counted", "first"])
+def test_records_that_fail_stay_out_of_sight_and_cost_nothing_unless_the_charge_comes_first(method, charge):
     session = Session(np.array([[0, 7]]), budget=pcost(1))
     with pytest.raises(DataError) as caught:
-        session.release(PLAN)
-    assert session.balance.spent == require_measurable(PLAN)
+        getattr(session, method)(PLAN, charge=charge)
+    assert session.balance.spent == (require_measurable(PLAN) if charge == "first" else 0)
     frames = [frame for frame, _ in traceback.walk_tb(caught.value.__traceback__)]
     mine = [frame for frame in frames if frame.f_globals["__name__"].startswith("residualplanner")]
     assert mine

@@ -18,6 +18,8 @@ from residualplanner.domain import Domain
 from residualplanner.errors import DataError, ResourceError
 from residualplanner.sources import open_cluster
 from residualplanner.sources.clusters import CountingTask
+from residualplanner.sources.clusters.dask import DaskRecords
+from residualplanner.sources.clusters.partitions import PROBLEMS
 from residualplanner.workers import DaskWorkers
 from residualplanner.workers.workers import require_equal_versions, versions
 
@@ -118,6 +120,50 @@ def test_what_is_measured_into_a_store_is_about_these_records(records_in, tmp_pa
         expected = np.zeros((plan.domain.sizes[first], plan.domain.sizes[last]))
         np.add.at(expected, (codes[:, first], codes[:, last]), 1)
         assert np.abs(release["abc"[first], "abc"[last]].estimate - expected).max() < 0.1
+
+
+@pytest.mark.parametrize(("options", "entries"), [({}, 0), ({"checked": True}, 1), ({"charge": "first"}, 1)])
+def test_records_that_do_not_fit_are_found_at_the_workers_before_the_charge(client, options, entries, tmp_path):
+    plan, ledger = rp.select(rp.marginals(rp.Domain({"a": 2}), up_to=1), budget=rp.pcost(1)), rp.Ledger(rp.pcost(1))
+    frame = dd.from_pandas(pd.DataFrame({"a": [0] * 40 + [9]}), npartitions=3)
+    with pytest.raises(DataError, match="column 'a' has values outside its schema"):
+        rp.measure_in_store(plan, frame, tmp_path / "store", ledger=ledger, **options)
+    assert len(ledger.entries) == entries
+    assert (tmp_path / "store" / "release.json").exists() == bool(entries)
+
+
+def test_a_run_that_is_resumed_before_anything_was_drawn_checks_the_records_before_it_is_charged(client, tmp_path):
+    """The first run is interrupted when it is about to be charged."""
+    plan = rp.select(rp.marginals(rp.Domain({"a": 2}), up_to=1), budget=rp.pcost(1))
+    begun, ledger = rp.Ledger(rp.pcost(1)), rp.Ledger(rp.pcost(1))
+    fits, misfits = (dd.from_pandas(pd.DataFrame({"a": [0, last]}), npartitions=2) for last in (1, 9))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rp.Ledger, "charge", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            rp.measure_in_store(plan, fits, tmp_path / "store", ledger=begun)
+    with pytest.raises(DataError):
+        rp.resume_measuring(tmp_path / "store", misfits, ledger=ledger)
+    assert ledger.entries == begun.entries == ()
+    assert rp.resume_measuring(tmp_path / "store", fits, ledger=ledger).noise.pcost == ledger.spent
+
+
+def interrupted(*_arguments, **_options):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(("last", "pieces"), [(1, []), (9, [PROBLEMS])])
+def test_a_check_sends_no_count_but_only_what_is_broken(last, pieces, monkeypatch):
+    sent, rows = [], DaskRecords.rows
+
+    def spy(self, work, finish):
+        sent.extend(found := rows(self, work, finish))
+        return found
+
+    monkeypatch.setattr(DaskRecords, "rows", spy)
+    frame = dd.from_pandas(pd.DataFrame({"a": [0, 1, 0, last]}), npartitions=3)
+    with nullcontext() if last == 1 else pytest.raises(DataError):
+        open_cluster(frame, Domain({"a": 2})).check(TASKS)
+    assert [row.piece for row in sent] == pieces
 
 
 def test_workers_that_do_not_serve_cost_nothing(client, tmp_path, monkeypatch):

@@ -251,8 +251,10 @@ def test_where_records_break_a_rule_nothing_is_drawn(session, tmp_path):
 
     frame = session.range(100).selectExpr("id % 3 as a").repartition(4)
     tasks = [CountingTask(number, (np.array([[0]]),)) for number in range(3)]
-    with pytest.raises(DataError, match="column 'a' has values outside its schema"):
-        open_cluster(frame, Domain({"a": 2})).draw(tasks, noting)
+    for step in (lambda cluster: cluster.check(tasks), lambda cluster: cluster.draw(tasks, noting)):
+        with pytest.raises(DataError, match="column 'a' has values outside its schema"):
+            step(open_cluster(frame, Domain({"a": 2})))
+    open_cluster(frame, Domain({"a": 3})).check(tasks)
     assert not Path(note).exists()
     assert open_cluster(frame, Domain({"a": 3})).draw(tasks, noting) == [b""] * 3
     assert Path(note).read_text() == "xxx"

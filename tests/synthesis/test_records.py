@@ -528,9 +528,9 @@ def test_the_triples_are_the_smallest():
 def test_tables_of_three_attributes_are_controlled_where_such_were_measured(monkeypatch):
     orders = []
 
-    def seen(mixture, records, generator, *, order):
+    def seen(mixture, records, generator, *, order, report):
         orders.append(order)
-        return controlled_records(mixture, records, generator, order=order)
+        return controlled_records(mixture, records, generator, order=order, report=report)
 
     monkeypatch.setattr(rounding, "controlled_records", seen)
     quick = rp.Ensemble(1, 3, rp.Descent(steps=1))
@@ -558,6 +558,20 @@ def test_more_records_than_memory_holds_are_refused_before_the_fit(release):
     with pytest.raises(rp.ArgumentError, match="about 2,000,000,000 records, and at most 1,000,000,000 are made"):
         rp.synthesize(release, known={(): 2 * 10**9}, progress=lambda *done: fitted.append(done))
     assert not fitted
+
+
+@pytest.mark.parametrize("method", ["controlled", "sobol", "weighted", "independent"])
+@pytest.mark.parametrize("records", [0, 1, 3000])
+def test_progress_rises_from_the_fit_to_the_last_record(release, method, records):
+    said, again = [], []
+    made = rp.synthesize(release, records, method=method, progress=lambda done, total: said.append((done, total)))
+    assert said == sorted(said)
+    assert {total for _, total in said} == {100}
+    assert said[-1] == (100, 100) or not records
+    assert sum(done > 50 for done, _ in said) > 1 or records < 2 or method in ("sobol", "weighted")
+    made.redrawn(max(records, 1), method=method, progress=lambda done, total: again.append((done, total)))
+    assert again == sorted(again)
+    assert again[-1][0] == again[-1][1] > 0
 
 
 @pytest.mark.parametrize("triples", [-1, 1.5, True, "all"])

@@ -4,12 +4,24 @@ Reads: arguments.  Gives: measurements, folders of tables.
 """
 
 from functools import partial
+from typing import Annotated
+
+import typer
 
 from residualplanner.cli import options as opt
 from residualplanner.cli.expected_files import MEASUREMENT, PLAN, SPEC, require_file, require_records
 from residualplanner.cli.messages.failures import naming, require_free_file, require_new_folder
 from residualplanner.cli.option_groups import Messages, Numbers, PlanChanges, with_groups
 from residualplanner.cli.output_names import require_apart
+from residualplanner.measurement import ChargeTime
+
+_Charge = Annotated[
+    ChargeTime,
+    typer.Option(
+        help="When to charge the ledger: once the records are counted, before noise is drawn; or first, for services "
+        "whose callers may not see the records."
+    ),
+]
 
 
 @with_groups
@@ -23,6 +35,7 @@ def measure(  # noqa: PLR0913
     order: opt.PersonOrder = None,
     key: opt.PersonKey = None,
     newlines_in_values: opt.NewlinesInValues = False,
+    charge: _Charge = "counted",
     dry_run: opt.DryRun = False,
     messages: Messages,
 ) -> None:
@@ -40,7 +53,7 @@ def measure(  # noqa: PLR0913
     from residualplanner.plan import load_plan
 
     people = typed_people(person, order, key)
-    run = rehearse_measure if dry_run else run_measure
+    run = rehearse_measure if dry_run else partial(run_measure, charge=charge)
     run(load_plan(plan), RecordsFile(data, newlines_in_values, people), path, ledger, messages.output)
 
 
@@ -93,6 +106,7 @@ def release(  # noqa: PLR0913
     profile: opt.SpecProfile = None,
     numbers: Numbers,
     newlines_in_values: opt.NewlinesInValues = False,
+    charge: _Charge = "counted",
     dry_run: opt.DryRun = False,
     messages: Messages,
 ) -> None:
@@ -126,5 +140,5 @@ def release(  # noqa: PLR0913
         charged = wanted_ledger(ledger, changed, spec)
     require_apart(folder, kept or measurement_beside(folder), *([] if charged is None else [charged.path]))
     records = RecordsFile(data, newlines_in_values, changed.people)
-    run = rehearse_release if dry_run else run_release
+    run = rehearse_release if dry_run else partial(run_release, charge=charge)
     run(changed, spec, records, folder, kept=kept, ledger=charged, output=output)

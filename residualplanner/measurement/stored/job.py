@@ -3,28 +3,30 @@
 Reads: a plan, confidential records, a store.  Gives: Measurement, or the error to raise where no record is in sight.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from residualplanner._atomic import PathLike
-from residualplanner._checks import type_refusal
+from residualplanner._checks import require_type
 from residualplanner.discrete_gaussian import ByteSource, OperatingSystemBits
 from residualplanner.errors import BudgetError, ResourceError, StoreError
 from residualplanner.ledger import Ledger, LedgerEntry
 from residualplanner.measurement.blocks import AnswersOnDisk
-from residualplanner.measurement.charging import charge_plan, require_room_for_plan, run_charged, warn_without_ledger
+from residualplanner.measurement.charging import charge_plan, require_room_for_plan, warn_without_ledger
 from residualplanner.measurement.exact_noise import exact_noise
 from residualplanner.measurement.measurement import Measurement
+from residualplanner.measurement.noise_record import NoiseRecord
 from residualplanner.measurement.resources import require_memory
-from residualplanner.measurement.shielding import WatchedProgress, shielded
+from residualplanner.measurement.spend import ChargeTime, Steps, WatchedProgress, require_charge_time, spend
 from residualplanner.measurement.stored.generations import Driver
 from residualplanner.measurement.stored.manifest import has_ended, write_manifest
-from residualplanner.measurement.stored.object_names import ANSWERS, numbered_names
+from residualplanner.measurement.stored.object_names import ANSWERS, GENERATIONS, numbered_names
 from residualplanner.measurement.stored.reading import collected, collector_of, load_stored_measurement
 from residualplanner.measurement.stored.release import StoredRelease, open_release, opened_release, require_unused
 from residualplanner.measurement.stored.tasks import TASK_CELLS, Tasks, tasks_of_noise, tasks_of_release
 from residualplanner.plan import Plan, bytes_text
-from residualplanner.sources import Cluster, KeptRecords, kept_records, open_cluster, require_public_number
+from residualplanner.sources import Cluster, CountingTask, kept_records, open_cluster, require_public_number
 from residualplanner.stores import ObjectStore, open_store, require_create_if_absent
 from residualplanner.workers import require_guarded_main
 
@@ -45,6 +47,8 @@ class Options:
         progress: called with the number of tasks done and their total.
         source: of random bytes.
         task_cells: how many cells the tables of a task may have together; counts when a release is begun.
+        charge: when the ledger is charged.
+        is_checked: whether the records are known to fit the schema, so that no worker need read them twice.
     """
 
     ledger: Ledger | None = None
@@ -53,34 +57,73 @@ class Options:
     progress: WatchedProgress = field(default_factory=lambda: WatchedProgress(None))
     source: ByteSource = field(default_factory=OperatingSystemBits)
     task_cells: int = TASK_CELLS
+    charge: ChargeTime = "counted"
+    is_checked: bool = False
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class _Job:
-    """A release that is open, and what it is measured with.
+    """What is measured into a store, and with what.
 
     Attributes:
-        release: what is measured.
+        data: the records.
+        opening: gives the release; opens it in the store if it is begun.
         tasks: all of them.
-        cluster: counts and draws.
         collector: takes the answers.
         options: of this run.
-        kept: which records of each person are counted; None for all.
     """
 
-    release: StoredRelease
+    data: object
+    opening: Callable[[], StoredRelease]
     tasks: Tasks
-    cluster: Cluster
     collector: AnswersOnDisk
     options: Options
-    kept: KeptRecords | None
 
-    def finished(self) -> Measurement | BaseException:
-        """Charge, unless that was done before, and have everything drawn that is missing."""
-        outcome = run_charged(self._charge, self._run, self.options.progress)
-        if isinstance(outcome, BaseException):
-            outcome.add_note(_REST)
-        return outcome
+    @cached_property
+    def release(self) -> StoredRelease:
+        """What is measured, open."""
+        return self.opening()
+
+    def finished(self, *, is_drawn: bool = False) -> Measurement:
+        """Check the records, charge, unless that was done before, and have everything drawn that is missing.
+
+        Args:
+            is_drawn: whether some tasks were drawn, so that there is nothing to check any more.
+        """
+        options = self.options
+        record = self._record()
+        steps = Steps(
+            self._ready_cluster,
+            lambda cluster: cluster if is_drawn else self._checked(cluster),
+            self._charge,
+            lambda cluster: self._drawn(cluster, record),
+        )
+        try:
+            return spend(steps, ledger=options.ledger, charge=options.charge, progress=options.progress)
+        except BaseException as error:
+            if "release" in vars(self):
+                error.add_note(_REST)
+            raise
+
+    def _ready_cluster(self) -> Cluster:
+        """The workers that count the records, which can do it."""
+        plan = self.tasks.noise.plan
+        cluster = open_cluster(
+            self.data,
+            plan.domain,
+            records_per_person=plan.neighbors.records_per_person,
+            progress=self.options.progress.report,
+        )
+        cluster.require_ready(self._counting)
+        return cluster
+
+    def _checked(self, cluster: Cluster) -> Cluster:
+        cluster.check(self._counting, is_trusted=self.options.is_checked)
+        return cluster
+
+    @property
+    def _counting(self) -> list[CountingTask]:
+        return [self.tasks.counting(number) for number in range(len(self.tasks))]
 
     def _charge(self) -> LedgerEntry | None:
         return self._charge_once(self.release.purpose, range(len(self.tasks)))
@@ -104,23 +147,24 @@ class _Job:
         except OSError as error:
             raise StoreError(f"the ledger could not be charged again: {error.strerror or error}") from None
 
-    def _run(self) -> Measurement:
-        driver = Driver(self.release, self.tasks, self.cluster, self.options.source, self._charge_again)
-        receipts, noise = driver.receipts(), self.tasks.noise
-        record = replace(noise.record(self.options.source.mark), kept=self.kept)
-        if self.options.ledger is not None:
-            record = record.charged_to(self.options.ledger)
-        manifest = write_manifest(self.release, noise.plan, record, receipts)
+    def _record(self) -> NoiseRecord:
+        plan, options = self.tasks.noise.plan, self.options
+        record = self.tasks.noise.record(options.source.mark)
+        record = record if options.ledger is None else record.charged_to(options.ledger)
+        return replace(record, kept=kept_records(self.data, plan.neighbors))
+
+    def _drawn(self, cluster: Cluster, record: NoiseRecord) -> Measurement:
+        driver = Driver(self.release, self.tasks, cluster, self.options.source, self._charge_again)
+        manifest = write_manifest(self.release, self.tasks.noise.plan, record, driver.receipts())
         self.release.store.remove_unfinished()
         return collected(manifest, self.tasks, self.collector)
 
 
-def begun(plan: Plan, data: object, store: object, options: Options) -> Measurement | BaseException:
-    """The result of `measure_in_store`, or the error for it to raise."""
-    wrong = type_refusal("measure_in_store", "plan", plan, Plan, "write measure_in_store(plan, records, store)")
-    if wrong is not None:
-        return wrong
+def begun(plan: Plan, data: object, store: object, options: Options) -> Measurement:
+    """The result of `measure_in_store`, which is an `entrance`."""
+    require_type("measure_in_store", "plan", plan, Plan, "write measure_in_store(plan, records, store)")
     require_guarded_main("measure_in_store")
+    require_charge_time(options.charge)
     noise, objects, ledger = exact_noise(plan), open_store(store), options.ledger
     tasks = tasks_of_noise(noise, options.task_cells)
     if options.is_strict and ledger is None:
@@ -130,24 +174,25 @@ def begun(plan: Plan, data: object, store: object, options: Options) -> Measurem
     else:
         require_room_for_plan(ledger, plan, noise.cost)
     require_unused(objects)
-    collector = _require_room(tasks, objects, options.scratch)
-    cluster = _ready_cluster(data, tasks, options.progress)
-    if isinstance(cluster, BaseException):
-        return cluster
-    release = open_release(
-        objects,
-        plan,
-        task_cells=options.task_cells,
-        source=options.source.mark,
-        has_ledger=ledger is not None,
-        is_strict=options.is_strict,
-    )
-    return _Job(release, tasks, cluster, collector, options, kept_records(data, plan.neighbors)).finished()
+    require_public_number(data, plan.neighbors)
+
+    def opening() -> StoredRelease:
+        return open_release(
+            objects,
+            plan,
+            task_cells=options.task_cells,
+            source=options.source.mark,
+            has_ledger=ledger is not None,
+            is_strict=options.is_strict,
+        )
+
+    return _Job(data, opening, tasks, _require_room(tasks, objects, options.scratch), options).finished()
 
 
-def resumed(store: object, data: object, options: Options) -> Measurement | BaseException:
-    """The result of `resume_measuring`, or the error for it to raise."""
+def resumed(store: object, data: object, options: Options) -> Measurement:
+    """The result of `resume_measuring`, which is an `entrance`."""
     require_guarded_main("resume_measuring")
+    require_charge_time(options.charge)
     objects = open_store(store)
     release = opened_release(objects)
     if has_ended(objects):
@@ -158,25 +203,9 @@ def resumed(store: object, data: object, options: Options) -> Measurement | Base
     if terms.source != options.source.mark:
         raise BudgetError("this release was begun with random bytes of another source; begin another release")
     tasks = tasks_of_release(release)
-    collector = _require_room(tasks, objects, options.scratch)
-    cluster = _ready_cluster(data, tasks, options.progress)
-    if isinstance(cluster, BaseException):
-        return cluster
-    return _Job(release, tasks, cluster, collector, options, kept_records(data, tasks.noise.plan.neighbors)).finished()
-
-
-def _ready_cluster(data: object, tasks: Tasks, progress: WatchedProgress) -> Cluster | BaseException:
-    """The workers that count the records, or the error to raise if they cannot."""
-    plan = tasks.noise.plan
-    require_public_number(data, plan.neighbors)
-    try:
-        cluster = open_cluster(
-            data, plan.domain, records_per_person=plan.neighbors.records_per_person, progress=progress.report
-        )
-        cluster.require_ready([tasks.counting(number) for number in range(len(tasks))])
-    except BaseException as error:  # noqa: BLE001 - it has been where the records are
-        return shielded(error, progress)
-    return cluster
+    require_public_number(data, tasks.noise.plan.neighbors)
+    job = _Job(data, lambda: release, tasks, _require_room(tasks, objects, options.scratch), options)
+    return job.finished(is_drawn=bool(numbered_names(objects, GENERATIONS)))
 
 
 def _require_room(tasks: Tasks, store: ObjectStore, scratch: PathLike | None) -> AnswersOnDisk:

@@ -6,7 +6,7 @@ Reads: a plan, confidential records, a store.  Gives: Measurement, of answers th
 from residualplanner._atomic import PathLike
 from residualplanner.ledger import Ledger
 from residualplanner.measurement.measurement import Measurement
-from residualplanner.measurement.shielding import WatchedProgress, without_history
+from residualplanner.measurement.spend import ChargeTime, WatchedProgress, entrance
 from residualplanner.measurement.stored.answer_objects import CLOSED
 from residualplanner.measurement.stored.generations import close
 from residualplanner.measurement.stored.job import Options, begun, resumed
@@ -19,12 +19,15 @@ from residualplanner.sources import Progress
 from residualplanner.stores import open_store
 
 
-def measure_in_store(
+@entrance
+def measure_in_store(  # noqa: PLR0913
     plan: Plan,
     data: object,
     store: object,
     *,
     ledger: Ledger | None = None,
+    charge: ChargeTime = "counted",
+    checked: bool = False,
     is_strict: bool = False,
     scratch: PathLike | None = None,
     progress: Progress | None = None,
@@ -43,7 +46,10 @@ def measure_in_store(
         data: the records, as for `measure`.  They must be the same each time they are read.
         store: the path of a folder, on a file system that all workers share, or ``s3://bucket/prefix``; nothing else
             may be in it.  Until the release is published it is for its curator alone.
-        ledger: it is charged the cost before the first record is counted.
+        ledger: it is charged the cost when all columns of all records have been checked, before any noise is drawn.
+        charge: as for `measure`.
+        checked: say that the records were checked, so that Spark and Dask need not read them once more for that, before
+            the charge.  If they do not fit after all, the charge stays.
         is_strict: charge a task's cost again before it is drawn again, because the first draw may have survived
             somewhere, in the memory of a machine or on its disk.
         scratch: the folder of the file in which the answers are put together for the result.
@@ -63,22 +69,18 @@ def measure_in_store(
     Guarantees: as `measure`.  Of each set of attributes at most one draw is ever readable, whatever dies or is run
         twice, and whatever goes on running after it was given up; none is readable before all are there.
     """
-    try:
-        outcome = begun(plan, data, store, Options(ledger, is_strict, scratch, WatchedProgress(progress)))
-    except BaseException as error:  # noqa: BLE001 - it passes, without the frames that hold the records
-        outcome = without_history(error)
-    finally:
-        del plan, data  # nor must the frame of this function lead to them
-    if isinstance(outcome, Measurement):
-        return outcome
-    raise outcome
+    watched = WatchedProgress(progress)
+    return begun(plan, data, store, Options(ledger, is_strict, scratch, watched, charge=charge, is_checked=checked))
 
 
+@entrance
 def resume_measuring(
     store: object,
     data: object,
     *,
     ledger: Ledger | None = None,
+    charge: ChargeTime = "counted",
+    checked: bool = False,
     scratch: PathLike | None = None,
     progress: Progress | None = None,
 ) -> Measurement:
@@ -90,6 +92,8 @@ def resume_measuring(
         store: where it was begun.
         data: the same records.
         ledger: the one that was charged, if one was; it is charged now if the first run ended before it could be.
+        charge: as for `measure`, if it is charged now.
+        checked: as in `measure_in_store`, if nothing was drawn yet.
         scratch: as in `measure_in_store`.
         progress: as there.
 
@@ -101,15 +105,9 @@ def resume_measuring(
         BudgetError: the ledger is missing, or has too little left.
         ResourceError, StoreError, DataError, NoiseError, UnexpectedError: as by `measure_in_store`.
     """
-    try:
-        outcome = resumed(store, data, Options(ledger, scratch=scratch, progress=WatchedProgress(progress)))
-    except BaseException as error:  # noqa: BLE001 - as above
-        outcome = without_history(error)
-    finally:
-        del data
-    if isinstance(outcome, Measurement):
-        return outcome
-    raise outcome
+    watched = WatchedProgress(progress)
+    options = Options(ledger, scratch=scratch, progress=watched, charge=charge, is_checked=checked)
+    return resumed(store, data, options)
 
 
 def abort_measuring(store: object) -> None:

@@ -4,6 +4,8 @@ Reads: bounds of one draw, which rounding kept others from.  Gives: Inside, with
 Source: spec eq. (86).
 """
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -29,15 +31,15 @@ def least_bound(bounds: Bounds, rough: Inside) -> tuple[Inside, Array]:
     count, cells = rows.shape
     sides = np.vstack([np.hstack([rows, -errors]), np.hstack([-rows, -errors])])
     limits = np.concatenate([bounds.answers[0] - rows @ near, rows @ near - bounds.answers[0]])
-    ends = [*((-cell, None) for cell in near.tolist()), (0, None)]
+    ends = [*((low, None) for low in (bounds.floor[0] - near).tolist()), (0, None)]
     answer = linprog(np.eye(cells + 1)[-1], A_ub=sides, b_ub=limits, bounds=ends, method="highs-ds")
     if answer.x is None:
         return rough, np.array([np.inf])
     forces = np.maximum(-answer.ineqlin.marginals, 0)
-    found = _clipped(near + answer.x[:-1], forces[:count], forces[count:], answer.lower.marginals[:-1])
+    found = _clipped(bounds, near + answer.x[:-1], forces[:count], forces[count:], answer.lower.marginals[:-1])
     off = np.abs(bounds.answered(found.cells) - bounds.answers) / bounds.std_err
     found.bound[:] = off.max(axis=1)
-    return found, state_of(bounds, found).gap
+    return found, state_of(bounds, _balanced(bounds, rows, found)).gap
 
 
 def least_squares_within(bounds: Bounds, rough: Inside) -> tuple[Inside, Array]:
@@ -56,18 +58,30 @@ def least_squares_within(bounds: Bounds, rough: Inside) -> tuple[Inside, Array]:
     signs = np.hstack([-np.eye(cells), np.zeros((cells, count))])
     blocks = [np.hstack([rows, -unit]), np.hstack([none, unit]), np.hstack([none, -unit]), signs]
     sides = sparse.csc_matrix(np.vstack(blocks))
-    right = np.concatenate([answers, limit, limit, near])
+    right = np.concatenate([answers, limit, limit, near - bounds.floor[0]])
     cones = [clarabel.ZeroConeT(count), clarabel.NonnegativeConeT(2 * count + cells)]
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
     answer = clarabel.DefaultSolver(squares, np.zeros(cells + count), sides, right, cones, settings).solve()
     forces = np.maximum(np.array(answer.z)[count:], 0)
-    found = _clipped(near + np.array(answer.x)[:cells], *np.split(forces, [count, 2 * count]))
+    found = _clipped(bounds, near + np.array(answer.x)[:cells], *np.split(forces, [count, 2 * count]))
     found.bound[:] = rough.bound
+    found = _balanced(bounds, rows, found)
     state = state_of(bounds, found)
     is_within = (np.minimum(state.room_above, state.room_below) >= -_OUTSIDE * bounds.std_err).all()
     return found, state.gap if is_within else np.array([np.inf])
+
+
+def _balanced(bounds: Bounds, rows: Array, point: Inside) -> Inside:
+    """The point with multipliers of answers that balance on cells above their floor, up to rounding.
+
+    What is left on a cell counts as often in the gap as the cell may fall, which is millions of times for large counts.
+    """
+    forces = bounds.weight * (bounds.answered(point.cells) - bounds.answers) + point.above - point.below
+    is_free = (point.cells - bounds.floor > point.of_cells)[0]
+    change = np.linalg.lstsq(rows[:, is_free].T, -bounds.pulled(forces)[0, is_free])[0][None]
+    return replace(point, above=point.above + np.maximum(change, 0), below=point.below + np.maximum(-change, 0))
 
 
 def _rows(bounds: Bounds) -> Array:
@@ -76,6 +90,6 @@ def _rows(bounds: Bounds) -> Array:
     return np.vstack([rows, np.eye(rows.shape[1])]) if bounds.has_cells else rows
 
 
-def _clipped(cells: Array, above: Array, below: Array, of_cells: Array) -> Inside:
-    """A point of one draw, no cell below 0; its bound is still to be written."""
-    return Inside(np.maximum(cells, 0)[None], np.zeros(1), above[None], below[None], of_cells[None])
+def _clipped(bounds: Bounds, cells: Array, above: Array, below: Array, of_cells: Array) -> Inside:
+    """A point of one draw, no cell below its floor; its bound is still to be written."""
+    return Inside(np.maximum(cells, bounds.floor[0])[None], np.zeros(1), above[None], below[None], of_cells[None])

@@ -50,7 +50,7 @@ def _stepped(bounds: Bounds, point: Inside) -> Inside:
     solve = _newton(bounds, point, state)
     count = 2 * bounds.answers.shape[1] + point.cells.shape[1]
     level = state.products / count
-    rooms = (state.room_above, state.room_below, point.cells)
+    rooms = (state.room_above, state.room_below, state.room_of_cells)
     multipliers = (point.above, point.below, point.of_cells)
     straight = tuple(-y * room for y, room in zip(multipliers, rooms, strict=True))
     ahead, drift = solve(*straight)
@@ -77,7 +77,7 @@ def _newton(bounds: Bounds, point: Inside, state: State) -> Callable[[Array, Arr
     Source: spec eq. (87).
     """
     stiff_above, stiff_below = point.above / state.room_above, point.below / state.room_below
-    equations = bounds.equations(bounds.weight + stiff_above + stiff_below, point.of_cells / point.cells)
+    equations = bounds.equations(bounds.weight + stiff_above + stiff_below, point.of_cells / state.room_of_cells)
     tilt = (stiff_above - stiff_below) * bounds.std_err
     border = bounds.pulled(tilt)
     toward = equations(border) if bounds.minimizes_bound else border
@@ -85,7 +85,7 @@ def _newton(bounds: Bounds, point: Inside, state: State) -> Callable[[Array, Arr
 
     def solution(above: Array, below: Array, of_cells: Array) -> tuple[Inside, Drift]:
         change_above, change_below = above / state.room_above, below / state.room_below
-        right = -state.slope - bounds.pulled(change_above - change_below) + of_cells / point.cells
+        right = -state.slope - bounds.pulled(change_above - change_below) + of_cells / state.room_of_cells
         cells = equations(right)
         bound = np.zeros(len(cells))
         if bounds.minimizes_bound:
@@ -99,7 +99,7 @@ def _newton(bounds: Bounds, point: Inside, state: State) -> Callable[[Array, Arr
             bound,
             change_above - stiff_above * drift[0],
             change_below - stiff_below * drift[1],
-            (of_cells - point.of_cells * cells) / point.cells,
+            (of_cells - point.of_cells * cells) / state.room_of_cells,
         )
         return direction, drift
 
@@ -109,7 +109,7 @@ def _newton(bounds: Bounds, point: Inside, state: State) -> Callable[[Array, Arr
 def _length(point: Inside, state: State, direction: Inside, drift: Drift, near: float) -> Array:
     """How far a direction may be followed, (b,), at most 1."""
     found = np.full(len(point.cells), np.inf)
-    values = (point.above, point.below, point.of_cells, state.room_above, state.room_below, point.cells)
+    values = (point.above, point.below, point.of_cells, state.room_above, state.room_below, state.room_of_cells)
     changes = (direction.above, direction.below, direction.of_cells, *drift)
     for value, change in zip(values, changes, strict=True):
         ratio = np.where(change < 0, value / np.where(change < 0, -change, 1), np.inf)

@@ -2,7 +2,9 @@
 
 Reads: answers.  Gives: Bounds, Inside.
 
-Minimize ``t`` or ``sum_q w_q (q x - a_q)**2 / 2`` over ``x >= 0`` subject to ``|q x - a_q| <= t s_q`` for all answers.
+Minimize ``t`` or ``sum_q w_q (q x - a_q)**2 / 2`` over ``x >= f`` subject to ``|q x - a_q| <= t s_q`` for all answers.
+Cells x are measured from a fit, so that they and the answers a are small however large the counts are; f is minus that
+fit.
 Source: spec eqs. (86) and (87).
 """
 
@@ -28,6 +30,7 @@ class Bounds:
     Attributes:
         sums: the maps of the answers of all groups but the one of single cells.
         has_cells: whether single cells were measured, too; their answers come last.
+        floor (b, n): f, at most 0.
         answers (b, m): a, in counts.
         std_err (1, m): s, in counts.
         weight (1, m): w of the objective; 0 where the largest error is minimized.
@@ -36,6 +39,7 @@ class Bounds:
 
     sums: MatrixDual
     has_cells: bool
+    floor: Array
     answers: Array
     std_err: Array
     weight: Array
@@ -43,7 +47,7 @@ class Bounds:
 
     def take(self, rows: IntArray) -> "Bounds":
         """Those of some draws."""
-        return replace(self, sums=self.sums.take(rows), answers=self.answers[rows])
+        return replace(self, sums=self.sums.take(rows), floor=self.floor[rows], answers=self.answers[rows])
 
     def answered(self, cells: Array) -> Array:
         """All answers (b, m) of cells (b, n)."""
@@ -96,10 +100,10 @@ class Inside:
     """A point inside all bounds, with multipliers of all of them, for several draws.
 
     Attributes:
-        cells (b, n): above 0.
+        cells (b, n): above their floor.
         bound (b,): t.
         above, below (b, m): multipliers of answers that are too large, and of those that are too small, > 0.
-        of_cells (b, n): multipliers of ``cells >= 0``, > 0.
+        of_cells (b, n): multipliers of ``cells >= floor``, > 0.
     """
 
     cells: Array
@@ -136,6 +140,7 @@ class State:
 
     Attributes:
         room_above, room_below (b, m): how far each answer may still rise, and fall.
+        room_of_cells (b, n): how far each cell may still fall.
         slope (b, n): the slope of the objective that multipliers do not balance.
         slope_of_bound (b,): that in t.
         products (b,): of slacks with their multipliers, added up.
@@ -144,6 +149,7 @@ class State:
 
     room_above: Array
     room_below: Array
+    room_of_cells: Array
     slope: Array
     slope_of_bound: Array
     products: Array
@@ -155,13 +161,13 @@ def centered_start(bounds: Bounds, cells: Array, bound: Array, *, level: float) 
 
     Args:
         bounds: of the answers.
-        cells (b, n): above 0.
+        cells (b, n): above their floor.
         bound (b,): t, above the largest error of the answers of the cells.
         level: the products.
     """
     slack = bound[:, None] * bounds.std_err
     off = bounds.answered(cells) - bounds.answers
-    return Inside(cells, bound, *(level / part for part in (slack - off, slack + off, cells)))
+    return Inside(cells, bound, *(level / part for part in (slack - off, slack + off, cells - bounds.floor)))
 
 
 def objective_of(bounds: Bounds, point: Inside) -> Array:
@@ -177,15 +183,15 @@ def state_of(bounds: Bounds, point: Inside) -> State:
     """What follows from a point.  Source: spec eq. (86)."""
     off = bounds.answered(point.cells) - bounds.answers
     slack = point.bound[:, None] * bounds.std_err
-    room_above, room_below = slack - off, slack + off
+    room_above, room_below, room_of_cells = slack - off, slack + off, point.cells - bounds.floor
     slope = bounds.pulled(bounds.weight * off + point.above - point.below) - point.of_cells
     push = ((point.above + point.below) * bounds.std_err).sum(axis=1)
     slope_of_bound = (1 - push) if bounds.minimizes_bound else np.zeros(len(push))
     room = (point.above * room_above).sum(axis=1) + (point.below * room_below).sum(axis=1)
-    products = room + (point.of_cells * point.cells).sum(axis=1)
+    products = room + (point.of_cells * room_of_cells).sum(axis=1)
     exact = slope + point.of_cells
     repaired = (
-        room + (np.maximum(exact, 0) * point.cells).sum(axis=1) + bounds.repair(np.maximum(-exact, 0), room_above)
+        room + (np.maximum(exact, 0) * room_of_cells).sum(axis=1) + bounds.repair(np.maximum(-exact, 0), room_above)
     )
     gap = repaired + np.abs(slope_of_bound) * point.bound
-    return State(room_above, room_below, slope, slope_of_bound, products, gap)
+    return State(room_above, room_below, room_of_cells, slope, slope_of_bound, products, gap)

@@ -11,7 +11,11 @@ import numpy as np
 from residualplanner.errors import WorkloadError
 from residualplanner.measurement import Measurement, NoiseRecord, Progress
 from residualplanner.plan import Plan
-from residualplanner.postprocessing.adjusted.memory import nonnegative_bytes, require_memory_for_nonnegative
+from residualplanner.postprocessing.adjusted.memory import (
+    nonnegative_bytes,
+    require_memory_for_nonnegative,
+    require_solvable,
+)
 from residualplanner.postprocessing.adjusted.release import AdjustedRelease
 from residualplanner.postprocessing.components import answers_of
 from residualplanner.postprocessing.nonnegative import nonnegative
@@ -63,9 +67,11 @@ class Adjustments:
 
         Raises:
             ArgumentError: there is no such base.
-            DomainError, WorkloadError: a fact is not about the plan's tables, two facts contradict each other, or
-                what is measured cannot be rounded.
+            DomainError, WorkloadError: a fact is not about the plan's tables, two facts contradict each other, what is
+                measured cannot be rounded, or non-negative tables would not be found.
         """
+        if self.is_nonnegative:
+            require_solvable(plan)
         if self.base is not None:
             require_base(self.base)
             require_roundable(plan)

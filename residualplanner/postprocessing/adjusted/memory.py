@@ -1,14 +1,18 @@
-"""The memory that non-negative tables take, compared with what there is before any is made.
+"""What a plan tells of its non-negative tables: how much memory they take, and whether they can be found.
 
-Reads: a plan.  Gives: bytes; ResourceError, or nothing.
+Reads: a plan.  Gives: bytes; ResourceError, WorkloadError, or nothing.
 """
 
 import numpy as np
 
+from residualplanner.domain import Attribute
+from residualplanner.errors import WorkloadError
 from residualplanner.measurement import require_room
 from residualplanner.plan import Plan
 from residualplanner.postprocessing.cells import cell_kinds
+from residualplanner.postprocessing.few_cells.interior import MOST_CELLS
 from residualplanner.postprocessing.table_map import largest_sets
+from residualplanner.queries import Kind
 
 #: How many numbers of 8 bytes the solver holds for each cell of the largest tables: measured, and rounded up.
 _NUMBERS = 24
@@ -24,9 +28,35 @@ def nonnegative_bytes(plan: Plan) -> float:
         >>> nonnegative_bytes(select(marginals(Domain({"a": 10, "b": 20}), up_to=2), budget=zcdp(1)))
         38400.0
     """
+    return 8 * _NUMBERS * _cells(plan)
+
+
+def require_solvable(plan: Plan) -> None:
+    """Raise WorkloadError where the noise of some cells is so much larger than that of others that no solver copes.
+
+    So it is where sums of amounts in several bins are published.  Up to `MOST_CELLS` there is one.
+
+    Source: docs/mathematics.md, section 11.
+    """
+    kinds = zip(plan.domain.attributes, cell_kinds(plan), strict=True)
+    if _cells(plan) > MOST_CELLS and any(_has_uneven_ends(attribute, kind) for attribute, kind in kinds):
+        raise WorkloadError(
+            "non-negative tables of sums or means of amounts in several bins are found for up to "
+            f"{MOST_CELLS:,} cells, and these have {int(_cells(plan)):,}; publish the unbiased tables, without "
+            "nonnegative, or plan smaller tables or amounts in one bin"
+        )
+
+
+def _has_uneven_ends(attribute: Attribute, kind: Kind) -> bool:
+    """Whether a release tells apart the two ends of bins, of which there are several."""
+    bins = 0 if attribute.numeric is None else len(attribute.numeric) // 2
+    return bins > 1 and kind.rows(attribute.size) > attribute.size - bins
+
+
+def _cells(plan: Plan) -> float:
+    """How many cells the largest tables have together."""
     rows = [kind.rows(size) for kind, size in zip(cell_kinds(plan), plan.domain.sizes, strict=True)]
-    cells = plan.closure.products(np.array(rows, dtype=np.float64))[largest_sets(plan.closure)]
-    return float(8 * _NUMBERS * cells.sum())
+    return float(plan.closure.products(np.array(rows, dtype=np.float64))[largest_sets(plan.closure)].sum())
 
 
 def require_memory_for_nonnegative(plan: Plan) -> None:

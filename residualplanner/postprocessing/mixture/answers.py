@@ -93,15 +93,14 @@ def measured_tables(measurement: NoisyAnswers, facts: Facts) -> MeasuredTables:
     number_of_view, views = _views(plan, layout, blocks)
     tables: list[Measured] = []
     sets = list(_sets(plan, layout))
-    units = {number: math.prod(map(_squared_unit, bases)) for number, _, bases in sets}
-    noise = [plan.noise_variances[0], *(plan.noise_variances[number] / unit for number, unit in units.items())]
-    least = float(min(noise)) * _KNOWN**2
+    units = layout.squared_units
+    least = float((plan.noise_variances / units).min()) * _KNOWN**2
     for number, members, bases in sets:
         own = tuple(number_of_view[attribute, basis.key] for attribute, basis in zip(members, bases, strict=True))
         values = layout.of_set(components, number)
         variance = float(variances[number])
         freedom = math.prod(basis.answers for basis in bases) if variance > 0 else 0
-        tables.append(Measured(own, values, 1 / max(variance, least * units[number]), freedom))
+        tables.append(Measured(own, values, 1 / max(variance, least * float(units[number])), freedom))
     near = _near(plan, layout, components, variances)
     possible = tuple(
         Possible(fact.attributes, np.maximum(fact.counts, 0.0)) for fact in facts.zeros if (fact.counts <= 0).any()
@@ -140,17 +139,6 @@ def _view(attribute: int, basis: Basis) -> View:
     if basis.takes_differences:
         return Centered(attribute)
     return Rows(attribute, basis.after_noise.matrix @ basis.before_noise.matrix)
-
-
-def _squared_unit(basis: Basis) -> float:
-    """By what a component's mean square is multiplied where counts are independent: 1 for differences.
-
-    Bases of integers measure large multiples, with noise that is as much larger.
-    """
-    if basis.takes_differences:
-        return 1.0
-    rows = basis.after_noise.matrix @ basis.before_noise.matrix
-    return float((rows**2).sum()) / basis.answers
 
 
 def _near(plan: Plan, layout: ComponentLayout, components: FloatArray, variances: FloatArray) -> tuple[FloatArray, ...]:

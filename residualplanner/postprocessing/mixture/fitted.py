@@ -22,6 +22,7 @@ from residualplanner.mixtures import (
     raked,
     start_near,
     supports,
+    unreported,
 )
 from residualplanner.postprocessing.components import answers_of
 from residualplanner.postprocessing.facts import Facts
@@ -78,7 +79,7 @@ def fit_mixture(
     ensemble: Ensemble | None = None,
     *,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Progress = unreported,
 ) -> FittedMixture:
     """A mixture whose tables are as near to the noisy answers as noise explains, and that keeps to facts.
 

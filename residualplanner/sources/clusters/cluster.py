@@ -44,6 +44,20 @@ class Cluster(Protocol):
         """
         ...
 
+    def check(self, tasks: Sequence[CountingTask], *, is_trusted: bool = False) -> None:
+        """Raise what counting the tasks would raise for the records' sake: read them, and check every column.
+
+        Called before the ledger is charged.  Workers send no count: only which columns break which rules.
+
+        Args:
+            tasks: what will be counted.
+            is_trusted: whether to do without where it takes a reading of its own.
+
+        Raises:
+            DataError: the records do not fit the schema, or the engine failed.
+        """
+        ...
+
     def draw(self, tasks: Sequence[CountingTask], draw: Draw) -> list[bytes]:
         """Count each task's tables where the records are, add them up at one worker, and call ``draw`` there.
 

@@ -8,9 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple, Protocol, final
 
-from residualplanner._checks import IntArray
+import numpy as np
+
+from residualplanner._checks import IntArray, frozen
 from residualplanner.domain import Domain
 from residualplanner.errors import DataError, ResourceError
+from residualplanner.sources.amounts import largest_denominator
 from residualplanner.sources.clusters.cluster import CountingTask, Draw
 from residualplanner.sources.clusters.partitions import (
     PROBLEMS,
@@ -27,6 +30,8 @@ from residualplanner.sources.people import Contributions
 from residualplanner.sources.source import Progress, Source, guarded
 from residualplanner.workers import Workers
 
+#: What is counted where records are only checked; it stays with the worker that has added it up.
+_NOTHING_BUT_A_TOTAL = CountingTask(0, (frozen(np.empty((1, 0), dtype=np.int64)),))
 #: The most cells of a task, 32 MiB of counts; a larger table is a task of its own.
 TASK_CELLS = 2**22
 _FAILED = (
@@ -83,11 +88,17 @@ class EngineCluster:
         except ResourceError as error:
             raise ResourceError(f"{error}.  Nothing was charged or read") from None
 
+    def check(self, tasks: Sequence[CountingTask], *, is_trusted: bool = False) -> None:
+        """Have the workers code all columns of all records; DataError where they do not fit, or the engine failed."""
+        outcome = [] if is_trusted else _rows(self._records, self._work((_NOTHING_BUT_A_TOTAL,), tasks), _nothing)
+        del self  # as below
+        if isinstance(outcome, DataError):
+            raise outcome
+
     def draw(self, tasks: Sequence[CountingTask], draw: Draw) -> list[bytes]:
         """Count and draw at the workers; DataError where the records do not fit the schema, or the engine failed."""
         numbers = [task.number for task in tasks]
-        work = Work(self._domain, tuple(tasks), self._records.contributions)
-        outcome = _rows(self._records, work, partial(_receipt, numbers, draw))
+        outcome = _rows(self._records, self._work(tasks, tasks), partial(_receipt, numbers, draw))
         del self  # the traceback must not lead to the records
         if isinstance(outcome, DataError):
             raise outcome
@@ -97,6 +108,10 @@ class EngineCluster:
     def run(self, function: Callable[[int], bytes], numbers: Sequence[int]) -> list[bytes]:
         """Call the function with each number, at the workers; ResourceError if the engine fails."""
         return list(self._records.workers.run(function, numbers))
+
+    def _work(self, tasks: Sequence[CountingTask], later: Sequence[CountingTask]) -> Work:
+        finest = largest_denominator(self._domain, [rows for task in later for rows in task.groups])
+        return Work(self._domain, tuple(tasks), self._records.contributions, finest=finest)
 
 
 def source_of_engine(records: EngineRecords, domain: Domain) -> Source:
@@ -120,6 +135,10 @@ def _rows_of_engine(records: EngineRecords, work: Work, finish: Finish) -> list[
         raise DataError(_FAILED) from None
 
 
+def _nothing(_task: int, _tables: list[IntArray]) -> Iterator[Row]:
+    yield from ()
+
+
 def _receipt(numbers: Sequence[int], draw: Draw, task: int, tables: list[IntArray]) -> Iterator[Row]:
     yield Row(task, 0, draw(numbers[task], tables))
 
@@ -130,6 +149,7 @@ def _count(
     groups: Sequence[IntArray],
     merged: MergedValues,
     progress: Progress | None,
+    later: Sequence[IntArray],
 ) -> list[IntArray] | DataError:
     """The tables; the engine reads the records once, and ``progress`` is called when it is done."""
     sizes = merged.of_domain(domain).sizes
@@ -138,7 +158,7 @@ def _count(
         CountingTask(number, tuple(groups[run.group][run.first : run.last] for run in of_task))
         for number, of_task in enumerate(runs)
     ]
-    work = Work(domain, tuple(tasks), records.contributions, merged)
+    work = Work(domain, tuple(tasks), records.contributions, merged, largest_denominator(domain, [*groups, *later]))
     rows = _rows(records, work, rows_of_tables)
     if isinstance(rows, DataError):
         return rows

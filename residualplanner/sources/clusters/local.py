@@ -34,6 +34,7 @@ class LocalCluster:
     ) -> None:
         self._source, self._domain = source, domain
         self._is_read_once, self._progress = is_read_once, progress
+        self._counted: dict[int, list[IntArray]] = {}
 
     def require_ready(self, tasks: Sequence[CountingTask]) -> None:
         """Raise ResourceError where the records could not be read again, for another task or after a failure."""
@@ -44,14 +45,19 @@ class LocalCluster:
                 "table or a file.  Nothing was charged or read"
             )
 
+    def check(self, tasks: Sequence[CountingTask], *, is_trusted: bool = False) -> None:
+        """Count the tasks of the first pass, which checks every column, and keep the counts for drawing them."""
+        del is_trusted
+        self._count(next(self._passes(tasks)), later=tasks)
+
     def draw(self, tasks: Sequence[CountingTask], draw: Draw) -> list[bytes]:
         """Count the tasks of one pass after another, and draw each; DataError where the records do not fit."""
         receipts: list[bytes] = []
         for some in self._passes(tasks):
-            tables = self._source.count([rows for task in some for rows in task.groups])
+            if not all(task.number in self._counted for task in some):
+                self._count(some)
             for task in some:
-                counted = [tables.pop(0) for _ in task.groups]
-                receipts.append(draw(task.number, counted))
+                receipts.append(draw(task.number, self._counted.pop(task.number)))
                 if self._progress is not None:
                     self._progress(len(receipts), len(tasks))
         return receipts
@@ -59,6 +65,13 @@ class LocalCluster:
     def run(self, function: Callable[[int], bytes], numbers: Sequence[int]) -> list[bytes]:
         """Call the function with each number."""
         return [function(number) for number in numbers]
+
+    def _count(self, some: Sequence[CountingTask], later: Sequence[CountingTask] = ()) -> None:
+        """Count some tasks in one pass, in place of those that were counted before."""
+        self._counted.clear()
+        groups, others = ([rows for task in each for rows in task.groups] for each in (some, later))
+        tables = self._source.count(groups, later=others)
+        self._counted |= {task.number: [tables.pop(0) for _ in task.groups] for task in some}
 
     def _passes(self, tasks: Sequence[CountingTask]) -> Iterator[list[CountingTask]]:
         """The tasks in runs, none of which has more cells than are counted at a time, if it has several tasks."""

@@ -27,7 +27,7 @@ from residualplanner._checks import IntArray
 from residualplanner._version import __version__
 from residualplanner.domain import Domain
 from residualplanner.errors import DataError
-from residualplanner.sources.amounts import RecordCounts, denominator_of_set, largest_denominator
+from residualplanner.sources.amounts import RecordCounts, denominator_of_set
 from residualplanner.sources.clusters.cluster import CountingTask
 from residualplanner.sources.clusters.packing import PIECE_CELLS, add_packed, pieces_of
 from residualplanner.sources.coding import blocks_of_batches, blocks_of_pandas
@@ -76,6 +76,7 @@ class Work:
         tasks: the tables to count, those of one task after those of another.
         contributions: which records of a person count; all records of a person are then in one partition.
         merged: which values share a cell.
+        finest: the largest D in whose fractions 1/D of a record these tables, or later ones, are counted.
         version: of the library in this process; the workers must have the same.
     """
 
@@ -83,12 +84,18 @@ class Work:
     tasks: tuple[CountingTask, ...]
     contributions: Contributions = AllRecords()  # noqa: RUF009 - frozen
     merged: MergedValues = NOTHING_MERGED
+    finest: int = 1
     version: str = __version__
 
     @property
     def counted(self) -> Domain:
         """The domain whose sizes the tables have."""
         return self.merged.of_domain(self.domain)
+
+    @property
+    def most(self) -> int:
+        """The most that all records together may count."""
+        return MOST // self.finest
 
 
 def rows_of_batches(work: Work, batches: Iterable[Any]) -> Iterator[Row]:
@@ -168,10 +175,7 @@ class Sum:
         self._ends = [*accumulate(map(math.prod, self._shapes))]
         self._counts = np.zeros(self._ends[-1], dtype=np.int64)
         self._problems: set[int] = set()
-        self._denominator, self._most = (
-            denominator_of_set(work.domain, groups[0][0].tolist()),
-            MOST // largest_denominator(work.domain, groups),
-        )
+        self._denominator, self._most = denominator_of_set(work.domain, groups[0][0].tolist()), work.most
 
     def add(self, row: Row) -> None:
         """Add a row of this task."""
@@ -204,7 +208,7 @@ def _rows(work: Work, blocks: Callable[[], Iterator[Block]]) -> Iterator[Row]:
         return
     breaches: set[Breach] = set()
     kept: list[Block] = []
-    total, most = 0, min((MOST // largest_denominator(work.domain, task.groups) for task in work.tasks), default=MOST)
+    total, most = 0, work.most
     stream = regrouped(work.domain, blocks)
     while isinstance(block := guarded(next, stream, None), Block):
         breaches |= block.breaches

@@ -25,7 +25,8 @@ class LimitedRecords:
     Attributes:
         data: the records: a frame, a path or a `CsvFile`.  While they are read, the codes of all are held in memory;
             of frames of Dask and PySpark, at each worker those of some persons.
-        person: the column that says whose each record is: integers or text, and no entry may be missing.
+        person: the column that says whose each record is: integers or text.  No entry may be missing, unless every
+            attribute has rules for unknown and missing values other than "error": then such records are left out.
         keep: how many records of each person count; if not given, as many as the plan protects, which are the most.
         order: the column by which a person's records are ordered, the first of which are kept: numbers, dates, moments
             or text, in which decimal numbers come first, by their size.  Records without an entry are last.  Equal

@@ -7,7 +7,7 @@ import pytest
 
 import residualplanner as rp
 from full_disks import files_of_at_most
-from residualplanner.measurement.shielding import WatchedProgress
+from residualplanner.measurement.spend import WatchedProgress
 from residualplanner.measurement.stored.job import Options, begun
 from residualplanner.measurement.stored.object_names import ANSWERS
 from residualplanner.stores import Folder
@@ -24,10 +24,9 @@ def test_what_was_published_stays_and_the_rest_is_drawn_for_the_same_charge(tmp_
             if done == 2:
                 disk.enter_context(files_of_at_most(200))
 
-        outcome = begun(PLAN, RECORDS, store, Options(ledger, progress=WatchedProgress(fill), task_cells=40))
-    assert isinstance(outcome, rp.StoreError), outcome
-    assert f"see that {store} has room" in str(outcome)
-    assert "resume_measuring(store, records) has the others drawn" in "".join(outcome.__notes__)
+        with pytest.raises(rp.StoreError, match=r"see that .* has room") as caught:
+            begun(PLAN, RECORDS, store, Options(ledger, progress=WatchedProgress(fill), task_cells=40))
+    assert "resume_measuring(store, records) has the others drawn" in "".join(caught.value.__notes__)
     there = {name: store.read(name) for name in store.names(ANSWERS) if len(store.read(name)) > 200}
     assert len(there) == 2
     spent = ledger.spent

@@ -42,10 +42,7 @@ LITTLE = 16  # cells a task: several tasks
 
 def stored(plan, records, store, **options):
     """What is measured with options that users do not have."""
-    outcome = job.begun(plan, records, store, job.Options(**options))
-    if isinstance(outcome, BaseException):
-        raise outcome
-    return outcome
+    return job.begun(plan, records, store, job.Options(**options))
 
 
 def begin(store, monkeypatch, *, ledger=None, draws=1, error=rp.DataError("the engine failed"), **options):  # noqa: B008
@@ -174,7 +171,7 @@ def test_records_are_read_once_for_as_many_tasks_as_fit(monkeypatch, tmp_path):
         passes.append(0)
 
         class Counted:
-            def count(self, groups, *, progress=None):
+            def count(self, groups, *, later=()):
                 passes[-1] += 1
                 return open_source(RECORDS, DOMAIN).count(groups)
 
@@ -483,8 +480,8 @@ def test_workers_that_cannot_write_are_told_of_after_three_attempts(tmp_path, mo
     assert generations == ["0", "1", "2"]
 
 
-@pytest.mark.parametrize("name", ["count", "draw"])
-def test_errors_behind_the_charge_lead_to_no_record(name, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("name", "charge"), [("count", "counted"), ("count", "first"), ("draw", "counted")])
+def test_errors_lead_to_no_record_and_cost_nothing_where_records_are_counted(name, charge, tmp_path, monkeypatch):
     data = pd.DataFrame({name: [f"canary-{number}" for number in range(3)] for name in "abcd"})
     domain = rp.Domain({name: [f"canary-{number}" for number in range(3)] for name in "abcd"})
     plan, ledger = rp.select(rp.marginals(domain, up_to=1), budget=rp.pcost(1)), rp.Ledger(rp.pcost(2))
@@ -497,9 +494,11 @@ def test_errors_behind_the_charge_lead_to_no_record(name, tmp_path, monkeypatch)
     else:
         monkeypatch.setattr(Driver, "receipts", fail)
     with pytest.raises(rp.UnexpectedError, match="unexpected ValueError at residualplanner/") as caught:
-        rp.measure_in_store(plan, data, tmp_path / "s", ledger=ledger)
+        rp.measure_in_store(plan, data, tmp_path / "s", ledger=ledger, charge=charge)
     assert leaks_of_error(caught.value, data) == []
-    assert ledger.spent > 0
+    is_charged = (name, charge) != ("count", "counted")
+    assert bool(ledger.entries) == bool(Folder(tmp_path / "s").names("release.json")) == is_charged
+    assert any("The charge stays" in note for note in caught.value.__notes__) == is_charged
 
 
 def test_records_that_do_not_fit_the_schema_draw_nothing(tmp_path):

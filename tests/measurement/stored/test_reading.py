@@ -121,7 +121,8 @@ def test_answers_that_were_damaged_before_the_manifest_end_the_run(monkeypatch):
     store = MemoryStore()
     with monkeypatch.context() as patch:
         patch.setattr(job, "write_manifest", lambda *_: 1 // 0)
-        assert isinstance(job.begun(PLAN, RECORDS, store, job.Options(task_cells=12)), rp.UnexpectedError)
+        with pytest.raises(rp.UnexpectedError):
+            job.begun(PLAN, RECORDS, store, job.Options(task_cells=12))
     name = store.names(ANSWERS)[0]
     content = store.read(name)
     store.remove(name)

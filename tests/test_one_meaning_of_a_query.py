@@ -1,0 +1,322 @@
+"""A query means the same wherever one is written: all kinds in all places, answered by hand, cell by cell.
+
+The answers of the oracle are loops over single cells of a table of all attributes; a kind is what its rows say.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+
+import residualplanner as rp
+from residualplanner import microdata
+
+Array = NDArray[Any]
+DOMAIN = rp.Domain({"a": ["x", "y", "z"], "age": rp.Bins([0, 10, 20, 40]), "c": ["no", "yes"]})
+SIZES = {"a": 3, "age": 3, "c": 2}
+EACH = {name: [[float(code == row) for code in range(size)] for row in range(size)] for name, size in SIZES.items()}
+UP_TO = [[1.0, 0, 0], [1, 1, 0], [1, 1, 1]]
+RUNS = [[1.0, 0, 0], [1, 1, 0], [1, 1, 1], [0, 1, 0], [0, 1, 1], [0, 0, 1]]
+#: Of the first edge, 10, and of the second, 20: half of the records below it less half of those above.
+MEDIAN = [[1.0, 1, 1], [0.5, -0.5, -0.5], [0.5, 0.5, -0.5]]
+TREE = rp.Hierarchy([{"xy": ["x", "y"], "z or so": ["z"]}], total=True)
+LINEAR = [[1.0, 1, 1], [0, 2, 5], [-1, 0, 0.5]]
+#: Queries, and of each attribute in the order of the axes its rows; an attribute of whose values one must match is a
+#: "match", and one in which records are only selected has no axis.
+PRODUCTS: dict[str, tuple[Any, dict[str, list[list[float]]]]] = {
+    "total": ((), {}),
+    "one name": ("a", {"a": EACH["a"]}),
+    "names": (("c", "a"), {"c": EACH["c"], "a": EACH["a"]}),
+    "a list": (["age", "c"], {"age": EACH["age"], "c": EACH["c"]}),
+    "a set": ({"c", "a"}, {"a": EACH["a"], "c": EACH["c"]}),
+    "all names": (("c", "age", "a"), {"c": EACH["c"], "age": EACH["age"], "a": EACH["a"]}),
+    "identity": ({"age": rp.Identity(), "a": rp.Identity()}, {"age": EACH["age"], "a": EACH["a"]}),
+    "prefix": ({"c": rp.Identity(), "age": rp.Prefix()}, {"c": EACH["c"], "age": UP_TO}),
+    "range": ({"age": rp.Range(), "a": rp.Prefix()}, {"age": RUNS, "a": UP_TO}),
+    "hierarchy": (
+        {"a": TREE, "c": rp.Identity()},
+        {"a": [[1, 1, 1], [1, 1, 0], [0, 0, 1], *EACH["a"]], "c": EACH["c"]},
+    ),
+    "custom": ({"a": rp.Custom(LINEAR), "age": rp.Identity()}, {"a": LINEAR, "age": EACH["age"]}),
+    "quantiles": ({"c": rp.Identity(), "age": rp.Quantiles(0.5)}, {"c": EACH["c"], "age": MEDIAN}),
+    "selection": ({"a": rp.Selection(["y", "z"]), "age": rp.Identity()}, {"age": EACH["age"], "a": [[0, 1, 1]]}),
+    "selected axis": (
+        {"c": rp.Identity(), "a": rp.Selection(["x", "z"], rp.Identity())},
+        {"c": EACH["c"], "a": [[1, 0, 0], [0, 0, 1]]},
+    ),
+    "among": (rp.Among(("c", "age"), where={"a": "y"}), {"c": EACH["c"], "age": EACH["age"], "a": [[0, 1, 0]]}),
+    "kinds among": (
+        rp.Among({"age": rp.Prefix()}, where={"a": ["x", "y"], "c": "yes"}),
+        {"age": UP_TO, "a": [[1, 1, 0]], "c": [[0, 1]]},
+    ),
+    "among own values": (rp.Among(("age",), where={"age": ["[0, 10)", "[20, 40]"]}), {"age": [[1, 0, 0], [0, 0, 1]]}),
+}
+#: Thresholds: the attributes of which so many must match, how many, and the rows of the others, which come last.
+THRESHOLDS: dict[str, tuple[Any, tuple[str, ...], int, dict[str, list[list[float]]]]] = {
+    "either": (rp.Threshold(("c", "a"), 1), ("c", "a"), 1, {}),
+    "two of three": (rp.Threshold(("age", "a", "c"), 2), ("age", "a", "c"), 2, {}),
+    "both": (rp.Threshold(("a", "c"), 2), ("a", "c"), 2, {}),
+    "either among": (
+        rp.Among(rp.Threshold(("a", "c"), 1), where={"age": "[0, 10)"}),
+        ("a", "c"),
+        1,
+        {"age": [[1, 0, 0]]},
+    ),
+    "matching": ({"c": rp.Matching(1), "a": rp.Matching(1), "age": rp.Prefix()}, ("c", "a"), 1, {"age": UP_TO}),
+}
+QUERIES = [*PRODUCTS, *THRESHOLDS]
+PURE = ["either", "two of three", "both"]
+
+
+def written(name: str) -> Any:
+    return PRODUCTS[name][0] if name in PRODUCTS else THRESHOLDS[name][0]
+
+
+def weight_of_products(
+    rows: Mapping[str, list[list[float]]], answer: tuple[int, ...], cell: Mapping[str, int]
+) -> float:
+    found = 1.0
+    for (name, of_name), number in zip(rows.items(), answer, strict=True):
+        found *= of_name[number][cell[name]]
+    return found
+
+
+def by_hand(name: str, cells: Array) -> Array:
+    """The answers to a query, from the table (3, 3, 2) of all attributes, one cell after another."""
+    matched, at_least, rows = ((), 0, PRODUCTS[name][1]) if name in PRODUCTS else THRESHOLDS[name][1:]
+    shape = (*(SIZES[each] for each in matched), *(len(of_name) for of_name in rows.values()))
+    found = np.zeros(shape)
+    for answer, codes in product(np.ndindex(shape), np.ndindex(cells.shape)):
+        cell = dict(zip(SIZES, codes, strict=True))
+        matches = sum(cell[each] == value for each, value in zip(matched, answer, strict=False))
+        if matches >= at_least:
+            found[answer] += cells[codes] * weight_of_products(rows, answer[len(matched) :], cell)
+    return found.reshape([size for size in shape if size > 1])
+
+
+def records() -> Array:
+    return np.random.default_rng(7).integers(0, [3, 3, 2], (500, 3))
+
+
+@pytest.fixture(scope="module")
+def workload() -> rp.Workload:
+    return rp.Workload(DOMAIN, [("a", "age", "c"), *(written(name) for name in QUERIES)])
+
+
+@pytest.fixture(scope="module")
+def release(workload: rp.Workload) -> rp.Release:
+    return rp.reconstruct(rp.measure(rp.select(workload, budget=rp.zcdp(0.5)), records(), noise="gaussian", seed=3))
+
+
+@pytest.fixture(scope="module")
+def non_negative(release: rp.Release) -> rp.NonNegativeRelease:
+    return rp.nonnegative(release)
+
+
+@pytest.fixture(scope="module")
+def marginals_release() -> rp.Release:
+    plan = rp.select(rp.marginals(DOMAIN, up_to=3), budget=rp.zcdp(0.5))
+    return rp.reconstruct(rp.measure(plan, records(), noise="gaussian", seed=3))
+
+
+@pytest.fixture(scope="module", params=["softmax", "clip"])
+def relaxed(request: pytest.FixtureRequest) -> rp.RapResult:
+    settings = rp.ProjectionSettings(relaxed_records=20, steps=20, relaxation=request.param)
+    plan = rp.RapPlan(
+        rp.marginals(DOMAIN, order=2), budget=rp.zcdp(1), neighbors="replace", rounds=1, choices=2, projection=settings
+    )
+    return rp.rap(plan, records())
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_a_release_answers_a_query_as_its_cells_do(release, name):
+    expected = by_hand(name, release["a", "age", "c"].estimate)
+    np.testing.assert_allclose(release[written(name)].estimate, expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_non_negative_tables_answer_a_query_as_their_cells_do(non_negative, name):
+    expected = by_hand(name, non_negative["a", "age", "c"].estimate)
+    np.testing.assert_allclose(non_negative[written(name)].estimate, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("form", ["csv", "parts"])
+def test_a_folder_answers_a_query_as_its_cells_do(release, tmp_path: Path, form):
+    release.save(tmp_path / "tables", form)
+    tables = rp.load_tables(tmp_path / "tables")
+    for name in QUERIES:
+        expected = by_hand(name, tables["a", "age", "c"].estimate)
+        np.testing.assert_allclose(tables[written(name)].estimate, expected, atol=1e-8, err_msg=name)
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_a_plan_has_the_errors_of_the_same_answers(release, name):
+    """By the covariance of all cells, which the answers are sums of."""
+    plan, query = release.plan, written(name)
+    rows = np.array([by_hand(name, cell.reshape(3, 3, 2)).ravel() for cell in np.eye(18)]).T
+    covariance = rows @ plan.covariance(("a", "age", "c")) @ rows.T
+    shape = by_hand(name, np.zeros((3, 3, 2))).shape
+    assert plan.variance(query).shape == shape
+    np.testing.assert_allclose(plan.variance(query).ravel(), np.diag(covariance), rtol=1e-8)
+    np.testing.assert_allclose(plan.covariance(query), covariance, atol=1e-8)
+    weights = np.arange(1.0, 1 + len(rows)).reshape(shape)
+    combined = weights.ravel() @ covariance @ weights.ravel()
+    assert plan.combination_variance(query, weights) == pytest.approx(combined, rel=1e-8)
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_relaxed_records_answer_a_query_as_their_cells_do(relaxed, name):
+    """Where values add up to 1; else by the polynomial of each relaxed record, and thresholds are no sums of cells."""
+    is_clip = relaxed.plan.projection.relaxation == "clip"
+    if is_clip and name in {"matching", "either among"}:
+        with pytest.raises(rp.WorkloadError, match="answer a threshold only by itself"):
+            relaxed.table(written(name))
+        return
+    found = relaxed.table(written(name))
+    if is_clip and name in PURE:
+        assert found.shape == by_hand(name, np.zeros((3, 3, 2))).shape
+    elif is_clip:
+        expected = answers_of_relaxed(relaxed, PRODUCTS[name][1], found.shape)
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-3)
+    else:
+        np.testing.assert_allclose(found, by_hand(name, relaxed.table(("a", "age", "c"))), rtol=1e-4, atol=1e-3)
+
+
+def answers_of_relaxed(result: rp.RapResult, rows: Mapping[str, list[list[float]]], shape: tuple[int, ...]) -> Array:
+    """The mean over relaxed records of the products of what each says of every attribute."""
+    starts = dict(zip(SIZES, (0, 3, 6), strict=True))
+    values = result.records.values.astype(float)
+    found = []
+    for answer in product(*rows.values()):
+        each = np.ones(values.shape[1])
+        for (name, _), row in zip(rows.items(), answer, strict=True):
+            each = each * (np.array(row) @ values[starts[name] : starts[name] + SIZES[name]])
+        found.append(each.mean() * result.total)
+    return np.reshape(found, shape)
+
+
+def test_tables_of_relaxed_records_are_those_of_each_query_as_written(relaxed):
+    mixed = rp.Workload(DOMAIN, [("c", "a"), {"age": rp.Prefix()}, rp.Threshold(("c", "a"), 1)])
+    for query, table in zip(mixed, relaxed.tables(mixed), strict=True):
+        np.testing.assert_array_equal(table, relaxed.table(query))
+    assert [table.shape for table in relaxed.tables(mixed)] == [(3,), (2, 3), (2, 3)]
+
+
+def test_synthetic_records_are_expected_to_answer_a_query_as_their_cells_do(marginals_release):
+    people = rp.synthesize(marginals_release, 50)
+    cells = people.expected(("a", "age", "c"))
+    for name in QUERIES:
+        np.testing.assert_allclose(people.expected(written(name)), by_hand(name, cells), atol=1e-4, err_msg=name)
+
+
+def fits(release: rp.Release) -> Iterator[microdata.Fit]:
+    noisy = microdata.groups_of_release(release)
+    yield microdata.least_squares(noisy)
+    yield microdata.nonnegative_least_squares(noisy)
+    answers = np.random.default_rng(1).normal(9, 2, (2, 3, 3, 3, 2))
+    group = microdata.GroupAnswers(microdata.Marginal(["a", "age", "c"]), answers, microdata.Gaussian(2.0))
+    yield microdata.least_squares(microdata.NoisyGroups(DOMAIN, [group]))
+
+
+def test_microdata_answer_a_query_as_their_cells_do(marginals_release):
+    for fit in fits(marginals_release):
+        draws = fit.estimate.reshape(-1, 3, 3, 2)
+        for name in QUERIES:
+            expected = np.array([by_hand(name, cells) for cells in draws])
+            found = fit.table(written(name))
+            np.testing.assert_allclose(found, expected.reshape(found.shape), atol=1e-8, err_msg=name)
+            assert found.shape == (*fit.gap.shape, *expected.shape[1:])
+
+
+def test_a_threshold_of_a_rap_result_is_no_marginal():
+    """The case that was found: a sum of 500 records where each is in several cells."""
+    domain = rp.Domain({"a": 3, "b": 4})
+    codes = np.random.default_rng(0).integers(0, [3, 4], (500, 2))
+    plan = rp.RapPlan(rp.marginals(domain, order=2), budget=rp.zcdp(1), neighbors="replace", rounds=1, choices=2)
+    assert rp.rap(plan, codes).table(rp.Threshold(("a", "b"), 1)).sum() == pytest.approx(500 * (4 + 3 - 1), rel=1e-5)
+
+
+BY: dict[str, Callable[[], Any]] = {
+    "one name": lambda: "job",
+    "names": lambda: ["job"],
+    "kinds": lambda: {"job": rp.Identity()},
+    "a set": lambda: {"job"},
+}
+
+
+@pytest.mark.parametrize("by", list(BY))
+def test_groups_of_statistics_are_written_as_any_query(by):
+    domain = rp.Domain({"job": 2, "sex": ["F", "M"], "pay": rp.Numeric(0, 100, bins=[50])})
+    kinds = [{"job": rp.Identity(), "pay": kind} for kind in (rp.Mean(), rp.Quantiles(0.5))]
+    about = [rp.Among(query, where={"sex": "F"}) for query in kinds]
+    plan = rp.select(rp.Workload(domain, [*kinds, *about]), budget=rp.zcdp(0.5))
+    people = pd.DataFrame({"job": [0, 1] * 50, "sex": ["F"] * 100, "pay": [10.0] * 100})
+    release = rp.reconstruct(rp.measure(plan, people, noise="gaussian", seed=1))
+    groups = BY[by]()
+    assert rp.means(release, "pay", groups).names == rp.quantiles(release, "pay", 0.5, groups).names == ("job",)
+    assert rp.mean_std_err(plan, "pay", groups, records=50).shape == (2,)
+    among = rp.Among(("job",), where={"sex": "F"})
+    assert rp.means(release, "pay", among).count.shape == (2,)
+    assert rp.mean_std_err(plan, "pay", among, records=50).shape == (2,)
+
+
+#: Queries that do not fit the domain, and what the message names.
+WRONG = [
+    (("a", "a"), "twice"),
+    ({"d": rp.Identity()}, "unknown attribute 'd'"),
+    ({"a": rp.Sum()}, "'a' has no amounts to sum up"),
+    ({"a": rp.Mean()}, "'a' has no amounts to average"),
+    ({"c": rp.Quantiles(0.5)}, "'c' has no amounts and no bins"),
+    ({"a": rp.Matching(1)}, "Matching"),
+    ({"a": rp.Prefix}, "kind of query on 'a'"),
+    ({"a": "prefix"}, "kind of query on 'a'"),
+    (rp.Among(("a",), where={"c": "maybe"}), "'c' has no value 'maybe'"),
+    (5, "a query is a tuple"),
+]
+
+
+def test_every_place_refuses_a_query_that_does_not_fit_with_one_message(marginals_release, relaxed, tmp_path):
+    marginals_release.save(tmp_path / "tables")
+    people, fit = rp.synthesize(marginals_release, 10), next(fits(marginals_release))
+    plan = marginals_release.plan
+    places: list[Callable[[Any], Any]] = [
+        lambda query: rp.Workload(DOMAIN, [query]),
+        marginals_release.__getitem__,
+        rp.load_tables(tmp_path / "tables").__getitem__,
+        rp.nonnegative(marginals_release).__getitem__,
+        plan.variance,
+        plan.covariance,
+        plan.expected_max_abs_error,
+        lambda query: plan.combination_variance(query, [1.0]),
+        relaxed.table,
+        people.expected,
+        fit.table,
+    ]
+    for query, words in WRONG:
+        said = set()
+        for place in places:
+            with pytest.raises(rp.ResidualPlannerError, match=words) as caught:
+                place(query)
+            said.add(str(caught.value))
+        assert len(said) == 1, (query, said)
+
+
+@pytest.mark.parametrize("query", [{"a": rp.Prefix()}, rp.Threshold(("a", "c"), 1), rp.Among("a", where={"c": "yes"})])
+def test_what_is_of_names_alone_refuses_kinds_which_it_would_ignore(marginals_release, query):
+    noisy = microdata.groups_of_release(marginals_release)
+    takers: list[Callable[[Any], Any]] = [
+        DOMAIN.positions,
+        DOMAIN.cells,
+        microdata.Marginal,
+        microdata.Residual,
+        lambda names: microdata.least_squares_variance(noisy, names),
+        marginals_release.plan.noise_variance_of.__getitem__,
+    ]
+    for take in takers:
+        with pytest.raises(rp.ResidualPlannerError, match="names alone"):
+            take(query)
