@@ -1,4 +1,4 @@
-"""What meets: a table of factors and their values.  A new feature is a line here, and one in `refusals` if it is refused.
+"""What meets: factors and their values.  A new feature is a line here, and one in `refusals` if it is refused.
 
 A value's name stands in the cases, in the messages and in the manual's table of what is refused; what it means stands
 beside it, and `build` reads it.

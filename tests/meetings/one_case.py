@@ -12,7 +12,7 @@ from meetings.checks import Tables, check_cost, check_files, check_page, check_t
 from meetings.covering import Covering, Row
 from meetings.factors import Case
 from meetings.refusals import RULES, Rule, may_not_be_found, rule_of
-from meetings.roads import COMMANDS, CommandRefused, Run
+from meetings.roads import COMMANDS, CommandError, Run
 
 
 def check(case: Case, folder: Path) -> None:
@@ -49,7 +49,7 @@ def check_changed(built: Built, folder: Path, tables: Tables) -> None:
     lines = built.changed()
     after = Tables(built, built.plan, lines)
     most = built.people.most * (float(built.weights.maximum) if built.weights else 1.0)
-    for question, before, now, std_err in zip(built.questions, tables.truth, after.truth, after.std_err, strict=True):
+    for question, before, now in zip(built.questions, tables.truth, after.truth, strict=True):
         if not question.axes and built.case["neighbors"] == "add-remove":
             assert abs(now - before).max() <= most
     if built.case["noise"] == "bits" or built.case["memory"]:
@@ -84,7 +84,7 @@ def check_refused(case: Case, rule: Rule, folder: Path) -> None:
     try:
         run = Run(built, folder)
         run.published(built.lines)
-    except (rp.ResidualPlannerError, CommandRefused, ValueError) as error:
+    except (rp.ResidualPlannerError, CommandError, ValueError) as error:
         message: Any = str(error)
     else:
         raise AssertionError(f"not refused, though {rule.reason}: {case}")

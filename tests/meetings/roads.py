@@ -23,7 +23,7 @@ SIMULATIONS, FEW = 10, 12
 COMMANDS = ("release", "plan, measure, reconstruct")
 
 
-class CommandRefused(Exception):
+class CommandError(Exception):
     """What a command said when it failed."""
 
 
@@ -141,7 +141,7 @@ def command(*arguments: object) -> str:
     if result.exit_code:
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
-        raise CommandRefused(result.output)
+        raise CommandError(result.output)
     return result.output
 
 
