@@ -140,14 +140,17 @@ class Basis(ABC):
 
     @property
     @abstractmethod
-    def worst_replacement(self) -> float:
-        """How negative the product of two columns can be, relative to p: ``max(0, -min_{j,k} B_j^T B_k / p)``.
+    def extreme_pairs(self) -> FloatArray:
+        """Pairs of columns of B: the squared length of the longer one, of the other, and their product, (t, 3).
 
-        With noise variance s for a set A, replacing one record costs at most ``2 / s * prod p_i * (1 + max_i)`` of
-        this, the maximum being over the attributes of A.
-
-        Source: spec eq. (37), generalized.
+        For every two values there is a pair of no smaller lengths and no larger product.  Source: spec eq. (37).
         """
+
+    @property
+    def random_pair(self) -> tuple[float, float]:
+        """The means of ``||B e_j||**2`` and of ``b^T b'`` over values that are drawn uniformly and independently."""
+        mean = self.before_noise.matrix.mean(axis=1)
+        return float(np.mean([float(square) for square in self.column_squares])), float(mean @ mean)
 
     @property
     @abstractmethod

@@ -7,12 +7,14 @@ Source: spec section 5, eqs. (24) to (28) and (36).
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from residualplanner._checks import FloatArray, IntArray, frozen
 from residualplanner.bases.basis import Basis
+from residualplanner.bases.extreme_pairs import pairs_of_columns
 from residualplanner.bases.inverse import pseudo_inverse_parts
 from residualplanner.errors import WorkloadError
 from residualplanner.kron import AxisMap, matrix_map
@@ -49,12 +51,10 @@ class MatrixBasis(Basis):
         """Of every column, exactly."""
         return [Fraction(square) for square in _column_squares(*self.multipliers)]
 
-    @property
-    def worst_replacement(self) -> float:
+    @cached_property
+    def extreme_pairs(self) -> FloatArray:
         """From the products of all columns, in floating point."""
-        columns, step = self._floats, max(1, _CHUNK // self.size)
-        least = min(float((columns[:, i : i + step].T @ columns).min()) for i in range(0, self.size, step))
-        return max(0.0, -least / float(self.pcost) * (1 + 1e-12))
+        return pairs_of_columns(self._floats, _CHUNK)
 
     @property
     def before_noise(self) -> AxisMap:

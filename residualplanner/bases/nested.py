@@ -8,9 +8,10 @@ beside that.  So B stacks ``C E``, with sums E of the values below each member; 
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from scipy import sparse
 
 from residualplanner._checks import FloatArray, IntArray, frozen
 from residualplanner.bases.basis import Basis, first_numbers
+from residualplanner.bases.extreme_pairs import EXACT, pairs_of_layers
 from residualplanner.bases.nested_maps import NestedLayer, inverted_layer, parts_of_rows, row_factors
 from residualplanner.errors import WorkloadError
 from residualplanner.kron import AxisMap, IntegerMap, Layer, NestedIntegers, NestedMaps
@@ -74,18 +76,17 @@ class NestedBasis(Basis):
         """Of every column, exactly."""
         return [Fraction(square) for square in _column_squares(self.maps)]
 
+    @cached_property
+    def extreme_pairs(self) -> FloatArray:
+        """Of two values the layers up to the group in which they part give the product."""
+        lost = 0.0 if self.pcost < EXACT else (self.size + 4) * 2.0**-52 * float(self.pcost)
+        return pairs_of_layers(self.maps.layers, lost)
+
     @property
-    def worst_replacement(self) -> float:
-        """From the products of all columns: of two values the layers up to the group in which they part."""
-        least, above = math.inf, np.zeros(1)
-        for layer in self.maps.layers:
-            for groups, blocks in _blocks(layer):
-                products = np.einsum("gij,gik->gjk", blocks, blocks)
-                same = np.eye(blocks.shape[2], dtype=np.bool_)
-                apart = np.where(same, np.inf, products).min(axis=(1, 2)) + above[groups]
-                least = min(least, float(apart.min()))
-            above = above[layer.parent] + _squares(layer)
-        return max(0.0, -least / float(self.pcost) * (1 + 1e-12))
+    def random_pair(self) -> tuple[float, float]:
+        """The mean of squared lengths, and the squared length of the mean column, layer by layer."""
+        mean = self.maps.measured(np.full((self.size, 1), 1 / self.size), lambda layer, values: layer.rows @ values)
+        return float(np.mean([float(square) for square in self.column_squares])), float((mean * mean).sum())
 
     @property
     def before_noise(self) -> AxisMap:
@@ -252,20 +253,3 @@ def _exact_squares(layer: Layer) -> NDArray[Any]:
     squares = np.zeros(rows.shape[1], dtype=np.int64 if is_narrow else object)
     np.add.at(squares, rows.indices, rows.data.astype(squares.dtype) ** 2)
     return squares.astype(object)
-
-
-def _squares(layer: Layer) -> FloatArray:
-    squares = layer.rows.data.astype(np.float64) ** 2
-    return np.bincount(layer.rows.indices, squares, minlength=layer.rows.shape[1]).astype(np.float64)
-
-
-def _blocks(layer: Layer) -> Iterator[tuple[IntArray, FloatArray]]:
-    """The matrices (g, c - 1, c) of groups of c members, measured ones only, with the numbers of the groups."""
-    children = np.bincount(layer.parent)
-    measured = children if layer.rows.shape[0] else np.ones_like(children)
-    count = measured * (measured - 1)
-    first = np.cumsum(count) - count
-    for c in np.unique(measured[measured > 1]).tolist():
-        groups = np.flatnonzero(measured == c)
-        entries = layer.rows.data[first[groups][:, None] + np.arange(c * (c - 1))]
-        yield groups, entries.reshape(len(groups), c - 1, c).astype(np.float64)

@@ -8,14 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from residualplanner._checks import FloatArray, IntArray, frozen
 from residualplanner.bases.basis import Basis, basis_codes
 from residualplanner.bases.subtraction import subtraction_basis
 from residualplanner.queries import Identity, Kind
-
-_ULP = 2.0**-52
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -28,8 +26,6 @@ class ResidualNumbers:
         present (d, kinds): to the variance of a query of that kind by the noise of a base mechanism that contains the
             attribute; 0 where it has no query of that kind.
         absent (d, kinds): to the same by the noise of one that leaves the attribute out.
-        worst_replacement (d,): how negative two columns' product can be, relative to pcost; never too small.
-        is_symmetric (d,): which attributes have the subtraction basis.
         code (d,): equal for attributes of equal basis, and for no others.
     """
 
@@ -37,8 +33,6 @@ class ResidualNumbers:
     pcost: FloatArray
     present: FloatArray
     absent: FloatArray
-    worst_replacement: FloatArray
-    is_symmetric: NDArray[np.bool_]
     code: IntArray
 
 
@@ -67,17 +61,11 @@ def residual_numbers(bases: Sequence[Basis], kinds: Sequence[Kind], uses: ArrayL
         if pair not in factors:
             factors[pair] = bases[attribute].mean_variance_factors(kinds[number])
         present[attribute, number], absent[attribute, number] = factors[pair]
-    distinct = [bases[first] for first in np.unique(code, return_index=True)[1].tolist()]
-    # A sum of products may have lost something by rounding.
-    lost = [0.0 if basis.is_symmetric else (basis.answers + 4) * _ULP for basis in distinct]
-    worst = np.array([basis.worst_replacement + more for basis, more in zip(distinct, lost, strict=True)], dtype=float)
     return ResidualNumbers(
         sizes=frozen(np.array([basis.size for basis in bases], dtype=np.float64)),
         pcost=frozen(np.array([float(basis.pcost) for basis in bases], dtype=np.float64)),
         present=frozen(present),
         absent=frozen(absent),
-        worst_replacement=frozen(worst[code]),
-        is_symmetric=frozen(np.array([basis.is_symmetric for basis in bases], dtype=np.bool_)),
         code=frozen(code),
     )
 

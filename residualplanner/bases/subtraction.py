@@ -36,9 +36,15 @@ class SubtractionBasis(Basis):
         return [self.pcost]
 
     @property
-    def worst_replacement(self) -> float:
-        """``1/(n-1)``, of any two columns."""
-        return 1 / (self.size - 1) if self.size > 1 else 0.0
+    def extreme_pairs(self) -> FloatArray:
+        """``(n-1)/n``, twice, and ``-1/n``, of any two values."""
+        p = float(self.pcost)
+        return np.array([[p, p, -1 / self.size]] if self.size > 1 else np.empty((0, 3)))
+
+    @property
+    def random_pair(self) -> tuple[float, float]:
+        """``(n-1)/n`` and 0."""
+        return float(self.pcost), 0.0
 
     @property
     def before_noise(self) -> AxisMap:

@@ -40,7 +40,8 @@ _FILES = """\
   release/tables/          the tables: estimate, standard error, margin of error, confidence interval
   release/metadata.json    what their columns mean
   release/manifest.json    how they were made, and at what cost
-  release/release.plan     the plan again, against which the manifest is checked\
+  release/release.plan     the plan again, against which the manifest is checked
+  release/release.measurement  the noisy answers, from which reconstruct makes other tables\
 """
 _NEXT = """\
   Look at the tables and their errors on one page:

@@ -28,7 +28,6 @@ class ExpectedFile:
 
 SPEC = ExpectedFile("a spec in TOML, such as init writes", (kinds.SPEC, kinds.TEXT, kinds.OTHER))
 PLAN = ExpectedFile("a plan, as the command plan writes it", (kinds.PLAN, kinds.OTHER))
-MEASUREMENT = ExpectedFile("a measurement, as measure writes it", (kinds.MEASUREMENT, kinds.OTHER))
 ANSWERS = ExpectedFile(
     "a measurement, as measure writes it, or the folder of a release", (kinds.MEASUREMENT, kinds.RELEASE, kinds.OTHER)
 )

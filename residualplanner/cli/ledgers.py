@@ -13,6 +13,7 @@ from typing import Any
 from residualplanner._words import decimal_text_down, decimal_text_up
 from residualplanner.cli.expected_files import LEDGER, require_file
 from residualplanner.cli.messages.output import Output, command_text
+from residualplanner.cli.messages.summary import say_caution
 from residualplanner.cli.spec.file import SpecFile
 from residualplanner.cli.spec.objects import budget_of_table
 from residualplanner.cli.spec.typed_budget import budget_of_text, typed_text
@@ -79,10 +80,12 @@ class WantedLedger:
     Attributes:
         path: of its file.
         expected: what the spec says of it; with a budget it is begun where there is no such file.
+        again: whether a plan that it holds already is charged again.
     """
 
     path: Path
     expected: ExpectedTerms = ExpectedTerms()  # noqa: RUF009 - frozen
+    again: bool = False
 
     @property
     def is_to_be_begun(self) -> bool:
@@ -132,20 +135,20 @@ class WantedLedger:
         return found
 
 
-def wanted_ledger(typed: Path | None, spec: SpecFile, path: Path) -> WantedLedger | None:
+def wanted_ledger(typed: Path | None, spec: SpecFile, path: Path, *, again: bool = False) -> WantedLedger | None:
     """The ledger that is to be charged for the spec at ``path``: the one that was typed, else the spec's, if any.
 
     Raises:
         BudgetError: the budget that the spec states for it is out of range.
     """
     if typed is not None or spec.ledger is None:
-        return None if typed is None else WantedLedger(typed)
+        return None if typed is None else WantedLedger(typed, again=again)
     try:
         budget = None if spec.ledger.budget is None else budget_of_table(spec.ledger.budget)
     except BudgetError as error:
         raise BudgetError(f"ledger, budget: {error}") from None
     expected = ExpectedTerms(budget, neighbors=spec.neighbors, records_per_person=spec.most_records)
-    return WantedLedger(path.parent / spec.ledger.file, expected)
+    return WantedLedger(path.parent / spec.ledger.file, expected, again)
 
 
 def say_balance(path: Path, balance: Balance, output: Output, words: str = "") -> None:
@@ -173,15 +176,15 @@ def say_charge(ledger: Ledger | None, output: Output) -> None:
 def say_ledger(ledger: Ledger, output: Output) -> None:
     """Print a ledger: its data set and budget, its entries, what is left."""
     budget, neighbors = ledger.budget, Neighbors(ledger.neighbors, ledger.records_per_person)
+    claim = None if budget is None else claim_of_budget(budget, neighbors, noise="discrete")
     limit = (
-        f"unlimited: {ledger.reason}"
-        if budget is None
-        else f"{claim_of_budget(budget, neighbors, noise='discrete').statement}, "
-        f"pcost {decimal_text_down(budget.pcost_exact)}"
+        f"unlimited: {ledger.reason}" if claim is None else f"{claim.statement}, pcost {decimal_text_down(claim.pcost)}"
     )
     records = "" if ledger.records_per_person == 1 else f", up to {ledger.records_per_person} records per person"
     output.fact("Data set", ledger.data_set, event="data-set", name=ledger.data_set)
-    output.fact("Budget", limit, pcost=None if budget is None else budget.pcost_exact)
+    output.fact("Budget", limit, pcost=None if claim is None else claim.pcost)
+    if claim is not None:
+        say_caution(claim, output)
     output.fact(
         "Neighbors",
         f"{ledger.neighbors}{records}",
@@ -198,7 +201,7 @@ def say_ledger(ledger: Ledger, output: Output) -> None:
             for each in entries
         ]
         output.table(["charged for", "plan", "entry", "pcost"], rows, texts=2, event="entry", facts=facts)
-        output.fact("Last line", entries[-1].sha256, event="last-line", sha256=entries[-1].sha256)
+        output.fact("Last line", ledger.last_sha256, event="last-line", sha256=ledger.last_sha256)
     balance = ledger.balance
     spent = _with_pcost(balance.spent_text, decimal_text_up(balance.spent))
     output.fact("Spent", f"{spent}; {left_text(balance)}", pcost=balance.spent, left=balance.remaining)

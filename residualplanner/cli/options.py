@@ -128,6 +128,12 @@ LedgerFile = Annotated[
         metavar="LEDGER",
     ),
 ]
+Again = Annotated[
+    bool,
+    typer.Option(
+        "--again", help="Measure and charge a plan once more that the ledger holds already, for noise of its own."
+    ),
+]
 BudgetText = Annotated[
     str | None,
     typer.Option(
@@ -201,8 +207,9 @@ NewMeasurement = Annotated[Path, typer.Option("-o", "--output", help="The measur
 MeasurementFiles = Annotated[
     list[Path],
     typer.Argument(
-        help="A measurement, as measure writes it; or several of the same records, which are averaged.",
-        metavar="FILE",
+        help="A measurement, as measure writes it, or the folder of a release, which holds its own; or several of the "
+        "same records, which are averaged.",
+        metavar="FILE|DIR",
     ),
 ]
 ProfileLevel = Annotated[
@@ -217,19 +224,8 @@ OutputSpec = Annotated[
         metavar="SPEC",
     ),
 ]
-Kept = Annotated[
-    Path | None, typer.Option("--keep", help="Keep the measurement, for other tables later.", metavar="FILE")
-]
 
 # synthesize
-Answers = Annotated[
-    list[Path],
-    typer.Argument(
-        help="A measurement, or several of the same records, which are averaged; or the folder of a release whose "
-        "tables are unbiased.",
-        metavar="FILE|DIR",
-    ),
-]
 NewRecords = Annotated[
     Path, typer.Option("-o", "--output", help="The records to write, .csv or .parquet.", metavar="FILE")
 ]

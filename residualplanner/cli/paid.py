@@ -92,13 +92,13 @@ def require_room_for_tables(
 ) -> None:
     """Raise OSError unless a folder can be made at ``folder``, on a disk that is not plainly too small for its tables.
 
-    Nothing is left there.  Until then the measurement, of ``size`` bytes, may be on the same disk.
+    Nothing is left there.  The folder holds the measurement, of ``size`` bytes, which may be on the same disk before.
     """
     with suppress(_EnoughError), write_folder_atomically(folder):
         raise _EnoughError
     where = folder.absolute().parent
     per_cell, per_table = _LEAST[file_format]
-    needed = int(per_cell * workload.cells.sum() + per_table * len(workload))
+    needed = int(per_cell * workload.cells.sum() + per_table * len(workload)) + size
     if measurement.absolute().parent.stat().st_dev == where.stat().st_dev:
         needed += size
     free = shutil.disk_usage(where).free

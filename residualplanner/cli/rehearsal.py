@@ -15,16 +15,15 @@ from residualplanner.cli.messages.output import Output
 from residualplanner.cli.messages.summary import say_measured, say_workload
 from residualplanner.cli.paid import measurement_beside, measurement_bytes
 from residualplanner.cli.records_file import RecordsFile
-from residualplanner.cli.runs import make_plan_and_adjustments, require_tables, say_format
+from residualplanner.cli.runs import make_plan_and_adjustments, release_of_paths, require_tables, say_format
 from residualplanner.cli.spec.adjustments import WantedOutput
 from residualplanner.cli.spec.file import SpecFile
 from residualplanner.cli.spec.output import OutputTable
 from residualplanner.cli.spec.typed_budget import require_drawable_budget
-from residualplanner.measurement import load_measurements, require_measurable
+from residualplanner.measurement import require_measurable
 from residualplanner.plan import Plan, bytes_text, resource_estimate, seconds_text
 from residualplanner.postprocessing import Adjustments
 from residualplanner.reconstruction import PARTS_FORMAT
-from residualplanner.workload import Workload
 
 #: The memory of the program before it works on anything, in bytes: measured, and rounded up.
 _AT_REST = 2**28
@@ -34,10 +33,10 @@ _AS_TEXT = 4
 _IN_PARTS = 8.25
 
 
-def rehearse_measure(plan: Plan, data: RecordsFile, path: Path, ledger: Path | None, output: Output) -> None:
+def rehearse_measure(plan: Plan, data: RecordsFile, path: Path, ledger: WantedLedger | None, output: Output) -> None:
     """Say what `runs.run_measure` would do."""
     say_workload(plan.workload, output)
-    _measuring(plan, data, None if ledger is None else WantedLedger(ledger), output)
+    _measuring(plan, data, ledger, output)
     size = measurement_bytes(plan)
     _say_writing(f"{path}: the noisy answers, some {bytes_text(size)}", output, path=path, size=size)
     _say_memory(plan, output, Adjustments(), is_measured=True, is_written=False)
@@ -46,19 +45,19 @@ def rehearse_measure(plan: Plan, data: RecordsFile, path: Path, ledger: Path | N
 
 def rehearse_reconstruct(paths: Sequence[Path], folder: Path, wanted: WantedOutput, output: Output) -> None:
     """Say what `runs.run_reconstruct` would do."""
-    measurement = load_measurements(paths)
-    plan = measurement.plan
+    release = release_of_paths(paths)
+    plan = release.plan
     require_tables(plan.workload, wanted.table)
     with wanted.naming():
         adjustments = wanted.adjustments(plan.domain)
         adjustments.require_for(plan)
         adjustments.require_possible(plan)
     say_workload(plan.workload, output)
-    say_measured(measurement.noise, output)
+    say_measured(release.noise, output)
     for path in paths:
         output.fact("Would read", f"{path}: noisy answers, no records", event="would-read", path=path)
     output.fact("Would spend", "nothing: this is post-processing", event="would-spend", pcost=0)
-    size = _say_tables(plan.workload, folder, wanted.table, output)
+    size = _say_tables(plan, folder, wanted.table, output)
     _say_memory(plan, output, adjustments, is_measured=False)
     _end(folder, size, output)
 
@@ -69,7 +68,6 @@ def rehearse_release(
     data: RecordsFile,
     folder: Path,
     *,
-    kept: Path | None,
     ledger: WantedLedger | None,
     output: Output,
 ) -> None:
@@ -79,10 +77,10 @@ def rehearse_release(
     with naming(spec):
         plan, adjustments = make_plan_and_adjustments(changed, spec, output)
     _measuring(plan, data, ledger, output)
-    size, measured = measurement_bytes(plan), kept or measurement_beside(folder)
-    until = "" if kept else f", until {folder} is complete"
-    _say_writing(f"{measured}: the noisy answers, some {bytes_text(size)}{until}", output, path=measured, size=size)
-    size += _say_tables(plan.workload, folder, changed.output, output)
+    size, measured = measurement_bytes(plan), measurement_beside(folder)
+    text = f"{measured}: the noisy answers, some {bytes_text(size)}, until {folder} holds them"
+    _say_writing(text, output, path=measured, size=size)
+    size += _say_tables(plan, folder, changed.output, output)
     _say_memory(plan, output, adjustments, is_measured=True)
     _end(folder, size, output)
 
@@ -92,7 +90,8 @@ def _measuring(plan: Plan, data: RecordsFile, wanted: WantedLedger | None, outpu
     require_drawable_budget(plan.budget)
     data.require_readable(plan)
     ledger = None if wanted is None else wanted.rehearsed()
-    cost, names = require_measurable(plan, ledger=ledger), data.columns(plan)
+    again = wanted is not None and wanted.again
+    cost, names = require_measurable(plan, ledger=ledger, again=again), data.columns(plan)
     output.fact(
         "Would read",
         f"{data.path}: column{'' if len(names) == 1 else 's'} {listed(names, 6)}; "
@@ -112,12 +111,13 @@ def _measuring(plan: Plan, data: RecordsFile, wanted: WantedLedger | None, outpu
     output.fact("Would spend", f"pcost {decimal_text_up(cost)}; {words}", event="would-spend", pcost=cost, left=left)
 
 
-def _say_tables(workload: Workload, folder: Path, wanted: OutputTable, output: Output) -> int:
+def _say_tables(plan: Plan, folder: Path, wanted: OutputTable, output: Output) -> int:
+    workload = plan.workload
     estimated, file_format = resource_estimate(workload), say_format(workload, wanted, output)
     sizes = {"parquet": estimated.disk_bytes, PARTS_FORMAT: _IN_PARTS * estimated.cells}
-    size = int(sizes.get(file_format, _AS_TEXT * estimated.disk_bytes))
+    size = int(sizes.get(file_format, _AS_TEXT * estimated.disk_bytes)) + measurement_bytes(plan)
     tables = count_text(len(workload), "table")
-    text = f"{folder}: {tables} as {file_format}, some {bytes_text(size)}, and their metadata"
+    text = f"{folder}: {tables} as {file_format}, some {bytes_text(size)} with the measurement and their metadata"
     _say_writing(text, output, path=folder, size=size)
     return size
 

@@ -53,6 +53,7 @@ from residualplanner.reconstruction import (
     PARTS_FORMAT,
     FormatName,
     Release,
+    load_tables,
     reconstruct,
     require_exportable,
     require_shapes,
@@ -93,14 +94,19 @@ def run_plan(changed: SpecFile, spec: Path, path: Path, errors: Path, output: Ou
 
 
 def run_measure(
-    plan: Plan, data: RecordsFile, path: Path, ledger: Path | None, output: Output, *, charge: ChargeTime = "counted"
+    plan: Plan,
+    data: RecordsFile,
+    path: Path,
+    ledger: WantedLedger | None,
+    output: Output,
+    *,
+    charge: ChargeTime = "counted",
 ) -> None:
     """Write the measurement of the records."""
     folder = path.with_suffix(".tables")
     with telling_measurement(path, folder, is_release=False):
         say_workload(plan.workload, output)
-        wanted = None if ledger is None else WantedLedger(ledger)
-        _measure_to(path, plan, data, ledger=wanted, charge=charge, output=output)
+        _measure_to(path, plan, data, ledger=ledger, charge=charge, output=output)
         output.wrote(path, ": the noisy answers, and nothing else of the records.")
         output.next((reconstructing(path, folder), "at no further cost, as often as you like"))
 
@@ -111,7 +117,7 @@ def run_reconstruct(
     """Write the tables of a measurement, or of several; where they may be in parts the answers stay on disk."""
     with telling_outputs(folder):
         is_mapped = wanted.table.format in (PARTS_FORMAT, None)
-        tables = reconstruct([load_measurement(path, mapped=is_mapped) for path in paths])
+        tables = release_of_paths(paths, mapped=is_mapped)
         require_tables(tables.plan.workload, wanted.table)
         with wanted.naming():
             adjustments = wanted.adjustments(tables.plan.domain)
@@ -122,19 +128,29 @@ def run_reconstruct(
             _write_tables(tables, folder, wanted, adjustments, output, workers=workers)
 
 
+def release_of_paths(paths: Sequence[Path], *, mapped: bool = False) -> Release:
+    """The release of a measurement, or of several averaged; the folder of a release stands for its own.
+
+    Raises:
+        BudgetError, FileFormatError, OSError, WorkloadError: as `load_measurement`, `load_tables` and `reconstruct`.
+    """
+    return reconstruct(
+        [load_tables(path) if path.is_dir() else load_measurement(path, mapped=mapped) for path in paths]
+    )
+
+
 def run_release(
     changed: SpecFile,
     spec: Path,
     data: RecordsFile,
     folder: Path,
     *,
-    kept: Path | None,
     ledger: WantedLedger | None,
     output: Output,
     charge: ChargeTime = "counted",
 ) -> None:
-    """Plan, measure and reconstruct; the measurement is kept beside the folder until that is complete, or for good."""
-    measured, options = kept or measurement_beside(folder), WantedOutput(changed.output, spec).options
+    """Plan, measure and reconstruct; the measurement is beside the folder until that is complete, and then in it."""
+    measured, options = measurement_beside(folder), WantedOutput(changed.output, spec).options
     with telling_measurement(measured, folder, is_release=True, options=options):
         if ledger is not None:
             ledger.rehearsed()
@@ -143,11 +159,8 @@ def run_release(
         size, file_format = measurement_bytes(plan), say_format(plan.workload, changed.output, output)
         require_room_for_tables(folder, plan.workload, file_format, measurement=measured, size=size)
         measurement = _measure_to(measured, plan, data, ledger=ledger, charge=charge, output=output)
-        if kept is not None:
-            output.wrote(kept, ": the noisy answers, from which reconstruct makes tables at no further cost.")
         _write_tables(reconstruct(measurement), folder, WantedOutput(changed.output, spec), adjustments, output)
-        if kept is None:
-            measured.unlink()
+        measured.unlink()
 
 
 def run_report(source: Path, page: Path, options: Mapping[str, Any], output: Output) -> None:
@@ -231,12 +244,18 @@ def say_format(workload: Workload, wanted: OutputTable, output: Output) -> Forma
 
 
 def measure_records(
-    plan: Plan, records: object, *, output: Output, ledger: Ledger | None = None, charge: ChargeTime = "counted"
+    plan: Plan,
+    records: object,
+    *,
+    output: Output,
+    ledger: Ledger | None = None,
+    charge: ChargeTime = "counted",
+    again: bool = False,
 ) -> Measurement:
     """Count the records, charge the ledger, if there is one, and add the plan's noise, which is exact."""
     with output.progress("measuring", is_private=True) as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", NoLedgerWarning)  # the command says so itself
-        return measure(plan, records, ledger=ledger, charge=charge, progress=progress)
+        return measure(plan, records, ledger=ledger, charge=charge, again=again, progress=progress)
 
 
 def save_tables(
@@ -277,7 +296,8 @@ def _measure_to(
     require_space(path, measurement_bytes(plan))
     data.say_people(plan, output)
     charged = None if ledger is None else ledger.opened(plan, output)
-    measurement = measure_records(plan, data.records, ledger=charged, charge=charge, output=output)
+    again = ledger is not None and ledger.again
+    measurement = measure_records(plan, data.records, ledger=charged, charge=charge, again=again, output=output)
     with telling_loss(path, charged):
         measurement.save(path)
     say_spending(measurement, output)

@@ -9,16 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from residualplanner._file_kinds import RELEASE, kind_of_path
 from residualplanner._words import JOIN, count_text, number_text
 from residualplanner.cli.messages.failures import telling_outputs
 from residualplanner.cli.messages.output import Output
 from residualplanner.cli.messages.summary import say_measured, say_workload
+from residualplanner.cli.runs import release_of_paths
 from residualplanner.cli.spec.adjustments import WantedOutput
-from residualplanner.errors import ArgumentError
-from residualplanner.measurement import load_measurement
-from residualplanner.postprocessing import FitQuality, read_facts, release_of_tables
-from residualplanner.reconstruction import Release, load_tables, reconstruct
+from residualplanner.postprocessing import FitQuality, read_facts
+from residualplanner.reconstruction import Release
 from residualplanner.synthesis import BinsName, RoundingName, SyntheticRecords, count_to_make, sidecar_path, synthesize
 
 #: How many of the tables that fit worst are named.
@@ -47,7 +45,7 @@ class WantedRecords:
 def run_synthesize(paths: Sequence[Path], file: Path, wanted: WantedRecords, output: Output) -> None:
     """Write records made from a measurement, from several, or from the tables of a folder."""
     with telling_outputs(sidecar_path(file), file):
-        release = _release_of(paths)
+        release = release_of_paths(paths)
         _say_release(release, output)
         with wanted.facts.naming():
             facts = wanted.facts.adjustments(release.plan.domain)
@@ -73,7 +71,7 @@ def run_synthesize(paths: Sequence[Path], file: Path, wanted: WantedRecords, out
 
 def rehearse_synthesize(paths: Sequence[Path], file: Path, wanted: WantedRecords, output: Output) -> None:
     """Say what `run_synthesize` would do."""
-    release = _release_of(paths)
+    release = release_of_paths(paths)
     with wanted.facts.naming():
         facts = wanted.facts.adjustments(release.plan.domain)
         stated = read_facts(release.plan, facts.known, facts.impossible)
@@ -89,22 +87,6 @@ def rehearse_synthesize(paths: Sequence[Path], file: Path, wanted: WantedRecords
         event="dry-run",
     )
     output.say("Next: the same command without --dry-run", event="next")
-
-
-def _release_of(paths: Sequence[Path]) -> Release:
-    """The release of measurements, or of one folder of tables.
-
-    Raises:
-        ArgumentError: a folder is there together with something else.
-    """
-    folders = [path for path in paths if kind_of_path(path) is RELEASE]
-    if not folders:
-        return reconstruct([load_measurement(path) for path in paths])
-    if len(paths) > 1:
-        raise ArgumentError(
-            f"{folders[0]} is the folder of a release, which is taken alone; name one folder, or measurements only"
-        )
-    return release_of_tables(load_tables(folders[0]))
 
 
 def _say_release(release: Release, output: Output) -> None:

@@ -4,6 +4,7 @@ Reads: the bytes of a ledger.  Gives: LedgerAccount, or FileFormatError that nam
 """
 
 import io
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -12,14 +13,16 @@ from residualplanner.errors import BudgetError, FileFormatError
 from residualplanner.ledger.balance import Balance
 from residualplanner.ledger.file import SIZE_LIMIT
 from residualplanner.ledger.lines import (
+    FREE,
     TAB,
     LedgerEntry,
+    LedgerStage,
     LedgerTerms,
-    entry_of_line,
+    line_of_text,
     shortened,
     terms_of_line,
 )
-from residualplanner.privacy import claim_of_budget
+from residualplanner.privacy import Budget, claim_of_budget
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +32,26 @@ class LedgerAccount:
     Attributes:
         terms: of the ledger.
         head: the hash of its last complete line.
-        entries: its charges.
-        spent: their total cost: exact, or rounded up where that has thousands of digits.
+        lines: its charges, and the stages of releases in stores.
+        spent: the total cost of the charges: exact, or rounded up where that has thousands of digits.
         torn: the bytes after the last complete line.
     """
 
     terms: LedgerTerms
     head: str
-    entries: tuple[LedgerEntry, ...] = ()
+    lines: tuple[LedgerEntry | LedgerStage, ...] = ()
     spent: Fraction = Fraction(0)
     torn: bytes = b""
+
+    @property
+    def entries(self) -> tuple[LedgerEntry, ...]:
+        """Its charges."""
+        return tuple(line for line in self.lines if isinstance(line, LedgerEntry))
+
+    @property
+    def is_torn(self) -> bool:
+        """Whether the last line is incomplete, and may have been a charge."""
+        return bool(self.torn) and not self.torn.startswith(FREE)
 
     @property
     def remaining(self) -> Fraction | None:
@@ -65,32 +78,63 @@ class LedgerAccount:
         total = shortened(self.spent + cost)
         budget = self.terms.budget
         if budget is not None and not total <= budget.pcost_exact:
-            limit = claim_of_budget(budget, self.terms.neighbors, noise="discrete")
-            left = budget.pcost_exact - self.spent
-            raise BudgetError(
-                f"the ledger has pcost {decimal_text_down(left)} left of {limit.statement}; this costs "
-                f"{decimal_text_up(cost)}; {self._what_fits(left, cost)}"
-            )
+            raise BudgetError(self._refusal(budget, cost))
         entry = LedgerEntry(len(self.entries) + 1, cost, plan_sha256, label, "")
-        return entry.chained(self.head, self.torn + TAB if self.torn else b"")
+        return entry.chained(self.head, self.completed)
 
-    def _what_fits(self, left: Fraction, cost: Fraction) -> str:
-        """What may still be planned; a trace that rounding has left is not worth a plan."""
+    def require_whole(self) -> None:
+        """Raise FileFormatError if the last line may have been a charge, and is incomplete."""
+        if self.is_torn:
+            raise FileFormatError(
+                "the last line is incomplete: a run was killed while it was charged; say what it counts for, with "
+                "Ledger.settle(cost) or residualplanner ledger FILE --settle COST"
+            )
+
+    def require_new(self, plan_sha256: str) -> None:
+        """Raise BudgetError if a plan was charged before."""
+        entry = next((entry for entry in self.entries if entry.plan_sha256 == plan_sha256), None)
+        if entry is not None:
+            raise BudgetError(
+                f"entry {entry.sequence} of the ledger is for this plan already ({entry.label}).  What was measured "
+                "then gives every product, such as non-negative tables, at no further cost: reconstruct the folder of "
+                "that release, or its measurement.  To measure anew, at the full cost, as where that run has left "
+                "nothing, write again=True, or --again"
+            )
+
+    def require_stages(self, release: str, known: Mapping[str, str]) -> None:
+        """Raise BudgetError unless all stages recorded of a release are those of its store, by their digests."""
+        for line in self.lines:
+            if isinstance(line, LedgerStage) and line.release == release and known.get(line.stage) != line.digest:
+                raise BudgetError(
+                    f"this store is a copy: the ledger has {line.stage} of its release from another one, which is "
+                    "completed with resume_measuring, or was.  Noise is not drawn twice for one charge: go on there, "
+                    "and give this store up with abort_measuring"
+                )
+
+    @property
+    def completed(self) -> bytes:
+        """What the next line starts with: a torn line, completed."""
+        return self.torn + TAB if self.torn else b""
+
+    def _refusal(self, budget: Budget, cost: Fraction) -> str:
+        """What is left, and what may still be planned; a trace that rounding has left is not worth a plan."""
+        limit = claim_of_budget(budget, self.terms.neighbors, noise="discrete").statement
+        left, this = budget.pcost_exact - self.spent, decimal_text_up(cost)
         if not left:
-            return "nothing else fits either"
-        if left * 10**6 < cost:
-            return "what is left is less than a millionth of that"
-        if not self.balance.told_remaining:
-            return "what is left is less than a millionth of the budget"
-        return f"a plan for {self.balance.fitting_text} would fit"
+            return f"the ledger has nothing left of {limit}; this costs pcost {this}"
+        if left * 10**6 < cost or not self.balance.told_remaining:
+            return f"the ledger has next to nothing left of {limit}; this costs pcost {this}"
+        fitting = f"a plan for {self.balance.fitting_text} would fit"
+        return f"the ledger has pcost {decimal_text_down(left)} left of {limit}; this costs {this}; {fitting}"
 
-    def bytes_of(self, entry: LedgerEntry) -> bytes:
-        """The bytes to append for the next entry."""
-        return (TAB if self.torn else b"") + entry.line
+    def bytes_of(self, line: LedgerEntry | LedgerStage) -> bytes:
+        """The bytes to append for the next line."""
+        return (TAB if self.torn else b"") + line.line
 
-    def with_entry(self, entry: LedgerEntry) -> "LedgerAccount":
-        """The ledger with its next entry."""
-        return LedgerAccount(self.terms, entry.sha256, (*self.entries, entry), shortened(self.spent + entry.cost))
+    def with_line(self, line: LedgerEntry | LedgerStage) -> "LedgerAccount":
+        """The ledger with its next line."""
+        spent = shortened(self.spent + line.cost) if isinstance(line, LedgerEntry) else self.spent
+        return LedgerAccount(self.terms, line.sha256, (*self.lines, line), spent)
 
 
 def read_account(content: bytes) -> LedgerAccount:
@@ -107,14 +151,17 @@ def read_account(content: bytes) -> LedgerAccount:
             "line 1 is incomplete: not a ledger, or one to which nothing was charged; create it again"
         )
     terms, whole = terms_of_line(content[:end]), content.rfind(b"\n") + 1
-    entries, head, spent = [], terms.head, Fraction(0)
+    lines: list[LedgerEntry | LedgerStage] = []
+    head, spent, charges = terms.head, Fraction(0), 0
     # One line at a time: a file may have 64 million empty lines, and is refused at the first.
     for number, line in enumerate(io.BytesIO(content[end + 1 : whole]), start=2):
-        entry = entry_of_line(line[:-1], number, head)
-        entries.append(entry)
-        head, spent = entry.sha256, shortened(spent + entry.cost)
+        found = line_of_text(line[:-1], number, head, charges + 1)
+        lines.append(found)
+        head = found.sha256
+        if isinstance(found, LedgerEntry):
+            charges, spent = charges + 1, shortened(spent + found.cost)
         if terms.budget is not None and not spent <= terms.budget.pcost_exact:
             raise FileFormatError(
                 f"line {number} spends more than the budget: the ledger was not written by this library"
             )
-    return LedgerAccount(terms, head, tuple(entries), spent, content[whole:])
+    return LedgerAccount(terms, head, tuple(lines), spent, content[whole:])

@@ -4,31 +4,31 @@ Reads: exact privacy costs.  Gives: Ledger, in memory or in a file that is only 
 Source: spec section 1: the costs of releases from the same records add up.
 """
 
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import NoReturn, final
 
 from residualplanner._atomic import PathLike
 from residualplanner._checks import require_path
-from residualplanner._html import caption_of, html_table
-from residualplanner._words import decimal_text_up
-from residualplanner.errors import BudgetError, FileFormatError
+from residualplanner.errors import BudgetError
 from residualplanner.ledger.account import LedgerAccount
-from residualplanner.ledger.balance import Balance
 from residualplanner.ledger.file import create_file
 from residualplanner.ledger.lines import (
     LedgerEntry,
+    LedgerStage,
     LedgerTerms,
     require_cost,
     require_hash,
     require_text,
 )
-from residualplanner.ledger.stores import File, Memory, NextEntry, after_failed_creation
+from residualplanner.ledger.stores import File, Memory, NextLine, after_failed_creation
+from residualplanner.ledger.view import LedgerView
 from residualplanner.privacy import Budget, Neighbors, Notion, require_discrete
 
 
 @final
-class Ledger:
+class Ledger(LedgerView):
     """All charges for releases from one data set, within one budget.
 
     ``Ledger(budget)`` lives in memory, in the process that made it.  `Ledger.create` and `Ledger.open` keep it in a
@@ -53,14 +53,14 @@ class Ledger:
         (Fraction(1, 3), Fraction(2, 3))
     """
 
-    __slots__ = ("_store",)
+    __slots__ = ()
 
     def __init__(
         self, budget: Budget, *, data_set: str = "", neighbors: Notion = "add-remove", records_per_person: int = 1
     ) -> None:
         if budget is None:
             raise BudgetError('a ledger needs a budget such as zcdp(1); or say why not: Ledger.unlimited("...")')
-        self._store: Memory | File = Memory(LedgerTerms(budget, "", data_set, Neighbors(neighbors, records_per_person)))
+        self._store = Memory(LedgerTerms(budget, "", data_set, Neighbors(neighbors, records_per_person)))
 
     @classmethod
     def unlimited(
@@ -127,58 +127,15 @@ class Ledger:
         require_path("Ledger.open", path, 'Ledger.open("people.ledger")')
         return cls._of(File(Path(path).absolute()))
 
-    @property
-    def budget(self) -> Budget | None:
-        """The most that all charges may cost together; None for no limit."""
-        return self._store.terms.budget
-
-    @property
-    def reason(self) -> str:
-        """Why there is no limit; empty where there is one."""
-        return self._store.terms.reason
-
-    @property
-    def data_set(self) -> str:
-        """The name its curator gave the data set."""
-        return self._store.terms.data_set
-
-    @property
-    def neighbors(self) -> Notion:
-        """The notion of neighbors of all charges."""
-        return self._store.terms.neighbors.notion
-
-    @property
-    def records_per_person(self) -> int:
-        """How many records one person has at most."""
-        return self._store.terms.neighbors.records_per_person
-
-    @property
-    def entries(self) -> tuple[LedgerEntry, ...]:
-        """All charges so far, those of other processes included."""
-        return self._store.account().entries
-
-    @property
-    def spent(self) -> Fraction:
-        """The total pcost of all charges: exact, or rounded up where that has thousands of digits."""
-        return self._store.account().spent
-
-    @property
-    def remaining(self) -> Fraction | None:
-        """The pcost that may still be charged, at least 0; None for no limit."""
-        return self._store.account().remaining
-
-    @property
-    def balance(self) -> Balance:
-        """What is spent and what is left at one moment, in the words of the budget, too."""
-        return self._store.account().balance
-
-    @property
-    def is_torn(self) -> bool:
-        """Whether the last line is incomplete, because its writer was killed; see `settle`."""
-        return bool(self._store.account().torn)
-
     def charge(
-        self, cost: Fraction | int, plan_sha256: str, *, neighbors: Notion, records_per_person: int = 1, label: str = ""
+        self,
+        cost: Fraction | int,
+        plan_sha256: str,
+        *,
+        neighbors: Notion,
+        records_per_person: int = 1,
+        label: str = "",
+        again: bool = True,
     ) -> LedgerEntry:
         """Charge the cost of one release, before any noise is drawn for it.
 
@@ -188,22 +145,32 @@ class Ledger:
             neighbors: the notion of neighbors of the cost, which must be the ledger's.
             records_per_person: likewise.
             label: its purpose, for people.
+            again: whether a plan that has an entry may be charged once more.
 
         Returns:
             The entry, which in a file is on the disk by then.
 
         Raises:
-            BudgetError: the cost is more than what is left, is for other neighbors, or is not exact and positive.
+            BudgetError: the cost is more than what is left, is for other neighbors, or is not exact and positive;
+                or the plan has an entry and is not to be charged again.
             FileFormatError: the file was not written by this library, or its last line is torn.
             OSError: the file cannot be locked or written; a note of the error says whether the charge counts.
 
         Guarantees: the charges of all processes and threads together never exceed the budget.
         Cost: reads the file, some fifty microseconds an entry, and forces one write.
         """
-        return self._store.append(self._charging(cost, plan_sha256, label, Neighbors(neighbors, records_per_person)))
+        protected = Neighbors(neighbors, records_per_person)
+        return self._store.append(self._charging(cost, plan_sha256, label, protected, again=again))
 
     def require_room(
-        self, cost: Fraction | int, plan_sha256: str, *, neighbors: Notion, records_per_person: int = 1, label: str = ""
+        self,
+        cost: Fraction | int,
+        plan_sha256: str,
+        *,
+        neighbors: Notion,
+        records_per_person: int = 1,
+        label: str = "",
+        again: bool = True,
     ) -> None:
         """Raise what the same `charge` would raise now, and charge nothing.
 
@@ -217,7 +184,44 @@ class Ledger:
             ...
             residualplanner.errors.BudgetError: the ledger has pcost 1 left of pcost 1; this costs 2; a plan for ...
         """
-        self._charging(cost, plan_sha256, label, Neighbors(neighbors, records_per_person))(self._store.account())
+        protected = Neighbors(neighbors, records_per_person)
+        self._charging(cost, plan_sha256, label, protected, again=again)(self._store.account())
+
+    def require_stages(self, release: str, *, known: Mapping[str, str]) -> None:
+        """Raise BudgetError if the store of a release is a copy, and the ledger knows the other one by its stages.
+
+        Args:
+            release: the identifier of the release.
+            known: the digest of each stage that the store holds.
+
+        Raises:
+            BudgetError: a stage is recorded that the store does not hold.
+            FileFormatError, OSError: as `charge`.
+        """
+        self._store.account().require_stages(release, known)
+
+    def record_stage(self, release: str, stage: str, digest: str, *, known: Mapping[str, str]) -> LedgerStage:
+        """Record, at no cost, that a release in a store has reached a stage: before noise is drawn, or can be read.
+
+        Args:
+            release: the identifier of the release.
+            stage: "generation 0" and so on, or "answers" when all are there.
+            digest: the SHA-256 of what the store holds of it.
+            known: the digest of each stage that the store holds, this one included.
+
+        Raises:
+            BudgetError, FileFormatError, OSError: as `require_stages` and `charge`.
+
+        Guarantees: of all copies of a store, one alone gets a stage that the others do not hold.
+        """
+        new = LedgerStage(release, stage, digest)
+
+        def next_stage(account: LedgerAccount) -> LedgerStage:
+            account.require_whole()
+            account.require_stages(release, known)
+            return new.chained(account.head, account.completed)
+
+        return self._store.append(next_stage)
 
     def settle(self, cost: Fraction | int, *, label: str = "settled a torn line") -> LedgerEntry:
         """Say what a torn last line counts for; until then nothing more can be charged.
@@ -234,29 +238,18 @@ class Ledger:
         exact, words = require_cost(cost), require_text("label", label)
 
         def next_entry(account: LedgerAccount) -> LedgerEntry:
-            if not account.torn:
+            if not account.is_torn:
                 raise BudgetError("the last line of the ledger is complete; there is nothing to settle")
             return account.next_entry(exact, "", words)
 
         return self._store.append(next_entry)
 
-    def __repr__(self) -> str:
-        limit = f"unlimited, {self.reason!r}" if self.budget is None else repr(self.budget)
-        return f"<Ledger of {self.data_set!r}: {limit}, {self.neighbors}>"
-
-    def _repr_html_(self) -> str:
-        account = self._store.account()
-        head = ["entry", "pcost", "plan", "label"]
-        rows = [
-            (entry.sequence, decimal_text_up(entry.cost), entry.plan_sha256[:12], entry.label)
-            for entry in account.entries
-        ]
-        return html_table(caption_of(self), head, rows, note=account.balance.text)
-
     def __reduce__(self) -> NoReturn:
         raise TypeError("a copy of a ledger would spend the same budget again; open its file where it is needed")
 
-    def _charging(self, cost: Fraction | int, plan_sha256: str, label: str, neighbors: Neighbors) -> NextEntry:
+    def _charging(
+        self, cost: Fraction | int, plan_sha256: str, label: str, neighbors: Neighbors, *, again: bool
+    ) -> NextLine[LedgerEntry]:
         """The function that makes the entry of a charge."""
         exact, plan, words = require_cost(cost), require_hash(plan_sha256), require_text("label", label)
         mine = self._store.terms.neighbors
@@ -268,11 +261,9 @@ class Ledger:
 
         def next_entry(account: LedgerAccount) -> LedgerEntry:
             account.require_chargeable()
-            if account.torn:
-                raise FileFormatError(
-                    "the last line is incomplete: a run was killed while it was charged; say what it counts for, with "
-                    "Ledger.settle(cost) or residualplanner ledger FILE --settle COST"
-                )
+            account.require_whole()
+            if not again:
+                account.require_new(plan)
             return account.next_entry(exact, plan, words)
 
         return next_entry

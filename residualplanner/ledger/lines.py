@@ -1,19 +1,21 @@
 """The lines of a ledger, chained by hashes.
 
-Reads: what a ledger states, or the bytes of a line.  Gives: LedgerTerms and LedgerEntry, or FileFormatError that names
-the line; and lines to append.
+Reads: what a ledger states, or the bytes of a line.  Gives: LedgerTerms, LedgerEntry and LedgerStage, or
+FileFormatError that names the line; and lines to append.
 
-Each line is canonical JSON and ends in a line feed: first the terms, then one line for each charge.  ``sha256`` of a
-line covers that of the line before.  Bytes after the last line feed are a torn line: its writer was killed.  A torn
-line is never removed: settling it appends a tab and an entry, which completes it and whose hash covers all of it.
+Each line is canonical JSON and ends in a line feed: first the terms, then one line for each charge, and one for each
+stage of a release in a store, which costs nothing.  ``sha256`` of a line covers that of the line before.  Bytes after
+the last line feed are a torn line: its writer was killed.  A torn line is never removed: the next line is appended
+after a tab, completes it, and has a hash that covers all of it.  Where a charge was torn, that is its settlement.
 """
 
 import hashlib
 import re
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 from residualplanner._checks import is_sha256, value_text
 from residualplanner._json import json_text, parse_json
@@ -31,9 +33,11 @@ TEXT_LIMIT = 200
 _FORMAT = {"format": "residualplanner/ledger", "version": 1}
 _FIRST = {"budget", "data_set", "format", "neighbors", "reason", "records_per_person", "sha256", "version"}
 _ENTRY = {"cost", "label", "plan_sha256", "sequence", "sha256"}
+_STAGE = {"digest", "release", "sha256", "stage"}
 _COST = re.compile(r"[1-9][0-9]{0,2999}/[1-9][0-9]{0,2999}")
-#: What completes a torn line.
-TAB = b"\t"
+_STAGE_NAME, _RELEASE = re.compile(r"generation (0|[1-9][0-9]{0,8})|answers"), re.compile(r"[0-9a-f]{32}")
+#: What completes a torn line; and what a line starts with that costs nothing.
+TAB, FREE = b"\t", b'{"digest'
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +92,30 @@ class LedgerTerms:
         }
 
 
+class Line:
+    """A line after the terms."""
+
+    __slots__ = ()
+    sha256: str
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The fields of the line but its hash."""
+        raise NotImplementedError
+
+    @property
+    def line(self) -> bytes:
+        """The line, without what was torn before it."""
+        return json_text(self.fields | {"sha256": self.sha256}) + b"\n"
+
+    def chained(self, head: str, torn: bytes) -> Self:
+        """The line with its hash, after a line with the hash ``head`` and the bytes of a torn one."""
+        digest = hashlib.sha256(head.encode("ascii") + torn + json_text(self.fields)).hexdigest()
+        return replace(self, sha256=digest)  # type: ignore[type-var]
+
+
 @dataclass(frozen=True, slots=True)
-class LedgerEntry:
+class LedgerEntry(Line):
     """One charge.
 
     Attributes:
@@ -112,15 +138,36 @@ class LedgerEntry:
         cost = fraction_text(self.cost)
         return {"cost": cost, "label": self.label, "plan_sha256": self.plan_sha256, "sequence": self.sequence}
 
-    @property
-    def line(self) -> bytes:
-        """The line, without what was torn before it."""
-        return json_text(self.fields | {"sha256": self.sha256}) + b"\n"
 
-    def chained(self, head: str, torn: bytes) -> "LedgerEntry":
-        """The entry with its hash, after a line with the hash ``head`` and the bytes of a torn one."""
-        digest = hashlib.sha256(head.encode("ascii") + torn + json_text(self.fields))
-        return replace(self, sha256=digest.hexdigest())
+@dataclass(frozen=True, slots=True)
+class LedgerStage(Line):
+    """A stage that a release in a store has reached; it costs nothing, and tells a copy of the store.
+
+    Attributes:
+        release: the identifier of the release in its store.
+        stage: "generation 0" and so on, or "answers", when all of them are there.
+        digest: the SHA-256 of what the store holds of it.
+        sha256: the hash of this line and all lines before it.
+
+    Raises:
+        BudgetError: one of these is not what a stored release has.
+    """
+
+    release: str
+    stage: str
+    digest: str
+    sha256: str = ""
+
+    def __post_init__(self) -> None:
+        texts = (self.release, self.stage, self.digest)
+        is_sound = all(isinstance(text, str) for text in texts) and is_sha256(self.digest)
+        if not (is_sound and _RELEASE.fullmatch(self.release) and _STAGE_NAME.fullmatch(self.stage)):
+            raise BudgetError("a stage of a release has its identifier, a generation or answers, and a SHA-256")
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The fields of the line but its hash."""
+        return {"digest": self.digest, "release": self.release, "stage": self.stage}
 
 
 def shortened(exact: Fraction) -> Fraction:
@@ -163,16 +210,16 @@ def require_cost(cost: object) -> Fraction:
     return shortened(Fraction(cost))
 
 
-def _fields_of(line: bytes, number: int, names: set[str]) -> dict[str, Any]:
-    """The fields of a line, still unchecked."""
+def _fields_of(line: bytes, number: int, *names: set[str]) -> dict[str, Any]:
+    """The fields of a line, which are one of these sets, still unchecked."""
     if len(line) > LINE_LIMIT:
         raise FileFormatError(f"line {number} is longer than any that this library writes")
     try:
         fields = parse_json(line.decode("ascii"))
     except (FileFormatError, UnicodeDecodeError):
         raise FileFormatError(f"line {number} is not a line of a ledger: damaged, or edited") from None
-    if not isinstance(fields, dict) or set(fields) != names:
-        raise FileFormatError(f"line {number} does not have the fields {sorted(names)}")
+    if not isinstance(fields, dict) or set(fields) not in names:
+        raise FileFormatError(f"line {number} does not have the fields {sorted(names[0])}")
     return fields
 
 
@@ -194,27 +241,41 @@ def terms_of_line(line: bytes) -> LedgerTerms:
     return terms
 
 
-def entry_of_line(line: bytes, number: int, head: str) -> LedgerEntry:
-    """The entry in a line, without its line feed, after one with the hash ``head``.
+def line_of_text(line: bytes, number: int, head: str, sequence: int) -> LedgerEntry | LedgerStage:
+    """A line after the first, without its line feed.
 
-    The part before a tab was torn, and settled by the entry after it.  FileFormatError unless it was written just so.
+    The part before a tab was torn.  FileFormatError unless it was written just so.
+
+    Args:
+        line: its bytes.
+        number: its number in the file.
+        head: the hash of the line before.
+        sequence: the number of the next charge.
     """
     prefix, tab, text = line.rpartition(TAB)
-    fields = _fields_of(text, number, _ENTRY)
-    if type(fields["sequence"]) is not int or fields["sequence"] != number - 1:
-        raise FileFormatError(f"line {number} is not entry {number - 1}: lines were removed, repeated or edited")
-    cost = fields["cost"]
-    if not isinstance(cost, str) or not _COST.fullmatch(cost):
-        raise FileFormatError(f"line {number} has no cost written as 'num/den'")
-    plan = fields["plan_sha256"]
+    fields = _fields_of(text, number, _ENTRY, _STAGE)
     try:
-        label = require_text("label", fields["label"])
-        if plan != "" or not tab:
-            require_hash(plan)
-        exact = require_cost(Fraction(cost))
+        found: LedgerEntry | LedgerStage
+        if set(fields) == _STAGE:
+            found = LedgerStage(fields["release"], fields["stage"], fields["digest"])
+        else:
+            found = _entry(fields, number, sequence, is_settled=bool(tab))
     except BudgetError as error:
         raise FileFormatError(f"line {number}: {error}") from None
-    entry = LedgerEntry(number - 1, exact, plan, label, "").chained(head, prefix + tab)
-    if entry.line != text + b"\n":
+    found = found.chained(head, prefix + tab)
+    if found.line != text + b"\n":
         raise FileFormatError(f"line {number} was edited, or one before it was: it does not fit its hash")
-    return entry
+    return found
+
+
+def _entry(fields: Mapping[str, Any], number: int, sequence: int, *, is_settled: bool) -> LedgerEntry:
+    """The charge in the fields of a line, before its hash is known."""
+    if type(fields["sequence"]) is not int or fields["sequence"] != sequence:
+        raise FileFormatError(f"line {number} is not entry {sequence}: lines were removed, repeated or edited")
+    cost, plan = fields["cost"], fields["plan_sha256"]
+    if not isinstance(cost, str) or not _COST.fullmatch(cost):
+        raise FileFormatError(f"line {number} has no cost written as 'num/den'")
+    label = require_text("label", fields["label"])
+    if plan != "" or not is_settled:
+        require_hash(plan)
+    return LedgerEntry(sequence, require_cost(Fraction(cost)), plan, label, "")

@@ -8,16 +8,19 @@ import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from residualplanner._words import decimal_text_up
 from residualplanner.errors import BudgetError, FileFormatError
 from residualplanner.ledger.account import LedgerAccount, read_account
 from residualplanner.ledger.file import locked_file
-from residualplanner.ledger.lines import LedgerEntry, LedgerTerms
+from residualplanner.ledger.lines import LedgerEntry, LedgerStage, LedgerTerms
 from residualplanner.privacy import require_discrete
 
-#: Makes the next entry of an account, or refuses to.
-NextEntry = Callable[[LedgerAccount], LedgerEntry]
+#: Charges, or stages.
+L = TypeVar("L", LedgerEntry, LedgerStage)
+#: Makes the next line of an account, or refuses to.
+NextLine = Callable[[LedgerAccount], L]
 
 #: That a run failed before it was charged.
 NOT_CHARGED = "Nothing was charged to the ledger."
@@ -37,17 +40,17 @@ class Memory:
         """The account as it is now."""
         return self._account
 
-    def append(self, next_entry: NextEntry) -> LedgerEntry:
-        """Add the next entry; BudgetError in a copy of the process, which would spend the same budget again."""
+    def append(self, next_line: NextLine[L]) -> L:
+        """Add the next line; BudgetError in a copy of the process, which would spend the same budget again."""
         if os.getpid() != self._process:
             raise BudgetError(
                 "a ledger in memory can be charged only by the process that made it, since others spend from copies; "
                 "use one in a file, with Ledger.create(path, ...)"
             )
         with self._lock:
-            entry = next_entry(self._account)
-            self._account = self._account.with_entry(entry)
-        return entry
+            line = next_line(self._account)
+            self._account = self._account.with_line(line)
+        return line
 
 
 class File:
@@ -68,27 +71,27 @@ class File:
         except FileFormatError as error:
             raise self._named(error) from None
 
-    def append(self, next_entry: NextEntry) -> LedgerEntry:
-        """Add the next entry, under a lock and forced to the disk; a note of an OSError says whether it counts."""
-        account = entry = None
+    def append(self, next_line: NextLine[L]) -> L:
+        """Add the next line, under a lock and forced to the disk; a note of an OSError says whether it counts."""
+        account = line = None
         try:
             with locked_file(self._path, exclusive=True) as file:
                 account = self._checked(file.content)
-                entry = next_entry(account)
-                file.append(account.bytes_of(entry))
-            self._seen = (entry.sequence, entry.sha256)
+                line = next_line(account)
+                file.append(account.bytes_of(line))
+            self._seen = (len(account.lines) + 1, line.sha256)
         except FileFormatError as error:
             raise self._named(error) from None
         except BaseException as error:
             if not isinstance(error, BudgetError):
-                error.add_note(after_failed_charge(self._path, account, entry))
+                error.add_note(after_failed_charge(self._path, account, line))
             raise
-        return entry
+        return line
 
     def _checked(self, content: bytes) -> LedgerAccount:
         account = read_account(content)
         number, seen = self._seen
-        hashes = [account.terms.head, *(entry.sha256 for entry in account.entries)]
+        hashes = [account.terms.head, *(line.sha256 for line in account.lines)]
         if seen and (number >= len(hashes) or hashes[number] != seen):
             raise FileFormatError("entries that were there before are missing; the file was replaced, or cut off")
         self._seen = (len(hashes) - 1, hashes[-1])
@@ -109,7 +112,7 @@ def charged_text(entry: LedgerEntry) -> str:
     return f"The charge stays: pcost {decimal_text_up(entry.cost)}, entry {entry.sequence} of the ledger."
 
 
-def after_failed_charge(path: Path, account: LedgerAccount | None, entry: LedgerEntry | None) -> str:
+def after_failed_charge(path: Path, account: LedgerAccount | None, entry: LedgerEntry | LedgerStage | None) -> str:
     """Whether a charge counts although writing it raised an error.
 
     The file is read without its lock, which may be what failed.
@@ -117,9 +120,9 @@ def after_failed_charge(path: Path, account: LedgerAccount | None, entry: Ledger
     Args:
         path: of the ledger.
         account: the ledger before the charge; None if it could not be read.
-        entry: the entry to be written; None if nothing had been written yet.
+        entry: the line to be written; None if nothing had been written yet.
     """
-    if account is None or entry is None:
+    if account is None or not isinstance(entry, LedgerEntry):
         return NOT_CHARGED
     try:
         now = read_account(path.read_bytes())

@@ -17,9 +17,11 @@ from residualplanner.optimize import (
     BySetProblem,
     NoiseProblem,
     Selection,
+    at_higher_cost,
     by_set_problem,
     choose_by_set,
     convex_noise,
+    costing_more,
     greatest_bound,
     least_maximum,
     least_sum,
@@ -144,12 +146,12 @@ class ConvexLoss(Loss):
     def best_noise(self, problem: NoiseProblem, pcost: float) -> Selection:
         """The noise with the least loss at this privacy cost.  Source: spec eq. (18)."""
         search = partial(minimize_convex_loss, loss=self.function, pcost=pcost, solver=self.solver)
-        return problem.selection(convex_noise(problem, search))
+        return problem.selection(convex_noise(problem, search, partial(at_higher_cost, loss=self.function)))
 
     def cheapest_noise(self, problem: NoiseProblem, at_most: float) -> Selection:
         """The noise with the least privacy cost whose loss is at most this.  Source: spec eq. (18)."""
         search = partial(minimize_privacy_cost, loss=self.function, at_most=at_most, solver=self.solver)
-        return replace(problem.selection(convex_noise(problem, search)), loss=at_most)
+        return replace(problem.selection(convex_noise(problem, search, costing_more)), loss=at_most)
 
     def to_archive(self) -> tuple[dict[str, Any], Mapping[str, FloatArray]]:
         """The words: no file holds a function."""

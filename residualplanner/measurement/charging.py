@@ -33,7 +33,7 @@ def warn_without_ledger() -> None:
     warnings.warn(message, NoLedgerWarning, stacklevel=functions.index("entered") + 2)
 
 
-def charge_plan(ledger: Ledger, plan: Plan, cost: Fraction, *, purpose: str = "") -> LedgerEntry:
+def charge_plan(ledger: Ledger, plan: Plan, cost: Fraction, *, purpose: str = "", again: bool = False) -> LedgerEntry:
     """Charge the exact cost of measuring a plan.
 
     Args:
@@ -41,18 +41,19 @@ def charge_plan(ledger: Ledger, plan: Plan, cost: Fraction, *, purpose: str = ""
         plan: what is measured.
         cost: the exact pcost.
         purpose: what the entry's label starts with.
+        again: whether a plan that the ledger holds already may be charged again.
 
     Raises:
-        BudgetError: ``ledger`` is not a ledger, is for other neighbors, or has less than that left.
+        BudgetError: ``ledger`` is not a ledger, is for other neighbors, has less than that left, or holds the plan.
         FileFormatError: the ledger's file was not written by this library, or its last line is torn.
         OSError: the ledger's file cannot be locked or written.
     """
-    return _of_plan(_require_ledger(ledger).charge, plan, cost, purpose)
+    return _of_plan(_require_ledger(ledger).charge, plan, cost, purpose, again)
 
 
-def require_room_for_plan(ledger: Ledger, plan: Plan, cost: Fraction) -> None:
+def require_room_for_plan(ledger: Ledger, plan: Plan, cost: Fraction, *, again: bool = False) -> None:
     """Raise what `charge_plan` would raise now, and charge nothing."""
-    _of_plan(_require_ledger(ledger).require_room, plan, cost, "")
+    _of_plan(_require_ledger(ledger).require_room, plan, cost, "", again)
 
 
 def _require_ledger(ledger: Ledger) -> Ledger:
@@ -61,14 +62,21 @@ def _require_ledger(ledger: Ledger) -> Ledger:
     return ledger
 
 
-def _of_plan(charge: Callable[..., T], plan: Plan, cost: Fraction, purpose: str) -> T:
+def _of_plan(charge: Callable[..., T], plan: Plan, cost: Fraction, purpose: str, again: bool) -> T:
     """Call a ledger's method with the cost of measuring a plan and the words for the entry."""
     what = f"{purpose}{count_text(len(plan.workload), 'table')}"
-    return call_ledger(charge, cost, plan_hash(plan), what, plan.budget, plan.neighbors)
+    return call_ledger(charge, cost, plan_hash(plan), what, plan.budget, plan.neighbors, again=again)
 
 
 def call_ledger(
-    charge: Callable[..., T], cost: Fraction, plan_sha256: str, what: str, budget: Budget, neighbors: Neighbors
+    charge: Callable[..., T],
+    cost: Fraction,
+    plan_sha256: str,
+    what: str,
+    budget: Budget,
+    neighbors: Neighbors,
+    *,
+    again: bool,
 ) -> T:
     """Call `Ledger.charge` or `Ledger.require_room` for what is planned.
 
@@ -79,6 +87,7 @@ def call_ledger(
         what: is measured, in words.
         budget: that it was planned for.
         neighbors: likewise.
+        again: whether a plan that the ledger holds already may be charged again.
     """
     statement = claim_of_budget(budget, neighbors, noise="discrete").statement
     return charge(
@@ -87,4 +96,5 @@ def call_ledger(
         neighbors=neighbors.notion,
         records_per_person=neighbors.records_per_person,
         label=f"{what}, planned for {statement}"[:TEXT_LIMIT],
+        again=again,
     )

@@ -3,7 +3,6 @@
 Reads: measurements.  Gives: CombinedMeasurement.  Costs nothing beyond what they have cost.
 """
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -27,7 +26,6 @@ from residualplanner.measurement.measurement import (
 )
 from residualplanner.measurement.noise_statement import CombinedNoise, NoiseStatement
 from residualplanner.plan import Plan, combined_plan, combined_precision
-from residualplanner.stores import AnyPath
 
 
 class NoisyAnswers(Protocol):
@@ -57,8 +55,9 @@ class NoisyAnswers(Protocol):
         """The same with other answers."""
         ...
 
-    def files(self, path: AnyPath) -> tuple[VerifiedFile, ...]:
-        """Files for `map_measurements`: those that its answers stand in, or new ones, named as ``path`` is."""
+    @property
+    def measurements(self) -> tuple[Measurement, ...]:
+        """The measurements that they are of: one, or several that were averaged."""
         ...
 
 
@@ -101,12 +100,6 @@ class CombinedMeasurement:
     def with_residuals(self, residuals: FloatResiduals) -> "CombinedMeasurement":
         """The same with other answers, such as those of tables that have been adjusted."""
         return replace(self, residuals=residuals)
-
-    def files(self, path: AnyPath) -> tuple[VerifiedFile, ...]:
-        """The files that the answers of each stand in: those that they were left in, or new ones, with numbers."""
-        stem, ending = os.path.splitext(path.name)
-        numbered = (path.parent / f"{stem}-{number}{ending}" for number in range(1, len(self.measurements) + 1))
-        return tuple(file for each, own in zip(self.measurements, numbered, strict=True) for file in each.files(own))
 
 
 @memory_for("to combine these measurements; use a machine with more memory")

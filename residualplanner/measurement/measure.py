@@ -49,6 +49,7 @@ def measure(  # noqa: PLR0913
     seed: int | None = None,
     ledger: Ledger | None = None,
     charge: ChargeTime = "counted",
+    again: bool = False,
     memory: int | None = None,
     scratch: PathLike | None = None,
     progress: Progress | None = None,
@@ -68,6 +69,8 @@ def measure(  # noqa: PLR0913
             once in a process.
         charge: "first": charge before the first record is counted, and keep the charge whatever fails.  It is for
             services whose callers may not see the records, and could learn of them from failures that cost nothing.
+        again: measure a plan that the ledger holds already once more, and charge it again; without it that is refused,
+            since other tables, or non-negative ones, follow from what was measured at no further cost.
         memory: how many bytes of counts and noise may be held at once.  The tables are then measured block by block,
             the records are read once for each block, and the answers are kept in a file, not in memory.
         scratch: with ``memory``, the folder of that file; by default the one for temporary files.  It has no name
@@ -83,7 +86,7 @@ def measure(  # noqa: PLR0913
             started itself.
         BudgetError: ``noise``, ``seed`` or ``charge`` is invalid; the plan's budget was stated for continuous noise and
             does not hold for discrete noise; the exact cost of the noise exceeds the budget, or what the ledger has
-            left.
+            left; or the ledger holds the plan already.
         FileFormatError, OSError: the ledger's file is damaged, or cannot be locked or written.
         WorkloadError: the tables are too large to hold.
         ResourceError: there is less memory than measuring needs, or Spark's limit on results is too low, both found
@@ -105,11 +108,11 @@ def measure(  # noqa: PLR0913
     require_charge_time(charge)
     watched = WatchedProgress(progress)
     job = _job_of(plan, noise, seed, room_for(memory, scratch), watched.report)
-    job.require_room(ledger)
+    job.require_room(ledger, again=again)
     job.require_readable(data)
     if ledger is None and noise == "discrete":
         warn_without_ledger()
-    return spend(job.steps(data, ledger), ledger=ledger, charge=charge, progress=watched)
+    return spend(job.steps(data, ledger, again=again), ledger=ledger, charge=charge, progress=watched)
 
 
 def require_countable(plan: Plan, records: object) -> None:
@@ -124,19 +127,20 @@ def require_countable(plan: Plan, records: object) -> None:
     open_source(records, plan.domain, records_per_person=plan.neighbors.records_per_person)
 
 
-def require_measurable(plan: Plan, *, ledger: Ledger | None = None) -> Fraction:
+def require_measurable(plan: Plan, *, ledger: Ledger | None = None, again: bool = False) -> Fraction:
     """Check what `measure` checks before it opens the records and charges the ledger; nothing is charged or read.
 
     Args:
         plan: to be measured with discrete noise.
         ledger: to be charged the cost.
+        again: as for `measure`.
 
     Returns:
         The exact pcost that measuring will have.
 
     Raises:
         BudgetError: the budget does not hold for discrete noise; the exact cost exceeds it, or what the ledger has
-            left.
+            left; or the ledger holds the plan already.
         FileFormatError, OSError: the ledger's file is damaged, or cannot be locked or read.
         WorkloadError: the tables are too large to hold.
         ResourceError: there is less memory than measuring needs.
@@ -152,7 +156,7 @@ def require_measurable(plan: Plan, *, ledger: Ledger | None = None) -> Fraction:
         True
     """
     job = _discrete_job(plan, OperatingSystemBits(), AllAtOnce(), None)
-    job.require_room(ledger)
+    job.require_room(ledger, again=again)
     return job.cost
 
 
@@ -161,7 +165,7 @@ def measure_with_bits(plan: Plan, data: object, source: ByteSource, *, progress:
     """`measure` with discrete noise from any source of bytes, whose mark the result keeps; for tests."""
     watched = WatchedProgress(progress)
     job = _discrete_job(plan, source, AllAtOnce(), watched.report)
-    return spend(job.steps(data, None), ledger=None, charge="counted", progress=watched)
+    return spend(job.steps(data, None, again=False), ledger=None, charge="counted", progress=watched)
 
 
 class _First(NamedTuple):
@@ -204,10 +208,10 @@ class _Job(NamedTuple):
             for block in self.blocks
         )
 
-    def require_room(self, ledger: Ledger | None) -> None:
+    def require_room(self, ledger: Ledger | None, *, again: bool) -> None:
         """Raise what charging would raise now, so that records are not opened where the ledger refuses the cost."""
         if ledger is not None:
-            require_room_for_plan(ledger, self.plan, self.cost)
+            require_room_for_plan(ledger, self.plan, self.cost, again=again)
 
     def require_readable(self, data: object) -> None:
         """Raise what keeps the records from being counted as often as they must be, which their form tells."""
@@ -219,7 +223,7 @@ class _Job(NamedTuple):
                 "give a table or a file, or allow more memory.  Nothing was charged or read"
             )
 
-    def steps(self, data: object, ledger: Ledger | None) -> Steps[Source, _First, Measurement]:
+    def steps(self, data: object, ledger: Ledger | None, *, again: bool) -> Steps[Source, _First, Measurement]:
         """How the plan is measured."""
         domain, neighbors = self.plan.domain, self.plan.neighbors
         record = self.record if ledger is None else self.record.charged_to(ledger)
@@ -233,7 +237,7 @@ class _Job(NamedTuple):
         return Steps(
             opened,
             self.first,
-            lambda: None if ledger is None else charge_plan(ledger, self.plan, self.cost),
+            lambda: None if ledger is None else charge_plan(ledger, self.plan, self.cost, again=again),
             lambda first: Measurement(self.plan, self.answers(first), record),
         )
 

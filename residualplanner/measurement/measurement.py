@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
-from residualplanner._archive import open_archive, write_archive
+from residualplanner._archive import archive_pieces, open_archive, write_archive
 from residualplanner._array_hashes import content_hash
 from residualplanner._atomic import PathLike
 from residualplanner._html import caption_of, html_table
@@ -91,18 +91,25 @@ class Measurement:
                 "get the file back as it was, and load it again"
             )
 
+    @property
+    def measurements(self) -> tuple["Measurement"]:
+        """It alone."""
+        return (self,)
+
+    @property
+    def published(self) -> "Measurement":
+        """The same as the folder of a release has it: without a seed."""
+        return replace(self, noise=self.noise.without_seed)
+
     def with_residuals(self, residuals: FloatResiduals) -> "Measurement":
         """The same with other answers, such as those of tables that have been adjusted."""
         return replace(self, residuals=residuals, mapped_from=None)
 
-    def files(self, path: AnyPath) -> tuple[VerifiedFile, ...]:
-        """The file that the answers stand in: the one that they were left in, or a new one at ``path``."""
-        if isinstance(path, Path):
-            if self.mapped_from is not None:
-                return (self.mapped_from,)
-            path = path.absolute()
-        self.save(path)  # who reads a bucket may not see the disk that they were left on
-        return (VerifiedFile(path, None, {}),)
+    def file(self, path: AnyPath) -> VerifiedFile:
+        """The file that the answers stand in: the one that they were left in, or the one at ``path``."""
+        if self.mapped_from is not None and isinstance(path, Path):  # who reads a bucket may not see this disk
+            return self.mapped_from
+        return VerifiedFile(path, None, {})
 
     def save(self, path: PathLike | BucketPath) -> None:
         """Write the measurement and its plan to one file, whole or not at all; `load_measurement` reads it.
@@ -113,7 +120,15 @@ class Measurement:
         Raises:
             OSError: the file cannot be written.
         """
-        path = path_at(path)
+        write_archive(path_at(path), **self._archive)
+
+    def write(self, file: IO[bytes]) -> None:
+        """Write the same to an open file; OSError where it cannot be written."""
+        archive_pieces(**self._archive)(file)
+
+    @property
+    def _archive(self) -> dict[str, Any]:
+        """What its file holds."""
         plan, plan_arrays = plan_to_archive(self.plan)
         header = {
             "plan": plan,
@@ -121,7 +136,7 @@ class Measurement:
             "noise": noise_to_json(self.noise, self.plan),
         }
         arrays = {_PLAN + name: array for name, array in plan_arrays.items()} | self.residuals.to_arrays()
-        write_archive(path, kind="measurement", version=FORMAT_VERSION, header=header, arrays=arrays)
+        return {"kind": "measurement", "version": FORMAT_VERSION, "header": header, "arrays": arrays}
 
 
 class _Shown(Protocol):

@@ -84,6 +84,11 @@ class NoiseRecord:
         people = "" if self.kept is None else self.kept.sentence
         return replace(self, omission="  ".join(filter(None, (people, remarks_of(domain)))))
 
+    @property
+    def without_seed(self) -> "NoiseRecord":
+        """The same noise for readers, who are not to know its seed: any number stands for it."""
+        return self if self.seed is None else replace(self, seed=0)
+
     def __repr__(self) -> str:
         cost = "" if self.pcost is None else f", pcost {decimal_text_up(self.pcost)}"
         return f"<NoiseRecord: {self.kind}, {self.randomness}{cost}>"

@@ -10,8 +10,8 @@ from residualplanner.optimize.bound.svd_maximum import greatest_bound
 from residualplanner.optimize.by_set.choice import choose_by_set
 from residualplanner.optimize.by_set.problem import BySetProblem, by_set_problem
 from residualplanner.optimize.noise.choice import NoiseChoice, Selection
-from residualplanner.optimize.noise.convex import minimize_convex_loss
-from residualplanner.optimize.noise.least_cost import minimize_privacy_cost
+from residualplanner.optimize.noise.convex import at_higher_cost, minimize_convex_loss
+from residualplanner.optimize.noise.least_cost import costing_more, minimize_privacy_cost
 from residualplanner.optimize.noise.minimax import minimize_maximum_variance
 from residualplanner.optimize.noise.noise_problem import (
     NoiseProblem,
@@ -33,10 +33,12 @@ __all__ = [
     "NoiseProblem",
     "Selection",
     "TableChoice",
+    "at_higher_cost",
     "bases_for",
     "by_set_problem",
     "choose_by_set",
     "convex_noise",
+    "costing_more",
     "greatest_bound",
     "least_largest_ratio",
     "least_maximum",

@@ -26,7 +26,7 @@ from residualplanner.plan.plan_errors import PlanErrors
 from residualplanner.plan.questions.resource_estimate import ResourceEstimate, resource_estimate
 from residualplanner.plan.strategy_arrays import strategy_to_arrays
 from residualplanner.plan.workload_arrays import workload_to_arrays
-from residualplanner.privacy import Budget, Neighbors
+from residualplanner.privacy import Budget, Neighbors, claim_of_budget
 from residualplanner.strategy import cost_upper_bound, require_fitting, require_public_total
 from residualplanner.workload import Closure
 
@@ -45,8 +45,9 @@ class Plan(PlanErrors):
         loss: what was made small; weights and targets as arrays with a number for each query.
         budget: what may be spent.
         loss_value: the loss that this plan reaches.
-        gap: the loss (for a given loss, the cost) is proved to be within this fraction of the best for these bases.
-        status: how the noise was found; it says where loss and gap are for a safe bound of the cost.
+        gap: the loss (for a given loss, the cost) is proved to be within this fraction of the least that noise of this
+            exact cost can have with these bases; where bases vary by set, of this bound of the cost.
+        status: how the noise was found; it says where the cost is a bound that the best noise would not reach.
         neighbors: which data sets count as neighbors.
 
     Raises:
@@ -82,9 +83,10 @@ class Plan(PlanErrors):
             raise BudgetError(f"the noise costs pcost {self.pcost!r}, more than the budget of {self.budget.pcost!r}")
 
     def __repr__(self) -> str:
+        caution = claim_of_budget(self.budget, self.neighbors).caution
         return (
             f"<Plan for {count_text(len(self.workload), 'query')}: pcost {self.pcost:.6g}, rmse {self.rmse:.6g}, "
-            f"{self.loss.words} {self.loss_value:.6g} (gap {self.gap:.1e})>"
+            f"{self.loss.words} {self.loss_value:.6g} (gap {self.gap:.1e}){caution and f'.  {caution}'}>"
         )
 
     def _repr_html_(self) -> str:

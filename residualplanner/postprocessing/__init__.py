@@ -14,7 +14,6 @@ from residualplanner.postprocessing.mixture import (
     fit_mixture,
     fit_quality,
     quality_of_records,
-    release_of_tables,
 )
 from residualplanner.postprocessing.nonnegative import NonNegativeRelease, nonnegative
 from residualplanner.postprocessing.published_errors import PublishedErrors, require_errors_of
@@ -46,7 +45,6 @@ __all__ = [
     "published_errors",
     "quality_of_records",
     "read_facts",
-    "release_of_tables",
     "require_base",
     "require_errors_of",
     "require_memory_for_nonnegative",

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from residualplanner._checks import entry_named, require_positive, require_type
+from residualplanner._checks import entry_named, require_positive
 from residualplanner._words import count_text
 from residualplanner.errors import SolverError, WorkloadError, memory_for
 from residualplanner.measurement import NoisyAnswers, Progress, warning_of
@@ -32,7 +32,16 @@ from residualplanner.postprocessing.problem import Problem
 from residualplanner.postprocessing.stated_facts import Impossible, Known, read_facts
 from residualplanner.postprocessing.stating import Statement, center_of
 from residualplanner.postprocessing.weights import WeightsName, weights_named
-from residualplanner.reconstruction import Product, Provenance, Release, Table, TableBatch
+from residualplanner.reconstruction import (
+    Product,
+    Provenance,
+    Release,
+    SavedParts,
+    SavedTables,
+    Table,
+    TableBatch,
+    release_of,
+)
 from residualplanner.workload import WrittenQuery
 
 #: The most steps of the solver, unless told otherwise.
@@ -127,7 +136,7 @@ class NonNegativeRelease(AdjustedRelease):
 
 @memory_for("for non-negative tables of this size; leave tables out, or use a machine with more memory")
 def nonnegative(  # noqa: PLR0913
-    release: Release,
+    release: Release | SavedTables | SavedParts,
     *,
     known: Known | None = None,
     impossible: Iterable[Impossible] = (),
@@ -144,7 +153,7 @@ def nonnegative(  # noqa: PLR0913
     accurate it is.  Tables of many attributes move first; the totals of sparse tables would drift otherwise.
 
     Args:
-        release: unbiased tables.
+        release: unbiased tables; or the folder of a release, as `load_tables` opens it, whose measurement is used.
         known: counts that are public anyway, by query: ``{(): 38_045, "sex": [19_000, 19_045]}``; or pairs of a query
             and its table, as a query in other kinds is a mapping.
         impossible: cells that cannot occur, each a mapping from attribute names to a label or several:
@@ -167,7 +176,8 @@ def nonnegative(  # noqa: PLR0913
         smallest groups of values that the release tells apart; sums of these with positive weights then are, too.
 
     Raises:
-        ArgumentError: ``release`` is not a release of unbiased tables.
+        ArgumentError: ``release`` is neither.
+        FileFormatError: the measurement in the folder is missing or was altered.
         DomainError: a fact has an attribute or label that is not in the domain.
         WorkloadError: a fact does not fit the release; facts contradict one another or leave no non-negative tables,
             and are named; there are no such weights.
@@ -194,7 +204,7 @@ def nonnegative(  # noqa: PLR0913
         (True, 20.0)
     """
     remedy = "write nonnegative(reconstruct(measurement))"
-    require_type("nonnegative", "release", release, Release, remedy)
+    release = release_of(release, "nonnegative", remedy)
     require_positive("gap", gap)
     require_positive("max_steps", max_steps)
     if total not in ("estimate", "free"):

@@ -19,7 +19,16 @@ from residualplanner.postprocessing.adjusted.numbers import LookedUp, UnbiasedLo
 from residualplanner.postprocessing.adjusted.release import AdjustedRelease
 from residualplanner.postprocessing.cells import cell_kinds, determines_counts
 from residualplanner.postprocessing.nonnegative import NonNegativeRelease
-from residualplanner.reconstruction import Product, Release, Table, TableBatch, unlimited
+from residualplanner.reconstruction import (
+    Product,
+    Release,
+    SavedParts,
+    SavedTables,
+    Table,
+    TableBatch,
+    reconstruct,
+    unlimited,
+)
 from residualplanner.workload import WrittenQuery
 
 #: The largest base.
@@ -132,19 +141,22 @@ class RoundedRelease(AdjustedRelease):
         return Table.of_answers(self.plan, query, self._integers.table(query), self.product, origin)
 
 
-def rounded(release: Release | NonNegativeRelease, *, base: int = 1) -> RoundedRelease:
+def rounded(release: Release | NonNegativeRelease | SavedTables | SavedParts, *, base: int = 1) -> RoundedRelease:
     """The tables of a release as integers that add up, table by table; see `RoundedRelease` for what agrees.
 
     Args:
-        release: from `reconstruct` or `nonnegative`; the integers of the latter are non-negative.
+        release: from `reconstruct` or `nonnegative`; the integers of the latter are non-negative.  Or the folder of
+            unbiased tables, as `load_tables` opens it, whose measurement is used.
         base: the integers are multiples of this, 1 or more: 5 is for numbers that end in 0 or 5.
 
     Returns:
         The tables, by the same queries.  Prefix sums, ranges and other sums are those of the integers.
 
     Raises:
-        ArgumentError: ``release`` is neither, or ``base`` no positive integer.
-        WorkloadError: what was measured of an attribute does not determine counts, only sums that overlap.
+        ArgumentError: ``release`` is none of these, or ``base`` no positive integer.
+        FileFormatError: the measurement in the folder is missing or was altered.
+        WorkloadError: the tables of the folder are not unbiased; or what was measured of an attribute does not
+            determine counts, only sums that overlap.
 
     Guarantees: post-processing; it costs no budget.  The same release gives the same integers, in any order of look-up.
     Cost: for a table of two attributes or more a linear program with a variable for each number that is no integer.
@@ -159,10 +171,22 @@ def rounded(release: Release | NonNegativeRelease, *, base: int = 1) -> RoundedR
         (20, 'non-negative rounded')
     """
     remedy = "write rounded(nonnegative(release)), or rounded(release)"
+    if isinstance(release, SavedTables | SavedParts):
+        release = _of_unbiased(release)
     require_type("rounded", "release", release, (Release, NonNegativeRelease), remedy)
     require_base(base)
     require_roundable(release.plan)
     return RoundedRelease(release, int(base))
+
+
+def _of_unbiased(tables: SavedTables | SavedParts) -> Release:
+    """The release of a folder whose tables are unbiased; others may be meant to be rounded as they are."""
+    if not tables.product.is_unbiased:
+        raise WorkloadError(
+            f"the tables of {tables.folder} are {tables.product.name}; write rounded(nonnegative(tables)) for "
+            "non-negative integers, or rounded(reconstruct(tables))"
+        )
+    return reconstruct(tables)
 
 
 def require_base(base: object) -> None:

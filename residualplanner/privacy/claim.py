@@ -17,6 +17,8 @@ from residualplanner.privacy.noise_laws import Holding, Noise, NoiseLaw, law_of
 
 #: The delta at which epsilon is given where the budget does not name one.
 DELTA = "1e-6"
+#: A cost is beyond reason where epsilon is above this, at this delta.
+_MOST_EPSILON, _DELTA_OF_MOST = 10, "1e-9"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,20 @@ class PrivacyClaim:
     def released(self) -> str:
         """The sentence that may be signed for a release of this cost, or the reason why there is none."""
         return self._law.released(self.pcost, self.change)
+
+    @property
+    def caution(self) -> str:
+        """The sentence that a cost beyond reason gets wherever it is stated; empty for others.
+
+        Example:
+            >>> [PrivacyClaim(Fraction(cost), "adding or removing one record").caution for cost in (1, 10)]
+            ['', 'Epsilon is 24.41 at delta 1e-9: above 10, a budget hardly protects anyone.']
+        """
+        epsilon = self.epsilon(_DELTA_OF_MOST)
+        if epsilon <= _MOST_EPSILON:
+            return ""
+        found = f"Epsilon is {rounded_up(epsilon)} at delta {_DELTA_OF_MOST}"
+        return f"{found}: above {_MOST_EPSILON}, a budget hardly protects anyone."
 
     @property
     def facts(self) -> dict[str, str | float]:

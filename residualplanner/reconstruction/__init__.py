@@ -48,7 +48,7 @@ from residualplanner.reconstruction.profiles import ProfileName, level_of, profi
 from residualplanner.reconstruction.publication import Publication
 from residualplanner.reconstruction.quality import Quality
 from residualplanner.reconstruction.rebuilding import components_of_answers
-from residualplanner.reconstruction.reconstruct import reconstruct
+from residualplanner.reconstruction.reconstruct import reconstruct, release_of
 from residualplanner.reconstruction.release import Release
 from residualplanner.reconstruction.release_tables import ReleaseTables
 from residualplanner.reconstruction.table import Table
@@ -103,6 +103,7 @@ __all__ = [
     "profile_named",
     "published_values",
     "reconstruct",
+    "release_of",
     "require_exportable",
     "require_shapes",
     "save_parts",

@@ -10,17 +10,23 @@ from typing import Any
 from residualplanner._checks import require_type
 from residualplanner.kron import Device, device_of
 from residualplanner.measurement import Measurement, as_one
+from residualplanner.reconstruction.files.reading import SavedTables
+from residualplanner.reconstruction.parts.reading import SavedParts
 from residualplanner.reconstruction.release import Release
 
+#: What noisy answers are in: a measurement, or the folder of a release, which has all of its measurements.
+Measured = Measurement | SavedTables | SavedParts
 
-def reconstruct(measurement: Measurement | Sequence[Measurement], *, device: Device | str | None = None) -> Release:
+
+def reconstruct(measurement: Measured | Sequence[Measured], *, device: Device | str | None = None) -> Release:
     """All tables that follow from a measurement, or from several together; each is computed when it is looked up.
 
     Of several measurements every residual has the average of its answers, weighted by their precisions: no unbiased
     linear estimate has a smaller variance.
 
     Args:
-        measurement: from `measure` or `load_measurement`; or a list or tuple of measurements of the same records.
+        measurement: from `measure` or `load_measurement`, or the folder of a release, from `load_tables`, which holds
+            its measurement whatever its tables are; or a list or tuple of measurements of the same records.
             That they are of the same records is for the caller to know; nothing in a measurement tells.
         device: where tables are computed: by NumPy unless given; ``"cuda"``, by CuPy on its current device; or a
             `Device`.
@@ -30,6 +36,7 @@ def reconstruct(measurement: Measurement | Sequence[Measurement], *, device: Dev
 
     Raises:
         ArgumentError: ``measurement`` is not a measurement, or a list without any; or there is no such device.
+        FileFormatError: the measurement of a folder is missing or was altered.
         BudgetError: one measurement is there twice, or they protect different changes of the records.
         WorkloadError: measurements are over different domains, or have an attribute in different bases.
         MissingExtraError: ``"cuda"``, and CuPy is not installed.
@@ -52,7 +59,7 @@ def reconstruct(measurement: Measurement | Sequence[Measurement], *, device: Dev
         True
     """
     several: Sequence[Any] = measurement if isinstance(measurement, list | tuple) else [measurement]
-    others = [each for each in several if not isinstance(each, Measurement)]
+    others = [each for each in several if not isinstance(each, Measured)]
     if others:
         remedy = (
             "write reconstruct(measure(plan, records)), or reconstruct(load_measurement(path)); of several "
@@ -60,4 +67,23 @@ def reconstruct(measurement: Measurement | Sequence[Measurement], *, device: Dev
         )
         refused = others[0] if len(others) < len(several) else measurement
         require_type("reconstruct", "measurement", refused, Measurement, remedy)
-    return Release(as_one(several), device_of(device))
+    return Release(as_one([own for each in several for own in each.measurements]), device_of(device))
+
+
+def release_of(source: object, function: str, remedy: str) -> Release:
+    """A release itself, or that of a folder: of its measurement, whatever its tables are.
+
+    Args:
+        source: what ``function`` was given.
+        function: of which it is the argument ``release``.
+        remedy: what to write instead.
+
+    Raises:
+        ArgumentError: it is neither.
+        FileFormatError: as `reconstruct`.
+    """
+    if isinstance(source, SavedTables | SavedParts):
+        return reconstruct(source)
+    require_type(function, "release", source, Release, remedy)
+    assert isinstance(source, Release)
+    return source

@@ -168,18 +168,21 @@ class Release(ReleaseTables):
 
         The folder holds ``tables/`` (one tidy file for each query, as `Table.to_frame` gives it), ``index.csv`` (which
         file answers which query), ``errors.csv`` (the plan's error table), ``release.plan`` (the plan),
-        ``metadata.json`` (what the columns mean) and ``manifest.json`` (what the noise was, what it cost, and the
-        hashes of all these files).  With CSV there is also ``tables/csv-metadata.json`` (the metadata as CSV on the
-        Web), and with "gls" ``noise.csv``.  A release of several measurements also has the plan of each in
-        ``measured-1.plan``, ``measured-2.plan`` and so on.  `load_tables` reads the folder.
+        ``release.measurement`` (the noisy answers, from which `reconstruct`, `nonnegative`, `rounded` and `synthesize`
+        make other tables and records), ``metadata.json`` (what the columns mean) and ``manifest.json`` (what the noise
+        was, what it cost, and the hashes of all these files).  With CSV there is also ``tables/csv-metadata.json`` (the
+        metadata as CSV on the Web), and with "gls" ``noise.csv``.  A release of several measurements has the plan and
+        the answers of each, in ``measured-1.plan``, ``measured-1.measurement`` and so on.  `load_tables` reads the
+        folder.
 
         With "parts" the folder holds ``parts/`` (``table_id``, the number of the table in the order of the workload,
         ``cell``, the number of the cell in C order, ``estimate`` and, where cells of one table differ in it,
         ``std_err``), ``tables.parquet`` (what each table is, its part, and its errors), ``labels.parquet`` (what the
         entries on each axis are), ``parts.csv`` (the parts and their hashes), ``row-groups.csv`` (which tables stand in
         which row group of a part, and its hash, by which one table is read and checked without the others of its part),
-        and plan, metadata and manifest as above.  A run that was interrupted goes on where it stopped when the same
-        measurement is saved to the same folder again; until the end all files are in a hidden folder beside it.
+        and plan, measurement, metadata and manifest as above.  A run that was interrupted goes on where it stopped when
+        the same measurement is saved to the same folder again; until the end all files are in a hidden folder beside
+        it.
 
         Raises:
             BudgetError: ``level`` is not between 0 and 1.
@@ -206,8 +209,7 @@ class Release(ReleaseTables):
             return
         save_tables(
             self.tables(progress),
-            self.plan,
-            self.noise,
+            self.measurement,
             folder,
             file_format=chosen,
             profile=profile_named(profile).graded(quality),

@@ -60,6 +60,7 @@ def rap(
     *,
     ledger: Ledger | None = None,
     charge: ChargeTime = "counted",
+    again: bool = False,
     memory: int = MEMORY,
     seed: int | None = None,
 ) -> RapResult:
@@ -71,6 +72,7 @@ def rap(
         ledger: it is charged the plan's whole cost when the records have been counted, or, where they are read again in
             every round, checked; before the first draw.
         charge: as for `measure`.
+        again: carry out a plan that the ledger holds already once more, and charge it again.
         memory: how many bytes counts and what is computed of them may take, besides the records that are being read,
             the relaxed records with the optimizer's state, and noisy answers.  Half of it is for counts: if the plan's
             tables are larger together, the records are read again in every round.  The other half is for one tile of a
@@ -83,8 +85,8 @@ def rap(
 
     Raises:
         ArgumentError: ``plan`` is not a RapPlan.
-        BudgetError: ``seed`` or ``charge`` is invalid, or the ledger has less left than the plan costs, or is for
-            other neighbors.
+        BudgetError: ``seed`` or ``charge`` is invalid, or the ledger has less left than the plan costs, is for other
+            neighbors, or holds the plan already.
         FileFormatError, OSError: the ledger's file is damaged, or cannot be locked or written.
         ResourceError: ``memory`` is less than one cell needs, or more than there is; it divides the tables into more
             than 100,000 tiles; or the records can be read only once.  All of this is said before anything is read.
@@ -117,7 +119,7 @@ def rap(
     tiles = tiles_of(plan.thresholds, relaxed_records=plan.projection.relaxed_records, room=half)
     if ledger is not None:
         require_type("rap", "ledger", ledger, Ledger, "write ledger=Ledger.open(path)")
-        _of_plan(ledger.require_room, plan)
+        _of_plan(ledger.require_room, plan, again=again)
     elif seed is None:
         warn_without_ledger()
 
@@ -138,14 +140,16 @@ def rap(
         noise = result.noise if ledger is None else result.noise.charged_to(ledger)
         return replace(result, noise=replace(noise, kept=kept).told(plan.workload.domain))
 
-    steps = Steps(opened, counted, lambda: None if ledger is None else _of_plan(ledger.charge, plan), drawn)
+    steps = Steps(
+        opened, counted, lambda: None if ledger is None else _of_plan(ledger.charge, plan, again=again), drawn
+    )
     return spend(steps, ledger=ledger, charge=charge, progress=WatchedProgress(None))
 
 
-def _of_plan(charge: Callable[..., T], plan: RapPlan) -> T:
+def _of_plan(charge: Callable[..., T], plan: RapPlan, *, again: bool) -> T:
     """Call a ledger's method with the cost of a run and the words for the entry."""
     what = f"RAP of {count_text(len(plan.thresholds), 'table')}"
-    return call_ledger(charge, plan.cost, plan.sha256, what, plan.budget, plan.protected)
+    return call_ledger(charge, plan.cost, plan.sha256, what, plan.budget, plan.protected, again=again)
 
 
 def _require_room(plan: RapPlan, data: object, memory: int) -> bool:

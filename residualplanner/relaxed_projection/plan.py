@@ -13,7 +13,7 @@ from residualplanner._checks import entry_named, require_fraction, require_integ
 from residualplanner._json import json_text
 from residualplanner._words import count_text, fraction_text
 from residualplanner.errors import BudgetError, WorkloadError
-from residualplanner.privacy import Budget, Neighbors, Notion, require_discrete
+from residualplanner.privacy import Budget, Neighbors, Notion, claim_of_budget, require_discrete
 from residualplanner.relaxed_projection.account import rounded_down
 from residualplanner.relaxed_projection.projection import ProjectionSettings
 from residualplanner.relaxed_projection.sensitivity import SENSITIVITIES, Sensitivity
@@ -114,7 +114,9 @@ class RapPlan:
         cells = count_text(sum(each.cells for each in self.thresholds), "cell")
         each = f"{count_text(self.choices, self.unit)} each" if self.choices else "everything"
         rounds = count_text(self.rounds, "round")
-        return f"<RapPlan: {rounds} of {each}, of {tables} with {cells}; {self.budget}, {self.protected.words}>"
+        caution = claim_of_budget(self.budget, self.protected).caution
+        about = f"{rounds} of {each}, of {tables} with {cells}; {self.budget}, {self.protected.words}"
+        return f"<RapPlan: {about}{caution and f'.  {caution}'}>"
 
     @property
     def protected(self) -> Neighbors:

@@ -55,6 +55,7 @@ def ledger_page_of(ledger: Ledger, publication: Publication) -> str:
         facts=_facts(ledger, neighbors),
         neighbors=neighbors.words,
         summary=claim.summary if claim else "",
+        caution=claim.caution if claim else "",
         epsilons=_epsilons(claim) if claim else [],
         entries=list(_entries(ledger)),
         version=__version__,

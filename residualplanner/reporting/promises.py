@@ -29,6 +29,7 @@ class Promise:
         epsilons: pairs of delta and epsilon.
         curve: where epsilon comes from.
         in_words: what the promise means.
+        caution: the sentence on a budget beyond reason; empty for others.
         terms: the names of all notions that the page uses.
         measured: for each of several measurements its number, its noise and where that came from, its tables, and
             its cost in rho-zCDP; empty for one.
@@ -41,6 +42,7 @@ class Promise:
     epsilons: tuple[tuple[str, str], ...]
     curve: str
     in_words: str
+    caution: str
     terms: str
     measured: tuple[tuple[str, ...], ...] = ()
 
@@ -70,6 +72,7 @@ def promise_of(subject: Subject) -> Promise:
         epsilons=tuple((delta, text) for (delta, _), text in zip(epsilons, texts, strict=True)),
         curve=claim.curve,
         in_words=f"{claim.promise[:1].upper()}{claim.promise[1:]}.",
+        caution=claim.caution,
         terms=", ".join([notion for notion, _, _ in held] + ["(epsilon, delta)-DP"]),
         measured=measured,
     )

@@ -99,7 +99,7 @@ class Session:
         require_type(
             "session.balance_after", "plan", plan, Plan, "write session.balance_after(session.select(workload))"
         )
-        return self.balance.after(require_measurable(plan, ledger=self._ledger))
+        return self.balance.after(require_measurable(plan, ledger=self._ledger, again=True))
 
     def budget_for(self, fraction: Number = 1) -> Budget:
         """The budget of a plan for a fraction of what is left, in the notion in which the whole was stated.
@@ -152,6 +152,7 @@ class Session:
         plan: Plan,
         *,
         charge: ChargeTime = "counted",
+        again: bool = False,
         memory: int | None = None,
         scratch: PathLike | None = None,
         progress: Progress | None = None,
@@ -161,19 +162,28 @@ class Session:
         Args:
             plan: the sets of attributes to measure, and their noise.
             charge: as for `residualplanner.measure`.
+            again: as for `residualplanner.measure`: whether a plan that the ledger holds already is measured once more.
             memory: as for `residualplanner.measure`.
             scratch: likewise.
             progress: likewise.
 
         Raises:
-            BudgetError: the plan costs more than what is left; the message says what would fit.
+            BudgetError: the plan costs more than what is left; the message says what would fit; or the ledger
+                holds the plan already.
             ArgumentError, FileFormatError, OSError, WorkloadError, ResourceError, DataError, NoiseError,
                 UnexpectedError: as by `residualplanner.measure`.
 
         Guarantees: as `residualplanner.measure`; a plan that does not fit is refused before a record is read.
         """
         return measure(
-            plan, self._data, ledger=self._ledger, charge=charge, memory=memory, scratch=scratch, progress=progress
+            plan,
+            self._data,
+            ledger=self._ledger,
+            charge=charge,
+            again=again,
+            memory=memory,
+            scratch=scratch,
+            progress=progress,
         )
 
     @entrance
@@ -181,6 +191,7 @@ class Session:
         self,
         plan: Plan,
         *,
+        again: bool = False,
         device: Device | str | None = None,
         charge: ChargeTime = "counted",
         memory: int | None = None,
@@ -193,6 +204,7 @@ class Session:
 
         Args:
             plan: as for `measure`.
+            again: likewise.
             device: as for `reconstruct`.
             charge: as for `measure`.
             memory: likewise.
@@ -207,7 +219,7 @@ class Session:
         measured = None
         try:
             found = device_of(device)
-            measured = self.measure(plan, charge=charge, memory=memory, scratch=scratch, progress=progress)
+            measured = self.measure(plan, charge=charge, again=again, memory=memory, scratch=scratch, progress=progress)
             return reconstruct(measured, device=found)
         except BaseException as error:
             if measured is not None:

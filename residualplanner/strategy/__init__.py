@@ -10,13 +10,14 @@ from residualplanner.strategy.basis_groups import BasisGroups, basis_groups
 from residualplanner.strategy.cells import AnswerFactors, answer_factors, largest_cells
 from residualplanner.strategy.costs import cost_upper_bound, exact_cost, require_public_total
 from residualplanner.strategy.max_abs_error import mean_max_bound
-from residualplanner.strategy.neighbor_costs import CornerCosts, UnitCosts, unit_costs, with_token_cost
+from residualplanner.strategy.neighbor_costs import UnitCosts, unit_costs, with_token_cost
 from residualplanner.strategy.reference_bases import (
     ReferenceChange,
     reference_changes,
     reference_groups,
     sets_in_both,
 )
+from residualplanner.strategy.replacement_costs import ReplacementCosts, Worst
 from residualplanner.strategy.strategy import Strategy, constant_strategy, subtraction_strategy, varying_strategy
 from residualplanner.strategy.table_accuracy import TableAccuracy
 from residualplanner.strategy.variances import CHUNK, noise_weights, variance_matrix, variance_pieces, variance_weights
@@ -27,12 +28,13 @@ __all__ = [
     "Accuracy",
     "AnswerFactors",
     "BasisGroups",
-    "CornerCosts",
     "ReferenceChange",
+    "ReplacementCosts",
     "Strategy",
     "TableAccuracy",
     "UnitCosts",
     "VaryingTables",
+    "Worst",
     "answer_factors",
     "basis_groups",
     "constant_strategy",

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, IntArray, frozen
-from residualplanner.bases import residual_numbers
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError
 from residualplanner.privacy import Neighbors
@@ -33,11 +32,11 @@ def cost_upper_bound(strategy: Strategy, noise_variance: FloatArray, neighbors: 
     Args:
         strategy: what is measured.
         noise_variance (m,): sigma squared of every set, > 0.
-        neighbors: who must not be told apart.  For "replace" the cost is exact where at most `CORNER_LIMIT` attributes
-            occur, all with the subtraction basis, else a safe bound.
+        neighbors: who must not be told apart.
 
     Returns:
-        The cost, or where attributes vary the right side of (41), which is a bound of it.
+        The cost, or a bound of it: where attributes vary, the right side of (41); where records are replaced, and more
+        than 20 attributes occur of which none can be exchanged, what sets cost one by one.
 
     Guarantees: each term is a product and quotient of at most 2k + 4 rounded numbers; the sum of terms is rounded once.
         Over all ways to differ, rounding is bounded by that of the sum of absolute values.  Sets with varying
@@ -45,7 +44,7 @@ def cost_upper_bound(strategy: Strategy, noise_variance: FloatArray, neighbors: 
     Source: spec eqs. (8), (28), (37) and (41).
     """
     closure, bases = strategy.closure, strategy.of_attributes
-    costs = unit_costs(closure, residual_numbers(bases, (), np.empty((len(bases), 0))), neighbors)
+    costs = unit_costs(closure, bases, neighbors)
     is_constant = np.diff(strategy.varying_starts) == 0
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         try:

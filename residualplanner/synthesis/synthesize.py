@@ -9,8 +9,8 @@ from residualplanner._checks import require_type
 from residualplanner.errors import ArgumentError, memory_for
 from residualplanner.measurement import Progress
 from residualplanner.mixtures import Ensemble, unreported
-from residualplanner.postprocessing import Facts, Impossible, Known, fit_mixture, read_facts, release_of_tables
-from residualplanner.reconstruction import Release, SavedParts, SavedTables
+from residualplanner.postprocessing import Facts, Impossible, Known, fit_mixture, read_facts
+from residualplanner.reconstruction import Release, SavedParts, SavedTables, release_of
 from residualplanner.synthesis.records import MOST_RECORDS, SyntheticRecords, drawn, require_count, require_seed
 from residualplanner.synthesis.rounding import RoundingName, rounding_named
 
@@ -33,7 +33,7 @@ def synthesize(
     Its tables are non-negative, agree with one another, and exist of any attributes.
 
     Args:
-        release: unbiased tables: a release, or its folder as `load_tables` opens it, whose tables are read once.
+        release: a release, or its folder as `load_tables` opens it, which holds its measurement.
         records: how many; their known or estimated number unless given.
         known: counts that are public anyway, as of `nonnegative`; of a total of 0 no records are made.
         impossible: cells that cannot occur, as of `nonnegative`.
@@ -49,11 +49,11 @@ def synthesize(
         The records, with the mixture and how well it fits.
 
     Raises:
-        ArgumentError: ``release`` is not a release of unbiased tables; ``records`` or ``seed`` is no integer from 0;
+        ArgumentError: ``release`` is not a release; ``records`` or ``seed`` is no integer from 0;
             ``ensemble`` is not one; there are more than a billion records.
-        FileFormatError: the file of a saved table is missing or was altered.
+        FileFormatError: the measurement in the folder is missing or was altered.
         DomainError: a fact has an attribute or label that is not in the domain.
-        WorkloadError: saved tables do not give all that was measured; a fact does not fit the release; facts contradict
+        WorkloadError: a fact does not fit the release; facts contradict
             one another or leave no possible record; there is no such method.
 
     Guarantees: post-processing; it costs no budget.  Neither mixture nor records have a combination of values that
@@ -72,9 +72,7 @@ def synthesize(
         >>> len(people), people.to_frame().columns.tolist(), int((people.codes == 0).all(axis=1).sum()) > 150
         (200, ['a', 'b'], True)
     """
-    if isinstance(release, SavedTables | SavedParts):
-        release = release_of_tables(release)
-    require_type("synthesize", "release", release, Release, "write synthesize(reconstruct(measurement))")
+    release = release_of(release, "synthesize", "write synthesize(reconstruct(measurement))")
     release.plan.domain.require_no_amounts("synthetic records have values that are listed")
     require_seed(seed)
     if ensemble is not None:

@@ -13,7 +13,13 @@ from residualplanner.errors import WorkloadError
 from residualplanner.kron import require_threshold
 from residualplanner.queries import Identity, Kind, Matching, tied_kind
 from residualplanner.workload.among import Where
-from residualplanner.workload.attribute_sets import PositionArray, combinations, extensions
+from residualplanner.workload.attribute_sets import (
+    SET_LIMIT,
+    PositionArray,
+    combinations,
+    extensions,
+    require_set_count,
+)
 from residualplanner.workload.blocks import QueryBlock
 from residualplanner.workload.query import require_distinct, require_kind
 from residualplanner.workload.universe import universe_of
@@ -73,6 +79,7 @@ def marginals(
     distinct, codes = _kinds(domain, universe.applied(chosen))
     rows = np.array([distinct[codes[i]].rows(domain.sizes[i]) for i in members.tolist()], dtype=np.float64)
     limit = math.inf if max_cells is None else max_cells
+    require_set_count(_least_count(orders, rows, limit), what="sets of attributes, or more")
     blocks, found = [], np.empty((1, 0), dtype=np.int32)
     for k in range(max(orders, default=0) + 1):
         found = _sets(k, found, rows, limit, wanted=k in orders)
@@ -128,6 +135,22 @@ def _kinds(domain: Domain, kinds: Mapping[str, Kind]) -> tuple[tuple[Kind, ...],
     require_distinct(distinct)
     number = {kind: code for code, kind in enumerate(distinct)}
     return distinct, np.array([number[kind] for kind in by_attribute], dtype=np.int16)
+
+
+def _least_count(orders: range, rows: NDArray[np.float64], limit: float) -> int:
+    """How many sets of these orders have a table of at most ``limit`` cells, at least, as far as it matters.
+
+    Any k of the j attributes with the fewest rows are a set of at most so many cells as the k largest of these have.
+    """
+    fewest, count = np.sort(rows).tolist(), 0
+    most = len(fewest)
+    for k in orders:
+        while most >= k and math.prod(fewest[most - k : most]) > limit:
+            most -= 1
+        count += math.comb(most, k)
+        if most < k or count > SET_LIMIT:
+            break
+    return count
 
 
 def _sets(

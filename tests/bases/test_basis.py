@@ -60,14 +60,28 @@ def test_exactly_the_combinations_of_the_rows_and_the_total_are_spanned(B, seed)
         assert not basis.spans_rows(np.vstack([T, 1e-5 * outside / np.abs(outside).max()]))
 
 
-@given(B=matrices())
-def test_cost_and_worst_replacement_are_those_of_the_columns(B):
-    basis = integer_basis(B, "given")
+def require_extreme(pairs, B):
+    """Two columns have each of the pairs, and every two columns are surpassed by one."""
     products = [[sum(int(a) * int(b) for a, b in zip(j, k, strict=True)) for j in B.T] for k in B.T]
-    assert basis.pcost == max(products[j][j] for j in range(basis.size))
+    count = len(products)
+    every = {
+        (max(products[j][j], products[k][k]), min(products[j][j], products[k][k]), products[j][k])
+        for j in range(count)
+        for k in range(j)
+    }
+    assert {tuple(pair) for pair in pairs.tolist()} <= every
+    for first, second, product in every:
+        assert any(a >= first and b >= second and c <= product for a, b, c in pairs)
+
+
+@given(B=matrices())
+def test_cost_and_extreme_pairs_are_those_of_the_columns(B):
+    basis = integer_basis(B, "given")
+    squares = [sum(int(entry) ** 2 for entry in column) for column in B.T]
+    assert basis.pcost == max(squares)
     assert isinstance(basis.pcost, Fraction)
-    exact = max(0, -Fraction(min(map(min, products))) / basis.pcost)
-    assert exact <= basis.worst_replacement <= exact * (1 + Fraction(1, 10**9))
+    require_extreme(basis.extreme_pairs, B)
+    assert np.allclose(basis.random_pair, [np.mean(squares), (B.mean(axis=1) ** 2).sum()])
     assert basis.largest_entry == max(abs(int(entry)) for entry in B.ravel())
 
 

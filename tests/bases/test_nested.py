@@ -48,8 +48,13 @@ def test_a_nested_basis_has_the_numbers_of_its_matrix(basis):
     assert [int(square) for square in basis.column_squares] == (matrix**2).sum(axis=0).tolist()
     assert basis.pcost == (matrix**2).sum(axis=0).max()
     assert basis.largest_entry == abs(matrix).max()
-    products = matrix.T @ matrix
-    assert np.isclose(basis.worst_replacement, max(0, -products.min() / products.diagonal().max()))
+    products, (first, second) = matrix.T @ matrix, np.triu_indices(basis.size, 1)
+    lengths = np.sort(products.diagonal()[np.stack([second, first], axis=1)])[:, ::-1]
+    every = np.column_stack([lengths, products[first, second]])
+    is_within = (basis.extreme_pairs[:, None] * [1, 1, -1] >= every * [1, 1, -1]).all(axis=2)
+    assert is_within.any(axis=0).all()
+    assert {tuple(pair) for pair in basis.extreme_pairs.tolist()} <= {tuple(pair) for pair in every.tolist()}
+    assert np.allclose(basis.random_pair, [products.diagonal().mean(), (matrix.mean(axis=1) ** 2).sum()])
 
 
 @given(basis=nested(), seed=st.integers(0, 99))

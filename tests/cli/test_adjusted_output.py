@@ -57,7 +57,7 @@ def nothing_was_spent(files):
 
 
 def test_a_spec_asks_for_non_negative_integers_that_agree_with_what_is_known(files, release):
-    found = release(FACTS, "--keep", "m")
+    found = release(FACTS)
     assert found.exit_code == 0, found.output
     tables = rp.load_tables(files / "out")
     assert tables.product.name == "non-negative rounded"
@@ -71,7 +71,7 @@ def test_a_spec_asks_for_non_negative_integers_that_agree_with_what_is_known(fil
     assert (tables["age", "marital"].estimate >= 0).all()
     by_hand = rp.rounded(
         rp.nonnegative(
-            rp.reconstruct(rp.load_measurement(files / "m")),
+            rp.reconstruct(rp.load_tables(files / "out")),
             known={(): 60, "sex": [30, 30]},
             impossible=[{"age": "0-11", "marital": "married"}],
         )
@@ -83,20 +83,18 @@ def test_a_spec_asks_for_non_negative_integers_that_agree_with_what_is_known(fil
 
 
 def test_reconstruct_makes_the_same_tables_of_the_same_spec_and_others_of_other_options(run, files, release):
-    release(FACTS, "--keep", "m")
-    run("reconstruct", "m", "--spec", "spec.toml", "-o", "same")
+    release(FACTS)
+    run("reconstruct", "out", "--spec", "spec.toml", "-o", "same")
     for path in (files / "out/tables").iterdir():
         assert path.read_bytes() == (files / "same/tables" / path.name).read_bytes()
     options = ("--nonnegative", "--round-to", "5", "--with-unbiased", "--published-errors", "10", "--format", "csv")
-    found = run("reconstruct", "m", "-o", "fives", *options)
+    found = run("reconstruct", "out", "-o", "fives", *options)
     assert found.exit_code == 0, found.output
     tables = rp.load_tables(files / "fives")
-    assert (
-        tables.product == rp.rounded(rp.nonnegative(rp.reconstruct(rp.load_measurement(files / "m"))), base=5).product
-    )
+    assert tables.product == rp.rounded(rp.nonnegative(rp.reconstruct(rp.load_tables(files / "out"))), base=5).product
     assert "estimate_unbiased" in tables.frame(("age", "sex"))
     assert tables.published_errors["simulations"].tolist() == [10] * 3
-    assert run("reconstruct", "m", "-o", "unbiased").exit_code == 0
+    assert run("reconstruct", "out", "-o", "unbiased").exit_code == 0
     assert rp.load_tables(files / "unbiased").product.is_unbiased
 
 
@@ -223,12 +221,12 @@ def test_what_does_not_go_together_is_refused_before_anything_is_spent(files, re
 
 
 def test_reconstruct_names_the_spec_of_facts_that_are_wrong(run, files, release):
-    release("", "--keep", "m")
+    release("")
     (files / "wrong.toml").write_text(
         SPEC.format(output="nonnegative = true\nknown = [{ query = ['a'], counts = [1] }]")
     )
     for more in ((), ("--dry-run",)):
-        found = run("reconstruct", "m", "--spec", "wrong.toml", "-o", "again", *more)
+        found = run("reconstruct", "out", "--spec", "wrong.toml", "-o", "again", *more)
         assert found.exit_code == 2
         assert found.stderr.startswith("Error: wrong.toml: [[output.known]] number 1: ")
         assert not (files / "again").exists()

@@ -75,14 +75,14 @@ def test_the_three_steps_write_what_the_library_makes(run, spec, records, folder
     assert json.loads((folder / "tables" / "manifest.json").read_text())["plan"]["budget"]["given"] == ["0.5"]
 
 
-def test_release_writes_the_tables_of_its_spec_and_keeps_what_was_measured(run, spec, records, folder):
-    result = run("release", spec, records, "-o", "out", "--keep", "kept")
+def test_release_writes_the_tables_of_its_spec_and_holds_what_was_measured(run, spec, records, folder):
+    result = run("release", spec, records, "-o", "out")
     assert result.exit_code == 0, result.output
     assert "measuring again spends it again" in result.stdout
     index = pd.read_csv(folder / "out" / "index.csv").set_index("query")
     assert len(index) == 11
     found = pd.read_csv(folder / "out" / index.loc["sex", "file"])
-    expected = reconstruct(load_measurement(folder / "kept"))["sex"].to_frame()
+    expected = reconstruct(load_measurement(folder / "out" / "release.measurement"))["sex"].to_frame()
     pd.testing.assert_frame_equal(found, expected, check_dtype=False)
 
 

@@ -69,7 +69,6 @@ def test_missing_and_wrong_files_are_refused(run, spec, records, folder, command
         ("measure", "p", "records.csv", "-o", "occupied"),
         ("reconstruct", "m", "-o", "occupied"),
         ("release", "spec.toml", "records.csv", "-o", "occupied"),
-        ("release", "spec.toml", "records.csv", "-o", "out", "--keep", "occupied"),
         ("demo", "-o", "occupied"),
     ],
 )
@@ -88,14 +87,8 @@ def test_what_is_there_is_never_overwritten_nor_is_work_done_for_it(run, spec, r
 @pytest.mark.parametrize(
     ("command", "word"),
     [
-        (("release", "-o", "out", "--keep", "out"), "out would be two things at once; give each a name of its own"),
-        (
-            ("release", "-o", "empty", "--keep", "empty/m"),
-            "empty/m is in the folder empty, which has to be new or empty",
-        ),
-        (("release", "-o", "out", "--keep", "out/m"), "out/m is in the folder out, which has to be new or empty"),
-        (("release", "-o", "out", "--keep", "./our.ledger"), "our.ledger would be two things at once"),
-        (("release", "-o", "our.ledger"), "our.ledger would be two things at once"),
+        (("release", "-o", "out", "--ledger", "out/l"), "out/l is in the folder out, which has to be new or empty"),
+        (("release", "-o", "our.ledger"), "our.ledger would be two things at once; give each a name of its own"),
         (("release", "-o", "our.ledger", "--dry-run"), "our.ledger would be two things at once"),
         (("plan", "-o", "p.csv", "--errors-file", "p.csv"), "p.csv would be two things at once"),
         (("plan", "-o", "."), ". is a folder; name a file in it"),

@@ -46,7 +46,7 @@ def test_the_first_release_begins_the_ledger_and_every_one_is_charged(run, count
 def test_a_release_that_does_not_fit_is_refused_before_records_are_read(run, counted, records, folder, monkeypatch):
     run("release", counted, records, "-o", "one")
     monkeypatch.setattr(sys.modules["residualplanner.measurement.measure"], "open_source", never)
-    refused = run("release", counted, records, "-o", "two")
+    refused = run("release", counted, records, "-o", "two", "--again")
     assert refused.exit_code == 2
     assert "left of 0.8-zCDP; this costs" in refused.stderr
     assert "a plan for 0.3" in refused.stderr

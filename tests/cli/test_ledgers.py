@@ -56,7 +56,7 @@ def test_measure_and_release_charge_the_ledger_until_it_is_spent(run, spec, reco
     first = run("measure", "p", records, "-o", "m", "--ledger", "l")
     assert first.exit_code == 0, first.output
     assert "Charged     pcost 1, entry 1 of the ledger; 0.5-zCDP (pcost 1) is left" in first.stdout
-    second = run("release", spec, records, "-o", "out", "--ledger", "l")
+    second = run("release", spec, records, "-o", "out", "--ledger", "l", "--again")
     assert "Ledger      l: 0.5-zCDP of 1-zCDP is spent, 0.5-zCDP is left" in second.stdout
     assert re.search(r"Charged     pcost 1, entry 2 of the ledger; \S+-zCDP \(pcost \S+\) is left", second.stdout)
     entries = Ledger.open(ledger).entries
@@ -66,9 +66,9 @@ def test_measure_and_release_charge_the_ledger_until_it_is_spent(run, spec, reco
     before = sorted(os.listdir(folder))
     monkeypatch.setattr(sys.modules["residualplanner.measurement.measure"], "open_source", never)
     for command in (("measure", "p", records, "-o", "m2"), ("release", spec, records, "-o", "out2")):
-        refused = run(*command, "--ledger", "l")
+        refused = run(*command, "--ledger", "l", "--again")
         assert refused.exit_code == 2
-        assert "Error: the ledger has pcost " in refused.stderr
+        assert "Error: the ledger has next to nothing left of 1-zCDP" in refused.stderr
         assert "left of 1-zCDP; this costs" in refused.stderr
     assert sorted(os.listdir(folder)) == before
 

@@ -34,7 +34,7 @@ def files(tmp_path):
 
 
 def test_a_spec_says_how_tables_are_published(run, files):
-    run("release", files / "spec.toml", files / "records.csv", "-o", files / "out", "--keep", files / "m")
+    run("release", files / "spec.toml", files / "records.csv", "-o", files / "out")
     tables = rp.load_tables(files / "out")
     assert tables.product.name == "rounded"
     assert tables.product.base == 5
@@ -45,11 +45,11 @@ def test_a_spec_says_how_tables_are_published(run, files):
 
 
 def test_other_tables_of_a_measurement_take_the_output_of_a_spec(run, files):
-    run("release", files / "spec.toml", files / "records.csv", "-o", files / "out", "--keep", files / "m")
-    run("reconstruct", files / "m", "--spec", files / "spec.toml", "-o", files / "same")
+    run("release", files / "spec.toml", files / "records.csv", "-o", files / "out")
+    run("reconstruct", files / "out", "--spec", files / "spec.toml", "-o", files / "same")
     for path in (files / "out" / "tables").iterdir():
         assert path.read_bytes() == (files / "same" / "tables" / path.name).read_bytes()
-    run("reconstruct", files / "m", "--spec", files / "spec.toml", "--format", "workbook", "-o", files / "book")
+    run("reconstruct", files / "out", "--spec", files / "spec.toml", "--format", "workbook", "-o", files / "book")
     assert (files / "book" / "tables.xlsx").is_file()
     assert rp.load_tables(files / "book").publication.author == "An office"
 

@@ -68,16 +68,14 @@ def test_facts_come_from_the_output_of_a_spec(run, measured, spec, folder):
     assert "the number of records; that there is no record in which sex is F and grade is 3 or 4" in found.stdout
 
 
-@pytest.mark.parametrize("file_format", ["csv", "parts"])
-def test_the_folder_of_a_release_gives_the_records_that_its_measurement_gives(run, measured, folder, file_format):
-    assert run("reconstruct", measured, "-o", "tables", "--format", file_format).exit_code == 0
+@pytest.mark.parametrize("options", [("--format", "csv"), ("--format", "parts"), ("--nonnegative", "--round-to", "5")])
+def test_the_folder_of_a_release_gives_the_records_that_its_measurement_gives(run, measured, folder, options):
+    assert run("reconstruct", measured, "-o", "tables", *options).exit_code == 0
     for source, name in (("m", "one.csv"), ("tables", "other.csv")):
         found = run("synthesize", source, "-o", name, "--records", 80)
         assert found.exit_code == 0, found.output
         assert "no record of a person" not in found.stdout
-    one, other = (pd.read_csv(folder / name) for name in ("one.csv", "other.csv"))
-    for column in one:
-        assert abs(one[column].value_counts() - other[column].value_counts()).max() <= 2  # rounding may differ
+    assert (folder / "one.csv").read_bytes() == (folder / "other.csv").read_bytes()
 
 
 def test_it_says_what_records_are_and_how_well_they_fit(run, measured):
@@ -128,15 +126,13 @@ def test_a_dry_run_writes_nothing_and_refuses_what_the_run_would(run, measured, 
         (("m", "-o", "people.csv", "--method", "random"), "--method"),
         (("m", "-o", "records.csv"), "records.csv exists already and is not overwritten"),
         (("p", "-o", "people.csv"), "p is a plan"),
-        (("m", "tables", "-o", "people.csv"), "tables is the folder of a release, which is taken alone"),
+        (("m", "tables", "-o", "people.csv"), "a measurement is there twice"),
         (("m", "m", "-o", "people.csv"), "a measurement is there twice"),
-        (("rounded", "-o", "people.csv"), "are not the unbiased estimates"),
     ],
 )
 def test_what_is_wrong_is_refused_and_nothing_is_written(run, measured, folder, arguments, words):
-    for name, options in (("tables", ()), ("rounded", ("--round-to", "1"))):
-        if name in arguments:
-            assert run("reconstruct", measured, "-o", name, *options).exit_code == 0
+    if "tables" in arguments:
+        assert run("reconstruct", measured, "-o", "tables").exit_code == 0
     before = sorted(path.name for path in folder.iterdir())
     found = run("synthesize", *arguments)
     assert found.exit_code == 2

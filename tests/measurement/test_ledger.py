@@ -85,7 +85,7 @@ def test_thirds_fill_a_budget_to_the_last_bit(make):
     for number in (1, 2, 3):
         assert ledger.charge(Fraction(1, 3), HASH, **ADD_REMOVE).sequence == number
     assert (ledger.spent, ledger.remaining) == (1, 0)
-    with pytest.raises(BudgetError, match=r"pcost 0 left of pcost 1; this costs"):
+    with pytest.raises(BudgetError, match=r"nothing left of pcost 1; this costs"):
         ledger.charge(Fraction(1, 2**2000), HASH, **ADD_REMOVE)
 
 
@@ -616,10 +616,10 @@ def test_the_charge_is_on_the_disk_before_noise_is_drawn_and_after_the_count_or_
 def test_an_overspend_is_refused_before_a_record_is_read(make, monkeypatch):
     ledger = make(pcost("0.9"))
     measure(PLAN, CODES, ledger=ledger)
-    measure(PLAN, CODES, ledger=ledger)
+    measure(PLAN, CODES, ledger=ledger, again=True)
     monkeypatch.setattr(gate, "open_source", never)
     with pytest.raises(BudgetError, match=r"left of pcost 0\.9; this costs"):
-        measure(PLAN, CODES, ledger=ledger)
+        measure(PLAN, CODES, ledger=ledger, again=True)
     assert len(ledger.entries) == 2
 
 
@@ -696,7 +696,7 @@ def test_what_is_found_measurable_costs_what_is_charged(path):
     measure(PLAN, CODES, ledger=ledger)
     assert ledger.spent == cost
     with pytest.raises(BudgetError, match="the ledger has pcost"):
-        require_measurable(PLAN, ledger=ledger)
+        require_measurable(PLAN, ledger=ledger, again=True)
     assert require_measurable(PLAN) == cost
 
 

@@ -137,7 +137,7 @@ class FailingSystem:
 def release(ledger, outputs):
     """What a run does: count, charge, release."""
     try:
-        measure(PLAN, CODES, ledger=ledger())
+        measure(PLAN, CODES, ledger=ledger(), again=True)
     except OSError as error:
         return error
     outputs.append(1)
@@ -498,4 +498,4 @@ def test_the_next_run_is_refused_only_by_the_budget(tmp_path):
     ledger = Ledger.create(tmp_path / "ledger", budget=pcost("1/50"), data_set="d")
     measure(PLAN, CODES, ledger=ledger)
     with pytest.raises(BudgetError, match="left of pcost 1/50"):
-        measure(PLAN, CODES, ledger=ledger)
+        measure(PLAN, CODES, ledger=ledger, again=True)

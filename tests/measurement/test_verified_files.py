@@ -73,12 +73,12 @@ def test_the_hash_is_that_of_the_answers_wherever_they_come_from(path, mapped):
     assert other.answers_sha256 == hash_by_hand(other)
 
 
-def test_answers_are_hashed_when_they_are_loaded_and_never_again(path, hashed, tmp_path):
+def test_answers_are_hashed_when_they_are_loaded_and_never_again(path, hashed):
     answers = rp.load_measurement(path, mapped=True)
     many = answers.residuals.integers.size
     assert hashed.count(many) == 1
     _ = answers.answers_sha256, answers.answers_sha256
-    again = map_measurements(answers.files(tmp_path / "unused"))
+    again = map_measurements([answers.mapped_from])
     assert again.answers_sha256 == answers.answers_sha256
     assert np.array_equal(again.residuals.integers, answers.residuals.integers)
     assert hashed.count(many) == 1
@@ -87,7 +87,7 @@ def test_answers_are_hashed_when_they_are_loaded_and_never_again(path, hashed, t
 @pytest.mark.parametrize("keeps_times", [False, True])
 def test_a_file_that_was_altered_in_place_is_not_believed(path, keeps_times):
     loaded = rp.load_measurement(path, mapped=True)
-    (file,) = loaded.files(path)
+    file = loaded.mapped_from
     flip(path, keeps_times)
     assert not file.is_unchanged()
     with pytest.raises(FileFormatError, match=r"array 'integers' was altered"):
@@ -98,7 +98,7 @@ def test_a_file_that_was_altered_in_place_is_not_believed(path, keeps_times):
 
 def test_a_file_of_the_same_content_is_hashed_and_believed(path, hashed):
     loaded = rp.load_measurement(path, mapped=True)
-    (file,) = loaded.files(path)
+    file = loaded.mapped_from
     shutil.copy2(path, path.with_suffix(".copy"))
     os.replace(path.with_suffix(".copy"), path)
     many = loaded.residuals.integers.size
@@ -114,7 +114,7 @@ def test_a_file_that_is_gone_is_still_mapped(path):
 
 def test_a_file_that_was_only_just_written_is_hashed_by_everybody(path, hashed, monkeypatch):
     monkeypatch.setattr(_verified_file, "_TIME_STEP", 10**15)
-    (file,) = rp.load_measurement(path, mapped=True).files(path)
+    file = rp.load_measurement(path, mapped=True).mapped_from
     assert file.state is None
     before = len(hashed)
     map_measurement(file)
@@ -138,7 +138,7 @@ def test_a_large_file_that_was_only_just_written_is_waited_for(path, monkeypatch
 @pytest.mark.parametrize("field", ["device", "inode", "size", "modified_ns", "changed_ns"])
 def test_whatever_the_system_says_otherwise_is_enough_to_hash_again(path, hashed, field):
     loaded = rp.load_measurement(path, mapped=True)
-    (file,) = loaded.files(path)
+    file = loaded.mapped_from
     other = replace(file, state=replace(file.state, **{field: getattr(file.state, field) + 1}))
     before = len(hashed)
     map_measurement(other)
@@ -153,6 +153,6 @@ def test_the_state_is_settled_two_seconds_after_the_last_change():
 
 
 def test_a_hash_that_is_believed_is_still_compared_with_the_header(path):
-    (file,) = rp.load_measurement(path, mapped=True).files(path)
+    file = rp.load_measurement(path, mapped=True).mapped_from
     with pytest.raises(FileFormatError, match="'integers' was altered"):
         map_measurement(replace(file, hashes=file.hashes | {"integers": "0" * 64}))

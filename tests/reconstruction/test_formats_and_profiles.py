@@ -137,7 +137,7 @@ def test_the_same_release_has_the_same_bytes(tmp_path, file_format):
 def test_the_sidecar_says_what_the_columns_hold(saved):
     folder, file_format, profile = saved
     manifest, metadata = (json.loads((folder / name).read_text()) for name in ("manifest.json", "metadata.json"))
-    assert manifest["version"] == 7
+    assert manifest["version"] == 8
     level = 0.9 if profile == "acs" else 0.95
     assert manifest["tables"] == {
         "count": len(RELEASE), "format": file_format, "profile": profile, "conf_level": level

@@ -78,7 +78,9 @@ def test_other_processes_read_the_answers_in_the_bucket_and_write_their_parts_th
     (tmp_path / "people.measurement").chmod(0o000)  # as on a machine that does not see this disk
     rp.nonnegative(release).save(str(bucket), "parts", workers=2)
     release.save(tmp_path / "unbiased", "parts")
-    assert not [name for name in bucket.names("") if name.endswith(".measurement") or "unfinished" in name]
+    assert not [name for name in bucket.names("") if name.endswith(".sent") or "unfinished" in name]
+    again = rp.reconstruct(rp.load_tables(str(bucket)))
+    assert all((again[query].estimate == release[query].estimate).all() for query in release)
     assert set(rp.load_tables(str(bucket))) == set(rp.load_tables(tmp_path / "unbiased"))
 
 

@@ -99,7 +99,7 @@ def test_what_is_not_in_the_folder_is_an_error_with_what_to_do(tmp_path):
     assert ("a",) not in saved
     assert "nothing" not in saved
     assert saved.get(("a",)) is None
-    with pytest.raises(WorkloadError, match=r"has no table for \('a',\).*load the measurement for it"):
+    with pytest.raises(WorkloadError, match=r"has no table for \('a',\).*reconstruct\(tables\) may have it"):
         saved[("a",)]
 
 
@@ -316,16 +316,20 @@ def test_a_list_that_lacks_a_part_is_refused(tmp_path):
 
 def test_too_little_room_for_the_parts_is_found_before_any_is_written(tmp_path, monkeypatch):
     release = release_of(PLAIN)
-    needed = 8 * int(PLAIN.cells.sum())
+    needed = 8 * (int(PLAIN.cells.sum()) + release.measurement.residuals.count)
     for free, is_refused in ((needed - 1, True), (needed, False)):
         monkeypatch.setattr(saving.shutil, "disk_usage", lambda _, free=free: SimpleNamespace(free=free))
         if is_refused:
-            with pytest.raises(ResourceError, match=r"too little room: the parts take at least .* nothing was written"):
+            with pytest.raises(
+                ResourceError, match=r"too little room: parts and measurement take at least .* nothing was written"
+            ):
                 release.save(tmp_path / "out", "parts")
             assert os.listdir(tmp_path) == []
         else:
             release.save(tmp_path / "enough", "parts")
-    monkeypatch.setattr(saving.shutil, "disk_usage", lambda _: SimpleNamespace(free=100 * 8))
+    monkeypatch.setattr(
+        saving.shutil, "disk_usage", lambda _: SimpleNamespace(free=100 * 8 + 8 * release.measurement.residuals.count)
+    )
     release.save(tmp_path / "some", only=[0])
 
 

@@ -203,9 +203,9 @@ def rehash(folder, name):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda m: m.update(version=8), "written by a newer version .format 8, this reads 7.; upgrade residualplanner"),
-        (lambda m: m.update(version=6), "format 6 is no longer read; save the release again"),
-        (lambda m: m.update(version="7"), "written by a newer version"),
+        (lambda m: m.update(version=9), "written by a newer version .format 9, this reads 8.; upgrade residualplanner"),
+        (lambda m: m.update(version=7), "format 7 is no longer read; save the release again"),
+        (lambda m: m.update(version="8"), "written by a newer version"),
         (lambda m: m.update(format="residualplanner/plan"), "is not the manifest of a release"),
         (lambda m: m.pop("files"), "does not hold what a release's does"),
         (lambda m: m.update(files=[]), "does not hold what a release's does"),

@@ -177,23 +177,6 @@ def test_parts_of_two_processes_are_those_of_one(tmp_path):
     assert contents(tmp_path / "two") == contents(tmp_path / "one")
 
 
-def test_answers_that_a_killed_run_left_for_its_workers_are_not_published(tmp_path, monkeypatch):
-    class Killed:
-        def require_ready(self):
-            pass
-
-        def run(self, function, numbers):
-            function(numbers[0])
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        both().save(tmp_path / "out", "parts", workers=Killed())
-    (hidden,) = tmp_path.glob(".out.*")
-    assert sorted(path.name for path in hidden.glob("answers*")) == ["answers-1.measurement", "answers-2.measurement"]
-    both().save(tmp_path / "out", "parts")
-    assert not list((tmp_path / "out").glob("answers*"))
-
-
 CHANGES = {
     "cheaper in all": lambda noise: noise.update(pcost="1/100"),
     "cheaper in one": lambda noise: noise["measurements"][0].update(pcost="1/100"),

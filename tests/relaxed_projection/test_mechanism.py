@@ -244,14 +244,16 @@ def test_a_run_is_charged_once_and_records_that_do_not_fit_cost_nothing_unless_t
     assert entry.cost == plan_of().cost
     assert entry.plan_sha256 == plan_of().sha256
     with pytest.raises(DataError) as caught:
-        rp.rap(plan_of(), np.array([[0, 0, 77]]), ledger=ledger, charge=charge, memory=memory)
+        rp.rap(plan_of(), np.array([[0, 0, 77]]), ledger=ledger, charge=charge, memory=memory, again=True)
     assert "77" not in str(caught.value)
     assert any("The charge stays" in note for note in caught.value.__notes__) == (charge == "first")
     assert ledger.spent == (1 + (charge == "first")) * plan_of().cost
     assert caught.value.__context__ is None
     if charge == "counted":
-        rp.rap(plan_of(), RECORDS, ledger=ledger)
+        rp.rap(plan_of(), RECORDS, ledger=ledger, again=True)
     with pytest.raises(BudgetError, match="left"):
+        rp.rap(plan_of(), RECORDS, ledger=ledger, again=True)
+    with pytest.raises(BudgetError, match=r"entry 1 of the ledger is for this plan already .*again=True"):
         rp.rap(plan_of(), RECORDS, ledger=ledger)
     with pytest.raises(BudgetError, match="neighbors"):
         rp.rap(plan_of(), RECORDS, ledger=Ledger(rp.zcdp(1)))

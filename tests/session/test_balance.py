@@ -126,10 +126,10 @@ def test_a_ledger_says_what_would_fit_when_it_refuses():
     with pytest.raises(BudgetError, match=re.escape(f"this costs 1; a plan for {left} would fit")):
         ledger.charge(1, "0" * 64, neighbors="add-remove")
     ledger.charge(ledger.remaining - Fraction(1, 10**8), "0" * 64, neighbors="add-remove")
-    with pytest.raises(BudgetError, match="this costs 1; what is left is less than a millionth of that"):
+    with pytest.raises(BudgetError, match=r"has next to nothing left of .*; this costs pcost 1$"):
         ledger.charge(1, "0" * 64, neighbors="add-remove")
-    with pytest.raises(BudgetError, match=r"\d; what is left is less than a millionth of the budget"):
+    with pytest.raises(BudgetError, match=r"has next to nothing left of .*; this costs pcost 1E-7$"):
         ledger.charge(Fraction(1, 10**7), "0" * 64, neighbors="add-remove")
     ledger.charge(ledger.remaining, "0" * 64, neighbors="add-remove")
-    with pytest.raises(BudgetError, match="this costs 1; nothing else fits either"):
+    with pytest.raises(BudgetError, match=r"has nothing left of .*; this costs pcost 1$"):
         ledger.charge(1, "0" * 64, neighbors="add-remove")

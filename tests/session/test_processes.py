@@ -90,7 +90,7 @@ def test_a_session_killed_at_any_step_leaves_whole_outputs_that_were_charged_and
         if is_measured:
             rp.reconstruct(rp.load_measurement(folder / "measurement")).save(folder / "again", format="csv")
         else:
-            session.measure(PLAN).save(folder / "measurement")
+            session.measure(PLAN, again=bool(charges)).save(folder / "measurement")
         assert session.balance.spent == COST * (charges + (not is_measured))
     every = {(0, False, False), (1, False, False), (1, True, False), (1, True, True)}
     assert seen == every if told.are_all else len(seen) > 2

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -161,6 +162,18 @@ def test_families_too_large_to_plan_for_are_refused_before_they_are_made(asked):
     domain = Domain({f"x{i}": 10 for i in range(200)})
     with pytest.raises(WorkloadError, match=r"too large: .*the limit is 20,000,000"):
         marginals(domain, **asked)
+
+
+@pytest.mark.parametrize("asked", [{"up_to": 30}, {"up_to": 29}, {"max_cells": 2**30}, {"max_cells": 2**12}])
+def test_families_too_large_to_plan_for_are_counted_and_not_made(asked):
+    domain = Domain({f"x{i}": 2 for i in range(30)})
+    tracemalloc.start()
+    try:
+        with pytest.raises(WorkloadError, match=r"too large: .*the limit is 20,000,000"):
+            marginals(domain, **asked)
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
 
 
 def test_numpy_integers_are_integers():

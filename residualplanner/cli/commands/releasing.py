@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from residualplanner.cli import options as opt
-from residualplanner.cli.expected_files import MEASUREMENT, PLAN, SPEC, require_file, require_records
+from residualplanner.cli.expected_files import ANSWERS, PLAN, SPEC, require_file, require_records
 from residualplanner.cli.messages.failures import naming, require_free_file, require_new_folder
 from residualplanner.cli.option_groups import Messages, Numbers, PlanChanges, with_groups
 from residualplanner.cli.output_names import require_apart
@@ -31,6 +31,7 @@ def measure(  # noqa: PLR0913
     path: opt.NewMeasurement,
     ledger: opt.LedgerFile = None,
     *,
+    again: opt.Again = False,
     person: opt.Person = None,
     order: opt.PersonOrder = None,
     key: opt.PersonKey = None,
@@ -46,6 +47,7 @@ def measure(  # noqa: PLR0913
     require_file(plan, "measure", PLAN)
     require_records(data, "measure")
     require_free_file(path)
+    from residualplanner.cli.ledgers import WantedLedger
     from residualplanner.cli.records_file import RecordsFile
     from residualplanner.cli.rehearsal import rehearse_measure
     from residualplanner.cli.runs import run_measure
@@ -54,7 +56,8 @@ def measure(  # noqa: PLR0913
 
     people = typed_people(person, order, key)
     run = rehearse_measure if dry_run else partial(run_measure, charge=charge)
-    run(load_plan(plan), RecordsFile(data, newlines_in_values, people), path, ledger, messages.output)
+    charged = None if ledger is None else WantedLedger(ledger, again=again)
+    run(load_plan(plan), RecordsFile(data, newlines_in_values, people), path, charged, messages.output)
 
 
 @with_groups
@@ -73,10 +76,11 @@ def reconstruct(  # noqa: PLR0913
 ) -> None:
     """Turn a measurement into tables with margins of error, as often as you like, at no further cost.
 
-    Several measurements of the same records are averaged, each weighted by its precision; their costs add up.
+    The folder of a release holds its measurement, whatever its tables are. Several measurements of the same records are
+    averaged, each weighted by its precision; their costs add up.
     """
     for path in paths:
-        require_file(path, "reconstruct", MEASUREMENT)
+        require_file(path, "reconstruct", ANSWERS)
     if spec is not None:
         require_file(spec, "reconstruct", SPEC)
     require_new_folder(folder)
@@ -97,9 +101,9 @@ def release(  # noqa: PLR0913
     spec: opt.Spec,
     data: opt.Data,
     folder: opt.Folder,
-    kept: opt.Kept = None,
     *,
     ledger: opt.LedgerFile = None,
+    again: opt.Again = False,
     changes: PlanChanges,
     level: opt.SpecLevel = None,
     format: opt.SpecFormat = None,
@@ -114,15 +118,12 @@ def release(  # noqa: PLR0913
 
     Every run spends the budget of the spec once more, and is charged to the ledger that the spec names, or --ledger.
 
-    The measurement is written to a file before any table: to FILE, or beside DIR as DIR.measurement, which is removed
-    once the tables are written.
+    DIR holds the measurement, too: reconstruct DIR makes other tables of it, such as non-negative ones, at no cost. It
+    is written before any table, beside DIR as DIR.measurement, which is removed once DIR is complete.
     """
     require_file(spec, "release", SPEC)
     require_records(data, "release")
     require_new_folder(folder)
-    if kept is not None:
-        require_apart(folder, kept)
-        require_free_file(kept)
     from residualplanner.cli.ledgers import wanted_ledger
     from residualplanner.cli.paid import measurement_beside, require_no_measurement
     from residualplanner.cli.records_file import RecordsFile
@@ -134,11 +135,11 @@ def release(  # noqa: PLR0913
 
     output, typed = messages.output, changes.typed(numbers.typed(level, format, profile))
     changed = overridden(read_spec(spec), spec, typed, output)
-    if kept is None:
-        require_no_measurement(measurement_beside(folder), folder, WantedOutput(changed.output, spec).options)
+    measured = measurement_beside(folder)
+    require_no_measurement(measured, folder, WantedOutput(changed.output, spec).options)
     with naming(spec):
-        charged = wanted_ledger(ledger, changed, spec)
-    require_apart(folder, kept or measurement_beside(folder), *([] if charged is None else [charged.path]))
+        charged = wanted_ledger(ledger, changed, spec, again=again)
+    require_apart(folder, measured, *([] if charged is None else [charged.path]))
     records = RecordsFile(data, newlines_in_values, changed.people)
     run = rehearse_release if dry_run else partial(run_release, charge=charge)
-    run(changed, spec, records, folder, kept=kept, ledger=charged, output=output)
+    run(changed, spec, records, folder, ledger=charged, output=output)

@@ -10,7 +10,7 @@ from residualplanner.cli.option_groups import Messages, with_groups
 
 @with_groups
 def synthesize(  # noqa: PLR0913
-    paths: opt.Answers,
+    paths: opt.MeasurementFiles,
     file: opt.NewRecords,
     *,
     records: opt.RecordCount = None,

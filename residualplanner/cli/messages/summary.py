@@ -52,6 +52,7 @@ def say_plan(plan: Plan, output: Output) -> None:
     """Say what a plan costs, what that promises, what is measured, and how accurate its tables will be."""
     claim = claim_of_budget(plan.budget, plan.neighbors)
     output.fact("Budget", claim.summary, claim.promise, **_privacy_facts(plan, claim))
+    say_caution(claim, output)
     cost, limit = rounded_up(plan.pcost), rounded_up(plan.budget.pcost_exact)
     output.fact(
         "Cost", f"pcost {cost} of {limit}, spent when measured", pcost=plan.pcost, budget_pcost=plan.budget.pcost
@@ -79,11 +80,18 @@ def say_plan(plan: Plan, output: Output) -> None:
     )
 
 
+def say_caution(claim: PrivacyClaim, output: Output) -> None:
+    """Say that a budget is beyond reason; nothing of others."""
+    if claim.caution:
+        output.fact("Caution", claim.caution)
+
+
 def say_spending(measurement: Measurement, output: Output) -> None:
     """Say what has been spent, and what the noise guarantees."""
     plan = measurement.plan
     claim = claim_of_budget(plan.budget, plan.neighbors)
     output.fact("Spent", f"{claim.summary}; measuring again spends it again", **_privacy_facts(plan, claim))
+    say_caution(claim, output)
     output.fact("Guarantee", measurement.noise.guarantee)
 
 

@@ -7,6 +7,7 @@ generation is closed for each missing task before another is issued: its claim i
 and then its answers, so that nobody who has drawn can publish.  At most one generation can have answers to a task.
 """
 
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -27,6 +28,7 @@ from residualplanner.measurement.stored.object_names import (
     task_of,
 )
 from residualplanner.measurement.stored.release import StoredRelease
+from residualplanner.measurement.stored.stages import Stages
 from residualplanner.measurement.stored.tasks import Tasks
 from residualplanner.sources import Cluster
 
@@ -46,6 +48,7 @@ class Driver:
         cluster: counts and draws.
         source: of random bytes.
         charge_again: charges tasks that are drawn again, where that is wanted.
+        stages: tells copies of the store.
     """
 
     release: StoredRelease
@@ -53,6 +56,7 @@ class Driver:
     cluster: Cluster
     source: ByteSource
     charge_again: ChargeAgain
+    stages: Stages
     _receipts: dict[int, Receipt] = field(init=False, default_factory=dict)
     _issued: int | None = field(init=False, default=None)
 
@@ -63,7 +67,7 @@ class Driver:
             StoreError: some could not be drawn, the store failed, or another run is at work in it.
             NoiseError: the random bytes or the arithmetic of a worker failed a check.
             DataError: the records do not fit the schema, or the engine failed.
-            BudgetError: the ledger has too little left to charge tasks again.
+            BudgetError: the ledger has too little left to charge tasks again, or the store is a copy of another one.
         """
         store = self.release.store
         self._find(sorted({task_of(name) for name in numbered_names(store, ANSWERS)}))
@@ -78,7 +82,9 @@ class Driver:
                 f"some tasks could not be drawn in {ROUNDS} attempts; see that {store} has room, and that all workers "
                 "can read and write it"
             )
-        return [self._receipts[task] for task in range(len(self.tasks))]
+        receipts = [self._receipts[task] for task in range(len(self.tasks))]
+        self.stages.complete(receipts)
+        return receipts
 
     @property
     def _missing(self) -> list[int]:
@@ -109,15 +115,17 @@ class Driver:
         latest = issued[-1] if issued else -1
         if self._issued not in (None, latest):
             raise self._other_run()
+        self.stages.require_own()
         close(self.release, missing, issued)
         self._find(missing if issued else [])
         if issued and self._missing:
             self.charge_again(latest + 1, claimed_by_workers(self.release, self._missing, latest))
-        if not store.create_if_absent(generation_name(latest + 1), self.release.terms.identifier.encode("ascii")):
+        if not store.create_if_absent(generation_name(latest + 1), os.urandom(32).hex().encode("ascii")):
             raise self._other_run()
         if has_ended(store):  # who gives a release up says so first, and then closes the generations that it finds
             raise StoreError(f"the release in {store} was given up, or completed by another run")
         self._issued = latest + 1
+        self.stages.issue(latest + 1)
         return latest + 1
 
     def _other_run(self) -> StoreError:

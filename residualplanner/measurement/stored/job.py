@@ -24,6 +24,7 @@ from residualplanner.measurement.stored.manifest import has_ended, write_manifes
 from residualplanner.measurement.stored.object_names import ANSWERS, GENERATIONS, numbered_names
 from residualplanner.measurement.stored.reading import collected, collector_of, load_stored_measurement
 from residualplanner.measurement.stored.release import StoredRelease, open_release, opened_release, require_unused
+from residualplanner.measurement.stored.stages import Stages
 from residualplanner.measurement.stored.tasks import TASK_CELLS, Tasks, tasks_of_noise, tasks_of_release
 from residualplanner.plan import Plan, bytes_text
 from residualplanner.sources import Cluster, CountingTask, kept_records, open_cluster, require_public_number
@@ -43,6 +44,7 @@ class Options:
     Attributes:
         ledger: is charged.
         is_strict: charge tasks again that are drawn again; counts when a release is begun.
+        again: whether a plan that the ledger holds already may be charged again; counts when a release is begun.
         scratch: the folder of the file in which answers are put together.
         progress: called with the number of tasks done and their total.
         source: of random bytes.
@@ -53,6 +55,7 @@ class Options:
 
     ledger: Ledger | None = None
     is_strict: bool = False
+    again: bool = False
     scratch: PathLike | None = None
     progress: WatchedProgress = field(default_factory=lambda: WatchedProgress(None))
     source: ByteSource = field(default_factory=OperatingSystemBits)
@@ -126,9 +129,9 @@ class _Job:
         return [self.tasks.counting(number) for number in range(len(self.tasks))]
 
     def _charge(self) -> LedgerEntry | None:
-        return self._charge_once(self.release.purpose, range(len(self.tasks)))
+        return self._charge_once(self.release.purpose, range(len(self.tasks)), again=self.release.terms.again)
 
-    def _charge_once(self, purpose: str, numbers: Sequence[int]) -> LedgerEntry | None:
+    def _charge_once(self, purpose: str, numbers: Sequence[int], *, again: bool) -> LedgerEntry | None:
         """Charge some tasks for a purpose; the entry that is there if they were charged for it before."""
         noise = self.tasks.noise
         if self.options.ledger is None or not numbers:
@@ -137,13 +140,13 @@ class _Job:
         for entry in self.options.ledger.entries:
             if entry.label.startswith(purpose) and entry.cost >= cost:
                 return entry
-        return charge_plan(self.options.ledger, noise.plan, cost, purpose=purpose)
+        return charge_plan(self.options.ledger, noise.plan, cost, purpose=purpose, again=again)
 
     def _charge_again(self, generation: int, numbers: list[int]) -> None:
         if not self.release.terms.is_strict:
             return
         try:
-            self._charge_once(self.release.purpose_of_generation(generation), numbers)
+            self._charge_once(self.release.purpose_of_generation(generation), numbers, again=True)
         except OSError as error:
             raise StoreError(f"the ledger could not be charged again: {error.strerror or error}") from None
 
@@ -154,7 +157,8 @@ class _Job:
         return replace(record, kept=kept_records(self.data, plan.neighbors))
 
     def _drawn(self, cluster: Cluster, record: NoiseRecord) -> Measurement:
-        driver = Driver(self.release, self.tasks, cluster, self.options.source, self._charge_again)
+        stages = Stages(self.release, self.options.ledger)
+        driver = Driver(self.release, self.tasks, cluster, self.options.source, self._charge_again, stages)
         manifest = write_manifest(self.release, self.tasks.noise.plan, record, driver.receipts())
         self.release.store.remove_unfinished()
         return collected(manifest, self.tasks, self.collector)
@@ -172,7 +176,7 @@ def begun(plan: Plan, data: object, store: object, options: Options) -> Measurem
     if ledger is None:
         warn_without_ledger()
     else:
-        require_room_for_plan(ledger, plan, noise.cost)
+        require_room_for_plan(ledger, plan, noise.cost, again=options.again)
     require_unused(objects)
     require_public_number(data, plan.neighbors)
 
@@ -184,6 +188,7 @@ def begun(plan: Plan, data: object, store: object, options: Options) -> Measurem
             source=options.source.mark,
             has_ledger=ledger is not None,
             is_strict=options.is_strict,
+            again=options.again,
         )
 
     return _Job(data, opening, tasks, _require_room(tasks, objects, options.scratch), options).finished()

@@ -29,6 +29,7 @@ def measure_in_store(  # noqa: PLR0913
     charge: ChargeTime = "counted",
     checked: bool = False,
     is_strict: bool = False,
+    again: bool = False,
     scratch: PathLike | None = None,
     progress: Progress | None = None,
 ) -> Measurement:
@@ -52,6 +53,7 @@ def measure_in_store(  # noqa: PLR0913
             the charge.  If they do not fit after all, the charge stays.
         is_strict: charge a task's cost again before it is drawn again, because the first draw may have survived
             somewhere, in the memory of a machine or on its disk.
+        again: as for `measure`.
         scratch: the folder of the file in which the answers are put together for the result.
         progress: called with the number of tasks done and their total, where this process counts.
 
@@ -70,7 +72,8 @@ def measure_in_store(  # noqa: PLR0913
         twice, and whatever goes on running after it was given up; none is readable before all are there.
     """
     watched = WatchedProgress(progress)
-    return begun(plan, data, store, Options(ledger, is_strict, scratch, watched, charge=charge, is_checked=checked))
+    options = Options(ledger, is_strict, again, scratch, watched, charge=charge, is_checked=checked)
+    return begun(plan, data, store, options)
 
 
 @entrance
@@ -102,7 +105,7 @@ def resume_measuring(
 
     Raises:
         FileFormatError: the store holds no release, or something in it was altered.
-        BudgetError: the ledger is missing, or has too little left.
+        BudgetError: the ledger is missing, or has too little left; or the store is a copy of one that has gone on.
         ResourceError, StoreError, DataError, NoiseError, UnexpectedError: as by `measure_in_store`.
     """
     watched = WatchedProgress(progress)

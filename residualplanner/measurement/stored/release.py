@@ -31,6 +31,7 @@ class Terms:
         source: the mark of the source of random bytes.
         has_ledger: whether a ledger is charged.
         is_strict: whether a task that is drawn again is charged again.
+        again: whether the plan may be charged though the ledger held it already.
     """
 
     identifier: str
@@ -39,6 +40,7 @@ class Terms:
     source: str
     has_ledger: bool
     is_strict: bool
+    again: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +81,14 @@ class StoredRelease:
 
 
 def open_release(
-    store: ObjectStore, plan: Plan, *, task_cells: int, source: str, has_ledger: bool, is_strict: bool
+    store: ObjectStore, plan: Plan, *, task_cells: int, source: str, has_ledger: bool, is_strict: bool, again: bool
 ) -> StoredRelease:
     """Open a release in a store; from then on the store holds its plan and its terms.
 
     Raises:
         StoreError: the store holds a release already, or cannot be written.
     """
-    terms = Terms(os.urandom(16).hex(), plan_hash(plan), task_cells, source, has_ledger, is_strict)
+    terms = Terms(os.urandom(16).hex(), plan_hash(plan), task_cells, source, has_ledger, is_strict, again)
     store.create_if_absent(plan_name(terms.plan_sha256), plan_bytes(plan))
     release = StoredRelease(store, terms)
     release.plan()  # one that was there before may be damaged

@@ -8,7 +8,7 @@ bound is an average of planes that touch the loss, of which none can be above it
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -70,6 +70,17 @@ def minimize_convex_loss(
     problem = convex_problem(pcost_coefficient, variance_coefficient, loss, solver)
     solved, status = solved_for(problem, loss, cost)
     return NoiseChoice(frozen(solved.noise_variance), solved.value, min(solved.bound(cost), solved.value), status)
+
+
+def at_higher_cost(
+    choice: NoiseChoice, variance_coefficient: sparse.csr_array, factor: float, *, loss: ConvexFunction
+) -> NoiseChoice:
+    """A choice whose noise costs more than was known, by a factor, with as much more noise."""
+    if factor <= 1:
+        return choice
+    noise_variance = frozen(choice.noise_variance * factor)
+    function = read_loss_function(loss, variance_coefficient.shape[0])
+    return replace(choice, noise_variance=noise_variance, loss=function.value(variance_coefficient @ noise_variance))
 
 
 def convex_problem(

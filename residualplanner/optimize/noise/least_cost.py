@@ -8,7 +8,7 @@ cost; the planes below the loss cost at most it.  The two meet after a few budge
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -83,6 +83,11 @@ def minimize_privacy_cost(
             break
         budget = search.next_budget
     return search.choice(at_most)
+
+
+def costing_more(choice: NoiseChoice, _variance_coefficient: sparse.csr_array, factor: float) -> NoiseChoice:
+    """A choice whose noise costs more than was known, by a factor."""
+    return replace(choice, loss=choice.loss * factor)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

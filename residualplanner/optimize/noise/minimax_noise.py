@@ -21,7 +21,7 @@ from residualplanner.optimize.noise.choice import NoiseChoice
 from residualplanner.optimize.noise.minimax import minimize_maximum_variance
 from residualplanner.strategy import (
     AnswerFactors,
-    CornerCosts,
+    ReplacementCosts,
     Strategy,
     UnitCosts,
     VaryingTables,
@@ -34,6 +34,10 @@ from residualplanner.workload import Orbits, Workload, subset_products
 #: How many rounds of adding ways to differ, and how many are added at a time.
 _ROUNDS = 60
 _ADDED = 16
+#: The status of noise for a bound of the cost that is above it.
+BOUNDED = "stopped at a bound of the cost"
+#: To how many digits costs are compared.
+_DIGITS = 12
 #: Up to this many entries, all combinations of hull answers are rows from the start.
 _ALL_CELLS = 2**20
 _CELL_ROUNDS = 100
@@ -69,36 +73,54 @@ class MinimaxProblem:
 
 def least_maximum_row(problem: MinimaxProblem, gap: float) -> NoiseChoice:
     """The noise of every set (m,), at cost 1, whose largest row is least."""
-    costs = problem.costs
-    if not costs.is_sum:
-        return _least_over_corners(problem, costs, gap)
-    choice = _solved(problem, costs.rows(), gap)
-    return replace(choice, status=choice.status + costs.remark)
+    if not problem.costs.is_sum:
+        return _least_over_ways(problem, problem.costs, gap)
+    return _solved(problem, problem.costs.rows(), gap)
 
 
-def _least_over_corners(problem: MinimaxProblem, costs: CornerCosts, gap: float) -> NoiseChoice:
-    """Solve for a few ways to differ, add those that cost more, and repeat until none does.
+def _least_over_ways(problem: MinimaxProblem, costs: ReplacementCosts, gap: float) -> NoiseChoice:
+    """Solve for a few ways in which records may differ, add those that cost more, and repeat until none does.
 
-    A problem with fewer ways to differ bounds the whole one from below; the noise found, scaled to the largest cost
-    over all of them, bounds it from above.
+    A problem with fewer ways bounds the whole one from below; the noise found, scaled to the largest cost of all
+    records, bounds it from above.
     """
-    corners, best = costs.first, None
+    ways, best = costs.first, None
     for _ in range(_ROUNDS):
-        choice = _solved(problem, costs.rows(corners), gap / 4)
-        every = costs.of_every_way(choice.noise_variance)
-        worst = float(every.max())
+        choice = _solved(problem, costs.rows(ways), gap / 4)
+        worst = costs.worst(choice.noise_variance)
         bound = choice.bound if best is None else max(best.bound, choice.bound)
-        scaled = replace(choice, noise_variance=frozen(choice.noise_variance * worst), loss=choice.loss * worst)
-        best = replace(min(scaled, best or scaled, key=lambda found: found.loss), bound=bound)
+        best = replace(min(_at(choice, worst.cost), best or _at(choice, worst.cost), key=_loss), bound=bound)
         if best.gap <= gap:
             return replace(best, status="certified")
-        order = np.argsort(every)[::-1][:_ADDED]
-        added = np.setdiff1d(order[every[order] > 1], corners)
-        if not len(added):
+        more = joined_ways(ways, worst.ways, costs.rows(worst.ways) @ (1 / choice.noise_variance))
+        if len(more) == len(ways):
             break
-        corners = np.concatenate([corners, added])
+        ways = more
     assert best is not None
-    return replace(best, status=f"stopped with {len(corners)} ways to differ")
+    summed = _solved(problem, costs.summed, gap / 4)
+    summed = replace(_at(summed, costs.worst(summed.noise_variance).cost), bound=best.bound)
+    return replace(min(best, summed, key=_loss), status=BOUNDED)
+
+
+def joined_ways(ways: FloatArray, more: FloatArray, cost: FloatArray) -> FloatArray:
+    """Ways (c, 3, d) and the costliest of more (k, 3, d), of those whose cost (k,) is above 1.
+
+    Of several that cost the same one is added, as these are mostly one way with attributes or records exchanged.
+    """
+    distinct, first = np.unique(cost.round(_DIGITS), return_index=True)
+    chosen = more[first[distinct > 1][::-1][:_ADDED]]
+    known = {way.tobytes() for way in ways}
+    new = [way for way in chosen if way.tobytes() not in known]
+    return np.concatenate([ways, np.array(new).reshape(-1, *ways.shape[1:])])
+
+
+def _at(choice: NoiseChoice, cost: float) -> NoiseChoice:
+    """The noise of cost 1 from one of another cost."""
+    return replace(choice, noise_variance=frozen(choice.noise_variance * cost), loss=choice.loss * cost)
+
+
+def _loss(choice: NoiseChoice) -> float:
+    return choice.loss
 
 
 def _solved(problem: MinimaxProblem, rows: FloatArray, gap: float) -> NoiseChoice:
@@ -201,7 +223,7 @@ def least_maximum_cell(average: MinimaxProblem, cells: CellRows, gap: float) -> 
         judged = replace(choice, loss=float(value.max()))
         best = replace(min(judged, best or judged, key=lambda found: found.loss), bound=bound)
         if best.gap <= gap:
-            return replace(best, status=f"certified{average.costs.remark}")
+            return replace(best, status="certified")
         above = np.flatnonzero(value > choice.loss * (1 + _ROUNDING))
         is_slow = choice.gap > inner
         if is_slow or (not len(above) and inner <= gap / 4):
@@ -209,7 +231,7 @@ def least_maximum_cell(average: MinimaxProblem, cells: CellRows, gap: float) -> 
         query, cell, start = _joined((query, cell), _ended(choice)[: len(query)], (above, worst[above]))
         inner = max(gap / 4, min(inner, (judged.loss / choice.loss - 1)) / 4)
     assert best is not None
-    return replace(best, status=f"stopped with {count_text(len(query), 'cell')}{average.costs.remark}")
+    return replace(best, status=f"stopped with {count_text(len(query), 'cell')}")
 
 
 def _relaxed(average: MinimaxProblem, matrix: sparse.csr_array, start: FloatArray) -> MinimaxProblem:

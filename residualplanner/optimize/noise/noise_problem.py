@@ -19,12 +19,21 @@ from residualplanner.errors import BudgetError, WorkloadError
 from residualplanner.optimize.bases.basis_choice import stopped_words
 from residualplanner.optimize.by_set.problem import BySetProblem
 from residualplanner.optimize.noise.choice import NoiseChoice, Selection
-from residualplanner.optimize.noise.minimax_noise import CellRows, MinimaxProblem, least_maximum_cell, least_maximum_row
+from residualplanner.optimize.noise.minimax_noise import (
+    BOUNDED,
+    CellRows,
+    MinimaxProblem,
+    joined_ways,
+    least_maximum_cell,
+    least_maximum_row,
+)
 from residualplanner.optimize.noise.weighted_sum import minimize_weighted_variance
 from residualplanner.privacy import Neighbors
 from residualplanner.strategy import (
+    ReplacementCosts,
     Strategy,
     UnitCosts,
+    Worst,
     constant_strategy,
     cost_upper_bound,
     has_equal_cells,
@@ -35,12 +44,16 @@ from residualplanner.strategy import (
 )
 from residualplanner.workload import Workload, workload_orbits
 
-#: Up to this many attributes, all ways to differ are constraints on a convex loss; above it one safe bound is.
-_CORNERS = 10
+#: How many rounds of adding ways to differ there are for a convex loss, and how little more than known ends them.
+_ROUNDS, _CLOSE = 30, 1e-9
 #: The noise of a total that costs nothing, relative to that of the first attribute.
 _TIED = 2.0**-60
 #: All noise that is cut costs less than this part of the whole: more of it would save nothing, and cost tables digits.
 _NEGLIGIBLE = 2.0**-50
+
+#: A search for a convex loss, and what a larger cost makes of what it found; see `convex_noise`.
+ConvexSearch = Callable[[FloatArray, sparse.csr_array], NoiseChoice]
+Payment = Callable[[NoiseChoice, sparse.csr_array, float], NoiseChoice]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +96,7 @@ class NoiseProblem:
     @cached_property
     def costs(self) -> UnitCosts:
         """What every set costs at unit noise."""
-        return unit_costs(self.workload.closure, self.numbers, self.neighbors)
+        return unit_costs(self.workload.closure, self.bases, self.neighbors)
 
     @cached_property
     def strategy(self) -> Strategy:
@@ -185,7 +198,7 @@ def least_largest_ratio(problem: NoiseProblem, *, reserve: float) -> NoiseChoice
     weights = variance_weights(problem.workload, problem.numbers, (importance == 0).astype(np.float64))
     costs, spent = problem.costs.largest[free] * problem.costs.factor, reserve / (1 - reserve)
     noise_variance[free] = minimize_weighted_variance(costs, weights[free], pcost=spent).noise_variance
-    # Measured together they may cost a little less than apart, or, where a safe bound is needed, more.
+    # Measured together they may cost a little less than apart.
     cost = cost_upper_bound(problem.strategy, noise_variance, problem.neighbors)
     status = f"{choice.status}, {reserve:.2g} of the cost for tables without a target"
     return replace(choice, noise_variance=frozen(noise_variance * cost), loss=choice.loss * cost, status=status)
@@ -202,24 +215,52 @@ def _require_limited(workload: Workload, weights: FloatArray) -> None:
         )
 
 
-def convex_noise(problem: NoiseProblem, search: Callable[[FloatArray, sparse.csr_array], NoiseChoice]) -> NoiseChoice:
-    """The noise of every set (m,) that a search finds: `minimize_convex_loss` or `minimize_privacy_cost`.
+def convex_noise(problem: NoiseProblem, search: ConvexSearch, pay: Payment) -> NoiseChoice:
+    """The noise of every set (m,) that a search finds: for a privacy cost, or for a loss.
+
+    Where records are replaced, the search is for a few ways in which they may differ; those that cost more are added
+    until none does.  Each bound holds for the whole problem, since all it leaves out are constraints.
 
     Args:
         problem: the queries, and their bases.
         search: from rows of costs (c, f) of the f sets whose noise is free to choose, one for each way to differ, and
             the variances (q, f) of the queries from their noise.
+        pay: from what a search found, the variances, and by what factor its noise costs more than the search knew, the
+            same for that cost.
 
     Source: spec eqs. (18) and (37).
     """
-    closure = problem.workload.closure
-    costs = unit_costs(closure, problem.numbers, problem.neighbors, corner_limit=_CORNERS)
-    rows, variance = costs.rows(), variance_matrix(problem.workload, closure, problem.numbers)
-    noise, total = sparse.eye_array(len(closure), format="csr"), int(closure.offsets[1])
-    if not (costs.largest > 0).all():
-        tied = sparse.csr_array(([_TIED], ([0], [0])), shape=(total, len(closure) - total))
-        noise = sparse.csr_array(sparse.vstack([tied, noise[total:, total:]]))
-        rows, variance = rows[:, total:], sparse.csr_array(variance @ noise)
+    closure, costs = problem.workload.closure, problem.costs
+    variance = variance_matrix(problem.workload, closure, problem.numbers)
+    if costs.is_sum:
+        return search(costs.rows(), variance)
+    total, ways, best = int(closure.offsets[1]), costs.first, None
+    tied = sparse.csr_array(([_TIED], ([0], [0])), shape=(total, len(closure) - total))
+    noise = sparse.csr_array(sparse.vstack([tied, sparse.eye_array(len(closure), format="csr")[total:, total:]]))
+    variance = sparse.csr_array(variance @ noise)
+    for _ in range(_ROUNDS):
+        found, worst, known = _judged(costs, costs.rows(ways), noise, search, variance)
+        paid = pay(found, variance, worst.cost / known)
+        bound = found.bound if best is None else max(best.bound, found.bound)
+        best = replace(min(paid, best or paid, key=lambda choice: choice.loss), bound=bound)
+        more = joined_ways(ways, worst.ways, costs.rows(worst.ways)[:, total:] @ (1 / found.noise_variance) / known)
+        if len(more) == len(ways) or worst.cost <= known * (1 + _CLOSE):
+            break
+        ways = more
+    assert best is not None
+    if best.gap > problem.gap:
+        found, worst, known = _judged(costs, costs.summed, noise, search, variance)
+        paid = pay(found, variance, worst.cost / known)
+        best = replace(min(paid, best, key=lambda choice: choice.loss), bound=best.bound)
+        best = replace(best, status=f"{best.status}, {BOUNDED}")
+    return replace(best, noise_variance=frozen(np.asarray(noise @ best.noise_variance)))
+
+
+def _judged(
+    costs: ReplacementCosts, rows: FloatArray, noise: sparse.csr_array, search: ConvexSearch, variance: sparse.csr_array
+) -> tuple[NoiseChoice, Worst, float]:
+    """What a search finds for some rows of costs (c, m), what its noise costs, and what the search thinks it does."""
+    rows = rows[:, len(costs.closure) - noise.shape[1] :]
     found = search(rows, variance)
-    noise_variance = np.asarray(noise @ found.noise_variance)
-    return replace(found, noise_variance=frozen(noise_variance), status=found.status + costs.remark)
+    known = float((rows @ (1 / found.noise_variance)).max())
+    return found, costs.worst(np.asarray(noise @ found.noise_variance)), known

@@ -108,8 +108,7 @@ class AdjustedRelease(ReleaseTables):
             return
         save_tables(
             self.tables(progress),
-            self.plan,
-            self.noise,
+            self.measurement,
             folder,
             file_format=chosen,
             profile=profile_named(profile).of(self.product, with_unbiased=with_unbiased).graded(quality),

@@ -7,7 +7,6 @@ Everything here is post-processing: it sees no record and costs no privacy budge
 from residualplanner.postprocessing.mixture.answers import MeasuredTables, measured_tables
 from residualplanner.postprocessing.mixture.fitted import FittedMixture, fit_mixture
 from residualplanner.postprocessing.mixture.quality import FitQuality, fit_quality, quality_of_records
-from residualplanner.postprocessing.mixture.saved_tables import release_of_tables
 
 __all__ = [
     "FitQuality",
@@ -17,5 +16,4 @@ __all__ = [
     "fit_quality",
     "measured_tables",
     "quality_of_records",
-    "release_of_tables",
 ]

@@ -15,7 +15,7 @@ import numpy as np
 from residualplanner._atomic import PathLike
 from residualplanner._words import TOTAL
 from residualplanner.errors import WorkloadError
-from residualplanner.measurement import NoiseStatement
+from residualplanner.measurement import NoisyAnswers
 from residualplanner.plan import Plan
 from residualplanner.reconstruction.files.csvw import csvw_files
 from residualplanner.reconstruction.files.export_files import (
@@ -38,6 +38,7 @@ from residualplanner.reconstruction.files.file_names import (
     written_queries,
 )
 from residualplanner.reconstruction.files.manifest import manifest_bytes, plan_files
+from residualplanner.reconstruction.files.saved_measurement import save_measurements
 from residualplanner.reconstruction.files.sidecar import Description
 from residualplanner.reconstruction.files.statistic_form import FOLDER, require_free_statistic_names
 from residualplanner.reconstruction.files.statistics import (
@@ -110,10 +111,9 @@ def _require_free_names(workload: Workload, profile: Profile) -> None:
     require_free_statistic_names(workload, profile)
 
 
-def save_tables(  # noqa: PLR0913
+def save_tables(
     tables: Iterable[Table],
-    plan: Plan,
-    noise: NoiseStatement,
+    answers: NoisyAnswers,
     folder: PathLike,
     *,
     file_format: FormatName,
@@ -126,8 +126,7 @@ def save_tables(  # noqa: PLR0913
 
     Args:
         tables: in the order of the workload.
-        plan: of the tables.
-        noise: how it was drawn.
+        answers: that the tables follow from, or were made from.
         folder: as of `Release.save`.
         file_format: its ``format``.
         profile: which columns there are; it says what the numbers are, and how reliable.
@@ -135,13 +134,14 @@ def save_tables(  # noqa: PLR0913
         publication: title, author and the like.
         more: data frames by the names of further CSV files.
     """
+    plan = answers.plan
     require_exportable(plan.workload, file_format, profile.name, quality=profile.quality)
     _require_free_names(plan.workload, profile)
     described = Description(
-        plan, noise, file_format, profile, level_of(profile.name, level), publication or Publication()
+        plan, answers.noise, file_format, profile, level_of(profile.name, level), publication or Publication()
     )
     with new_folder(path_at(folder)) as unfinished:
-        hashes = _write_files(tables, unfinished, described)
+        hashes = _write_files(tables, unfinished, described) | save_measurements(answers, unfinished)
         hashes |= {name: write_new(unfinished / name, [content]) for name, content in csv_files(more).items()}
         write_new(unfinished / "manifest.json", [manifest_bytes(described, hashes, len(plan.workload))])
 

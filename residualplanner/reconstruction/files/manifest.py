@@ -24,7 +24,7 @@ from residualplanner.plan import Plan, plan_bytes, plan_hash
 from residualplanner.queries import kind_to_json
 from residualplanner.reconstruction.files.sidecar import Description
 
-FORMAT, FORMAT_VERSION = "residualplanner/release", 7
+FORMAT, FORMAT_VERSION = "residualplanner/release", 8
 #: The plan, beside the manifest.
 PLAN_FILE = "release.plan"
 

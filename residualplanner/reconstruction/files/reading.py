@@ -127,7 +127,9 @@ class SavedTables(SavedFolder):
     def _require(self, query: WrittenQuery) -> None:
         if query.in_domain_order not in self._queries:
             names = tuple(self.plan.domain.names[position] for position in query.positions)
-            raise WorkloadError(f"{self.folder} has no table for {names!r} in these kinds; load the measurement for it")
+            raise WorkloadError(
+                f"{self.folder} has no table for {names!r} in these kinds; reconstruct(tables) may have it"
+            )
 
     def _table(self, query: WrittenQuery) -> Table:
         _, saved = self._queries[query.in_domain_order]

@@ -6,16 +6,18 @@ Reads: a folder whose manifest, metadata and plan have been checked.  Gives: Sav
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from residualplanner.errors import FileFormatError, WorkloadError
-from residualplanner.measurement import NoiseStatement
+from residualplanner.measurement import Measurement, NoiseStatement
 from residualplanner.plan import Plan
 from residualplanner.reconstruction.files.checked_files import AGAIN, content_of
 from residualplanner.reconstruction.files.manifest import PLAN_FILE
 from residualplanner.reconstruction.files.reading_files import csv_table, frame_of_columns
+from residualplanner.reconstruction.files.saved_measurement import saved_measurements
 from residualplanner.reconstruction.files.sidecar import NUMBER, PUBLISHED_ERRORS, PUBLISHED_ERRORS_FILE, Description
 from residualplanner.reconstruction.files.statistic_form import StatisticForm, statistic_form
 from residualplanner.reconstruction.product import Product
@@ -53,6 +55,17 @@ class SavedFolder(Tables):
     def noise(self) -> NoiseStatement:
         """How the noise was drawn, as far as the plan can tell: the exact cost and the sentence follow from it."""
         return self._described.noise
+
+    @cached_property
+    def measurements(self) -> tuple[Measurement, ...]:
+        """The measurements that all tables follow from, or were made from: one, or several that were averaged.
+
+        Their answers are left on disk, so the folder must stay as it is while they are used.
+
+        Raises:
+            FileFormatError: a file is missing, was altered, or is about another release.
+        """
+        return saved_measurements(self.folder, self.manifest["files"], self.plan, self.noise)
 
     @property
     def product(self) -> Product:

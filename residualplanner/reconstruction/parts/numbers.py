@@ -46,7 +46,7 @@ class PartNumbers(Protocol):
 
 
 #: What the names of files for workers end with; they are removed before a release is complete.
-SENT = ".measurement"
+SENT = ".sent"
 
 
 @dataclass(frozen=True, slots=True)

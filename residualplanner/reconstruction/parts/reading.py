@@ -168,12 +168,14 @@ class SavedParts(SavedFolder):
         number = self.plan.workload.number_of(query)
         names = tuple(self.plan.domain.names[position] for position in query.positions)
         if number < 0:
-            raise WorkloadError(f"{self.folder} has no table for {names!r} in these kinds; load the measurement for it")
+            raise WorkloadError(
+                f"{self.folder} has no table for {names!r} in these kinds; reconstruct(tables) may have it"
+            )
         part = self.layout.part_of(number)
         if part not in self.files:
             raise WorkloadError(
                 f"the table for {names!r} is in part {part}, which {self.folder} does not have: it was saved with "
-                "only=; load the measurement for it"
+                "only=; reconstruct(tables) has it"
             )
 
     def _table(self, query: WrittenQuery) -> Table:

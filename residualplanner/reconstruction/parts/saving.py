@@ -20,6 +20,7 @@ from residualplanner.measurement import NoisyAnswers, Progress
 from residualplanner.plan import bytes_text, plan_hash
 from residualplanner.reconstruction.files.export_files import PARTS_FORMAT, csv_files, parquet_bytes
 from residualplanner.reconstruction.files.manifest import manifest_bytes, plan_files
+from residualplanner.reconstruction.files.saved_measurement import save_measurements
 from residualplanner.reconstruction.files.sidecar import Description
 from residualplanner.reconstruction.parts.dictionary import labels_table, tables_tables
 from residualplanner.reconstruction.parts.finished_parts import HASHES
@@ -80,24 +81,26 @@ def save_parts(  # noqa: PLR0913
     digest = hashlib.sha256(json.dumps([about, *some], sort_keys=True).encode()).hexdigest()
     with unfinished(path_at(folder), digest) as hidden:
         _remove_leftovers(hidden, parts)
-        require_room(hidden, layout, parts)
+        require_room(hidden, layout, parts, measurement)
+        saved = save_measurements(measurement, hidden)
         job = PartsJob(measurement, layout, about, hidden, parts, numbers)
         with _of_unaltered_answers(job), writers.writing(job) as written:
-            files = _write_about(described, job)  # while other processes write parts
+            files = saved | _write_about(described, job)  # while other processes write parts
             found = list(_reported(written, layout, parts, progress))
         files |= _write_all(hidden, part_lists(layout, parts, found) | csv_files(more))
         write_whole(hidden / "manifest.json", manifest_bytes(described, files, count))
 
 
-def require_room(folder: AnyPath, layout: Layout, parts: Sequence[int]) -> None:
-    """Raise ResourceError where the disk of a folder has plainly too little room for the parts that it still lacks."""
+def require_room(folder: AnyPath, layout: Layout, parts: Sequence[int], answers: NoisyAnswers) -> None:
+    """Raise ResourceError where the disk of a folder has plainly too little room for what it still lacks."""
     if not isinstance(folder, Path):
         return  # an object store states no limit
     needed = sum(_CELL_BYTES * layout.cells_of(part) for part in parts if not (folder / part_name(part)).exists())
+    needed += sum(_CELL_BYTES * measurement.residuals.count for measurement in answers.measurements)
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise ResourceError(
-            f"too little room: the parts take at least {bytes_text(needed)}, and {folder.parent} has "
+            f"too little room: parts and measurement take at least {bytes_text(needed)}, and {folder.parent} has "
             f"{bytes_text(free)} left; nothing was written.  Make room, name a folder on another disk, or write some "
             "parts only"
         )

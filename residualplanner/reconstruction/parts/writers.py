@@ -17,6 +17,7 @@ from residualplanner._verified_file import VerifiedFile
 from residualplanner._words import listed
 from residualplanner.errors import FileFormatError, WorkloadError
 from residualplanner.measurement import NoisyAnswers, map_measurements
+from residualplanner.reconstruction.files.saved_measurement import measurement_names
 from residualplanner.reconstruction.parts.layout import Layout
 from residualplanner.reconstruction.parts.numbers import SENT, PartNumbers
 from residualplanner.reconstruction.parts.part_file import PartFile, part_file_of_bytes
@@ -24,8 +25,6 @@ from residualplanner.reconstruction.parts.writing import ANSWERS_SHA256, PartWri
 from residualplanner.stores import AnyPath
 from residualplanner.workers import ProcessWorkers, Workers
 
-#: The answers of a measurement that is in no file, for other processes.
-MEASUREMENT = f"answers{SENT}"
 #: The first byte of what comes back in the place of hashes: a file cannot be read or written, or was altered.
 _PROBLEM, _ALTERED = b"!", b"?"
 
@@ -38,7 +37,7 @@ class PartsJob:
         measurement: the noisy answers that the tables follow from.
         layout: which tables stand in which part.
         about: the description of the release in each part, as JSON values.
-        folder: of the release.
+        folder: of the release, which has the measurement.
         parts: their numbers.
         numbers: what the tables hold.
     """
@@ -106,8 +105,10 @@ class OtherProcesses:
     def writing(self, job: PartsJob) -> Iterator[Iterator[PartFile]]:
         """As `Writers.writing`."""
         self.workers.require_ready()
-        files = job.measurement.files(job.folder / MEASUREMENT)
         folder = job.folder.absolute() if isinstance(job.folder, Path) else job.folder
+        names = measurement_names(job.measurement.noise)
+        own = zip(names, job.measurement.measurements, strict=True)
+        files = tuple(measurement.file(folder / name) for name, measurement in own)
         write = WritePart(files, folder, json.dumps(job.about), job.layout, job.numbers.sent(folder))
         with _closed(self.workers.run(write, job.parts)) as answers:
             yield map(partial(_part_of_answer, write), answers)
@@ -115,7 +116,7 @@ class OtherProcesses:
 
 
 def remove_answers(folder: AnyPath) -> None:
-    """Remove the files of the answers that workers have read."""
+    """Remove the files of adjusted answers that workers have read."""
     for path in folder.iterdir():
         if path.name.endswith(SENT):
             path.unlink()

@@ -519,7 +519,7 @@ domain = rp.Domain({"a": 3, "b": 2, "c": 4, "d": 2})
 plan = rp.select(rp.marginals(domain, up_to=2), budget=rp.zcdp(1))
 records = np.zeros((10, 4), dtype=np.int64)
 print("ready", flush=True)
-job.begun(plan, records, sys.argv[1], job.Options(rp.Ledger.open(sys.argv[2]), task_cells=4))
+job.begun(plan, records, sys.argv[1], job.Options(rp.Ledger.open(sys.argv[2]), again=True, task_cells=4))
 """
 
 

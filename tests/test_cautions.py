@@ -1,0 +1,73 @@
+"""A budget beyond reason gets a caution wherever it is stated, and no other budget does."""
+
+import json
+
+import mpmath
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import residualplanner as rp
+from html_pages import read_page
+from residualplanner.cli.app import app
+from residualplanner.reporting import write_report
+
+CAUTION = "above 10, a budget hardly protects anyone"
+SPEC = """\
+budget = { zcdp = "%s" }
+
+[domain]
+sex = ["F", "M"]
+
+[[workload]]
+queries = [["sex"]]
+"""
+
+
+def least_epsilon(rho):
+    """The smallest epsilon at delta 1e-9 that follows from the Renyi divergences of zCDP, over a grid of orders."""
+    orders = [1 + mpmath.mpf(step) / 200 for step in range(1, 4000)]
+    log = mpmath.log
+    return min(rho * a + log(10**9) / (a - 1) + log(1 - 1 / a) - log(a) / (a - 1) for a in orders)
+
+
+RHO = float(mpmath.findroot(lambda rho: least_epsilon(rho) - 10, (1, 1.3), solver="anderson", tol=1e-6))
+WITHIN, BEYOND = f"{RHO * 0.998:.6f}", f"{RHO * 1.002:.6f}"
+
+
+def plan_for(budget, **options):
+    return rp.select(rp.marginals(rp.Domain({"sex": ["F", "M"]}), order=1), budget=budget, **options)
+
+
+@pytest.mark.parametrize(("rho", "is_beyond"), [(WITHIN, False), (BEYOND, True), ("1e6", True)])
+def test_a_plan_and_every_page_on_it_say_that_its_budget_hardly_protects_anyone(rho, is_beyond, tmp_path):
+    plan = plan_for(rp.zcdp(rho))
+    release = rp.reconstruct(rp.measure(plan, np.zeros((3, 1), dtype=np.int64), ledger=rp.Ledger.unlimited("a test")))
+    assert (CAUTION in repr(plan), CAUTION in plan._repr_html_()) == (is_beyond, is_beyond)
+    for number, source in enumerate((plan, release)):
+        write_report(source, tmp_path / f"{number}.html")
+        assert (CAUTION in read_page(tmp_path / f"{number}.html").text) == is_beyond
+    rounds = rp.RapPlan(plan.workload, budget=rp.zcdp(rho), neighbors="replace", rounds=1, choices=1)
+    assert (CAUTION in repr(rounds)) == is_beyond
+
+
+@pytest.mark.parametrize(("rho", "is_beyond"), [(WITHIN, False), (BEYOND, True)])
+def test_a_ledger_says_so_of_its_budget_and_of_what_is_spent(rho, is_beyond, tmp_path):
+    limit = rp.zcdp(rho)
+    ledger = rp.Ledger.create(tmp_path / "l.ledger", budget=limit, data_set="people")
+    ledger.charge(limit.pcost_exact, "0" * 64, neighbors="add-remove")
+    write_report(ledger, tmp_path / "l.html")
+    told = CliRunner().invoke(app, ["ledger", str(tmp_path / "l.ledger")]).stdout
+    assert (CAUTION in told, CAUTION in read_page(tmp_path / "l.html").text) == (is_beyond, is_beyond)
+
+
+def test_the_commands_that_plan_and_spend_say_so(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "spec.toml").write_text(SPEC % "0.5")
+    (tmp_path / "people.csv").write_text("sex\nF\n")
+    run = CliRunner().invoke
+    assert CAUTION not in run(app, ["plan", "spec.toml", "-o", "a.plan"]).stdout
+    assert CAUTION in run(app, ["plan", "spec.toml", "-o", "b.plan", "--at-most", "0.0001"]).stdout
+    told = [json.loads(line) for line in run(app, ["release", "spec.toml", "people.csv", "-o", "out", "--budget",
+                                                   "zcdp=3", "--json"]).stdout.splitlines()]  # fmt: skip
+    assert [CAUTION in line["text"] for line in told if line["event"] == "caution"] == [True, True]

@@ -1,0 +1,39 @@
+"""What a source distribution holds: the package and what belongs to it, whatever else lies in the checkout."""
+
+import shutil
+import tarfile
+from pathlib import Path
+
+from hatchling.builders.sdist import SdistBuilder
+
+HOME = Path(__file__).parents[1]
+
+
+def test_a_source_distribution_holds_the_package_and_nothing_that_was_made_beside_it(tmp_path):
+    for name in ("pyproject.toml", ".gitignore", "README.md", "LICENSE", "CHANGELOG.md"):
+        shutil.copy(HOME / name, tmp_path)
+    shutil.copytree(HOME / "residualplanner" / "ledger", tmp_path / "residualplanner" / "ledger")
+    for name in ("residualplanner-demo/adult.csv", "out/tables/age.parquet", "survey.ledger", "tests/test_it.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("made here")
+    shutil.copy(HOME / "residualplanner" / "_version.py", tmp_path / "residualplanner")
+    (made,) = SdistBuilder(str(tmp_path)).build(directory=str(tmp_path / "dist"), versions=["standard"])
+    with tarfile.open(made) as archive:
+        found = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"residualplanner/ledger/ledger.py", "tests/test_it.py", "pyproject.toml", "LICENSE"} <= found
+    assert {name.split("/")[0] for name in found} <= {
+        *(
+            "residualplanner",
+            "tests",
+            "pyproject.toml",
+            ".gitignore",
+            "README.md",
+            "LICENSE",
+            "CHANGELOG.md",
+            "PKG-INFO",
+        )
+    }
+
+
+def test_the_folder_of_the_demonstration_is_not_seen_by_git():
+    assert "residualplanner-demo/" in (HOME / ".gitignore").read_text().splitlines()
