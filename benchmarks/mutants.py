@@ -1,9 +1,9 @@
 """Planted faults: how many of a hundred small changes of the package, where features meet, the tests find.
 
-A mutant is one change of one module, chosen by a seed: a comparison, an operation, a constant, a condition or a word that
-is another.  For each, the meetings and the tests of the module's room run against a copy of the tree, until the first
-failure.  ``python -m benchmarks.mutants`` prints the mutants that survive; one that is stopped goes on from where it was.
-A mutant that changes nothing that can be seen is named in ``EQUIVALENT``, and the next of the sequence takes its turn.
+A mutant is one change of one module, chosen by a seed: a comparison, an operation, a constant or a condition that is
+another.  For each, the meetings and the tests of the module's room run against a copy of the tree, until the first
+failure.  ``python -m benchmarks.mutants`` prints the mutants that survive, and goes on where it was stopped if the tree
+is the same.  One that changes nothing that can be seen is named in ``EQUIVALENT``, and the next takes its turn.
 """
 
 import argparse
@@ -130,11 +130,11 @@ def mutants() -> Iterator[tuple[Mutant, str]]:
             new = changed(node)
             before, after = ast.get_source_segment(text, node), ast.unparse(new)
             mutated = _replaced(text, node, f"({after})")
-            yield (
-                Mutant(number, str(path.relative_to(ROOT)), node.lineno, " ".join(str(before).split()), after),
-                mutated,
-            )
-            number += 1
+            if mutated not in seen:
+                module = str(path.relative_to(ROOT))
+                yield Mutant(number, module, node.lineno, " ".join(str(before).split()), after), mutated
+                number += 1
+            seen.add(mutated)
 
 
 def _replaced(text: str, node: ast.AST, after: str) -> str:

@@ -215,7 +215,15 @@ SOURCES = {
 #: How a measurement is made.
 ROADS = {
     name: name
-    for name in ("measure", "session", "store", "release", "plan, measure, reconstruct", "measurement from a file")
+    for name in (
+        "measure",
+        "session",
+        "store",
+        "release",
+        "plan, measure, reconstruct",
+        "measurement from a file",
+        "folder of a release",
+    )
 }
 
 MEMORY = {"all at once": False, "in blocks": True}

@@ -55,7 +55,11 @@ class Run:
         if case["road"] in COMMANDS:
             return self._by_commands(lines)
         measurement = self.measured(lines)
-        made = made_of(rp.reconstruct(measurement), case["product"])
+        release = rp.reconstruct(measurement)
+        if case["road"] == "folder of a release" and case["product"] != Product():
+            release.save(self.folder / "unbiased")
+            release = rp.load_tables(self.folder / "unbiased")
+        made = made_of(release, case["product"])
         quality = None if case["quality"] is None else rp.Quality(suppress=case["quality"])
         more: dict[str, Any] = {"level": case["level"], "quality": quality}
         if case["product"].with_unbiased:
@@ -77,9 +81,9 @@ class Run:
 
     def _in_blocks(self, source: Any) -> rp.Measurement:
         """With as little memory as it takes; where that is too little nothing has been charged or read."""
-        for power in range(60):
+        for power in range(200):
             try:
-                return self._in_python(source, memory=int(500 * 1.2**power), scratch=self.folder)
+                return self._in_python(source, memory=int(500 * 1.05**power), scratch=self.folder)
             except rp.ResourceError as error:
                 if "too little memory" not in str(error) or self.spent:
                     raise
@@ -115,15 +119,15 @@ class Run:
         spec, records = self.folder / "spec.toml", self.built.source(lines, self.folder)
         spec.write_text(self.built.spec, encoding="utf-8")
         records = getattr(records, "data", records)
-        kept, tables = self.folder / "kept.measurement", self.folder / "tables"
+        tables = self.folder / "tables"
         if self.built.case["road"] == "release":
-            command("release", spec, records, "-o", tables, "--keep", kept)
+            command("release", spec, records, "-o", tables)
         else:
-            self._by_steps(spec, records, kept, tables)
-        return tables, rp.load_measurement(kept)
+            self._by_steps(spec, records, tables)
+        return tables, rp.load_measurement(tables / "release.measurement")
 
-    def _by_steps(self, spec: Path, records: Path, kept: Path, tables: Path) -> None:
-        people = self.built.people
+    def _by_steps(self, spec: Path, records: Path, tables: Path) -> None:
+        people, kept = self.built.people, self.folder / "kept.measurement"
         budget, neighbors = f"pcost={self.built.all_budget}", self.built.case["neighbors"]
         terms = ["--neighbors", neighbors, "--records-per-person", people.most]
         command("ledger", self.folder / "ledger", "--create", "made up", "--budget", budget, *terms)
@@ -145,7 +149,7 @@ def command(*arguments: object) -> str:
     return result.output
 
 
-def made_of(release: rp.Release, product: Product) -> Any:
+def made_of(release: Any, product: Product) -> Any:
     """What is published of a release."""
     made: Any = rp.nonnegative(release) if product.nonnegative else release
     return rp.rounded(made, base=product.base) if product.base else made
