@@ -2,6 +2,7 @@ from . import losses as losses
 from . import microdata as microdata
 from . import privacy as privacy
 from .bases import Basis, orthogonal_residuals
+from .checking import RecordsCheck, check
 from .derived import MeanTable, QuantileTable, mean_std_err, means, quantiles
 from .domain import About, Attribute, Bins, Domain, Numeric, Weight
 from .errors import (
@@ -106,6 +107,7 @@ __all__ = [
     "Range",
     "RapPlan",
     "RapResult",
+    "RecordsCheck",
     "Release",
     "ResidualPlannerError",
     "ResourceError",
@@ -129,6 +131,7 @@ __all__ = [
     "WorkloadError",
     "abort_measuring",
     "approx_dp",
+    "check",
     "choropleth",
     "compare",
     "constant_strategy",

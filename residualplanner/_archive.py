@@ -32,7 +32,7 @@ from residualplanner._array_hashes import (
     storable,
 )
 from residualplanner._atomic import PathLike, WholeObject, write_atomically
-from residualplanner._checks import require_path
+from residualplanner._checks import open_regular, require_path
 from residualplanner._file_kinds import EMPTY, MEASUREMENT, OTHER, PLAN, TEXT, kind_of_path
 from residualplanner._json import NEST_LIMIT, VALUE_LIMIT, is_small, json_text, parse_json
 from residualplanner._verified_file import VerifiedFile, settle, state_of
@@ -155,7 +155,7 @@ def open_archive(
     if mapped:
         settle(path)
     now = time.time_ns()
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         state = state_of(os.fstat(file.fileno()))
         known = verified.hashes if verified is not None and state == verified.state else {}
         try:

@@ -3,15 +3,17 @@
 Every comparison is written so that NaN fails it.
 """
 
+import errno
 import math
 import os
 import re
 import reprlib
+import stat
 from collections.abc import Mapping
 from contextlib import closing
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, TypeGuard, TypeVar
+from typing import IO, Any, TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -150,12 +152,28 @@ def require_path(call: str, path: object, example: str) -> None:
     require_type(call, "path", path, (str, os.PathLike), f"write {example}")
 
 
+def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
+    """A file opened for reading; FileFormatError for a pipe or a device, which may never end or never begin.
+
+    Raises:
+        OSError: it cannot be opened, or is a folder.
+    """
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    mode = os.fstat(handle).st_mode
+    if stat.S_ISREG(mode):
+        return os.fdopen(handle, "rb")
+    os.close(handle)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
+    raise FileFormatError(f"{os.fspath(path)} is a pipe, a device or the like; write its content to a file")
+
+
 def limited_bytes(path: Any, limit: int, *, name: object, remedy: str = "") -> bytes:
     """The bytes of a file; FileFormatError, with its name and a remedy in words, where there are more than ``limit``.
 
     No more than these are read: a file that somebody hands over may be of any size.
     """
-    with closing(open(path, "rb") if isinstance(path, str | os.PathLike) else path.open("rb")) as file:
+    with closing(open_regular(path) if isinstance(path, str | os.PathLike) else path.open("rb")) as file:
         content = bytes(file.read(limit + 1))
     if len(content) > limit:
         raise FileFormatError(f"{name} is too large: the limit is {limit:,} bytes{remedy and f'; {remedy}'}")

@@ -34,11 +34,14 @@ MEASUREMENT = FileKind("a measurement", "reconstruct and synthesize", "load_meas
 LEDGER = FileKind("a ledger", "ledger, report, and for --ledger of measure and release", "Ledger.open")
 RELEASE = FileKind("the folder of a release", "report and synthesize", "load_tables")
 MANIFEST = FileKind("the manifest of a release; name its folder")
-SPEC = FileKind("a spec", "plan and release")
-CSV = FileKind("a CSV file", "init, and as records for measure and release")
-PARQUET = FileKind("a Parquet file", "init, and as records for measure and release")
+SPEC = FileKind("a spec", "plan, check and release")
+CSV = FileKind("a CSV file", "init, and as records for check, measure and release")
+PARQUET = FileKind("a Parquet file", "init, and as records for check, measure and release")
 JSON = FileKind("a JSON file", "init, if it is a schema")
 WORKBOOK = FileKind("an Excel workbook; save it as CSV")
+STATA = FileKind("a Stata file; save it as CSV, or in Python give pandas.read_stata(path)")
+SPSS = FileKind("an SPSS file; save it as CSV, or in Python give pandas.read_spss(path)")
+SAS = FileKind("a SAS file; save it as CSV, or in Python give pandas.read_sas(path, encoding=...)")
 PAGE = FileKind("a web page")
 PDF = FileKind("a PDF")
 FOLDER = FileKind("a folder")
@@ -58,6 +61,12 @@ _BY_NAME = {
     ".pdf": PDF,
     ".xlsx": WORKBOOK,
     ".xls": WORKBOOK,
+    ".dta": STATA,
+    ".sav": SPSS,
+    ".zsav": SPSS,
+    ".por": SPSS,
+    ".sas7bdat": SAS,
+    ".xpt": SAS,
 }
 
 
@@ -84,7 +93,7 @@ def kind_of_name(path: Path) -> FileKind | None:
 
     Example:
         >>> kind_of_name(Path("people.CSV")), kind_of_name(Path("people"))
-        (FileKind(name='a CSV file', command='init, and as records for measure and release', function=''), None)
+        (FileKind(name='a CSV file', command='init, and as records for check, measure and release', function=''), None)
     """
     name = path.name.lower()
     return next((kind for ending, kind in _BY_NAME.items() if name.endswith(ending)), None)

@@ -15,6 +15,8 @@ TOTAL = "(total)"
 GET_IT_BACK = "get the file back as it was written, since to measure again would spend the budget again"
 #: The unit of answers that are not sums of amounts.
 COUNTS = "counts"
+#: The same on the axis of a picture.
+RECORDS = "records"
 #: What stands between the attributes of a query and the records that it is about, where these are not all.
 AMONG = " among "
 #: The names of signs that separate columns in files that are not CSV.

@@ -37,7 +37,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Publish the most accurate differentially private tables that a privacy budget allows.\n\n"
     "New here? Run: residualplanner demo\n\n"
-    "With data of your own: init, then fill in the spec, then plan, and last release. "
+    "With data of your own: init, then fill in the spec, then plan, check, and last release. "
     "Exit status: 0, 1 (the run failed), 2 (the input is wrong).",
 )
 
@@ -56,6 +56,7 @@ for name, command in {
     "demo": planning.demo,
     "init": planning.init,
     "plan": planning.plan,
+    "check": releasing.check,
     "measure": releasing.measure,
     "reconstruct": releasing.reconstruct,
     "release": releasing.release,

@@ -9,8 +9,10 @@ import re
 import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import IO, cast
 from urllib.parse import unquote
 
+from residualplanner._checks import open_regular
 from residualplanner._words import SEPARATORS, names_text
 from residualplanner.cli.spec.file import SIZE_LIMIT
 from residualplanner.errors import DataError, FileFormatError
@@ -151,7 +153,8 @@ def _first_line(path: Path) -> list[str]:
 
 def _text_of_first_line(path: Path) -> str:
     try:
-        with gzip.open(path) if path.suffix.lower() == ".gz" else open(path, "rb") as file:
+        with open_regular(path) as packed:
+            file = cast("IO[bytes]", gzip.GzipFile(fileobj=packed)) if path.suffix.lower() == ".gz" else packed
             line = file.readline(SIZE_LIMIT + 1)
         text = line.decode("utf-8-sig")
     except (gzip.BadGzipFile, EOFError, zlib.error):

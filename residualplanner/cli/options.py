@@ -203,6 +203,9 @@ ForcePlan = Annotated[
 
 # measure, reconstruct, release
 PlanFile = Annotated[Path, typer.Argument(help="A plan, as the command plan writes it.", metavar="PLAN")]
+NewCheck = Annotated[
+    Path | None, typer.Option("-o", "--output", help="A text file for what is found; confidential.", metavar="FILE")
+]
 NewMeasurement = Annotated[Path, typer.Option("-o", "--output", help="The measurement to write.", metavar="FILE")]
 MeasurementFiles = Annotated[
     list[Path],

@@ -1,15 +1,22 @@
 """The file of records that a command names, and how many records of each person in it count.
 
-Reads: a path, options, [people] of a spec; of the file itself the names of columns.  Gives: what `measure` takes, and
-messages.
+Reads: a path, options, [people] of a spec; of the file itself the names of columns, and in `run_check` its records.
+Gives: what `measure` takes, and messages.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from typer import Exit
+
+from residualplanner._atomic import write_atomically
 from residualplanner._words import count_text
+from residualplanner.checking import check
 from residualplanner.cli.columns import is_csv, require_columns
+from residualplanner.cli.messages.failures import naming
 from residualplanner.cli.messages.output import Output
+from residualplanner.cli.spec.file import SpecFile
+from residualplanner.cli.spec.objects import domain_of_spec
 from residualplanner.cli.spec.records import PeopleTable
 from residualplanner.errors import DataError
 from residualplanner.measurement import CsvFile, LimitedRecords, require_countable
@@ -96,3 +103,23 @@ class RecordsFile:
                 keep=None,
                 order=None,
             )
+
+
+def run_check(read: SpecFile, spec: Path, file: RecordsFile, path: Path | None, output: Output) -> None:
+    """Say what of the records does not fit a spec, also to a file if one is named; typer.Exit where any does not."""
+    with naming(spec):
+        domain = domain_of_spec(read)
+    found = check(domain, file.records, records_per_person=read.most_records)
+    if output.as_json:
+        confidential, counts = str(found).partition("\n")[0], asdict(found) | {"findings": len(found.findings)}
+        output.say(confidential, event="check", **counts)
+        for finding in found.findings:
+            output.say(str(finding), event="finding", **asdict(finding))
+    else:
+        output.say(str(found))
+    if path is not None:
+        with write_atomically(path) as text:
+            text.write(f"{found}\n".encode())
+        output.wrote(path, ", which is confidential.")
+    if not found:
+        raise Exit(1)

@@ -33,8 +33,8 @@ class Column(NamedTuple):
         field: of the table, which holds its values.
         of: whose unit it has: that of the amounts, that of counts of records, or none.
         meaning: in words; ``{level}`` is the confidence level, ``{estimate}`` what an estimate is called.
-        role: what tables have, too, so that it is published as it is there; what stays that of the unbiased estimates
-            where tables are adjusted, and says so; or an interval, which is true whatever stands beside it.
+        role: what tables have, too, so that it is published as it is there; or what stays that of the unbiased
+            estimates where tables are adjusted, and says so.
         is_adjusted: whether its values follow from adjusted answers.
         note: what else is said of it.
     """
@@ -43,7 +43,7 @@ class Column(NamedTuple):
     field: str
     of: Literal["amounts", "counts", "neither"]
     meaning: str
-    role: Literal["of tables", "of unbiased", "interval"]
+    role: Literal["of tables", "of unbiased"]
     is_adjusted: bool = False
     note: str = ""
 
@@ -59,15 +59,12 @@ class Column(NamedTuple):
 
         Statistics and errors stay those of the unbiased estimates: adjusted tables are biased, and ratios of their
         numbers may be off by many standard errors.  Counts and sums are those of the tables, with unbiased estimates
-        beside them if these are wanted.  Names say which is which; intervals keep theirs.
+        beside them if these are wanted.  Names say which is which.
         """
-        of_unbiased = self._replace(note=_OF_UNBIASED)
         if self.role == "of tables":
             yield self._replace(name=self.name + product.ending, is_adjusted=True, note=product.mark)
         if self.role == "of unbiased" or (self.role == "of tables" and with_unbiased):
-            yield of_unbiased._replace(name=f"{self.name}_unbiased")
-        if self.role == "interval":
-            yield of_unbiased
+            yield self._replace(name=f"{self.name}_unbiased", note=_OF_UNBIASED)
 
 
 def published_columns(

@@ -49,19 +49,16 @@ class MeanTable(StatisticTable):
     columns = (
         Column("mean", "estimate", "amounts", "sum divided by count, within the limits of the amounts", "of unbiased"),
         Column("std_err", "std_err", "amounts", "standard error of the mean, to first order", "of unbiased"),
-        Column("low", "low", "amounts", "low end of Fieller's interval of the mean, of level {level}", "interval"),
-        Column("high", "high", "amounts", "high end of that interval", "interval"),
+        Column("low", "low", "amounts", "low end of Fieller's interval of the mean, of level {level}", "of unbiased"),
+        Column("high", "high", "amounts", "high end of that interval", "of unbiased"),
         Column("count", "count", "counts", "{estimate} of the records with an amount", "of tables"),
         Column("count_std_err", "count_std_err", "counts", "standard error of the count, exact", "of unbiased"),
         Column("sum", "sum", "amounts", "{estimate} of the sum of the amounts", "of tables"),
         Column("sum_std_err", "sum_std_err", "amounts", "standard error of the sum, exact", "of unbiased"),
-        Column("too_noisy", "too_noisy", "neither", _TOO_NOISY, "interval"),
+        Column("too_noisy", "too_noisy", "neither", _TOO_NOISY, "of unbiased"),
     )
 
-    estimate: FloatArray
     std_err: FloatArray
-    low: FloatArray
-    high: FloatArray
     count: FloatArray
     count_std_err: FloatArray
     sum: FloatArray

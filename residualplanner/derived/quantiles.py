@@ -42,14 +42,11 @@ class QuantileTable(StatisticTable):
         Column(
             "quantile", "estimate", "amounts", "estimate, as if amounts were spread evenly within a bin", "of unbiased"
         ),
-        Column("low", "low", "amounts", "low end of the interval of level {level}: an edge of a bin", "interval"),
-        Column("high", "high", "amounts", "high end of that interval", "interval"),
+        Column("low", "low", "amounts", "low end of the interval of level {level}: an edge of a bin", "of unbiased"),
+        Column("high", "high", "amounts", "high end of that interval", "of unbiased"),
     )
 
     probabilities: tuple[float, ...]
-    estimate: FloatArray
-    low: FloatArray
-    high: FloatArray
 
     @classmethod
     def axes_of(cls, kind: Statistic) -> dict[str, tuple[float, ...]]:
@@ -130,10 +127,10 @@ def quantile_table(answers: StatisticAnswers, level: float) -> QuantileTable:
         answers.names,
         answers.labels,
         level,
-        kind.probabilities,
         frozen(_estimates(count, excess, p, edges)),
         frozen(edges[np.argmax(may_be_reached, axis=-1)]),
         frozen(edges[last + 1]),
+        kind.probabilities,
     )
 
 

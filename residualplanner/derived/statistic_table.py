@@ -32,6 +32,9 @@ class StatisticTable:
         names: of the attributes that make the groups, axis by axis.
         labels: along each axis.
         level: the confidence level of the intervals.
+        estimate: an axis for each attribute of the groups, and for more.
+        low: the lower ends of the intervals.
+        high: the upper ends.
     """
 
     word: ClassVar[str]
@@ -43,12 +46,15 @@ class StatisticTable:
     names: tuple[str, ...]
     labels: tuple[tuple[object, ...], ...]
     level: float
+    estimate: FloatArray
+    low: FloatArray
+    high: FloatArray
 
     def __repr__(self) -> str:
-        return f"{self.title}\n{self.to_pandas()}"
+        return f"{self.title}\n{self.to_frame()}"
 
     def _repr_html_(self) -> str:
-        return frame_html(self.to_pandas())
+        return frame_html(self.to_frame())
 
     @property
     def title(self) -> str:
@@ -82,7 +88,7 @@ class StatisticTable:
             column.name: np.ravel(getattr(adjusted if column.is_adjusted else self, column.field)) for column in columns
         }
 
-    def to_pandas(self) -> "pd.DataFrame":
+    def to_frame(self) -> "pd.DataFrame":
         """A row for each group, with its labels and the columns of numbers."""
         import pandas as pd
 

@@ -11,7 +11,14 @@ from residualplanner.domain.about import About, require_words, words_of
 from residualplanner.domain.attribute import Attribute
 from residualplanner.domain.bins import Bins
 from residualplanner.domain.domain import Domain, HasAttribute
-from residualplanner.domain.entries import day_of, first_rounded_integer, is_missing
+from residualplanner.domain.entries import (
+    day_of,
+    first_rounded_integer,
+    integer_of,
+    is_missing,
+    is_narrow,
+    number_of,
+)
 from residualplanner.domain.families import MISSING, UNKNOWN, Column, Entries
 from residualplanner.domain.labels import Into, Label, Rule, label_text, plain_label
 from residualplanner.domain.numeric import LARGEST_DENOMINATOR, Numeric
@@ -45,9 +52,12 @@ __all__ = [
     "codes_of_values",
     "day_of",
     "first_rounded_integer",
+    "integer_of",
     "integer_range",
     "is_missing",
+    "is_narrow",
     "label_text",
+    "number_of",
     "omission_of",
     "plain_label",
     "remarks_of",

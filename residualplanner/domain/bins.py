@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import IntArray, is_unicode, value_text
+from residualplanner.domain.entries import bounds_in, is_narrow
 from residualplanner.domain.families import MISSING, UNKNOWN, Entries, Matching
 from residualplanner.domain.labels import plain_label
 from residualplanner.domain.scales import Edge, Scale, first_of_month, following_month, scale_of
@@ -32,8 +33,8 @@ class Bins:
 
     The edges are all numbers or all dates: dates, or strings such as "2020-12-31".  The outermost may be infinite.
 
-    - The last of bins of numbers is closed on both sides.  A number is compared with the edges as a 64-bit float; an
-      infinite number in the records is in no bin.
+    - The last of bins of numbers is closed on both sides.  A number is compared with the edges as a 64-bit float; one
+      of fewer bits is on an edge that it is written as: a 32-bit 0.7 is on 0.7.  An infinite number is in no bin.
     - The last of bins of dates is open on the right as all others: no record of March is counted in February.  A time
       of day belongs to its date; a moment with a time zone is in no bin, since its date depends on where one is.
 
@@ -132,6 +133,8 @@ class Bins:
 
     def code_of(self, entry: object) -> int:
         """The bin that an entry is in, or UNKNOWN."""
+        if isinstance(entry, np.floating) and is_narrow(entry.dtype):
+            return int(self._codes(np.array([entry]))[0]) if self.scale.entries == "numbers" else UNKNOWN
         positions, position = self._positions, self.scale.position(entry)
         code = bisect_right(positions, position) - 1
         if 0 <= code < len(positions) - 1 and position > -math.inf:
@@ -152,11 +155,11 @@ class Bins:
         return self._codes if entries == self.scale.entries else None
 
     def _codes(self, column: NDArray[Any]) -> IntArray:
-        positions = column.astype(np.float64)
-        edges = np.array(self._positions)
-        codes = np.searchsorted(edges, positions, side="right") - 1
+        positions = column if is_narrow(column.dtype) else column.astype(np.float64)
+        codes = np.searchsorted(bounds_in(positions.dtype, self._positions), positions, side="right") - 1
         if self.scale.is_last_closed:
-            codes[positions == edges[-1]] = len(self) - 1
+            (last,) = bounds_in(positions.dtype, self._positions[-1:], upper=True)
+            codes[(codes == len(self)) & (positions <= last)] = len(self) - 1
         known = (codes >= 0) & (codes < len(self)) & np.isfinite(positions)
         return np.where(np.isnan(positions), MISSING, np.where(known, codes, UNKNOWN))
 

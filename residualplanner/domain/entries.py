@@ -8,10 +8,14 @@ The same entry means the same whatever container it came in: readers turn "1" in
 import datetime as dt
 import math
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner._checks import spelling
 
 #: Of 64-bit floats, Python's own.
 _FIRST_ROUNDED = 2**53
@@ -36,6 +40,40 @@ def first_rounded_integer(kind: np.dtype[Any]) -> int:
         (True, True)
     """
     return 1 << min(int(np.finfo(kind).nmant) + 1, 53)  # wider floats are read in 64 bits
+
+
+def is_narrow(kind: np.dtype[Any]) -> bool:
+    """Whether a type of floats has fewer than 64 bits."""
+    return kind.kind == "f" and kind.itemsize < 8
+
+
+def bounds_in(kind: np.dtype[Any], bounds: Sequence[float], *, upper: bool = False) -> NDArray[Any]:
+    """Declared numbers as bounds of a column of floats: compared with these, each float is where its decimal is.
+
+    A float of fewer than 64 bits stands for two numbers, itself and the decimal that it is written as, and is on a
+    bound that is either.
+
+    Args:
+        kind: the type of the column.
+        bounds (m,): 64-bit floats.
+        upper: whether a float is beyond a bound if it is larger, or else if it is smaller.
+
+    Returns:
+        (m,): of the type ``kind``, if that is narrow: the least floats that are at least the bounds, or the largest
+        that are at most the upper ones.
+
+    Example:
+        >>> np.float32(0.7) >= 0.7, bool(np.float32(0.7) >= bounds_in(np.dtype(np.float32), [0.7])[0])
+        (False, True)
+    """
+    exact = np.array(bounds, dtype=np.float64)
+    if not is_narrow(kind):
+        return exact
+    with np.errstate(over="ignore"):
+        own = exact.astype(kind)
+    meant = np.stack([own.astype(np.float64), np.array([float(spelling(each)) for each in own])])
+    beyond = (meant > exact).all(axis=0) if upper else (meant < exact).all(axis=0)
+    return np.where(beyond, np.nextafter(own, kind.type(-np.inf if upper else np.inf)), own)
 
 
 def is_missing(entry: object) -> bool:

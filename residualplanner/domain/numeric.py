@@ -245,8 +245,6 @@ class Numeric:
         """The codes (m,) of numbers (m,), integers or floats; UNKNOWN or MISSING for what is no amount."""
         units, is_known = self._units(numbers)
         edges = np.array(self.edges, dtype=np.int64)
-        if self.outside == "clip":  # before the amount is divided between two ends, else a fraction would be negative
-            units = np.clip(units, edges[0], edges[-1])
         is_known &= (units >= edges[0]) & (units <= edges[-1])
         units = np.where(is_known, units, edges[0])
         bins = np.minimum(np.searchsorted(edges, units, side="right") - 1, len(edges) - 2)
@@ -258,16 +256,19 @@ class Numeric:
     def _units(self, numbers: NDArray[Any]) -> tuple[IntArray, NDArray[np.bool_]]:
         """How many units each number is, and which of them are amounts: finite, and multiples where that is asked for.
 
-        Numbers beyond 2**53 units count as 2**53, which is outside any limits.
+        Numbers beyond 2**53 units count as 2**53, which is outside any limits.  What is clipped counts as the limit,
+        whatever it was: else an amount beyond it and between two units would be none.
         """
         floats = numbers.astype(np.float64)
         p, q = self.unit.numerator, self.unit.denominator
         with np.errstate(over="ignore", invalid="ignore"):
-            nearest = np.rint(floats * q / p)
+            units = floats * q / p
+            is_clipped = (units < self.edges[0]) | (units > self.edges[-1]) if self.outside == "clip" else False
+            nearest = np.rint(np.clip(units, self.edges[0], self.edges[-1]) if self.outside == "clip" else units)
             is_amount = np.isfinite(floats)
             if self.between_units == "refuse":
                 is_far = np.abs(nearest) >= MOST_UNITS / p
-                is_amount &= is_far | are_written_alike(nearest * p / q, numbers)
+                is_amount &= is_clipped | is_far | are_written_alike(nearest * p / q, numbers)
         within = np.clip(np.where(is_amount, nearest, 0), -MOST_UNITS, MOST_UNITS)
         return within.astype(np.int64), is_amount
 

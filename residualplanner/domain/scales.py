@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from residualplanner._checks import spelling
 from residualplanner.domain.entries import date_of_day, day_of, number_of
 from residualplanner.domain.families import Entries
 from residualplanner.errors import DomainError
@@ -58,7 +59,7 @@ class Numbers:
         if not isinstance(given, Real | Decimal) or isinstance(given, bool | np.bool_):
             return None
         try:
-            return float(given) + 0.0
+            return float(spelling(given) if isinstance(given, np.floating) else given) + 0.0
         except (OverflowError, ValueError):  # a signaling NaN
             return math.nan
 

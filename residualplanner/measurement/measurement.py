@@ -24,7 +24,7 @@ from residualplanner.measurement.noise_statement import NoiseStatement
 from residualplanner.measurement.precision import precision_of
 from residualplanner.measurement.wide_integers import wide_from_words
 from residualplanner.plan import Plan, plan_from_archive, plan_to_archive
-from residualplanner.stores import AnyPath, BucketPath, local_file, path_at
+from residualplanner.stores import AnyPath, BucketPath, local_file, path_given
 from residualplanner.strategy import BasisGroups, basis_groups
 
 FORMAT_VERSION = 5
@@ -120,7 +120,7 @@ class Measurement:
         Raises:
             OSError: the file cannot be written.
         """
-        write_archive(path_at(path), **self._archive)
+        write_archive(path_given("measurement.save", path, 'measurement.save("people.measurement")'), **self._archive)
 
     def write(self, file: IO[bytes]) -> None:
         """Write the same to an open file; OSError where it cannot be written."""
@@ -187,7 +187,7 @@ def load_measurement(path: PathLike | BucketPath, *, mapped: bool = False) -> Me
 
     Guarantees: the exact cost is computed anew from the plan.
     """
-    at = path_at(path)
+    at = path_given("load_measurement", path, 'load_measurement("people.measurement")')
     measurement, file = _read(at, mapped=mapped)
     return replace(measurement, mapped_from=file) if mapped and isinstance(at, Path) else measurement
 

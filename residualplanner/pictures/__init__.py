@@ -13,7 +13,7 @@ from residualplanner.pictures.maps import (
 )
 from residualplanner.pictures.picture import Picture
 from residualplanner.pictures.plots import draw_budget, draw_intervals, draw_targets, fairness_figure
-from residualplanner.pictures.shown_table import ShownTable, rows_to_show, shown_table
+from residualplanner.pictures.shown_table import ShownTable, rows_to_show, shown_statistic, shown_table
 
 __all__ = [
     "Boundaries",
@@ -31,6 +31,7 @@ __all__ = [
     "inline_svg",
     "require_package",
     "rows_to_show",
+    "shown_statistic",
     "shown_table",
     "svg_of",
 ]

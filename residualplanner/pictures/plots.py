@@ -31,6 +31,8 @@ LOOKS = (
     (QUIET, "X", 4.4),
 )
 _WIDTH = 7.2
+#: How many letters, at least, have room in a line of that width.
+_LETTERS = 90
 #: Points within this fraction of a panel coincide, and are drawn once.
 _SPOT = 1 / 160
 
@@ -125,14 +127,25 @@ def draw_intervals(table: ShownTable, *, labels: tuple[str, str]) -> "Figure":
         if ends is not None:
             axes.hlines(rows, *ends, color=color, linewidth=width, label=label)
     axes.plot(estimates, rows, "o", color=INK, markersize=3, label="estimate")
-    _name_rows(axes, [cell_name(cell) for cell in table.labels])
+    names = [cell_name(cell) for cell in table.labels]
+    _name_rows(axes, names)
     axes.axvline(0, color=QUIET, linewidth=0.8)
-    axes.xaxis.set_major_formatter(lambda value, _: number_text(value))
-    axes.set_xlabel("records")
+    _plain_ticks(axes, names)
+    axes.set_xlabel(short_text(table.unit))
     axes.set_title(short_text(" · ".join(table.names), 90), fontweight="normal", color=QUIET)
-    handles, names = axes.get_legend_handles_labels()
-    figure.legend(handles[::-1], names[::-1], loc="outside upper center", ncols=3)
+    handles, legend = axes.get_legend_handles_labels()
+    figure.legend(handles[::-1], legend[::-1], loc="outside upper center", ncols=3)
     return figure
+
+
+def _plain_ticks(axes: "Axes", names: Sequence[str]) -> None:
+    """Ticks with plain numbers, as many as there is room for beside the names of the rows."""
+    from matplotlib.ticker import MaxNLocator
+
+    longest = max(len(number_text(end)) for end in axes.get_xlim())
+    room = _LETTERS - max((len(name) for name in names), default=0)
+    axes.xaxis.set_major_locator(MaxNLocator(max(2, min(8, room // (longest + 3))), steps=[1, 2, 2.5, 5, 10]))
+    axes.xaxis.set_major_formatter(lambda value, _: number_text(value))
 
 
 def cell_name(labels: Sequence[str], longest: int = 44) -> str:

@@ -4,14 +4,15 @@ Reads: estimates and standard errors.  Gives: ShownTable.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner._checks import FloatArray
+from residualplanner._checks import FloatArray, frozen
 from residualplanner._html import ROWS
 from residualplanner._margins import margin_factor
+from residualplanner._words import COUNTS, RECORDS
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -25,6 +26,7 @@ class ShownTable:
         estimates (r,): in counts.
         std_errs (r,): in counts.
         level: the confidence level of the margins.
+        unit: of estimates and errors, in words.
         has_intervals: whether there are intervals.
         ends: the low and high ends of the interval of each cell by itself, (r,) each, where the margins are not those
             of the estimates.
@@ -42,6 +44,7 @@ class ShownTable:
     estimates: FloatArray
     std_errs: FloatArray
     level: float
+    unit: str = RECORDS
     has_intervals: bool = True
     ends: tuple[FloatArray, FloatArray] | None = None
     joint_ends: tuple[FloatArray, FloatArray] | None = None
@@ -73,7 +76,13 @@ class ShownTable:
 
 
 def shown_table(
-    names: tuple[str, ...], labels: Sequence[Sequence[object]], estimate: FloatArray, std_err: FloatArray, level: float
+    names: tuple[str, ...],
+    labels: Sequence[Sequence[object]],
+    estimate: FloatArray,
+    std_err: FloatArray,
+    *,
+    level: float,
+    unit: str,
 ) -> ShownTable:
     """The rows to show of a table.
 
@@ -83,11 +92,44 @@ def shown_table(
         estimate (q_1, .., q_k): in counts.
         std_err (q_1, .., q_k): in counts.
         level: the confidence level of the margins.
+        unit: of both, in words.
     """
     chosen = rows_to_show(estimate.ravel())
     indices = np.stack(np.unravel_index(chosen, estimate.shape or (1,)), axis=1)[:, : estimate.ndim]
     texts = tuple(tuple(str(labels[axis][i]) for axis, i in enumerate(row)) for row in indices.tolist())
-    return ShownTable(names, estimate.size, texts, estimate.ravel()[chosen], std_err.ravel()[chosen], level)
+    return ShownTable(
+        names,
+        estimate.size,
+        texts,
+        estimate.ravel()[chosen],
+        std_err.ravel()[chosen],
+        level,
+        RECORDS if unit == COUNTS else unit,
+    )
+
+
+def shown_statistic(
+    names: tuple[str, ...],
+    labels: Sequence[Sequence[object]],
+    estimate: FloatArray,
+    ends: tuple[FloatArray, FloatArray],
+    *,
+    level: float,
+    unit: str,
+) -> ShownTable:
+    """The rows to show of a statistic, whose intervals are not the estimates and a margin; arguments as `shown_table`.
+
+    Args:
+        names: of the axes.
+        labels: along each axis.
+        estimate (q_1, .., q_k): of the statistic.
+        ends: the low and the high ends of the intervals, (q_1, .., q_k) each.
+        level: their confidence level.
+        unit: of all of them, in words.
+    """
+    found = shown_table(names, labels, estimate, np.full_like(estimate, np.nan), level=level, unit=unit)
+    chosen = rows_to_show(estimate.ravel())
+    return replace(found, ends=(frozen(ends[0].ravel()[chosen]), frozen(ends[1].ravel()[chosen])))
 
 
 def rows_to_show(estimate: FloatArray) -> NDArray[np.int64]:

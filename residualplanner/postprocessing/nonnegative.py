@@ -34,7 +34,6 @@ from residualplanner.postprocessing.stating import Statement, center_of
 from residualplanner.postprocessing.weights import WeightsName, weights_named
 from residualplanner.reconstruction import (
     Product,
-    Provenance,
     Release,
     SavedParts,
     SavedTables,
@@ -131,7 +130,8 @@ class NonNegativeRelease(AdjustedRelease):
 
     def _marked(self, table: Table, unbiased: Table) -> Table:
         estimate, origin = cleared(table.estimate, self._least), origin_of(unbiased, self._facts)
-        return replace(table, estimate=estimate, provenance=Provenance(self.plan, self.product, origin))
+        provenance = replace(unbiased.provenance, product=self.product, origin=origin)
+        return replace(table, estimate=estimate, provenance=provenance)
 
 
 @memory_for("for non-negative tables of this size; leave tables out, or use a machine with more memory")

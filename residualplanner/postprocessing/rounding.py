@@ -138,7 +138,8 @@ class RoundedRelease(AdjustedRelease):
     def _table(self, query: WrittenQuery) -> Table:
         source = self.source._table(query)
         origin = source.origin or unlimited(source.estimate)
-        return Table.of_answers(self.plan, query, self._integers.table(query), self.product, origin)
+        provenance = replace(source.provenance, product=self.product, origin=origin)
+        return Table.of_answers(provenance, query, self._integers.table(query))
 
 
 def rounded(release: Release | NonNegativeRelease | SavedTables | SavedParts, *, base: int = 1) -> RoundedRelease:

@@ -80,8 +80,10 @@ class Provenance:
         plan: what was measured, with how much noise.
         product: what they are.
         origin: what they were made from; None where they are unbiased, and where they come from a file.
+        warning: what is said of their noise where privacy is not guaranteed; else empty.
     """
 
     plan: Plan
     product: Product = UNBIASED
     origin: Origin | None = None
+    warning: str = ""

@@ -44,7 +44,7 @@ _MADE = {
     "ci_high": "high end of that interval",
 }
 #: What the names of columns end with where numbers were made from unbiased estimates.
-_ENDINGS = {"std_err": "_unbiased", "moe": "_unbiased", "unbiased": "_unbiased"}
+_ENDINGS = dict.fromkeys(("std_err", "moe", "unbiased", "ci_low", "ci_high"), "_unbiased")
 _INTERVAL = frozenset(("ci_low", "ci_high"))
 #: The columns on the quality of estimates, of any product; and what is left out of estimates that are suppressed.
 _GRADES = (("cv", "cv"), ("quality", "quality"))

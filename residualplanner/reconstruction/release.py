@@ -104,7 +104,7 @@ class Release(ReleaseTables):
         runs = self._runs(only)
         done, total = 0, sum(last - first for first, last in runs)
         for batches in self._chunks(runs):
-            yield from _in_order(Provenance(self.plan), [batch.to_host(self.device) for batch in batches])
+            yield from _in_order(self._provenance, [batch.to_host(self.device) for batch in batches])
             done += sum(len(batch.queries) for batch in batches)
             if progress is not None:
                 progress(done, total)
@@ -249,7 +249,7 @@ class Release(ReleaseTables):
         rows, codes = np.array([positions], dtype=np.int32), np.arange(len(kinds), dtype=np.int16)[None]
         (stack,) = self._reconstructor.stacks(rows, codes, kinds, Scratch())
         estimates = frozen(self.device.to_host(stack.estimates))
-        return Table.of_answers(self.plan, query, estimates[0].transpose(query.axes))
+        return Table.of_answers(self._provenance, query, estimates[0].transpose(query.axes))
 
 
 def _in_order(provenance: Provenance, batches: list[TableBatch]) -> Iterator[Table]:

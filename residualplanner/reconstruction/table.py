@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from residualplanner._checks import FloatArray, frozen, require_numbers
 from residualplanner._margins import margin_factor
+from residualplanner.derived import statistic_of
 from residualplanner.errors import WorkloadError
-from residualplanner.pictures import Picture, ShownTable, draw_intervals, rows_to_show, shown_table
-from residualplanner.plan import Plan
+from residualplanner.pictures import Picture, ShownTable, draw_intervals, rows_to_show, shown_statistic, shown_table
 from residualplanner.reconstruction.estimate import Estimate
 from residualplanner.reconstruction.forms.table_views import html_of, polars_of, text_of, xarray_of
 from residualplanner.reconstruction.forms.tidy_form import TidyForm
@@ -51,17 +51,10 @@ class Table(Heading):
     estimate: FloatArray
 
     @classmethod
-    def of_answers(
-        cls,
-        plan: Plan,
-        query: WrittenQuery,
-        answers: FloatArray,
-        product: Product = UNBIASED,
-        origin: Origin | None = None,
-    ) -> Self:
+    def of_answers(cls, provenance: Provenance, query: WrittenQuery, answers: FloatArray) -> Self:
         """The table of a query's answers, which have an axis of length one for each attribute that only selects."""
-        shape = query.table_axes.shape(plan.domain)
-        return cls(*query, Provenance(plan, product, origin), answers.reshape(shape))
+        shape = query.table_axes.shape(provenance.plan.domain)
+        return cls(*query, provenance, answers.reshape(shape))
 
     @property
     def product(self) -> Product:
@@ -72,6 +65,11 @@ class Table(Heading):
     def origin(self) -> Origin | None:
         """What numbers that are not unbiased were made from; None where they are, and where they come from a file."""
         return self.provenance.origin
+
+    @property
+    def warning(self) -> str:
+        """What is said of its noise where privacy is not guaranteed, as by a seed; else empty."""
+        return self.provenance.warning
 
     def __repr__(self) -> str:
         return text_of(self)
@@ -206,12 +204,31 @@ class Table(Heading):
         )
 
     def shown(self, level: float = 0.95) -> ShownTable:
-        """The cells to show where there is room for a few: all, or the largest estimates."""
-        found = shown_table(self.names, self.labels_in_words, self.estimate, self.std_err, level)
+        """The cells to show where there is room for a few: all, or the largest estimates.
+
+        Of means and quantiles these, and not the answers that they are made of.
+        """
+        statistic = statistic_of(self.unbiased, level)
+        if statistic is not None:
+            of_axes = dict(zip(self.names, self.labels_in_words, strict=True))
+            axes = {name: of_axes[name] for name in statistic.names} | statistic.more_axes
+            ends = statistic.low, statistic.high
+            return shown_statistic(
+                tuple(axes), [*axes.values()], statistic.estimate, ends, level=level, unit=statistic.unit
+            )
+        found = shown_table(self.names, self.labels_in_words, self.estimate, self.std_err, level=level, unit=self.unit)
         if self.origin is None:
             return replace(found, has_intervals=self.product.is_unbiased)
         origin = self.origin.raveled().part(rows_to_show(self.estimate.ravel()))
         return replace(found, ends=origin.interval(found.margins), joint_ends=origin.interval(found.joint_margins))
+
+    @property
+    def unbiased(self) -> "Table":
+        """The table of the unbiased estimates that its numbers were made from, where it knows them; else itself."""
+        if self.origin is None:
+            return self
+        unbiased = replace(self.provenance, product=UNBIASED, origin=None)
+        return replace(self, provenance=unbiased, estimate=self.origin.estimate)
 
     def to_frame(
         self, level: float | None = None, profile: ProfileName = "default", *, quality: Quality | None = None
@@ -228,7 +245,8 @@ class Table(Heading):
             attribute have any; then the columns of the profile: ``estimate``, ``std_err``, ``moe``, ``conf_level``,
             ``ci_low`` and ``ci_high`` by default; ``E``, the estimate, and ``M``, its margin of error, in "acs";
             ``query``, the cell in words, ``estimate`` and ``std_dev`` in "gls"; with ``quality`` also ``cv``, the
-            coefficient of variation, and ``quality``, a word for it.
+            coefficient of variation, and ``quality``, a word for it.  Where privacy is not guaranteed, as by seeded
+            noise, ``attrs["noise"]`` says so.
 
         Raises:
             BudgetError: ``level`` is not between 0 and 1.
@@ -236,7 +254,9 @@ class Table(Heading):
         """
         import pandas as pd
 
-        return pd.DataFrame(self._tidy.columns(level, profile, quality))
+        frame = pd.DataFrame(self._tidy.columns(level, profile, quality))
+        frame.attrs |= {"noise": self.warning} if self.warning else {}
+        return frame
 
     def to_polars(
         self, level: float | None = None, profile: ProfileName = "default", *, quality: Quality | None = None

@@ -11,8 +11,9 @@ import numpy as np
 
 from residualplanner._checks import IntArray
 from residualplanner.errors import DomainError, WorkloadError
-from residualplanner.measurement import NoiseStatement
+from residualplanner.measurement import NoiseStatement, warning_of
 from residualplanner.plan import Plan
+from residualplanner.reconstruction.origin import Provenance
 from residualplanner.reconstruction.product import UNBIASED, Product
 from residualplanner.reconstruction.table import Table
 from residualplanner.workload import QueryKey, QueryLike, WrittenQuery, workload_html, written_query
@@ -51,6 +52,11 @@ class Tables(Mapping[Any, Table]):
     def published_errors(self) -> "pd.DataFrame | None":
         """The errors of numbers that are not unbiased, where a folder has them, from ``published-errors.csv``."""
         return None
+
+    @property
+    def _provenance(self) -> Provenance:
+        """What is said of the numbers of each table."""
+        return Provenance(self.plan, self.product, warning=warning_of(self.noise).removeprefix("; "))
 
     @abstractmethod
     def _require(self, query: WrittenQuery) -> None:

@@ -10,6 +10,8 @@ from fractions import Fraction
 import numpy as np
 
 from residualplanner._checks import FloatArray, IntArray, is_integer, require_type, value_text
+from residualplanner._html import ROWS, caption_of, html_table, rest_note
+from residualplanner._words import decimal_text_up
 from residualplanner.errors import WorkloadError
 from residualplanner.measurement import NoiseRecord
 from residualplanner.relaxed_projection.plan import RapPlan
@@ -62,6 +64,15 @@ class RapResult:
 
     def __repr__(self) -> str:
         return f"<RapResult of {self.plan!r}: {self.noise.guarantee}>"
+
+    def _repr_html_(self) -> str:
+        rows = [[label, decimal_text_up(cost / 2)] for label, cost in self.costs]
+        return html_table(
+            caption_of(self),
+            ["draw", "rho"],
+            rows[:ROWS],
+            note=rest_note(len(rows) - ROWS, ".costs has all"),
+        )
 
     @property
     def spent(self) -> Fraction:

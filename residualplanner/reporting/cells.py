@@ -1,25 +1,23 @@
-"""The tables of a release as a page holds them, up to a number of cells: labels once, numbers in few digits.
+"""The tables of a release as a page holds them, up to a number of cells: labels once, numbers as they are shown.
 
 Reads: Subject.  Gives: PageTables, and their JSON.
 """
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from residualplanner._checks import FloatArray
 from residualplanner._margins import margin_factor
 from residualplanner.reconstruction import Quality, Table
-from residualplanner.reporting.rows import Column, cell_text, script_json
+from residualplanner.reporting.rows import Column, as_shown, cell_text, script_json
 from residualplanner.reporting.subject import Subject
-from residualplanner.reporting.words import level_text, table_names
+from residualplanner.reporting.words import apart, decimals_of_errors, level_text, table_names
 
 #: The most cells that a page holds, of all tables together, unless another number is given.
 CELLS = 20_000
-_DIGITS = 6
 _UNBIASED_ERROR = "Standard error of the unbiased estimate that the number was made from; not that of the number shown."
 
 
@@ -32,7 +30,8 @@ class PageTable:
         heads: what stands above its labels: the titles of its attributes, or their names.
         axes: the numbers of the lists of labels along its axes.
         sizes: how many labels each of these has.
-        values: for each column of numbers, by its key, its values in C order, or one value for all cells.
+        values: for each column of numbers, by its key, its values in C order as they are shown, or one for all cells.
+        decimals: of its estimates and errors, which depend on how small its errors are.
     """
 
     name: str
@@ -40,6 +39,7 @@ class PageTable:
     axes: tuple[int, ...]
     sizes: tuple[int, ...]
     values: Mapping[str, Any]
+    decimals: int
 
     @property
     def cells(self) -> int:
@@ -74,8 +74,8 @@ class PageTables:
         for row in range(min(rows, table.cells)):
             codes = np.unravel_index(row, table.sizes or (1,))
             names = [self.labels[axis][int(code)] for axis, code in zip(table.axes, codes, strict=False)]
-            values = (_value(table.values[column.key], row) for column in self.columns)
-            shown = (cell_text(value, column) for value, column in zip(values, self.columns, strict=True))
+            columns = _with_decimals(self.columns, table.decimals)
+            shown = (cell_text(_value(table.values[column.key], row), column) for column in columns)
             found.append([*names, *shown])
         return found
 
@@ -101,7 +101,10 @@ def page_tables(subject: Subject, *, limit: int = CELLS) -> PageTables:
         table = subject.table(row)
         axes = tuple(numbers.setdefault(labels, len(numbers)) for labels in table.labels_in_words)
         heads = tuple(subject.plan.domain[attribute].heading for attribute in table.names)
-        page.tables.append(PageTable(name, heads, axes, table.estimate.shape, _values(subject, row, table)))
+        values, decimals = _values(subject, row, table)
+        of_table = _with_decimals(page.columns, decimals)
+        shown = {column.key: _plain(values[column.key], column) for column in of_table}
+        page.tables.append(PageTable(name, heads, axes, table.estimate.shape, shown, decimals))
     page.labels.extend(numbers)
     return page
 
@@ -110,12 +113,17 @@ def tables_json(page: PageTables) -> str:
     """The tables as JSON for a script element, which nothing in it ends."""
     content = {
         "columns": [
-            {"key": column.key, "label": column.label, "form": column.form, "decimals": column.decimals}
-            for column in page.columns
+            {key: value for key, value in asdict(column).items() if key != "meaning"} for column in page.columns
         ],
         "labels": page.labels,
         "tables": [
-            {"name": each.name, "heads": each.heads, "axes": each.axes, "values": dict(each.values)}
+            {
+                "name": each.name,
+                "heads": each.heads,
+                "axes": each.axes,
+                "decimals": each.decimals,
+                "values": dict(each.values),
+            }
             for each in page.tables
         ],
     }
@@ -127,44 +135,49 @@ def _columns(subject: Subject) -> tuple[Column, ...]:
     level, unit = level_text(subject.level), subject.plan.domain.weight.unit_name
     published = f"The published total of {unit}." if unit else "The published number of records."
     cut = f"of the {level} interval for the true count: that of the unbiased estimate, cut at possible counts."
-    ends = (Column("low", f"{level} from", f"Low end {cut}", "number", 1),
-            Column("high", f"{level} to", f"High end {cut}", "number", 1))  # fmt: skip
+    ends = (Column("low", f"{level} from", f"Low end {cut}", "number"),
+            Column("high", f"{level} to", f"High end {cut}", "number"))  # fmt: skip
     errors = (
-        (Column("moe", f"± {level}", f"Margin of error of the cell by itself, at {level}.", "number", 1),)
+        (Column("moe", f"± {level}", f"Margin of error of the cell by itself, at {level}.", "error"),)
         if product.is_unbiased
         else (
-            Column("std_err", "Standard error, unbiased", _UNBIASED_ERROR, "number", 1),
+            Column("std_err", "Standard error, unbiased", _UNBIASED_ERROR, "error"),
             *(ends if subject.has_intervals else ()),
         )
     )
     grades = subject.quality.meaning if subject.quality else ""
     grade = Column("quality", "Quality", f"{grades[:1].upper()}{grades[1:]}.", "text")
     return (
-        Column("estimate", "Estimate", published, "number", 0 if product.is_rounded else 1),
+        Column("estimate", "Estimate", published, "count" if product.is_rounded else "number"),
         *errors,
         Column("cv", "Coefficient of variation", "Standard error over the size of the estimate.", "percent", 1),
         *([grade] if subject.quality else []),
     )
 
 
-def _values(subject: Subject, row: int, table: Table) -> dict[str, Any]:
-    """The values of each column of a table, as JSON has them."""
+def _values(subject: Subject, row: int, table: Table) -> tuple[dict[str, Any], int]:
+    """The values of each column of a table, and how many decimals its errors need."""
     estimate, std_err = table.estimate.ravel(), table.std_err.ravel()
     quality = subject.quality or Quality()
     variation = quality.variation(estimate, std_err)
     error = std_err if not subject.product.is_unbiased else margin_factor(subject.level) * std_err
-    numbers = {"estimate": estimate, "cv": variation, "std_err" if not subject.product.is_unbiased else "moe": error}
+    decimals = decimals_of_errors(error)
+    found = {"estimate": estimate, "cv": variation, "std_err" if not subject.product.is_unbiased else "moe": error}
     if subject.has_intervals:
-        numbers |= dict(zip(("low", "high"), subject.interval(row), strict=True))
-    found: dict[str, Any] = {key: _plain(array) for key, array in numbers.items()}
-    return found | ({"quality": quality.grades(variation).tolist()} if subject.quality else {})
+        found |= dict(zip(("low", "high"), apart(*subject.interval(row), decimals), strict=True))
+    return found | ({"quality": quality.grades(variation)} if subject.quality else {}), decimals
 
 
-def _plain(numbers: FloatArray) -> Any:
-    """Numbers with few digits as a list, None for nan; or one number where all are the same."""
-    texts = [None if np.isnan(number) else float(f"{number:.{_DIGITS}g}") for number in numbers.tolist()]
-    return texts[0] if len(texts) > 1 and len(set(texts)) == 1 and texts[0] is not None else texts
+def _with_decimals(columns: Sequence[Column], decimals: int) -> list[Column]:
+    """The columns as one table has them."""
+    return [replace(column, decimals=decimals) if column.form in ("number", "error") else column for column in columns]
+
+
+def _plain(values: Any, column: Column) -> Any:
+    """The values of a column as they are shown, as a list; or one value where all are the same."""
+    found = [as_shown(value, column) for value in values.tolist()]
+    return found[0] if len(found) > 1 and len(set(found)) == 1 and found[0] is not None else found
 
 
 def _value(values: Any, row: int) -> Any:
-    return values[row] if isinstance(values, Sequence) else values
+    return values[row] if isinstance(values, list) else values

@@ -15,16 +15,19 @@ from residualplanner._margins import margin_factor
 from residualplanner._words import count_text, number_text, percent_text
 from residualplanner.domain import omission_of
 from residualplanner.pictures import (
-    ShownTable,
     draw_budget,
-    draw_intervals,
     draw_targets,
     fairness_figure,
     svg_of,
 )
 from residualplanner.reporting.fairness import WEIGHTINGS, fairness_of, spread, spread_by_order, wide_table
 from residualplanner.reporting.subject import Subject
-from residualplanner.reporting.words import column_texts, level_text, ratio_text, table_names
+from residualplanner.reporting.words import (
+    column_texts,
+    level_text,
+    ratio_text,
+    table_names,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,14 +37,6 @@ NAMED = 15
 _NAMED_TARGETS = 30
 #: The most tables in the data of their picture; the error table holds all.
 _KEPT = 1_000
-#: The most cells of a table that is read for a report, and the most orders that are shown.
-LARGEST = 2_000_000
-_ORDERS = 4
-#: What is said of intervals of numbers that are not unbiased.
-_CUT = (
-    " Intervals are those of the unbiased estimates, cut at the counts that are possible: a number can be outside "
-    "its own."
-)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -56,6 +51,7 @@ class Figure:
         data: all that is drawn, and more that there was no room for.
         head: the headings of the small table with the numbers of the picture.
         rows: its rows.
+        texts: how many of their first entries are no numbers.
     """
 
     name: str
@@ -65,6 +61,7 @@ class Figure:
     data: "pd.DataFrame"
     head: tuple[str, ...]
     rows: list[tuple[str, ...]]
+    texts: int = 1
 
 
 def figures_of(subject: Subject) -> Iterator[Figure]:
@@ -74,28 +71,6 @@ def figures_of(subject: Subject) -> Iterator[Figure]:
     yield _fairness(subject)
     if len(subject.with_targets):
         yield _targets(subject)
-
-
-def rows_of_tables(subject: Subject) -> list[int]:
-    """The rows of the error table of the tables to show: of each order the one with the most cells.
-
-    Orders 1 to 4, or the lowest four there are, without tables of more than two million cells, or that a folder lacks.
-    """
-    orders, cells = subject.errors["order"].to_numpy(), subject.errors["cells"].to_numpy(dtype=np.float64)
-    possible = np.where((cells <= LARGEST) & (subject.has_table if subject.tables else True), cells, -1.0)
-    found = [int(np.argmax(np.where(orders == order, possible, -1.0))) for order in np.unique(orders[orders > 0])]
-    return [row for row in found if possible[row] > 0][:_ORDERS]
-
-
-def estimates_of(subject: Subject) -> Iterator[Figure]:
-    """The tables of a release to show, read one at a time."""
-    rows = rows_of_tables(subject) if subject.tables else []
-    for row, name in zip(rows, table_names(subject.errors.iloc[rows]), strict=True):
-        table, order = subject.read_table(row), int(subject.errors["order"].iloc[row])
-        if subject.product.is_unbiased:
-            yield _estimates(table, name, order, subject.level)
-        else:
-            yield _made_estimates(table, name, order, subject.level)
 
 
 def total_texts(subject: Subject) -> tuple[str, str, str] | None:
@@ -244,60 +219,6 @@ def _targets(subject: Subject) -> Figure:
             for name, margin, target, fits in zip(names, shown["margin"], shown["target"], met, strict=False)
         ],
     )
-
-
-def _estimates(table: ShownTable, name: str, order: int, level: float) -> Figure:
-    import pandas as pd
-
-    percent = level_text(level)
-    lows, highs = table.estimates - table.margins, table.estimates + table.margins
-    data = pd.DataFrame([list(labels) for labels in table.labels], columns=list(table.names))
-    numbers = (table.estimates, table.margins, lows, highs, table.joint_margins)
-    columns = dict(zip(("estimate", "moe", "ci_low", "ci_high", "joint_moe"), numbers, strict=True))
-    data = pd.concat([data, pd.DataFrame(columns)], axis=1)
-    labels = (f"{percent} interval of the cell by itself", "of all cells of the table at once")
-    note = (
-        f"All {count_text(table.cells, 'cell')}."
-        if table.is_whole
-        else f"The {len(table.labels)} largest estimates of {table.cells:,}. Chosen for their size, they tend to be "
-        "too high; the wide intervals hold for all cells at once, hence also for chosen ones."
-    )
-    return Figure(
-        name=f"table-{order}",
-        title=name,
-        caption=note,
-        svg=svg_of(partial(draw_intervals, table, labels=labels)),
-        data=data,
-        head=(*table.names, "Estimate", f"± {percent}", "From", "To", "± all at once"),
-        rows=[(*cell, *map(_shown, row)) for cell, *row in zip(table.labels, *numbers, strict=True)],
-    )
-
-
-def _made_estimates(table: ShownTable, name: str, order: int, level: float) -> Figure:
-    """The same of numbers that are not unbiased: with the intervals of those that are, cut at what is possible."""
-    import pandas as pd
-
-    percent = level_text(level)
-    data = pd.DataFrame([list(labels) for labels in table.labels], columns=list(table.names))
-    columns = {"estimate": table.estimates, "std_err_unbiased": table.std_errs}
-    columns |= dict(zip(("ci_low", "ci_high"), table.ends, strict=True)) if table.ends is not None else {}
-    ends = () if table.ends is None else (f"{percent} from", "To")
-    labels = (f"{percent} interval of the cell by itself", "of all cells of the table at once")
-    size = "All" if table.is_whole else f"The {len(table.labels)} largest numbers of"
-    return Figure(
-        name=f"table-{order}",
-        title=name,
-        caption=f"{size} {count_text(table.cells, 'cell')}.{_CUT if table.ends is not None else ''}",
-        svg=svg_of(partial(draw_intervals, table, labels=labels)),
-        data=pd.concat([data, pd.DataFrame(columns)], axis=1),
-        head=(*table.names, "Estimate", "Standard error of the unbiased estimate", *ends),
-        rows=[(*cell, *map(_shown, row)) for cell, *row in zip(table.labels, *columns.values(), strict=True)],
-    )
-
-
-def _shown(number: float) -> str:
-    """A number with one decimal; a dash for what files leave out."""
-    return "–" if np.isnan(number) else f"{number:,.1f}"
 
 
 def _listed(texts: list[str]) -> str:

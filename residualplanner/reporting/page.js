@@ -13,7 +13,9 @@
     if (value === null) return "\u2013";
     if (column.form === "text") return value;
     if (column.form === "truth") return value ? "yes" : "no";
-    if (Math.abs(value) >= 1e15) return value.toExponential(3).replace(/e([+-])(\d)$/, "e$10$2");
+    const power = (digits) => value.toExponential(digits).replace(/e([+-])(\d)$/, "e$10$2");
+    if (Math.abs(value) >= 1e15) return power(3);
+    if (column.form === "error" && value !== 0 && Math.abs(value) < 0.5 * 10 ** -column.decimals) return power(1);
     return column.form === "percent" ? fixed(100 * value, column.decimals) + "%" : fixed(value, column.decimals);
   }
 
@@ -163,6 +165,7 @@
     const count = axes.reduce((product, labels) => product * labels.length, 1);
     const steps = axes.map((_, axis) => axes.slice(axis + 1).reduce((product, labels) => product * labels.length, 1));
     const code = (axis, row) => Math.floor(row / steps[axis]) % axes[axis].length;
+    const isOfTable = (column) => column.form === "number" || column.form === "error";
     const isLabel = (key) => typeof key === "string" && key.startsWith("axis");
     const axisOf = (key) => Number(key.slice(4));
     const labels = table.heads.map((label, axis) => ({ key: `axis${axis}`, label, form: "text" }));
@@ -174,7 +177,7 @@
     }
     return {
       count,
-      columns: [...labels, ...page.columns],
+      columns: [...labels, ...page.columns.map((each) => (isOfTable(each) ? { ...each, decimals: table.decimals } : each))],
       isHead: isLabel,
       unbroken: Math.floor(options.unbroken / Math.max(1, axes.length)),
       value,

@@ -4,11 +4,12 @@ Reads: Subject.  Gives: Promise: sentences and a small table.  Every number is r
 """
 
 from dataclasses import dataclass
+from fractions import Fraction
 
-from residualplanner._words import number_text, rounded_up
+from residualplanner._words import decimal_text_up, fraction_text, number_text, rounded_up
 from residualplanner.domain import remarks_of
 from residualplanner.measurement import NoiseStatement
-from residualplanner.privacy import PrivacyClaim, claim_of_budget
+from residualplanner.privacy import Budget, PrivacyClaim, claim_of_budget
 from residualplanner.reporting.subject import Subject
 from residualplanner.reporting.words import column_rounded_up
 
@@ -57,18 +58,19 @@ def promise_of(subject: Subject) -> Promise:
         noise = tables.noise
         cost = plan.budget.pcost_exact if noise.pcost is None else noise.pcost  # the exact cost, where it is known
         claim, is_private = PrivacyClaim(cost, plan.neighbors.words, noise.kind, plan.budget), noise.is_private
-        sentence = noise.sentence
+        sentence = _in_decimals(noise.sentence, cost / 2)
     epsilons = claim.epsilons(DELTAS)
     texts = column_rounded_up([epsilon for _, epsilon in epsilons])
     measured = () if tables is None else _measured_rows(tables.noise)
     stated = "Budget as stated" if claim.statement == plan.budget.statement and not measured else "Budget"
+    statement = _decimal_statement(plan.budget) if claim.statement == plan.budget.statement else claim.statement
     held = [(holding.notion, f"{holding.parameter} = {rounded_up(holding.value)}", holding.remark)
             for holding in claim.holdings]  # fmt: skip
     return Promise(
         sentence=sentence,
         is_private=is_private,
-        statement=claim.statement,
-        notions=((stated, claim.statement, ""), *held),
+        statement=statement,
+        notions=((stated, statement, ""), *held),
         epsilons=tuple((delta, text) for (delta, _), text in zip(epsilons, texts, strict=True)),
         curve=claim.curve,
         in_words=f"{claim.promise[:1].upper()}{claim.promise[1:]}.",
@@ -76,6 +78,23 @@ def promise_of(subject: Subject) -> Promise:
         terms=", ".join([notion for notion, _, _ in held] + ["(epsilon, delta)-DP"]),
         measured=measured,
     )
+
+
+def _in_decimals(sentence: str, rho: Fraction) -> str:
+    """The sentence to sign with rho as a decimal, rounded up; the fraction that it is stands in the manifest."""
+    decimal = decimal_text_up(rho)
+    return sentence.replace(f"rho = {fraction_text(rho)} (<= {decimal})", f"rho at most {decimal}")
+
+
+def _decimal_statement(budget: Budget) -> str:
+    """A budget as it was stated, but with fractions as decimals, rounded up.
+
+    Example:
+        >>> from residualplanner.privacy import approx_dp, zcdp
+        >>> _decimal_statement(zcdp("1/3")), _decimal_statement(approx_dp(1, "1e-9"))
+        ('0.333334-zCDP', '(1, 1e-9)-DP')
+    """
+    return budget.worded(*(decimal_text_up(Fraction(text)) if "/" in text else text for text in budget.given))
 
 
 def _measured_rows(noise: NoiseStatement) -> tuple[tuple[str, ...], ...]:

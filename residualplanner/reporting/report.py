@@ -24,7 +24,8 @@ from residualplanner.reconstruction import (
     load_tables,
 )
 from residualplanner.reporting.cells import CELLS, page_tables
-from residualplanner.reporting.figures import estimates_of, figures_of, total_texts
+from residualplanner.reporting.estimates import estimates_of
+from residualplanner.reporting.figures import figures_of, total_texts
 from residualplanner.reporting.ledger_page import ledger_of, write_ledger_page
 from residualplanner.reporting.links import links_of
 from residualplanner.reporting.maps import maps_of, require_mapped

@@ -1,4 +1,4 @@
-"""The error table as a page holds it: its columns, and their numbers in few digits.
+"""The error table as a page holds it: its columns, and their numbers as they are shown.
 
 Reads: an error table.  Gives: ErrorRows, and its JSON, which no name that a user chose can end.
 """
@@ -6,6 +6,7 @@ Reads: an error table.  Gives: ErrorRows, and its JSON, which no name that a use
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 #: The most rows that a page holds, about 60 bytes each.
 LIMIT = 100_000
-_DIGITS = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Column:
         key: its name in the data.
         label: its heading.
         meaning: what it is, in a sentence.
-        form: "text", "count", "number", "percent" or "truth".
+        form: "text", "count", "number", "error", which is shown as 0 only where it is 0, "percent" or "truth".
         decimals: how many are shown.
     """
 
@@ -89,7 +89,7 @@ def error_rows(subject: Subject, links: Sequence[str] = (), *, limit: int = LIMI
     columns, values = [], {}
     for column, series in _found(subject, errors):
         columns.append(column)
-        values[column.key] = _plain(series, column.form)
+        values[column.key] = [as_shown(value, column) for value in series]
     return ErrorRows(tuple(columns), values, len(subject.errors), links)
 
 
@@ -120,6 +120,28 @@ def script_json(text: str) -> str:
     return text
 
 
+def as_shown(value: Any, column: Column) -> Any:
+    """A value as a page holds it, rounded to the decimals of its column; None where there is none.
+
+    Example:
+        >>> moe = Column("moe", "", "", "error", 1)
+        >>> [as_shown(value, moe) for value in (42008926.649, 0.00321, float("nan"))]
+        [42008926.6, 0.0032, None]
+    """
+    import pandas as pd
+
+    if pd.isna(value):
+        return None
+    if column.form == "text":
+        return value
+    if column.form == "truth":
+        return bool(value)
+    if column.form == "count":
+        return int(value) if abs(value) < 2**53 else float(value)
+    rounded = round(float(value), column.decimals + 2 * (column.form == "percent")) + 0.0  # never -0.0
+    return float(f"{value:.2g}") if column.form == "error" and not rounded and value else rounded
+
+
 def cell_text(value: Any, column: Column) -> str:
     """A value as its column shows it; the page's script does the same."""
     if value is None:
@@ -130,7 +152,11 @@ def cell_text(value: Any, column: Column) -> str:
         return "yes" if value else "no"
     if abs(value) >= 1e15:
         return f"{value:.3e}"
-    return f"{100 * value:,.{column.decimals}f}%" if column.form == "percent" else f"{value:,.{column.decimals}f}"
+    if column.form == "error" and 0 < abs(value) < 0.5 * 10.0**-column.decimals:
+        return f"{value:.1e}"
+    # The decimal of the data: float's own formatting would show digits that the page's script does not see.
+    number, sign = (100 * value, "%") if column.form == "percent" else (value, "")
+    return f"{Decimal(repr(number)):,.{column.decimals}f}{sign}"
 
 
 def _found(subject: Subject, errors: "pd.DataFrame") -> "list[tuple[Column, Any]]":
@@ -147,19 +173,19 @@ def _found(subject: Subject, errors: "pd.DataFrame") -> "list[tuple[Column, Any]
     optional = [
         ("weight", "Weight", "How much it counts in the loss.", "number", errors["weight"].nunique() > 1),
         ("rmse", "RMSE of published numbers", "The root mean square error of a cell of the published table, by "
-         "simulation; the standard error is that of the unbiased estimates that it was made from.", "number", True),
+         "simulation; the standard error is that of the unbiased estimates that it was made from.", "error", True),
         ("bias", "Bias of published numbers", "The root mean square, over its cells, of the bias of the published "
-         "numbers, by simulation.", "number", True),
+         "numbers, by simulation.", "error", True),
         ("privacy_share", "Share of budget", "The part of the privacy cost that it accounts for.", "percent", True),
-        ("std_err", "Standard error", "The root of the average variance of its cells.", "number", True),
+        ("std_err", "Standard error", "The root of the average variance of its cells.", "error", True),
         ("moe", margin, f"An average cell is this near the truth in {level_text(subject.level)} of releases.",
-         "number", True),
+         "error", True),
         ("worst", f"{level_text(subject.level)} margin, worst cell", "The same for its least accurate cell.",
-         "number", differ),
-        ("expected_abs_error", "Expected error", "The mean distance from the truth, over its cells.", "number", True),
+         "error", differ),
+        ("expected_abs_error", "Expected error", "The mean distance from the truth, over its cells.", "error", True),
         ("expected_max_abs_error", "Expected largest error",
-         "The mean of the largest distance from the truth among its cells, or what bounds it.", "number", True),
-        ("target", "Target", "The largest margin of error that was allowed.", "number", True),
+         "The mean of the largest distance from the truth among its cells, or what bounds it.", "error", True),
+        ("target", "Target", "The largest margin of error that was allowed.", "error", True),
         ("meets_target", "Meets target", "Whether the worst cell's margin is within the target.", "truth", True),
     ]  # fmt: skip
     available = errors.assign(worst=errors["max_std_err"] * quantile)
@@ -170,17 +196,3 @@ def _found(subject: Subject, errors: "pd.DataFrame") -> "list[tuple[Column, Any]
             decimals = 0 if form == "truth" else decimals_for(numbers)
             found.append((Column(key, label, meaning, form, decimals), series))
     return found
-
-
-def _plain(series: Any, form: str) -> list[Any]:
-    """Values as JSON has them: numbers with seven significant digits, None where there is none."""
-    import pandas as pd
-
-    if form == "text":
-        return list(series)
-    values: Sequence[Any] = [None if pd.isna(value) else value for value in series.tolist()]
-    if form == "truth":
-        return [None if value is None else bool(value) for value in values]
-    if form == "count":
-        return [int(value) if value < 2**53 else float(value) for value in values]
-    return [None if value is None else float(f"{value:.{_DIGITS}g}") for value in values]

@@ -3,14 +3,17 @@
 Reads: Subject.  Gives: tables of strings.
 """
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice, product
 from typing import Any
 
 import numpy as np
 
+from residualplanner.derived import unit_of
 from residualplanner.domain import label_text
-from residualplanner.queries import Statistic, statistic_among
+from residualplanner.pictures import ShownTable, shown_statistic
+from residualplanner.queries import Statistic, labels_in_words, statistic_among
 from residualplanner.reconstruction import (
     SavedParts,
     SavedTables,
@@ -21,12 +24,14 @@ from residualplanner.reconstruction import (
     statistic_form,
 )
 from residualplanner.reporting.subject import Subject
-from residualplanner.reporting.words import decimals_for
+from residualplanner.reporting.words import decimals_of_errors
 
 #: The most tables of statistics on a page, and the most rows of each.
 MOST_TABLES, MOST_ROWS = 20, 100
 #: What stands for a number that says nothing.
 _NOTHING = "–"
+#: The fields of errors, each of which has its own digits.
+_ERRORS = ("std_err", "count_std_err", "sum_std_err")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -65,24 +70,49 @@ def statistics_of(subject: Subject) -> list[StatisticRows]:
     return [_rows_of(subject, row) for row in islice(wanted, MOST_TABLES)]
 
 
+def shown_statistic_of(subject: Subject, row: int) -> ShownTable | None:
+    """What to show in a picture of the means or quantiles that a table is for; None where it is for none."""
+    form = _form(subject, row)
+    if form is None:
+        return None
+    axes, values = _axes(form), _values(subject, subject.table(row), form)
+    fields = {column.field: np.reshape(values[column.name], form.shape) for column in form.columns}
+    return shown_statistic(
+        tuple(axes),
+        [*axes.values()],
+        fields["estimate"],
+        (fields["low"], fields["high"]),
+        level=subject.level,
+        unit=unit_of(form.attribute),
+    )
+
+
+def _form(subject: Subject, row: int) -> StatisticForm | None:
+    query = subject.plan.workload.query_at(row)
+    return statistic_form(subject.plan.domain, profile_named("default").of(subject.product), query)
+
+
+def _axes(form: StatisticForm) -> dict[str, tuple[str, ...]]:
+    """The labels along each axis of a statistic, in words, by the headings of the axes."""
+    found = {attribute.heading: labels_in_words(kind, attribute) for attribute, kind in form.groups}
+    return found | {name: tuple(map(label_text, labels)) for name, labels in form.more_axes.items()}
+
+
 def _rows_of(subject: Subject, row: int) -> StatisticRows:
-    table, domain = subject.table(row), subject.plan.domain
-    form = statistic_form(domain, profile_named("default").of(subject.product), subject.plan.workload.query_at(row))
+    table, form = subject.table(row), _form(subject, row)
     assert form is not None
-    of_axes = zip(table.names, table.labels_in_words, strict=True)
-    groups = {domain[name].heading: labels for name, labels in of_axes if name != form.attribute.name}
-    axes = groups | {name: tuple(map(label_text, labels)) for name, labels in form.more_axes.items()}
-    values = _values(subject, table, form)
-    numbers = zip(*(_texts(values[column.name]) for column in form.columns), strict=True)
+    axes = _axes(form)
+    numbers = zip(*_texts(form, _values(subject, table, form)), strict=True)
     rows = [
         (*labels, *texts) for labels, texts in zip(islice(product(*axes.values()), MOST_ROWS), numbers, strict=True)
     ]
+    groups = ", ".join(attribute.heading for attribute, _ in form.groups)
     return StatisticRows(
-        " by ".join(filter(None, (f"{form.title[:1].upper()}{form.title[1:]}", ", ".join(groups)))),
+        " by ".join(filter(None, (f"{form.title[:1].upper()}{form.title[1:]}", groups))),
         (*axes, *(_heading(column.name) for column in form.columns)),
         rows,
         max(1, len(axes)),
-        form.described(domain.unit, subject.level),
+        form.described(subject.plan.domain.unit, subject.level),
         form.rows - len(rows),
     )
 
@@ -105,10 +135,14 @@ def _heading(name: str) -> str:
     return name.replace("std_err", "standard error").replace("_", " ").capitalize()
 
 
-def _texts(column: Any) -> list[str]:
-    """The values of a column as strings, as many as there are rows on the page."""
-    values = np.asarray(column)
-    if values.dtype == np.bool_:
-        return ["yes" if value else "no" for value in values[:MOST_ROWS].tolist()]
-    decimals = decimals_for(values)
-    return [_NOTHING if np.isnan(value) else f"{value:,.{decimals}f}" for value in values[:MOST_ROWS].tolist()]
+def _texts(form: StatisticForm, values: Mapping[str, Any]) -> Iterator[list[str]]:
+    """The values of each column as strings, as many as there are rows on the page, with the digits of their errors."""
+    fields = {column.field: np.asarray(values[column.name]) for column in form.columns}
+    for column in form.columns:
+        shown = np.asarray(values[column.name])[:MOST_ROWS].tolist()
+        if column.of == "neither":
+            yield ["yes" if value else "no" for value in shown]
+            continue
+        error = fields.get(column.field if column.field in _ERRORS else f"{column.field}_std_err")
+        decimals = decimals_of_errors(fields["high"] - fields["low"] if error is None else error, fewest=0)
+        yield [_NOTHING if np.isnan(value) else f"{value:,.{decimals}f}" for value in shown]

@@ -30,8 +30,8 @@ from residualplanner.reconstruction import (
 if TYPE_CHECKING:
     import pandas as pd
 
-#: The columns of intervals in the files of tables.
-INTERVAL = ("ci_low", "ci_high")
+#: The columns of intervals in the files of tables that are not unbiased.
+INTERVAL = ("ci_low_unbiased", "ci_high_unbiased")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

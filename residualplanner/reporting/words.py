@@ -46,6 +46,31 @@ def decimals_for(numbers: FloatArray) -> int:
     return max(0, min(8, 2 - math.floor(math.log10(float(np.quantile(positive, 0.05))))))
 
 
+def decimals_of_errors(errors: FloatArray, *, fewest: int = 1) -> int:
+    """How many decimals show two digits of the least error, (n,), that is not 0; at most 15.
+
+    Example:
+        >>> [decimals_of_errors(np.array(errors)) for errors in ([32.1, 700.0], [0.071, 5.0], [0.0], [np.nan])]
+        [1, 3, 1, 1]
+    """
+    positive = errors[np.isfinite(errors) & (errors > 0)]
+    return min(15, max(fewest, 1 - math.floor(math.log10(float(positive.min()))))) if positive.size else fewest
+
+
+def apart(low: FloatArray, high: FloatArray, decimals: int) -> tuple[FloatArray, FloatArray]:
+    """The ends of intervals; where so many decimals do not tell two ends apart, rounded outward.
+
+    Example:
+        >>> [end.tolist() for end in apart(np.array([2.0, 2.01, 2.46]), np.array([2.0, 2.02, 2.7]), 1)]
+        [[2.0, 2.0, 2.46], [2.0, 2.1, 2.7]]
+    """
+    unit = 10.0**decimals
+    is_hidden = (low < high) & np.array(
+        [round(a, decimals) == round(b, decimals) for a, b in zip(low, high, strict=True)]
+    )
+    return np.where(is_hidden, np.floor(low * unit) / unit, low), np.where(is_hidden, np.ceil(high * unit) / unit, high)
+
+
 def column_texts(numbers: Sequence[float]) -> list[str]:
     """The numbers of a column, all with the same decimals.
 

@@ -14,18 +14,24 @@ from residualplanner._words import names_text
 from residualplanner.domain import UNKNOWN, Domain
 from residualplanner.errors import DataError
 from residualplanner.sources.column_types import require_types
-from residualplanner.sources.columns import ArrowColumn, entries_of_series, pandas_column
+from residualplanner.sources.columns import ArrowColumn, pandas_column
 from residualplanner.sources.counting import BLOCK
 from residualplanner.sources.multiplicities import Once
 from residualplanner.sources.people import Contributions
 from residualplanner.sources.rules import Block, block_of_columns, code_type
+from residualplanner.sources.tally import NOT_WATCHED, Watch
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 def blocks_of_batches(
-    domain: Domain, contributions: Contributions, batches: Iterable[Any], *, by_index: bool = False
+    domain: Domain,
+    contributions: Contributions,
+    batches: Iterable[Any],
+    *,
+    by_index: bool = False,
+    watch: Watch = NOT_WATCHED,
 ) -> Iterator[Block]:
     """One coded block for each Arrow record batch.
 
@@ -34,6 +40,7 @@ def blocks_of_batches(
         contributions: which records of a person count.
         batches: they hold the columns that `names_of_columns` gives.
         by_index: columns are found by their position, in that order, and not by their names.
+        watch: is told what is read.
     """
     columns = [ArrowColumn(column) for column in domain.columns]
     names, reader = names_of_columns(domain, contributions), contributions.reader()
@@ -41,34 +48,51 @@ def blocks_of_batches(
 
     def coded_blocks() -> Iterator[Block]:
         for batch in batches:
-            coded = (column.coded(batch.column(keys[column.name])) for column in columns)
-            persons = reader.numbers([batch.column(keys[name]) for name in contributions.columns])
-            yield block_of_columns(domain, coded, Once(batch.num_rows), persons)
+            given = [batch.column(keys[column.name]) for column in columns]
+            people = [batch.column(keys[name]) for name in contributions.columns]
+            watch.begin(batch.num_rows)
+            coded = (watch.column(i, given[i], column.coded(given[i])) for i, column in enumerate(columns))
+            persons = reader.of_arrays(people)
+            block = block_of_columns(domain, coded, Once(batch.num_rows), persons)
+            watch.people(people, persons)
+            yield block
 
-    return reader.kept(coded_blocks())
+    return watch.kept(reader.kept(coded_blocks()))
 
 
-def blocks_of_pandas(domain: Domain, contributions: Contributions, frame: "pd.DataFrame") -> Iterator[Block]:
+def blocks_of_pandas(
+    domain: Domain, contributions: Contributions, frame: "pd.DataFrame", *, watch: Watch = NOT_WATCHED
+) -> Iterator[Block]:
     """Coded blocks of at most BLOCK records of a pandas frame that has the columns that `names_of_columns` gives."""
     columns, reader = [pandas_column(column, frame[column.name]) for column in domain.columns], contributions.reader()
+    persons_of = reader.of_series([frame[name] for name in contributions.columns])
 
     def coded_blocks() -> Iterator[Block]:
         for start in range(0, len(frame), BLOCK):
             rows = slice(start, min(start + BLOCK, len(frame)))
-            coded = (coded_rows(rows) for coded_rows in columns)
-            persons = reader.numbers([entries_of_series(frame[name].iloc[rows]) for name in contributions.columns])
-            yield block_of_columns(domain, coded, Once(rows.stop - rows.start), persons)
+            watch.begin(rows.stop - rows.start)
+            coded = (
+                watch.column(i, frame[domain.columns[i].name].iloc[rows], coded_rows(rows))
+                for i, coded_rows in enumerate(columns)
+            )
+            persons = persons_of(rows)
+            block = block_of_columns(domain, coded, Once(rows.stop - rows.start), persons)
+            watch.people([frame[name].iloc[rows] for name in contributions.columns], persons)
+            yield block
 
-    return reader.kept(coded_blocks())
+    return watch.kept(reader.kept(coded_blocks()))
 
 
-def blocks_of_matrix(matrix: NDArray[Any], domain: Domain) -> Callable[[], Iterator[Block]]:
+def blocks_of_matrix(
+    matrix: NDArray[Any], domain: Domain, *, watch: Watch = NOT_WATCHED
+) -> Callable[[], Iterator[Block]]:
     """Coded blocks of a matrix of codes.
 
     Args:
         matrix (records, d): column i holds codes 0 .. n_i-1 of the domain's i-th attribute, whatever its labels are,
             or the amounts themselves.  Where the domain has weights, they follow in a last column.
         domain: the schema.
+        watch: is told what is read.
 
     Returns:
         A function that starts the stream of blocks.
@@ -83,15 +107,16 @@ def blocks_of_matrix(matrix: NDArray[Any], domain: Domain) -> Callable[[], Itera
         weights = " and the weights in a last one" if domain.weight.columns else ""
         message = f"a matrix of codes needs one column per attribute, {len(domain)}{weights}; it has {matrix.shape[1]}"
         raise DataError(message)
-    return lambda: _blocks(matrix, domain)
+    return lambda: watch.kept(_blocks(matrix, domain, watch))
 
 
-def _blocks(matrix: NDArray[Any], domain: Domain) -> Iterator[Block]:
+def _blocks(matrix: NDArray[Any], domain: Domain, watch: Watch) -> Iterator[Block]:
     sizes = np.array(domain.sizes, dtype=np.int64)
     amounts = {position: numeric for position, each in enumerate(domain.attributes) if (numeric := each.numeric)}
     is_plain = not amounts and not domain.weight.columns
     for start in range(0, len(matrix), BLOCK):
         part, weights = np.split(matrix[start : start + BLOCK], [len(domain)], axis=1)
+        watch.begin(len(part))
         if is_plain and (part.min(axis=0, initial=0) >= 0).all() and (part.max(axis=0, initial=0) < sizes).all():
             yield Block(np.ascontiguousarray(part.T.astype(code_type(domain))), frozenset(), Once(len(part)))
         else:
@@ -100,6 +125,10 @@ def _blocks(matrix: NDArray[Any], domain: Domain) -> Iterator[Block]:
             for position, numeric in amounts.items():
                 raw[:, position] = numeric.codes_of_numbers(part[:, position])
             columns = [*raw.T, *_codes_of_weights(domain, weights)]
+            entries = matrix[start : start + BLOCK].T
+            columns = [
+                watch.column(i, given, codes) for i, (given, codes) in enumerate(zip(entries, columns, strict=True))
+            ]
             yield block_of_columns(domain, columns, Once(len(part)))
 
 
@@ -115,10 +144,20 @@ def names_of_columns(domain: Domain, contributions: Contributions) -> list[str]:
     return list(dict.fromkeys([*(column.name for column in domain.columns), *contributions.columns]))
 
 
-def require_types_of(domain: Domain, contributions: Contributions, type_of: Callable[[str], Any]) -> None:
-    """DataError where a column's type rules out what it is for; ``type_of`` gives Arrow types by name, or None."""
+def require_types_of(
+    domain: Domain, contributions: Contributions, type_of: Callable[[str], Any], *, is_order_declared: bool = False
+) -> None:
+    """DataError where a column's type rules out what it is for.
+
+    Args:
+        domain: the schema.
+        contributions: which records of a person count.
+        type_of: gives Arrow types by name; None for a column that may hold anything.
+        is_order_declared: whether ordered dictionaries hold all values in the order declared.
+    """
     require_types(domain, [type_of(column.name) for column in domain.columns])
-    contributions.require_types([type_of(name) for name in contributions.columns])
+    types = [type_of(name) for name in contributions.columns]
+    contributions.require_types(types, is_order_declared=is_order_declared)
 
 
 def require_columns(names: Sequence[str], columns: Sequence[object]) -> None:

@@ -36,10 +36,18 @@ def type_of_series(column: "pd.Series[Any]") -> Any:
 
     if isinstance(column.dtype, pd.CategoricalDtype):
         categories = column.cat.categories
-        return type_of_series(pd.Series(categories)) if len(categories) else pa.null()
+        kind = type_of_series(pd.Series(categories)) if len(categories) else pa.null()
+        return pa.dictionary(pa.int64(), kind or pa.null(), ordered=True) if column.dtype.ordered else kind
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "Oc":
         return None if column.dtype.kind == "O" else pa.struct([])  # Arrow has no complex numbers
     return arrow_of_series(column.iloc[:0]).type
+
+
+def has_categories(column: "pd.Series[Any]") -> bool:
+    """Whether a pandas column is of categories, all of which were declared with it."""
+    import pandas as pd
+
+    return isinstance(column.dtype, pd.CategoricalDtype)
 
 
 def type_of_values(column: "pd.Series[Any]") -> Any:

@@ -4,10 +4,10 @@ Reads: an attribute, and a column of Arrow or pandas.  Gives: raw codes, UNKNOWN
 pyarrow and pandas are imported with the first column.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ from residualplanner.domain import MISSING, UNKNOWN, Column, Entries, codes_of_v
 
 if TYPE_CHECKING:
     import pandas as pd
+
+T = TypeVar("T")
 
 #: How many of each unit of time a day has.
 _PER_DAY = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
@@ -79,16 +81,33 @@ def pandas_column(attribute: Column, column: "pd.Series[Any]") -> Callable[[slic
     Returns:
         A function from a slice of rows to their codes, by the rules of ``codes_of_values``.
     """
+    of_objects = partial(_codes_of_objects, attribute)
+    return rows_of_series(column, ArrowColumn(attribute).raw_codes, of_objects, np.array([MISSING]))
+
+
+def rows_of_series(
+    column: "pd.Series[Any]",
+    of_array: Callable[[Any], NDArray[Any]],
+    of_objects: Callable[[NDArray[np.object_]], NDArray[Any]],
+    nothing: NDArray[Any],
+) -> Callable[[slice], NDArray[Any]]:
+    """What is read of a pandas column, a slice of it at a time; how it is read follows from the column's type alone.
+
+    Args:
+        column: its entries; the index does not matter.
+        of_array: reads an Arrow array.
+        of_objects: reads Python objects, each by itself.
+        nothing (1,): what is read of a record without a category.
+    """
     import pandas as pd
 
     if isinstance(column.dtype, pd.CategoricalDtype):
         categories = pd.Series(column.cat.categories)
-        codes = np.append(pandas_column(attribute, categories)(slice(None)), MISSING)
-        return lambda rows: codes[column.iloc[rows].cat.codes.to_numpy()]  # the code -1 finds MISSING at the end
+        found = np.append(rows_of_series(categories, of_array, of_objects, nothing)(slice(None)), nothing)
+        return lambda rows: found[column.iloc[rows].cat.codes.to_numpy()]  # the code -1 finds nothing, at the end
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "Oc":  # Arrow has no complex numbers
-        return lambda rows: _codes_of_objects(attribute, column.iloc[rows].to_numpy())
-    arrow = ArrowColumn(attribute)
-    return lambda rows: arrow.raw_codes(arrow_of_series(column.iloc[rows]))
+        return lambda rows: of_objects(column.iloc[rows].to_numpy())
+    return lambda rows: of_array(arrow_of_series(column.iloc[rows]))
 
 
 def arrow_of_series(column: "pd.Series[Any]") -> Any:
@@ -96,18 +115,53 @@ def arrow_of_series(column: "pd.Series[Any]") -> Any:
     import pandas as pd
     import pyarrow as pa
 
-    sparse: Any = column.sparse if isinstance(column.dtype, pd.SparseDtype) else None
-    return pa.Array.from_pandas(column if sparse is None else sparse.to_dense())
+    if isinstance(column.dtype, pd.SparseDtype):
+        column = cast("Any", column).sparse.to_dense()
+    if isinstance(column.dtype, np.dtype) and not column.dtype.isnative:
+        column = column.astype(column.dtype.newbyteorder("="))
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind == "f" and column.dtype.itemsize > 8:
+        column = column.astype(np.float64)  # Arrow has no wider floats
+    return pa.Array.from_pandas(column)
 
 
-def entries_of_series(column: "pd.Series[Any]") -> Any:
-    """The Arrow array of a pandas column of integers or text, Python objects or not; of nulls where it is neither."""
+def plain_array(array: Any) -> Any:
+    """An Arrow array without chunks, dictionary or extension."""
     import pyarrow as pa
 
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    array = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+    return array.cast(pa.large_string()) if pa.types.is_string_view(array.type) else array
+
+
+def texts_of_array(array: Any) -> tuple[list[bytes], IntArray]:
+    """The distinct texts of an Arrow array of strings, and the index of each entry's, -1 where there is none."""
+    import pyarrow as pa
+
+    encoded = array.cast(pa.large_binary()).dictionary_encode()
+    slots = encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+    return encoded.dictionary.to_pylist(), slots
+
+
+def python_entries(entries: Any, chosen: NDArray[np.bool_]) -> list[Any]:
+    """Some entries of a column of Arrow, pandas or NumPy in Python; text that is not valid UTF-8 as bytes."""
+    import pyarrow as pa
+
+    if not isinstance(entries, pa.Array | pa.ChunkedArray):
+        return list((entries if isinstance(entries, np.ndarray) else entries.array)[chosen])
+    some = plain_array(entries).filter(pa.array(chosen))
     try:
-        return arrow_of_series(column)
-    except (pa.ArrowException, UnicodeEncodeError, TypeError):  # objects of several types; half a surrogate pair
-        return pa.nulls(len(column))
+        return _entries(some)
+    except (ValueError, OverflowError, pa.ArrowException):  # a date beyond Python's calendar
+        return _entries(some.cast(pa.string()))
+
+
+def each_object(read: Callable[[Any], T], values: NDArray[np.object_]) -> Iterator[T]:
+    """What is read of each object by itself, equal ones of one type once; 1, True and 1.0 are kept apart."""
+    read_once = lru_cache(maxsize=None, typed=True)(read)
+    return (read_once(value) if _is_hashable(value) else read(value) for value in values)
 
 
 def _codes_of_objects(attribute: Column, values: NDArray[np.object_]) -> IntArray:
@@ -118,10 +172,7 @@ def _codes_of_objects(attribute: Column, values: NDArray[np.object_]) -> IntArra
     if pd.api.types.infer_dtype(values, skipna=True) == "string":
         with suppress(pa.ArrowException, UnicodeEncodeError):  # a NaN that is not a Python float; half a surrogate pair
             return ArrowColumn(attribute).raw_codes(pa.array(values, type=pa.large_string(), from_pandas=True))
-    code_of = partial(_code_of_object, attribute)
-    code_of_hashable = lru_cache(maxsize=None, typed=True)(code_of)
-    codes = (code_of_hashable(value) if _is_hashable(value) else code_of(value) for value in values)
-    return np.fromiter(codes, dtype=np.int64, count=len(values))
+    return np.fromiter(each_object(partial(_code_of_object, attribute), values), dtype=np.int64, count=len(values))
 
 
 def _code_of_object(attribute: Column, value: object) -> int:

@@ -25,10 +25,12 @@ from residualplanner.sources.coding import names_of_columns, require_columns
 from residualplanner.sources.columns import ArrowColumn
 from residualplanner.sources.csv_records import LONGEST, forms_of_records, pieces_of_records, unclosed_error
 from residualplanner.sources.multiplicities import Once
+from residualplanner.sources.parquet import require_regular
 from residualplanner.sources.people import Contributions, PersonReader
 from residualplanner.sources.records import source_of_blocks
 from residualplanner.sources.rules import Block, block_of_columns
 from residualplanner.sources.source import Source
+from residualplanner.sources.tally import NOT_WATCHED, Watch
 
 _MARK = b"\xef\xbb\xbf"
 _HEADER = "the first line of {name!r} is not a line of column names"
@@ -64,8 +66,14 @@ class CsvFile:
     newlines_in_values: bool = False
 
 
-def source_of_csv(file: CsvFile, domain: Domain, contributions: Contributions) -> Source:
+def source_of_csv(file: CsvFile, domain: Domain, contributions: Contributions, *, watch: Watch = NOT_WATCHED) -> Source:
     """The records of a CSV file whose header has been checked, and where the rules demand it every line.
+
+    Args:
+        file: the file.
+        domain: the schema.
+        contributions: which records of a person count.
+        watch: is told what is read; then no line is checked before.
 
     Raises:
         DataError: there is no such file; it has no header, or one without the domain's columns; it has lines that are
@@ -73,10 +81,28 @@ def source_of_csv(file: CsvFile, domain: Domain, contributions: Contributions) -
     """
     table = _Table.opened(file)
     table.require_columns(domain, contributions)
+    if watch is not NOT_WATCHED:
+        return source_of_blocks(domain, lambda: table.blocks(domain, contributions, watch))
     is_strict = any(attribute.unknown == "error" for attribute in domain.attributes)
     if is_strict or file.newlines_in_values or _is_zipped(Path(file.path)):  # a file may have been cut off
         table.require_records(is_strict=is_strict)
-    return source_of_blocks(domain, lambda: table.blocks(domain, contributions))
+    return source_of_blocks(domain, lambda: table.blocks(domain, contributions, watch))
+
+
+def names_of_csv(file: CsvFile) -> tuple[str, ...]:
+    """The names in the first line; DataError where there is no such file, or that is not a line of names."""
+    return _Table.opened(file).names
+
+
+def first_bad_byte(file: CsvFile) -> tuple[int, int, int] | None:
+    """The first byte of a file that is not UTF-8, its line, and its place in the line, from 1; None if all are."""
+    with _open(Path(file.path)) as stream:
+        for number, line in enumerate(iter(lambda: stream.readline(LONGEST), b""), start=1):
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                return line[error.start], number, error.start + 1
+    return None
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -89,10 +115,7 @@ class _Table:
     @classmethod
     def opened(cls, file: CsvFile) -> "_Table":
         path = Path(file.path)
-        if not path.is_file():
-            if path.exists():
-                raise DataError(f"{str(file.path)!r} is a pipe, a folder or the like; write the records to a CSV file")
-            raise DataError(f"there is no file {str(file.path)!r}")
+        require_regular(path)
         with _open(path) as stream:
             return cls(file, _header(stream, path.name))
 
@@ -124,12 +147,14 @@ class _Table:
             remedy = _REMEDY if is_sound or not self.file.newlines_in_values else "write it again"
             raise DataError(f"the file {Path(self.file.path).name!r} has {', and '.join(problems)}; {remedy}")
 
-    def blocks(self, domain: Domain, contributions: Contributions) -> Iterator[Block]:
+    def blocks(self, domain: Domain, contributions: Contributions, watch: Watch) -> Iterator[Block]:
         """The records, piece by piece: a line that is not a record has an unknown value in each column."""
         reader = contributions.reader()
-        return reader.kept(self._coded(domain, contributions, reader))
+        return watch.kept(reader.kept(self._coded(domain, contributions, reader, watch)))
 
-    def _coded(self, domain: Domain, contributions: Contributions, reader: PersonReader) -> Iterator[Block]:
+    def _coded(
+        self, domain: Domain, contributions: Contributions, reader: PersonReader, watch: Watch
+    ) -> Iterator[Block]:
         columns, names = [ArrowColumn(column) for column in domain.columns], names_of_columns(domain, contributions)
         indices = [self.names.index(name) for name in names]
         for text in self._pieces():
@@ -140,9 +165,17 @@ class _Table:
             parsed = _parsed(_kept(text, forms.ends, fits), int(fits.sum()), len(self.names), indices)
             arrays = dict(zip(names, parsed, strict=True))
             others = int((~fits).sum())
-            coded = (column.coded(arrays[column.name], unknown=others) for column in columns)
-            persons = reader.numbers([arrays[name] for name in contributions.columns], unknown=others)
-            yield block_of_columns(domain, coded, Once(len(fits)), persons)
+            watch.begin(len(fits))
+            watch.lines(forms, fits)
+            coded = (
+                watch.column(i, arrays[column.name], column.coded(arrays[column.name], unknown=others))
+                for i, column in enumerate(columns)
+            )
+            people = [arrays[name] for name in contributions.columns]
+            persons = reader.of_arrays(people, unknown=others)
+            block = block_of_columns(domain, coded, Once(len(fits)), persons)
+            watch.people(people, persons)
+            yield block
 
     def _pieces(self) -> Iterator[bytes]:
         with _open(Path(self.file.path)) as stream:

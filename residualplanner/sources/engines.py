@@ -23,12 +23,14 @@ def records_of_engine(data: Any, domain: Domain, contributions: Contributions) -
     Raises:
         DataError: a column is missing, occurs twice, or is of a type that holds no value of its attribute.
     """
-    import narwhals as nw
-
-    known = nw.dependencies  # looks at no library that is not imported already
-    if known.is_dask_dataframe(data):
+    if _is_of_dask(data):
         return DaskRecords(data, domain, contributions)
     return SparkRecords(data, domain, contributions) if _is_of_spark(data) else None
+
+
+def is_of_engine(data: object) -> bool:
+    """Whether it is an engine's frame."""
+    return _is_of_dask(data) or _is_of_spark(data)
 
 
 def require_result_room(data: Any, cells: int) -> None:
@@ -57,10 +59,8 @@ def require_ready_engine(data: Any) -> None:
 
     It starts a small task at the workers, which reads no record.
     """
-    import narwhals as nw
-
     data = unlimited(data)
-    if nw.dependencies.is_dask_dataframe(data):
+    if _is_of_dask(data):
         workers: Workers = DaskWorkers()
     elif _is_of_spark(data):
         workers = SparkWorkers(data.sparkSession)
@@ -70,6 +70,13 @@ def require_ready_engine(data: Any) -> None:
         workers.require_ready()
     except ResourceError as error:
         raise ResourceError(f"{error}.  Nothing was charged or read") from None
+
+
+def _is_of_dask(data: object) -> bool:
+    """Whether it is a Dask frame; Dask is not imported to find out."""
+    import narwhals as nw
+
+    return bool(nw.dependencies.is_dask_dataframe(data))
 
 
 def _is_of_spark(data: object) -> bool:

@@ -21,11 +21,14 @@ class Frame:
         columns: the names of its columns.
         batches: starts a stream of Arrow record batches that hold the named columns, at least one, and possibly others.
         types: the Arrow types of the named columns, once for each part of the table that may have types of its own.
+        is_order_declared: whether a dictionary that is ordered holds all values in the order in which they were
+            declared, and not those that occur.
     """
 
     columns: tuple[object, ...]
     batches: Callable[[Sequence[str]], Iterator[Any]]
     types: Callable[[Sequence[str]], Iterable[Sequence[Any]]]
+    is_order_declared: bool = False
 
 
 def frame_of_arrow_table(table: Any) -> Frame:
@@ -48,9 +51,8 @@ def frame_of_arrow_reader(reader: Any) -> Frame:
 
 def frame_of_polars(frame: Any) -> Frame:
     """The batches of a Polars DataFrame."""
-    return Frame(
-        tuple(frame.columns), lambda names: _polars_batches(_chosen(frame, names)), _polars_types(frame.lazy())
-    )
+    batches = lambda names: _polars_batches(_chosen(frame, names))  # noqa: E731
+    return Frame(tuple(frame.columns), batches, _polars_types(frame.lazy()), is_order_declared=True)
 
 
 def frame_of_lazy_polars(frame: Any) -> Frame:
@@ -62,7 +64,7 @@ def frame_of_lazy_polars(frame: Any) -> Frame:
         for part in parts:
             yield from _polars_batches(part)
 
-    return Frame(tuple(frame.collect_schema().names()), batches, _polars_types(frame))
+    return Frame(tuple(frame.collect_schema().names()), batches, _polars_types(frame), is_order_declared=True)
 
 
 def frame_of_duckdb(relation: Any) -> Frame:
@@ -99,10 +101,15 @@ def types_of_schema(schema: Any) -> Callable[[Sequence[str]], Iterable[Sequence[
 
 
 def _chosen(frame: Any, names: Sequence[str]) -> Any:
-    """The named columns of a Polars frame, whose own select takes names such as "*" and "^a.*$" for patterns."""
+    """The named columns of a Polars frame, whose own select takes names such as "*" and "^a.*$" for patterns.
+
+    Integers of 128 bits, which Arrow does not have, are text, in which each of them is itself.
+    """
+    import polars as pl
     from polars import selectors
 
-    return frame.select(selectors.by_name(*names))
+    wide = {kind: pl.String for name in ("Int128", "UInt128") if (kind := getattr(pl, name, None)) is not None}
+    return frame.select(selectors.by_name(*names)).cast(wide)
 
 
 def _polars_types(frame: Any) -> Callable[[Sequence[str]], Iterable[Sequence[Any]]]:

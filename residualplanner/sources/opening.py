@@ -21,9 +21,9 @@ from residualplanner.sources.coding import (
     require_columns,
     require_types_of,
 )
-from residualplanner.sources.column_types import type_of_values
-from residualplanner.sources.csv_files import CsvFile, source_of_csv
-from residualplanner.sources.engines import records_of_engine
+from residualplanner.sources.column_types import has_categories, type_of_values
+from residualplanner.sources.csv_files import CsvFile, names_of_csv, source_of_csv
+from residualplanner.sources.engines import is_of_engine, records_of_engine
 from residualplanner.sources.frames import (
     Frame,
     frame_of_arrow_reader,
@@ -34,10 +34,11 @@ from residualplanner.sources.frames import (
     frame_of_polars,
 )
 from residualplanner.sources.parquet import frame_of_path
-from residualplanner.sources.people import Contributions, contributions_of, unlimited
+from residualplanner.sources.people import AllRecords, Contributions, contributions_of, unlimited
 from residualplanner.sources.ready_counts import source_of_counts
 from residualplanner.sources.records import source_of_blocks
 from residualplanner.sources.source import Source, guarded
+from residualplanner.sources.tally import NOT_WATCHED, Watch
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,6 +58,10 @@ _ACCEPTED = (
     "relation, an Ibis table, a Dask or PySpark DataFrame, a path to a CSV or Parquet file or to a folder of Parquet "
     "files, a CsvFile, LimitedRecords of one of these, a NumPy matrix of integer codes, or a mapping from tuples of "
     "attribute names to counts"
+)
+_IN_THIS_PROCESS = (
+    "records are checked in this process, and these are an engine's: give a frame that it collects (of Dask "
+    "frame.compute(), of PySpark frame.toPandas()), a part of it if it is large, or the Parquet files that it reads"
 )
 
 
@@ -95,6 +100,41 @@ def open_source(data: object, domain: Domain, *, records_per_person: int = 1) ->
     return outcome
 
 
+def watched_source(
+    data: object, domain: Domain, watch: Watch, *, records_per_person: int = 1, with_people: bool = True
+) -> Source:
+    """A source that tells a watch what it reads, in this process; it checks the columns of the domain alone.
+
+    Args:
+        data: as for `open_source`.
+        domain: the schema.
+        watch: is told what is read.
+        records_per_person: as for `open_source`.
+        with_people: whether the records of each person are limited where they are `LimitedRecords`.
+
+    Raises:
+        DataError: as by `open_source`, but for lines of a CSV file.
+    """
+    contributions = contributions_of(data, domain, records_per_person) if with_people else AllRecords()
+    return _open(unlimited(data), domain, contributions, watch)
+
+
+def columns_of(data: object) -> tuple[object, ...]:
+    """The names of the columns of records, none for a matrix of codes and for counts."""
+    data = unlimited(data)
+    file = _csv_of(data)
+    if file is not None:
+        return names_of_csv(file)
+    frame = _frame_of(data)
+    return tuple(getattr(data, "columns", ())) if frame is None else frame.columns
+
+
+def require_here(data: object) -> None:
+    """DataError where records are an engine's, and are not read in this process."""
+    if is_of_engine(unlimited(data)):
+        raise DataError(_IN_THIS_PROCESS)
+
+
 def is_read_once(data: object) -> bool:
     """Whether records are gone when they have been read."""
     return ("pyarrow", "RecordBatchReader") in _names_of_classes(unlimited(data))
@@ -104,27 +144,23 @@ def _open_limited(data: object, domain: Domain, records_per_person: int) -> Sour
     return _open(unlimited(data), domain, contributions_of(data, domain, records_per_person))
 
 
-def _open(data: object, domain: Domain, contributions: Contributions) -> Source:
+def _open(data: object, domain: Domain, contributions: Contributions, watch: Watch = NOT_WATCHED) -> Source:
     _require_persons(data, contributions)
     if isinstance(data, np.ndarray):
-        return source_of_blocks(domain, blocks_of_matrix(data, domain))
-    if isinstance(data, CsvFile):
-        return source_of_csv(data, domain, contributions)
+        return source_of_blocks(domain, blocks_of_matrix(data, domain, watch=watch))
+    file = _csv_of(data)
+    if file is not None:
+        return source_of_csv(file, domain, contributions, watch=watch)
     if type(data).__module__.startswith("residualplanner."):
         raise DataError(f"{value_text(data)} of this library holds no records; give {_ACCEPTED}")
     if isinstance(data, Mapping):
         return source_of_counts(data, domain)
-    if isinstance(data, str | Path):
-        return _file_source(data, domain, contributions)
-    for library, word in _names_of_classes(data):
-        if (library, word) == ("pandas", "DataFrame"):
-            return _pandas_source(cast("pd.DataFrame", data), domain, contributions)
-        if (library, word) in _FRAMES:
-            return _frame_source(_FRAMES[library, word](data), domain, contributions)
-    source = _engine_source(data, domain, contributions)
-    if source is not None:
-        return source
-    raise DataError(f"data of type {type(data).__name__} are not understood; give {_ACCEPTED}")
+    if ("pandas", "DataFrame") in _names_of_classes(data):
+        return _pandas_source(cast("pd.DataFrame", data), domain, contributions, watch)
+    frame = _frame_of(data)
+    if frame is not None:
+        return _frame_source(frame, domain, contributions, watch)
+    return _engine_source(data, domain, contributions)
 
 
 def _require_persons(data: object, contributions: Contributions) -> None:
@@ -135,14 +171,30 @@ def _require_persons(data: object, contributions: Contributions) -> None:
         )
 
 
-def _engine_source(data: object, domain: Domain, contributions: Contributions) -> Source | None:
-    """A source for a frame that narwhals recognizes as an engine's; None for anything else."""
+def _csv_of(data: object) -> CsvFile | None:
+    """A CSV file, however it is named; None for anything else."""
+    if isinstance(data, str | Path) and Path(data).name.lower().endswith((".csv", ".csv.gz")):
+        return None if Path(data).is_dir() else CsvFile(data)
+    return data if isinstance(data, CsvFile) else None
+
+
+def _frame_of(data: Any) -> Frame | None:
+    """Records that are read as Arrow batches; None for anything else."""
     import narwhals as nw
 
+    if isinstance(data, str | Path):
+        return frame_of_path(data)
     if nw.dependencies.is_ibis_table(data):  # it looks at no library that is not imported already
-        return _frame_source(frame_of_ibis(data), domain, contributions)
+        return frame_of_ibis(data)
+    found = next((name for name in _names_of_classes(data) if name in _FRAMES), None)
+    return None if found is None else _FRAMES[found](data)
+
+
+def _engine_source(data: object, domain: Domain, contributions: Contributions) -> Source:
     records = records_of_engine(data, domain, contributions)
-    return None if records is None else source_of_engine(records, domain)
+    if records is None:
+        raise DataError(f"data of type {type(data).__name__} are not understood; give {_ACCEPTED}")
+    return source_of_engine(records, domain)
 
 
 def _names_of_classes(data: object) -> Iterator[tuple[str, str]]:
@@ -151,25 +203,20 @@ def _names_of_classes(data: object) -> Iterator[tuple[str, str]]:
         yield cls.__module__.partition(".")[0], cls.__name__
 
 
-def _file_source(path: str | Path, domain: Domain, contributions: Contributions) -> Source:
-    is_csv = Path(path).name.lower().endswith((".csv", ".csv.gz")) and not Path(path).is_dir()
-    if is_csv:
-        return source_of_csv(CsvFile(path), domain, contributions)
-    return _frame_source(frame_of_path(path), domain, contributions)
-
-
-def _frame_source(frame: Frame, domain: Domain, contributions: Contributions) -> Source:
+def _frame_source(frame: Frame, domain: Domain, contributions: Contributions, watch: Watch) -> Source:
     names = names_of_columns(domain, contributions)
     require_columns(names, frame.columns)
     if names:
         for types in frame.types(names):
-            require_types_of(domain, contributions, dict(zip(names, types, strict=True)).__getitem__)
+            type_of = dict(zip(names, types, strict=True)).__getitem__
+            require_types_of(domain, contributions, type_of, is_order_declared=frame.is_order_declared)
     names = names or [str(name) for name in frame.columns[:1]]  # some column must say how many records there are
-    return source_of_blocks(domain, lambda: blocks_of_batches(domain, contributions, frame.batches(names)))
+    return source_of_blocks(domain, lambda: blocks_of_batches(domain, contributions, frame.batches(names), watch=watch))
 
 
-def _pandas_source(frame: "pd.DataFrame", domain: Domain, contributions: Contributions) -> Source:
+def _pandas_source(frame: "pd.DataFrame", domain: Domain, contributions: Contributions, watch: Watch) -> Source:
     names = names_of_columns(domain, contributions)
     require_columns(names, tuple(frame.columns))
-    require_types_of(domain, contributions, lambda name: type_of_values(frame[name]))
-    return source_of_blocks(domain, lambda: blocks_of_pandas(domain, contributions, frame))
+    is_declared = all(has_categories(frame[name]) for name in contributions.columns[1:])
+    require_types_of(domain, contributions, lambda name: type_of_values(frame[name]), is_order_declared=is_declared)
+    return source_of_blocks(domain, lambda: blocks_of_pandas(domain, contributions, frame, watch=watch))

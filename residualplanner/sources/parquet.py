@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from residualplanner._file_kinds import kind_of_name
 from residualplanner.errors import DataError
 from residualplanner.sources.coding import require_columns
 from residualplanner.sources.counting import BLOCK
@@ -51,12 +52,21 @@ def frame_of_path(path: str | Path) -> Frame:
     file = Path(path)
     if file.is_dir():
         return _frame_of_folder(file)
-    if not file.is_file():
-        raise DataError(f"there is no file {str(path)!r}")
+    require_regular(file)
     if file.suffix.lower() == ".parquet":
         schema = _schema(file)
         return Frame(tuple(schema.names), lambda names: _batches_of_file(file, names), types_of_schema(schema))
-    raise DataError(f"records are read from .csv, .csv.gz and .parquet files, not from {file.name!r}")
+    kind = kind_of_name(file)
+    remedy = "" if kind is None else f": {kind.name}"
+    raise DataError(f"records are read from .csv, .csv.gz and .parquet files, not from {file.name!r}{remedy}")
+
+
+def require_regular(path: Path) -> None:
+    """DataError unless there is a file with a beginning and an end."""
+    if not path.exists():
+        raise DataError(f"there is no file {str(path)!r}")
+    if not path.is_file():
+        raise DataError(f"{str(path)!r} is a pipe, a folder or the like; write the records to a file")
 
 
 def _frame_of_folder(folder: Path) -> Frame:
@@ -105,7 +115,9 @@ def _parts_of(folder: Path) -> Iterator[_Part]:
         if not all(name.lower().endswith(".parquet") for name in shown):
             raise DataError("the folder holds files that are not .parquet; only names that start with _ or . may")
         keys = _keys(Path(where).relative_to(folder).parts)
-        yield from (_Part(Path(where) / name, keys) for name in shown)
+        for name in shown:
+            require_regular(Path(where) / name)
+            yield _Part(Path(where) / name, keys)
 
 
 def _raise(error: OSError) -> None:

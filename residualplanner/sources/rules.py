@@ -45,7 +45,14 @@ _PROBLEM = {
 _UNREADABLE = (
     "; in a CSV file that is not UTF-8, labels with letters such as é or ö are not recognized: save it as UTF-8"
 )
-#: What `Block.persons` is where nobody asks.
+
+
+def words_of_code(code: int, *, is_weight: bool) -> str:
+    """What is wrong with an entry of this code, in words."""
+    return _WEIGHTS[code] if is_weight else {UNKNOWN: "value outside the schema", MISSING: "missing value"}[code]
+
+
+#: What `Block.persons` is where persons play no part.
 NO_PERSONS: IntArray = frozen(np.empty((2, 0), dtype=np.int64))
 
 
@@ -62,8 +69,8 @@ class Block:
         breaches: the columns whose values break a rule that says "error".
         multiplicities: how often each record counts.
         numerators: by position of an attribute of amounts, (records,).
-        persons (2, records): the number of the person of each record, below 0 where it is not known, and where the
-            record stands among those of that person; `NO_PERSONS` where nobody asks.
+        persons (2, records): the number of the person of each record, below 0 where it is not known, and that of the
+            entry by which it is ordered, 0 where there is none; `NO_PERSONS` where persons play no part.
     """
 
     codes: Codes
@@ -155,7 +162,8 @@ def data_error_of_breaches(domain: Domain, breaches: Iterable[Breach]) -> DataEr
     names = [column.name for column in domain.columns]
     columns = [f"column {name!r}" for name in names] + ["the column of persons"]
     lines = [f"{columns[position]} {_problem(domain, position, word)}" for position, word in ordered]
-    return DataError("; ".join(lines), column=[*names, ""][ordered[0][0]] or None)
+    listing = "rp.check(domain, data), or residualplanner check, lists them for whoever holds the records"
+    return DataError(f"{'; '.join(lines)}.  {listing}", column=[*names, ""][ordered[0][0]] or None)
 
 
 def _problem(domain: Domain, position: int, word: str) -> str:

@@ -7,7 +7,15 @@ Reads: names and bytes.  Gives: ObjectStore.
 from residualplanner.stores.bucket import Bucket, BucketPath
 from residualplanner.stores.folder import Folder
 from residualplanner.stores.object_store import ObjectStore, require_create_if_absent
-from residualplanner.stores.opening import AnyPath, local_file, new_folder, open_store, path_at, require_free
+from residualplanner.stores.opening import (
+    AnyPath,
+    local_file,
+    new_folder,
+    open_store,
+    path_at,
+    path_given,
+    require_free,
+)
 
 __all__ = [
     "AnyPath",
@@ -19,6 +27,7 @@ __all__ = [
     "new_folder",
     "open_store",
     "path_at",
+    "path_given",
     "require_create_if_absent",
     "require_free",
 ]

@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from residualplanner._atomic import require_free_folder, write_folder_atomically
-from residualplanner._checks import value_text
+from residualplanner._checks import require_path, value_text
 from residualplanner.errors import ArgumentError
 from residualplanner.stores.bucket import VARIABLES, Bucket, BucketPath
 from residualplanner.stores.folder import Folder
@@ -48,6 +48,13 @@ def open_store(where: object) -> ObjectStore:
         return where
     path = path_at(where)
     return path.bucket if isinstance(path, BucketPath) else Folder(path.absolute())
+
+
+def path_given(call: str, where: object, example: str) -> AnyPath:
+    """As `path_at`, of the argument ``path`` of a call, of which ``example`` is a correct one."""
+    if not isinstance(where, Bucket | BucketPath):
+        require_path(call, where, example)
+    return path_at(where)
 
 
 def path_at(where: object) -> AnyPath:

@@ -3,7 +3,7 @@
 Reads: codes, weights, how they were made.  Gives: SyntheticRecords.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from residualplanner._atomic import PathLike
 from residualplanner._checks import FloatArray, IntArray, frozen, is_integer, value_text
+from residualplanner._html import ROWS, caption_of, html_table, rest_note
 from residualplanner._words import count_text
 from residualplanner.domain import Domain
 from residualplanner.errors import ArgumentError, WorkloadError
@@ -61,6 +62,15 @@ class SyntheticRecords:
         weighted = f", together of weight {self.weights.sum():,.0f}" if self.weight_column else ""
         about = f"{len(self):,} of {count_text(len(self.domain.names), 'attribute')}{weighted}"
         return f"<SyntheticRecords: {about}{warning_of(self.release.noise)}>"
+
+    def _repr_html_(self) -> str:
+        first = replace(self, codes=self.codes[:ROWS], weights=self.weights[:ROWS]).to_frame()
+        return html_table(
+            caption_of(self),
+            list(map(str, first.columns)),
+            first.itertuples(index=False),
+            note=rest_note(len(self) - len(first), ".to_frame() has all"),
+        )
 
     @property
     def facts(self) -> tuple[str, ...]:

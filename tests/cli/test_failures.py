@@ -51,7 +51,10 @@ def _is_clean(result, *words):
         (("release", "spec.toml", "records.csv", "-o", "nowhere/out"), "the folder nowhere does not exist"),
         (("demo", "-o", "nowhere/out"), "the folder nowhere does not exist"),
         (("plan", "records.csv"), "records.csv is a CSV file"),
-        (("measure", "spec.toml", "records.csv", "-o", "m"), "spec.toml is a spec, which is for plan and release"),
+        (
+            ("measure", "spec.toml", "records.csv", "-o", "m"),
+            "spec.toml is a spec, which is for plan, check and release",
+        ),
         (("reconstruct", "records.csv", "-o", "out"), "records.csv is a CSV file"),
         (("reconstruct", "damaged", "-o", "out"), "this is not a residualplanner file, or it is damaged"),
     ],

@@ -119,7 +119,10 @@ def test_what_a_file_is_for_is_said(every_file, folder, run):
             "m.measurement",
         ): "a measurement, which is for reconstruct and synthesize; report wants a plan, the folder",
         ("reconstruct", "p.plan", "-o", "n"): "a plan, which is for measure, compare and report; reconstruct wants",
-        ("plan", "records.csv"): "a CSV file, which is for init, and as records for measure and release; plan wants",
+        (
+            "plan",
+            "records.csv",
+        ): "a CSV file, which is for init, and as records for check, measure and release; plan wants",
         ("measure", "p.plan", "book.xlsx", "-o", "n"): "an Excel workbook; save it as CSV; measure wants records",
         (
             "measure",

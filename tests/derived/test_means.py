@@ -114,7 +114,7 @@ def test_means_of_negative_amounts_are_near_the_truth_and_those_of_everybody_hav
     assert everybody.estimate.shape == ()
     assert abs(everybody.estimate - 8) < 5 * everybody.std_err
     shown = ["job", "mean", "std_err", "low", "high", "count", "count_std_err", "sum", "sum_std_err", "too_noisy"]
-    assert list(found.to_pandas()) == shown
+    assert list(found.to_frame()) == shown
 
 
 @pytest.mark.parametrize(

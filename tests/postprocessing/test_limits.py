@@ -109,8 +109,8 @@ def test_files_have_the_intervals_and_the_unbiased_estimates_on_request(tmp_path
                 frame, (low, high) = saved.frame(query), made[query].interval(0.8)
                 assert frame["estimate_unbiased"].tolist() == release[query].estimate.ravel().tolist()
                 assert frame[f"estimate{made.product.ending}"].tolist() == made[query].estimate.ravel().tolist()
-                assert frame["ci_low"].tolist() == low.ravel().tolist()
-                assert frame["ci_high"].tolist() == high.ravel().tolist()
+                assert frame["ci_low_unbiased"].tolist() == low.ravel().tolist()
+                assert frame["ci_high_unbiased"].tolist() == high.ravel().tolist()
             with pytest.raises(WorkloadError, match="is known of unbiased estimates only"):
                 saved["a", "b"].interval()
 

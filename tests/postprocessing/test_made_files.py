@@ -56,7 +56,14 @@ def test_columns_say_that_errors_are_those_of_the_unbiased_estimates(name):
     table, end = MADE[name](release())["sex", "age"], ENDINGS[name]
     columns = {profile: list(table.to_frame(profile=profile).columns)[2:] for profile in ("default", "acs", "gls")}
     assert columns == {
-        "default": [f"estimate{end}", "std_err_unbiased", "moe_unbiased", "conf_level", "ci_low", "ci_high"],
+        "default": [
+            f"estimate{end}",
+            "std_err_unbiased",
+            "moe_unbiased",
+            "conf_level",
+            "ci_low_unbiased",
+            "ci_high_unbiased",
+        ],
         "acs": [f"E{end}", "M_unbiased"],
         "gls": ["query", f"estimate{end}", "std_dev_unbiased"],
     }
@@ -150,10 +157,10 @@ def test_a_report_shows_the_mark_and_intervals_cut_at_what_is_possible(tmp_path,
     assert "Estimates are unbiased" not in page
     assert "cut at the counts that are possible" in page
     data = pd.read_csv(tmp_path / "page-figures/table-2.csv")
-    assert list(data.columns) == ["sex", "age", "estimate", "std_err_unbiased", "ci_low", "ci_high"]
+    assert list(data.columns) == ["sex", "age", "estimate", "std_err_unbiased", "ci_low_unbiased", "ci_high_unbiased"]
     frame = made["sex", "age"].to_frame()
-    assert data["ci_low"].to_numpy() == pytest.approx(frame["ci_low"].to_numpy())
-    assert data["ci_high"].to_numpy() == pytest.approx(frame["ci_high"].to_numpy())
+    assert data["ci_low_unbiased"].to_numpy() == pytest.approx(frame["ci_low_unbiased"].to_numpy())
+    assert data["ci_high_unbiased"].to_numpy() == pytest.approx(frame["ci_high_unbiased"].to_numpy())
     made.save(tmp_path / "tables")
     write_report(rp.load_tables(tmp_path / "tables"), tmp_path / "again.html")
     assert (tmp_path / "again-figures/table-2.csv").read_text() == (tmp_path / "page-figures/table-2.csv").read_text()
@@ -164,8 +171,8 @@ def test_pictures_show_the_intervals_of_files(name):
     table = MADE[name](release())["sex", "age"]
     shown, frame = table.shown(), table.to_frame()
     low, high = shown.ends
-    assert low == pytest.approx(frame["ci_low"].to_numpy())
-    assert high == pytest.approx(frame["ci_high"].to_numpy())
+    assert low == pytest.approx(frame["ci_low_unbiased"].to_numpy())
+    assert high == pytest.approx(frame["ci_high_unbiased"].to_numpy())
     drawn = [path.vertices[:, 0] for path in table.plot().figure().axes[0].collections[1].get_paths()]
     assert np.array(drawn) == pytest.approx(np.stack([low, high], axis=1))
     joint_low, joint_high = shown.joint_ends

@@ -84,8 +84,12 @@ def test_the_sentence_of_a_folder_is_the_exact_cost_of_its_plan(exact_folder, ma
         )
         / 2
     )
-    promise = promise_of(subject_of(exact_folder, level=0.9))
-    assert f"rho = {rho.numerator}/{rho.denominator} " in promise.sentence
+    subject = subject_of(exact_folder, level=0.9)
+    assert f"rho = {rho.numerator}/{rho.denominator} " in subject.tables.noise.sentence
+    promise = promise_of(subject)
+    shown = Fraction(re.search(r"rho at most ([0-9.E-]+) under", promise.sentence)[1])
+    assert rho <= shown < rho * Fraction(100001, 100000)
+    assert "/" not in promise.sentence + promise.statement
 
 
 def test_margins_of_a_folder_are_those_of_its_plan_whatever_its_tables_say(release, tmp_path):

@@ -18,8 +18,9 @@ from residualplanner.pictures.plots import draw_budget, fairness_figure, log_tic
 from residualplanner.pictures.shown_table import rows_to_show
 from residualplanner.reconstruction.parts import layout
 from residualplanner.reporting import fairness_data, write_report
+from residualplanner.reporting.estimates import rows_of_tables
 from residualplanner.reporting.fairness import fairness_of, spread
-from residualplanner.reporting.figures import figures_of, rows_of_tables, total_texts
+from residualplanner.reporting.figures import figures_of, total_texts
 from residualplanner.reporting.promises import promise_of
 from residualplanner.reporting.report import subject_of
 from residualplanner.reporting.rows import error_rows, rows_json

@@ -361,7 +361,8 @@ def test_all_columns_that_break_a_rule_are_named_in_the_domains_order():
     assert str(caught.value) == (
         'column \'a\' has values outside its schema; add them to the attribute, or declare unknown="Other" or "drop"; '
         'column \'b\' has missing values; fill them, or declare missing="Not stated" or "drop"; '
-        'column \'b\' has values outside its schema; add them to the attribute, or declare unknown="Other" or "drop"'
+        'column \'b\' has values outside its schema; add them to the attribute, or declare unknown="Other" or "drop".  '
+        "rp.check(domain, data), or residualplanner check, lists them for whoever holds the records"
     )
 
 

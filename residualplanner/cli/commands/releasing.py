@@ -1,6 +1,6 @@
-"""The commands on the way from records to tables: measure, reconstruct and release.
+"""The commands on the way from records to tables: check, measure, reconstruct and release.
 
-Reads: arguments.  Gives: measurements, folders of tables.
+Reads: arguments.  Gives: lists of what does not fit, measurements, folders of tables.
 """
 
 from functools import partial
@@ -143,3 +143,29 @@ def release(  # noqa: PLR0913
     records = RecordsFile(data, newlines_in_values, changed.people)
     run = rehearse_release if dry_run else partial(run_release, charge=charge)
     run(changed, spec, records, folder, ledger=charged, output=output)
+
+
+@with_groups
+def check(
+    spec: opt.Spec,
+    data: opt.Data,
+    path: opt.NewCheck = None,
+    *,
+    newlines_in_values: opt.NewlinesInValues = False,
+    messages: Messages,
+) -> None:
+    """List what of the records does not fit a spec, for whoever holds them: it costs nothing, and shows values.
+
+    It reads the records as measure does and prints each column's values that do not fit, with hints, and how many
+    records each rule leaves out. Nothing is charged or published, and no file is written unless -o names one. The exit
+    status is 1 where measure would refuse the records.
+    """
+    require_file(spec, "check", SPEC)
+    require_records(data, "check")
+    if path is not None:
+        require_free_file(path)
+    from residualplanner.cli.records_file import RecordsFile, run_check
+    from residualplanner.cli.spec.file import read_spec
+
+    read = read_spec(spec)
+    run_check(read, spec, RecordsFile(data, newlines_in_values, read.people), path, messages.output)

@@ -4,6 +4,7 @@ Reads: CSV.  Gives: counts.  No message shows what a file holds: it could be ano
 """
 
 import csv
+import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
@@ -12,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from residualplanner._checks import open_regular
 from residualplanner.domain import Domain
 from residualplanner.errors import FileFormatError
 from residualplanner.workload import QueryLike, written_query
@@ -39,7 +41,7 @@ def counts_of_file(path: Path, query: QueryLike, domain: Domain) -> NDArray[np.f
     pairs = zip(names, written.kinds, strict=True)
     codes = [{str(label): code for code, label in enumerate(kind.labels(domain[name]))} for name, kind in pairs]
     found = np.full([len(axis) for axis in codes], np.nan)
-    with open(path, encoding="utf-8-sig", newline="") as file:
+    with io.TextIOWrapper(open_regular(path), encoding="utf-8-sig", newline="") as file:
         for line, row in _rows(path, file, [*names, COUNT], most=found.size):
             cell, count = _cell(row, names, codes), _number(row[COUNT])
             if cell is None:

@@ -70,9 +70,9 @@ class AdjustedRelease(ReleaseTables):
         """Write all tables of the workload to a new folder, whole or not at all, as `Release.save` does.
 
         Columns of estimates end with ``_nonneg``, ``_rounded`` or both, and hold integers where they are rounded; those
-        of standard errors and margins, which are those of the unbiased estimates, with ``_unbiased``.  Intervals,
-        ``ci_low`` and ``ci_high``, are those of the unbiased estimates, cut at the counts that are possible.  Manifest
-        and metadata say what the numbers are, and which public facts they were made with.
+        of standard errors, margins and intervals, which are those of the unbiased estimates, with ``_unbiased``; the
+        intervals are cut at the counts that are possible.  Manifest and metadata say what the numbers are, and which
+        public facts they were made with.
 
         Args:
             folder: one that does not exist, or is empty.

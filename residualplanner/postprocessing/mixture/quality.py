@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, IntArray, frozen
+from residualplanner._html import frame_html
 from residualplanner._words import count_text
 from residualplanner.postprocessing.cells import components_of_counts
 from residualplanner.postprocessing.mixture.answers import MeasuredTables
@@ -67,6 +68,9 @@ class FitQuality:
             f"<FitQuality of {count_text(len(self.names), 'table')}: {ratio:.2f} of the noise, "
             f"{len(self.worse):,} worse than it>"
         )
+
+    def _repr_html_(self) -> str:
+        return frame_html(self.to_frame())
 
     def to_frame(self) -> "pd.DataFrame":
         """A row for each set: ``table``, ``distance``, ``freedom``, ``ratio``, ``p_value``, ``is_worse``."""

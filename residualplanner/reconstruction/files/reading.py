@@ -52,7 +52,7 @@ from residualplanner.reconstruction.profiles import PROFILES
 from residualplanner.reconstruction.publication import Publication
 from residualplanner.reconstruction.quality import quality_of_json
 from residualplanner.reconstruction.table import Table
-from residualplanner.stores import AnyPath, Bucket, BucketPath, path_at
+from residualplanner.stores import AnyPath, Bucket, BucketPath, path_given
 from residualplanner.workload import QueryLike, WrittenQuery
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class SavedTables(SavedFolder):
         domain, estimate = self.plan.domain, self._columns(query)[self._described.profile.estimate_name].to_numpy()
         axes = [saved.positions.index(position) for position in query.positions]
         numbers = estimate.astype(np.float64, copy=False).reshape(saved.shape(domain)).transpose(axes)
-        return Table.of_answers(self.plan, query, frozen(numbers), self.product)
+        return Table.of_answers(self._provenance, query, frozen(numbers))
 
     def _columns(self, query: WrittenQuery) -> dict[str, Any]:
         """The columns of the file of a query's table, after they have been checked."""
@@ -187,7 +187,7 @@ def load_tables(folder: PathLike | Bucket | BucketPath) -> SavedTables | SavedPa
 
     Cost: the manifest, the metadata and the index are read; each table when it is looked up.
     """
-    home = path_at(folder)
+    home = path_given("load_tables", folder, 'load_tables("release")')
     path = home / "manifest.json"
     if not path.is_file():
         raise FileFormatError(f"{home} has no manifest.json; name the folder of a release")

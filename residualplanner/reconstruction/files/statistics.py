@@ -7,7 +7,7 @@ tables; means, quantiles, errors and intervals are those of the unbiased estimat
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from residualplanner._checks import FloatArray
@@ -23,7 +23,6 @@ from residualplanner.reconstruction.files.statistic_form import (
     statistic_form,
     statistic_forms,
 )
-from residualplanner.reconstruction.origin import Provenance
 from residualplanner.reconstruction.table import Table
 from residualplanner.workload import WrittenQuery
 
@@ -138,10 +137,7 @@ def published_values(table: Table, columns: Iterable[Column], level: float) -> d
         columns: those of its product.
         level: the confidence level of intervals.
     """
-    own = unbiased = statistic_of(table, level)
-    if table.origin is not None:
-        estimates = replace(table, provenance=Provenance(table.plan), estimate=table.origin.estimate)
-        unbiased = statistic_of(estimates, level)
+    own, unbiased = statistic_of(table, level), statistic_of(table.unbiased, level)
     assert own is not None
     assert unbiased is not None
     return unbiased.values_of(columns, own)

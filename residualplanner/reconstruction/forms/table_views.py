@@ -30,6 +30,9 @@ class Viewed(Protocol):
     def universe(self) -> str: ...  # noqa: D102
 
     @property
+    def warning(self) -> str: ...  # noqa: D102
+
+    @property
     def names(self) -> tuple[str, ...]: ...  # noqa: D102
 
     @property
@@ -96,7 +99,7 @@ def xarray_of(table: Viewed) -> "xr.Dataset":
     }
     estimate, std_err = table.product.columns
     arrays = {estimate: (table.names, table.estimate), std_err: (table.names, table.std_err)}
-    about = {"universe": table.universe} if table.universe else {}
+    about = {name: text for name, text in (("universe", table.universe), ("noise", table.warning)) if text}
     return xr.Dataset(arrays, coordinates, {"units": table.unit} | about)
 
 
@@ -132,7 +135,8 @@ def _rows(table: Viewed) -> list[list[object]]:
 
 def _title(table: Viewed) -> str:
     unit = "" if table.unit == COUNTS else f", in {table.unit}"
-    return f"{table.title}: {count_text(table.estimate.size, 'cell')}{unit}"
+    warning = f"; {table.warning}" if table.warning else ""
+    return f"{table.title}: {count_text(table.estimate.size, 'cell')}{unit}{warning}"
 
 
 def _note(table: Viewed) -> str:

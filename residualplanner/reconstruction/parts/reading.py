@@ -4,7 +4,7 @@ Reads: a folder from anyone.  Gives: SavedParts.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -187,7 +187,7 @@ class SavedParts(SavedFolder):
         saved = self.plan.workload.query_at(number)
         axes = [saved.positions.index(position) for position in query.positions]
         estimates = frozen(self._column(number, column).reshape(saved.shape(self.plan.domain)).transpose(axes))
-        return Table.of_answers(self.plan, query, estimates, product)
+        return Table.of_answers(replace(self._provenance, product=product), query, estimates)
 
 
 def open_parts(

@@ -17,7 +17,7 @@ from residualplanner.sources.clusters.partitions import (
     rows_of_tables,
 )
 from residualplanner.sources.coding import names_of_columns, require_columns, require_types_of
-from residualplanner.sources.column_types import type_of_series
+from residualplanner.sources.column_types import has_categories, type_of_series
 from residualplanner.sources.people import Contributions
 from residualplanner.workers import DaskWorkers
 
@@ -45,7 +45,12 @@ class DaskRecords:
         columns = list(frame.columns)
         names = names_of_columns(domain, contributions)
         require_columns(names, columns)
-        require_types_of(domain, contributions, lambda name: type_of_series(frame[name]._meta))
+        is_declared = all(
+            has_categories(frame[name]._meta) and frame[name].cat.known for name in contributions.columns[1:]
+        )
+        require_types_of(
+            domain, contributions, lambda name: type_of_series(frame[name]._meta), is_order_declared=is_declared
+        )
         chosen = frame[names or columns[:1]]
         for person in contributions.columns[:1]:
             chosen = chosen.shuffle(on=person, shuffle_method="tasks")  # other methods write records to disks

@@ -3,24 +3,21 @@
 Reads: names of columns, a number.  Gives: Contributions.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
 from residualplanner._checks import IntArray
 from residualplanner.errors import DataError
-from residualplanner.sources.people.entries import (
-    LAST,
-    NOBODY,
-    OrderColumn,
-    PersonColumn,
-    is_order_type,
-    is_person_type,
-)
+from residualplanner.sources.people.entries import NOBODY, PersonColumn, is_order_type, is_ordered_type, is_person_type
 from residualplanner.sources.people.keeping import kept_blocks
+from residualplanner.sources.people.order import OrderColumn
 from residualplanner.sources.rules import NO_PERSONS, Block
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Contributions(Protocol):
@@ -35,21 +32,30 @@ class Contributions(Protocol):
         """What reads these columns, block by block of one stream."""
         ...
 
-    def require_types(self, types: Sequence[Any]) -> None:
-        """DataError unless columns of these Arrow types serve; None is a column that may hold anything."""
+    def require_types(self, types: Sequence[Any], *, is_order_declared: bool = False) -> None:
+        """DataError unless columns of these Arrow types serve; None is a column that may hold anything.
+
+        Args:
+            types: of each column.
+            is_order_declared: whether ordered dictionaries hold all values in the order declared.
+        """
         ...
 
 
 class PersonReader(Protocol):
     """Reads whose records are, and leaves out those that do not count."""
 
-    def numbers(self, arrays: Sequence[Any], *, unknown: int = 0) -> IntArray:
-        """Persons and positions of a block's records as `Block.persons`, and of so many records without entries.
+    def of_arrays(self, arrays: Sequence[Any], *, unknown: int = 0) -> IntArray:
+        """Persons and order of a block's records as `Block.persons`, and of so many records without entries.
 
         Args:
             arrays: Arrow arrays, one of each column.
             unknown: how many further records there are.
         """
+        ...
+
+    def of_series(self, columns: "Sequence[pd.Series[Any]]") -> Callable[[slice], IntArray]:
+        """The same for pandas columns, one of each column, a slice of them at a time."""
         ...
 
     def kept(self, blocks: Iterator[Block]) -> Iterator[Block]:
@@ -67,7 +73,7 @@ class AllRecords:
         """One that reads nothing."""
         return _NoReader()
 
-    def require_types(self, types: Sequence[Any]) -> None:
+    def require_types(self, types: Sequence[Any], *, is_order_declared: bool = False) -> None:
         """Nothing is required."""
 
 
@@ -97,7 +103,7 @@ class FirstRecords:
         """One that knows no person yet."""
         return _FirstReader(self)
 
-    def require_types(self, types: Sequence[Any]) -> None:
+    def require_types(self, types: Sequence[Any], *, is_order_declared: bool = False) -> None:
         """DataError unless persons are integers or text, and the order numbers, dates, moments or text."""
         person, *order = types
         if person is not None and not is_person_type(person):
@@ -106,7 +112,19 @@ class FirstRecords:
                 'convert the column (in pandas, where a null turns integers into floats: dtype "Int64")',
                 column=self.person,
             )
-        if any(kind is not None and not is_order_type(kind) for kind in order):
+        for kind in order:
+            self._require_order(kind, is_order_declared=is_order_declared)
+
+    def _require_order(self, kind: Any, *, is_order_declared: bool) -> None:
+        is_ordered = is_ordered_type(kind)
+        if is_ordered and not is_order_declared:
+            raise DataError(
+                f"column {self.order!r} holds ordered categories, of which Arrow tables, Parquet files and unknown "
+                "categories of Dask keep only those that occur; give the frame of pandas or Polars in which they were "
+                "declared, or a column of integers in their order",
+                column=self.order or "",
+            )
+        if kind is not None and not is_ordered and not is_order_type(kind):
             raise DataError(
                 f"column {self.order!r} must hold numbers, dates, moments or text to order a person's records by it",
                 column=self.order or "",
@@ -117,9 +135,13 @@ class FirstRecords:
 class _NoReader:
     """Reads no persons."""
 
-    def numbers(self, arrays: Sequence[Any], *, unknown: int = 0) -> IntArray:
+    def of_arrays(self, arrays: Sequence[Any], *, unknown: int = 0) -> IntArray:
         del arrays, unknown
         return NO_PERSONS
+
+    def of_series(self, columns: "Sequence[pd.Series[Any]]") -> Callable[[slice], IntArray]:
+        del columns
+        return lambda _: NO_PERSONS
 
     def kept(self, blocks: Iterator[Block]) -> Iterator[Block]:
         return blocks
@@ -131,12 +153,19 @@ class _FirstReader:
     def __init__(self, limit: FirstRecords) -> None:
         self._limit, self._persons, self._order = limit, PersonColumn(), OrderColumn()
 
-    def numbers(self, arrays: Sequence[Any], *, unknown: int = 0) -> IntArray:
+    def of_arrays(self, arrays: Sequence[Any], *, unknown: int = 0) -> IntArray:
         person, *order = arrays
-        persons = self._persons.numbers(person)
-        positions = self._order.positions(order[0]) if order else np.zeros_like(persons)
-        of_unknown = np.array([[NOBODY], [LAST]]).repeat(unknown, axis=1)
+        persons = self._persons.of_array(person)
+        positions = self._order.of_array(order[0]) if order else np.zeros_like(persons)
+        of_unknown = np.array([[NOBODY], [0]]).repeat(unknown, axis=1)
         return np.concatenate([np.stack([persons, positions]), of_unknown], axis=1)
+
+    def of_series(self, columns: "Sequence[pd.Series[Any]]") -> Callable[[slice], IntArray]:
+        persons_of = self._persons.of_series(columns[0])
+        if len(columns) == 1:
+            return lambda rows: np.stack([persons := persons_of(rows), np.zeros_like(persons)])
+        positions_of = self._order.of_series(columns[1])
+        return lambda rows: np.stack([persons_of(rows), positions_of(rows)])
 
     def kept(self, blocks: Iterator[Block]) -> Iterator[Block]:
         return kept_blocks(blocks, self._persons, self._order, keep=self._limit.keep, key=self._limit.key)

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from residualplanner._checks import IntArray
 from residualplanner._memory import memory_left
 from residualplanner.errors import DataError
-from residualplanner.sources.people.entries import OrderColumn, PersonColumn
+from residualplanner.sources.people.entries import PersonColumn
+from residualplanner.sources.people.order import OrderColumn
 from residualplanner.sources.rules import NO_PERSONS, Block, of_records
 
 #: How many bytes of random choice a record has: equal ones are as good as impossible, and do no harm.
@@ -46,7 +47,7 @@ def kept_blocks(
     held = checked = 0
     for block in blocks:
         read.append(block)
-        held += block.codes.nbytes + 2 * block.persons.nbytes
+        held += block.codes.nbytes + 3 * block.persons.nbytes
         if held > 2 * checked:
             _require_memory(held)
             checked = held
@@ -57,8 +58,8 @@ def kept_blocks(
     crowded = np.bincount(numbers[0], minlength=1) > keep
     stay = np.ones(numbers.shape[1], dtype=bool)
     chosen = np.flatnonzero(crowded[numbers[0]])
-    numbers[1] = order.ranks(numbers[1])
-    stay[chosen] = _first(numbers[:, chosen], _contents(read, chosen), persons.texts, keep=keep, key=key)
+    numbers = np.stack([numbers[0, chosen], order.ranks(numbers[1, chosen])])
+    stay[chosen] = _first(numbers, _contents(read, chosen), persons.texts, keep=keep, key=key)
     start = 0
     for block in read:
         end = start + block.persons.shape[1]
