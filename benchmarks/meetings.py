@@ -1,7 +1,7 @@
 """Every three features meet: a case for each triple of values of the factors of ``tests/meetings``.
 
-``python -m benchmarks.meetings`` runs what has not been run, with some processes, and prints how many cases there are and
-what was found; a run that is stopped goes on from where it was.  ``--case '{...}'`` runs one case alone, written as
+``python -m benchmarks.meetings`` runs what has not been run, with some processes, and prints how many cases there are
+and what was found; a run that is stopped goes on from where it was.  ``--case '{...}'`` runs one case alone, written as
 messages show it.
 """
 

@@ -198,13 +198,16 @@ def _check_statistics(built: Built, saved: Any, tables: Tables) -> None:
             count = sum(weight for weight, _ in chosen)
             if count:
                 mean = float(sum(weight * amount for weight, amount in chosen) / count)
-                given = row.get("mean", row.get("mean_unbiased"))
-                assert abs(given - mean) < 0.5 * built.amounts.scale + 5 * (row["high"] - row["low"]), (
-                    question.query,
-                    given,
-                    mean,
-                )
-                assert row["low"] - 1e-9 <= given <= row["high"] + 1e-9
+                given, low, high = (_of_statistic(row, word) for word in ("mean", "low", "high"))
+                off = abs(given - mean)
+                assert off < 0.5 * built.amounts.scale + 5 * (high - low), (question.query, given, mean)
+                assert low - 1e-9 <= given <= high + 1e-9
+
+
+def _of_statistic(row: Mapping[str, Any], word: str) -> float:
+    """A number of a row of means, with or without the ending of what is not unbiased."""
+    (found,) = [row[name] for name in (word, f"{word}_unbiased") if name in row]
+    return found
 
 
 def estimate_column(found: Mapping[str, Any]) -> str:

@@ -174,8 +174,8 @@ def least_largest_ratio(problem: NoiseProblem, *, reserve: float) -> NoiseChoice
     """The least maximum of cell variances times importance, at privacy cost 1, with finite noise for all sets.
 
     The queries of importance 0 take no part in the maximum.  Sets that only they need get the part ``reserve`` of the
-    cost, divided for the least sum of the average variances of these queries, each in units of its scale.  The bound is for noise that leaves those
-    sets out, so that the gap includes the reserve.
+    cost, divided for the least sum of the average variances of these queries, each in units of its scale.  The bound
+    is for noise that leaves those sets out, so that the gap includes the reserve.
 
     Raises:
         BudgetError: records are replaced, and the only query with a target is their number, which is public.
