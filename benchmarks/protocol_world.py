@@ -393,7 +393,7 @@ class UnreliableCluster:
     world: World
     driver: Actor
 
-    def require_ready(self, tasks: Sequence[CountingTask]) -> None: ...
+    def require_ready(self) -> None: ...
 
     def check(self, tasks: Sequence[CountingTask], *, is_trusted: bool = False) -> None:
         del tasks, is_trusted

@@ -47,7 +47,6 @@ INTERNAL = [
     "LabeledKind",
     "Layout",
     "Loss",
-    "loss.Loss",
     "NoiseError",
     "PartFile",
     "PlainRows",
@@ -55,6 +54,7 @@ INTERNAL = [
     "QueryBlock",
     "Relaxation",
     "ResidualNumbers",
+    "Room",
     "RoundedNumbers",
     "Scale",
     "Sensitivity",
@@ -70,6 +70,7 @@ INTERNAL = [
     "VerifiedFile",
     "Weighting",
     "WrittenQuery",
+    "loss.Loss",
 ]
 #: Types of Python and of other libraries have their pages elsewhere.
 nitpick_ignore_regex = [

@@ -17,7 +17,7 @@ from residualplanner._json import json_text
 from residualplanner.cli.messages.failures import notes_of
 from residualplanner.cli.messages.output import command_text
 from residualplanner.errors import ResidualPlannerError
-from residualplanner.ledger import Ledger
+from residualplanner.ledger import Ledger, charged_text
 from residualplanner.plan import Plan, bytes_text, plan_to_archive
 from residualplanner.reconstruction import PARTS_FORMAT, layout_of
 from residualplanner.workload import Workload
@@ -112,6 +112,20 @@ def require_room_for_tables(
     if system is not None and system.f_files > 0 and system.f_favail < files:
         text = f"the disk has room for {system.f_favail:,} more files, and the tables take {files:,}"
         raise OSError(errno.ENOSPC, text, str(folder))
+
+
+@contextmanager
+def telling_charge(ledger: Ledger | None) -> Iterator[None]:
+    """Add to whatever the block raises what it has charged, even where it is left between two of its steps."""
+    before = 0 if ledger is None else len(ledger.entries)
+    try:
+        yield
+    except BaseException as error:
+        told = " ".join(notes_of(error))
+        for entry in () if ledger is None else ledger.entries[before:]:
+            if charged_text(entry) not in told:
+                error.add_note(charged_text(entry))
+        raise
 
 
 @contextmanager

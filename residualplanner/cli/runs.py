@@ -33,6 +33,7 @@ from residualplanner.cli.paid import (
     reconstructing,
     require_room_for_tables,
     require_space,
+    telling_charge,
     telling_loss,
     telling_measurement,
 )
@@ -297,9 +298,10 @@ def _measure_to(
     data.say_people(plan, output)
     charged = None if ledger is None else ledger.opened(plan, output)
     again = ledger is not None and ledger.again
-    measurement = measure_records(plan, data.records, ledger=charged, charge=charge, again=again, output=output)
-    with telling_loss(path, charged):
-        measurement.save(path)
+    with telling_charge(charged):
+        measurement = measure_records(plan, data.records, ledger=charged, charge=charge, again=again, output=output)
+        with telling_loss(path, charged):
+            measurement.save(path)
     say_spending(measurement, output)
     say_charge(charged, output)
     return measurement

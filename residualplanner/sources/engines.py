@@ -11,7 +11,8 @@ from residualplanner.sources.clusters.dask import DaskRecords
 from residualplanner.sources.clusters.engine import EngineRecords
 from residualplanner.sources.clusters.spark import SparkRecords
 from residualplanner.sources.people import Contributions, unlimited
-from residualplanner.workers import DaskWorkers, SparkWorkers, Workers
+from residualplanner.stores import ObjectStore
+from residualplanner.workers import DaskWorkers, Room, SparkWorkers, Workers, rooms_of_process
 
 #: The most bytes that Spark sends for a cell: its count, and its part of what is around it.
 COUNT_BYTES = 9
@@ -54,10 +55,14 @@ def require_result_room(data: Any, cells: int) -> None:
         )
 
 
-def require_ready_engine(data: Any) -> None:
-    """Raise ResourceError where the data is an engine's whose workers cannot count it with this library.
+def require_ready_engine(data: Any, store: ObjectStore | None = None) -> list[Room]:
+    """The memory of those who count some data; ResourceError where they are an engine's workers that do not serve.
 
-    It starts a small task at the workers, which reads no record.
+    It starts small tasks at the workers, which read no record.
+
+    Args:
+        data: the records.
+        store: where workers draw noise, their answers go there: they must reach it, and start no task a second time.
     """
     data = unlimited(data)
     if _is_of_dask(data):
@@ -65,9 +70,11 @@ def require_ready_engine(data: Any) -> None:
     elif _is_of_spark(data):
         workers = SparkWorkers(data.sparkSession)
     else:
-        return
+        return rooms_of_process()
     try:
-        workers.require_ready()
+        if store is not None:
+            workers.require_single_attempts()
+        return workers.require_ready(store)
     except ResourceError as error:
         raise ResourceError(f"{error}.  Nothing was charged or read") from None
 

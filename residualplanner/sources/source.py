@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import ParamSpec, TypeVar, final
 
 from residualplanner._checks import IntArray
-from residualplanner.errors import DataError, DomainError
+from residualplanner.errors import DataError, DomainError, ResourceError
 from residualplanner.sources.merging import NOTHING_MERGED, MergedValues
 
 P = ParamSpec("P")
@@ -20,7 +20,10 @@ T = TypeVar("T")
 #: Called with the number of tables done and the number of tables to count; neither depends on the records.
 Progress = Callable[[int, int], None]
 #: As `Source.count`, but an error in the records is returned instead of raised.
-Count = Callable[[Sequence[IntArray], MergedValues, Progress | None, Sequence[IntArray]], list[IntArray] | DataError]
+Count = Callable[
+    [Sequence[IntArray], MergedValues, Progress | None, Sequence[IntArray]],
+    list[IntArray] | DataError | ResourceError,
+]
 
 _UNREADABLE = (
     "the records could not be read as a table.  What the reader said is withheld, because it may quote a record; "
@@ -59,6 +62,7 @@ class Source:
             One int64 array (g, n1, .., nk) per group; shapes depend on the arguments and the domain only.
 
         Raises:
+            ResourceError: workers of an engine were lost.
             DataError: the records do not fit the domain, or cannot be read; or ready counts hold no such table.  The
                 message names columns and rules, never a value, a record or a number of them; nor do the traceback's
                 frames and the exception's context.
@@ -69,7 +73,7 @@ class Source:
         """
         outcome = self._count(groups, merged, progress, later)
         del self  # the traceback must not lead to the records
-        if isinstance(outcome, DataError):
+        if not isinstance(outcome, list):
             raise outcome
         return outcome
 

@@ -16,18 +16,22 @@ from residualplanner.stores.opening import (
     path_given,
     require_free,
 )
+from residualplanner.stores.reaching import Mark, marked, variables_of
 
 __all__ = [
     "AnyPath",
     "Bucket",
     "BucketPath",
     "Folder",
+    "Mark",
     "ObjectStore",
     "local_file",
+    "marked",
     "new_folder",
     "open_store",
     "path_at",
     "path_given",
     "require_create_if_absent",
     "require_free",
+    "variables_of",
 ]

@@ -14,7 +14,8 @@ from residualplanner.errors import ResourceError
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*(\.[a-z0-9_-]+)*(/[a-z0-9][a-z0-9_-]*(\.[a-z0-9_-]+)*)*", re.ASCII)
 _LONGEST = 200
-_PROBE = "probes/"
+#: Where objects stand for a moment that only try the store.
+PROBES = "probes/"
 
 
 @runtime_checkable
@@ -91,7 +92,7 @@ def require_create_if_absent(store: ObjectStore) -> None:
         ResourceError: it made one object twice, or lost it, or does not list it.
         StoreError: it cannot be written or read.
     """
-    name, first, second = f"{_PROBE}{secrets.token_hex(8)}", secrets.token_bytes(32), secrets.token_bytes(32)
+    name, first, second = f"{PROBES}{secrets.token_hex(8)}", secrets.token_bytes(32), secrets.token_bytes(32)
     made = store.create_if_absent(name, first)
     try:
         made_again = store.create_if_absent(name, second)

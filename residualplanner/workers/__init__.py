@@ -7,7 +7,17 @@ Reads: a Spark session, or the Dask client that is active.  Gives: `Workers`.  N
 from residualplanner.workers.dask import DaskWorkers
 from residualplanner.workers.main_module import require_guarded_main
 from residualplanner.workers.processes import ProcessWorkers
+from residualplanner.workers.readiness import Room, rooms_of_process
 from residualplanner.workers.spark import SparkWorkers
-from residualplanner.workers.workers import Workers
+from residualplanner.workers.workers import Workers, is_interrupt
 
-__all__ = ["DaskWorkers", "ProcessWorkers", "SparkWorkers", "Workers", "require_guarded_main"]
+__all__ = [
+    "DaskWorkers",
+    "ProcessWorkers",
+    "Room",
+    "SparkWorkers",
+    "Workers",
+    "is_interrupt",
+    "require_guarded_main",
+    "rooms_of_process",
+]

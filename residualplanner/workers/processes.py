@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from typing import final
 
 from residualplanner.errors import ResourceError
+from residualplanner.stores import ObjectStore
 from residualplanner.workers.main_module import GUARD, require_guarded_main
+from residualplanner.workers.readiness import Room, rooms_of_process
 
 
 @final
@@ -28,12 +30,18 @@ class ProcessWorkers:
 
     count: int
 
-    def require_ready(self) -> None:
-        """They have this process's versions; ArgumentError in one of them, as of a script without a guard."""
+    def require_ready(self, store: ObjectStore | None = None) -> list[Room]:
+        """They have what this process has; ArgumentError in one of them, as of a script without a guard."""
+        del store  # the same as here
         require_guarded_main("starting processes")
+        return [Room(left, self.count, whose) for left, _, whose in rooms_of_process()]
 
     def require_single_attempts(self) -> None:
         """Nothing is tried a second time."""
+
+    def were_lost(self, error: BaseException) -> bool:
+        """As that of every engine's workers."""
+        return isinstance(error, BrokenProcessPool)
 
     def run(self, function: Callable[[int], bytes], numbers: Sequence[int]) -> Generator[bytes, None, None]:
         """Call a function with each number: the processes are at work when this returns.

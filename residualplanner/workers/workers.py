@@ -1,28 +1,41 @@
-"""What is expected of an engine's workers, and what they must have in common with this process.
+"""What is expected of workers.
 
 Reads: nothing.  Gives: Workers.
 """
 
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-from residualplanner._version import __version__
 from residualplanner.errors import ResourceError
-
-#: Versions of Python and of this library.
-Versions = tuple[str, str]
+from residualplanner.stores import ObjectStore
+from residualplanner.workers.readiness import Room
 
 
 class Workers(Protocol):
     """Processes that call a function which is sent to them."""
 
-    def require_ready(self) -> None:
-        """Raise ResourceError if the workers do not have the versions of Python and this library that are here."""
+    def require_ready(self, store: ObjectStore | None = None) -> list[Room]:
+        """Ask every worker that there is whether it serves; it reads no record.
+
+        Args:
+            store: each of them must find there what this process writes, and must write and read an object.
+
+        Returns:
+            The memory for tasks that they have left.
+
+        Raises:
+            ResourceError: one has not the versions of Python and this library that are here, or does not reach the
+                store; the message names it, and says what to set there.
+            StoreError: this process does not reach the store.
+        """
         ...
 
     def require_single_attempts(self) -> None:
         """Raise ResourceError if the engine is set to start a task again that has not failed."""
+        ...
+
+    def were_lost(self, error: BaseException) -> bool:
+        """Whether the engine failed with this error because workers were killed or lost, as where memory runs out."""
         ...
 
     def run(self, function: Callable[[int], bytes], numbers: Sequence[int]) -> Iterable[bytes]:
@@ -42,18 +55,18 @@ class Workers(Protocol):
         ...
 
 
-def versions() -> Versions:
-    """The versions in this process."""
-    return f"{sys.version_info.major}.{sys.version_info.minor}", __version__
+def is_interrupt(error: BaseException) -> bool:
+    """Whether somebody interrupted this process, and the error was raised while that was dealt with."""
+    while not isinstance(error, KeyboardInterrupt):
+        if error.__context__ is None:
+            return False
+        error = error.__context__
+    return True
 
 
-def require_equal_versions(found: Iterable[Versions], engine: str) -> None:
-    """Raise ResourceError unless all workers of an engine have the versions of this process."""
-    own = versions()
-    others = sorted({theirs for theirs in found if theirs != own})
-    if others:
-        theirs = " and ".join(f"Python {python} with residualplanner {library}" for python, library in others)
-        raise ResourceError(
-            f"{engine}'s workers have {theirs}; this process has Python {own[0]} with residualplanner {own[1]}.  "
-            "Install the same there"
-        )
+def failure_of(engine: str, error: BaseException, *, were_lost: bool) -> BaseException:
+    """The error to raise where an engine failed that called functions which read no record."""
+    if is_interrupt(error):
+        return KeyboardInterrupt()
+    lost = ": workers were killed or lost, as where memory runs out" if were_lost else ""
+    return ResourceError(f"{engine} failed: {type(error).__name__}{lost}; its logs say why")

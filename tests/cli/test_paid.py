@@ -136,6 +136,19 @@ def test_an_answer_that_is_lost_is_said_to_be_spent(run, spec, records, monkeypa
     assert "Input/output error\nThe measurement is lost; its cost counts as spent." in told
 
 
+@pytest.mark.parametrize("command", ["measure", "release"])
+def test_an_interrupt_just_after_measuring_tells_of_the_charge(run, spec, records, ledger, monkeypatch, command):
+    run("plan", spec, "-o", "p")
+
+    def interrupted(*arguments, **options):
+        measure(*arguments, **options)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runs, "measure", interrupted)
+    told = run(command, {"measure": "p", "release": spec}[command], records, "-o", "out", "--ledger", ledger).stderr
+    assert "Error: interrupted\nThe charge stays: pcost 1, entry 1 of the ledger." in told
+
+
 SPACIOUS = dict.fromkeys(("f_bavail", "f_bfree", "f_blocks", "f_frsize"), 2**20)
 
 FULL = """

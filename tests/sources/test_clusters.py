@@ -1,6 +1,7 @@
 """Workers count, draw and answer with receipts: Dask's threads, Dask's distributed workers, this process."""
 
 import hashlib
+import json
 from contextlib import nullcontext
 from functools import partial
 from itertools import combinations
@@ -21,7 +22,7 @@ from residualplanner.sources.clusters import CountingTask
 from residualplanner.sources.clusters.dask import DaskRecords
 from residualplanner.sources.clusters.partitions import PROBLEMS
 from residualplanner.workers import DaskWorkers
-from residualplanner.workers.workers import require_equal_versions, versions
+from residualplanner.workers.readiness import python_version, require_equal_versions
 
 TASKS = [CountingTask(3, tuple(GROUPS[:2])), CountingTask(1, tuple(GROUPS[2:]))]
 
@@ -102,9 +103,9 @@ def test_no_records_are_drawn_too(records_in):
     assert cluster.draw([CountingTask(0, (np.array([[0]]),))], digest) == [digest(0, [np.zeros((1, 2), dtype=int)])]
 
 
-def test_a_function_is_called_with_each_number(records_in):
+def test_a_function_is_called_with_each_number(records_in, tmp_path):
     cluster = open_cluster(records_in(pd.DataFrame({"a": [0]})), Domain({"a": 1}))
-    cluster.require_ready(TASKS)
+    cluster.require_ready()
     assert cluster.run(double, [4, 0, 9]) == [bytes([8]), bytes([0]), bytes([18])]
 
 
@@ -155,8 +156,8 @@ def interrupted(*_arguments, **_options):
 def test_a_check_sends_no_count_but_only_what_is_broken(last, pieces, monkeypatch):
     sent, rows = [], DaskRecords.rows
 
-    def spy(self, work, finish):
-        sent.extend(found := rows(self, work, finish))
+    def spy(self, work, finish, progress):
+        sent.extend(found := rows(self, work, finish, progress))
         return found
 
     monkeypatch.setattr(DaskRecords, "rows", spy)
@@ -166,45 +167,51 @@ def test_a_check_sends_no_count_but_only_what_is_broken(last, pieces, monkeypatc
     assert [row.piece for row in sent] == pieces
 
 
-def test_workers_that_do_not_serve_cost_nothing(client, tmp_path, monkeypatch):
-    monkeypatch.setattr(client, "run", lambda function: {"one": ("3.10", "0.0")})
-    plan, ledger = rp.select(rp.marginals(rp.Domain({"a": 2}), up_to=1), budget=rp.pcost(1)), rp.Ledger(rp.pcost(1))
-    frame = dd.from_pandas(pd.DataFrame({"a": [0, 1]}), npartitions=1)
-    with pytest.raises(ResourceError, match="Nothing was charged or read"):
-        rp.measure_in_store(plan, frame, str(tmp_path / "store"), ledger=ledger)
-    assert ledger.spent == 0
-
-
 def test_a_function_that_fails_is_an_error_of_the_engine():
     with pytest.raises(ResourceError, match="Dask failed: ValueError"):
         DaskWorkers().run(double, [1, 200])
 
 
+def answers_of(**workers):
+    """In the place of ``client.run``: versions of Python and of this library at each worker."""
+    texts = {
+        name: json.dumps({"python": python, "library": library, "memory": []})
+        for name, (python, library) in workers.items()
+    }
+    return lambda function, on_error: {name: (text, 1, None) for name, text in texts.items()}
+
+
+OWN = (python_version(), rp.__version__)
+
+
 def test_workers_of_other_versions_are_refused():
-    require_equal_versions([versions()] * 2, "Dask")
+    require_equal_versions([OWN] * 2, "Dask")
     with pytest.raises(ResourceError, match=r"Dask's workers have Python 2\.7 with residualplanner 0\.1; this process"):
-        require_equal_versions([versions(), ("2.7", "0.1")], "Dask")
+        require_equal_versions([OWN, ("2.7", "0.1")], "Dask")
 
 
-def test_a_client_whose_workers_have_another_version_is_refused(client, monkeypatch):
-    monkeypatch.setattr(client, "run", lambda function: {"one": function(), "other": ("3.10", "0.0")})
+def test_a_client_one_of_whose_workers_has_another_version_is_refused(client, monkeypatch):
+    monkeypatch.setattr(client, "run", answers_of(one=OWN, other=("3.10", "0.0")))
     with pytest.raises(ResourceError, match=r"Python 3\.10 with residualplanner 0\.0"):
         DaskWorkers().require_ready()
 
 
 WORKLOAD = rp.marginals(rp.Domain({"a": 2}), up_to=1)
+PLAN = rp.select(WORKLOAD, budget=rp.zcdp(1))
 
 
 @pytest.mark.parametrize(
     "measure",
     [
-        partial(rp.measure, rp.select(WORKLOAD, budget=rp.zcdp(1))),
+        lambda frame, **options: rp.measure_in_store(PLAN, frame, "store", **options),
+        partial(rp.measure, PLAN),
         partial(rp.rap, rp.RapPlan(WORKLOAD, budget=rp.zcdp(1), neighbors="add-remove", rounds=1, choices=None)),
     ],
-    ids=["measure", "rap"],
+    ids=["measure_in_store", "measure", "rap"],
 )
-def test_workers_of_another_version_are_refused_before_the_charge(client, monkeypatch, measure):
-    monkeypatch.setattr(client, "run", lambda function: {"other": ("3.10", "0.0")})
+def test_workers_of_another_version_are_refused_before_the_charge(client, monkeypatch, measure, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(client, "run", answers_of(other=("3.10", "0.0")))
     ledger, frame = rp.Ledger(rp.pcost(9)), dd.from_pandas(pd.DataFrame({"a": [0, 1]}), npartitions=1)
     with pytest.raises(ResourceError, match=r"residualplanner 0\.0; .*Nothing was charged or read"):
         measure(frame, ledger=ledger)
@@ -213,9 +220,9 @@ def test_workers_of_another_version_are_refused_before_the_charge(client, monkey
 
 @pytest.mark.parametrize(
     ("answer", "message"),
-    [(lambda function: {}, "has no workers"), (lambda function: 1 / 0, "cannot run this library")],
+    [({}, "has no workers"), ({"tcp://there:1": TypeError()}, r"worker tcp://there:1 does not answer \(TypeError\)")],
 )
 def test_a_client_whose_workers_do_not_answer_is_refused(client, monkeypatch, answer, message):
-    monkeypatch.setattr(client, "run", answer)
+    monkeypatch.setattr(client, "run", lambda function, on_error: answer)
     with pytest.raises(ResourceError, match=message):
         DaskWorkers().require_ready()

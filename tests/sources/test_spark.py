@@ -5,8 +5,10 @@ import logging
 import os
 import re
 import shutil
+import signal
 import socket
 import sys
+import threading
 from decimal import Decimal
 from pathlib import Path
 
@@ -17,6 +19,7 @@ import pytest
 
 import amounts_by_hand as by_hand
 import residualplanner as rp
+from benchmarks.s3_server import s3_server
 from counted_records import DOMAIN, GROUPS, TEXT, assert_counts, columns_of, naive_tables
 from residualplanner.domain import Attribute, Bins, Domain
 from residualplanner.errors import DataError, ResourceError
@@ -25,7 +28,8 @@ from residualplanner.plan import select
 from residualplanner.privacy import pcost
 from residualplanner.sources import open_cluster, open_source
 from residualplanner.sources.clusters import CountingTask
-from residualplanner.workers import SparkWorkers, spark
+from residualplanner.stores import Bucket, Folder
+from residualplanner.workers import SparkWorkers
 from residualplanner.workload import Workload, marginals
 
 pytestmark = [
@@ -228,12 +232,12 @@ def digesting():
     return digest
 
 
-def test_workers_draw_from_the_sums_of_all_partitions_and_only_receipts_come_back(session):
+def test_workers_draw_from_the_sums_of_all_partitions_and_only_receipts_come_back(session, tmp_path):
     records = some_records()
     frame = session.createDataFrame(pa.table(columns_of(records), TYPES)).repartition(3)
     cluster = open_cluster(frame, DOMAIN)
     tasks = [CountingTask(3, tuple(GROUPS[:2])), CountingTask(1, tuple(GROUPS[2:]))]
-    cluster.require_ready(tasks)
+    cluster.require_ready()
     digest = digesting()
     assert cluster.draw(tasks, digest) == [
         digest(task.number, naive_tables(DOMAIN, records, task.groups)) for task in tasks
@@ -320,20 +324,77 @@ def test_a_session_that_starts_slow_tasks_again_is_refused_before_the_charge(ses
     assert not [*tmp_path.rglob("answers*")]
 
 
-def test_a_session_whose_workers_cannot_run_the_library_is_refused(session, monkeypatch):
-    def failing(batches):
-        raise ImportError("no such library")
+class OwnStore(Folder):
+    """Of this module, which the workers do not have."""
 
-    monkeypatch.setattr(spark, "_versions", failing)
-    with pytest.raises(ResourceError, match="cannot run this library"):
-        SparkWorkers(session).require_ready()
+
+PLAN = select(marginals(Domain({"id": 3}), up_to=1), budget=pcost(1))
+
+
+def test_workers_that_lack_a_module_are_told_of_before_the_charge(session, tmp_path):
+    ledger = rp.Ledger(pcost(1))
+    with pytest.raises(ResourceError, match=r"Spark's worker .* lacks the module .*; .*PYSPARK_PYTHON"):
+        rp.measure_in_store(PLAN, session.range(3), OwnStore(tmp_path / "store"), ledger=ledger)
+    assert ledger.entries == ()
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/cwd"), reason="a name that is another folder in each process")
+def test_workers_that_do_not_have_the_folder_are_told_of_before_the_charge(session, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ledger = rp.Ledger(pcost(1))
+    with pytest.raises(ResourceError, match=r"Spark's worker .* does not reach /proc/self/cwd/store: .*have under the"):
+        rp.measure_in_store(PLAN, session.range(3), "/proc/self/cwd/store", ledger=ledger)
+    assert ledger.entries == ()
+
+
+def test_workers_without_the_variables_of_a_bucket_are_told_of_before_the_charge(session, monkeypatch):
+    ledger = rp.Ledger(pcost(1))
+    with s3_server() as bucket:
+        settings = dict(bucket("store").settings)
+        for name in ("access_key_id", "secret_access_key"):
+            monkeypatch.setenv(f"AWS_{name.upper()}", settings.pop(name))
+        settings["metadata_endpoint"] = "http://127.0.0.1:9"  # a machine of Amazon's would find keys there
+        store = Bucket("s3://curator/store", tuple(settings.items()))
+        with pytest.raises(
+            ResourceError, match=r"AWS_SECRET_ACCESS_KEY must be set there as here: spark\.executorEnv"
+        ) as found:
+            rp.measure_in_store(PLAN, session.range(3), store, ledger=ledger)
+        assert bucket("store").names("") == []
+    assert "secret-of-the-test" not in str(found.value)
+    assert ledger.entries == ()
+
+
+def test_progress_counts_tasks_of_spark_and_what_it_raises_ends_the_run(session, tmp_path):
+    frame, steps = session.range(30).selectExpr("id % 3 as id").repartition(3), []
+    rp.measure_in_store(PLAN, frame, tmp_path / "a", progress=lambda done, total: steps.append((done, total)))
+    assert steps[-1][0] == steps[-1][1] >= 1
+    assert all(0 <= done <= total for done, total in steps)
+    with pytest.raises(ZeroDivisionError):
+        rp.measure_in_store(PLAN, frame, tmp_path / "b", progress=lambda done, total: 1 // 0)
+
+
+def test_an_interrupt_is_an_interrupt_and_says_what_was_charged(session, tmp_path):
+    def slowly(batches):
+        import time
+
+        for batch in batches:
+            time.sleep(30)
+            yield batch
+
+    ledger = rp.Ledger(pcost(1))
+    timer = threading.Timer(5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt) as found:
+        rp.measure_in_store(PLAN, session.range(3).mapInArrow(slowly, "id long"), tmp_path / "store", ledger=ledger)
+    timer.cancel()
+    assert (len(ledger.entries) == 1) == any("The charge stays" in note for note in found.value.__notes__)
 
 
 @pytest.mark.parametrize("page", ["data.md", "engines.md"])
 def test_the_manuals_example_runs(session, page, tmp_path, monkeypatch):
     """The page's other examples are run with the manual's, where there is no Spark."""
     text = (Path(__file__).resolve().parents[2] / "docs" / page).read_text(encoding="utf-8")
-    (block,) = re.findall(r"^```py\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    (block,) = [each for each in re.findall(r"^```py\n(.*?)^```$", text, re.MULTILINE | re.DOTALL) if "spark." in each]
     monkeypatch.chdir(tmp_path)
     plan = select(marginals(Domain({"region": ["01", "02"], "age": Bins([0, 65, 120])}), up_to=2), budget=pcost(1))
     people = pd.DataFrame({"region": ["01", "02", "01"], "age": [3.0, 66.0, 120.0]})

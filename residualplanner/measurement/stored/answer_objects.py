@@ -93,10 +93,14 @@ def read_answers(
     Raises:
         FileFormatError: it is damaged, or belongs to another release, task or generation.
     """
-    header, arrays = parse_archive(content, kind=_KIND, version=_VERSION)
+    where = f"the answers of task {task} in {release.store}"
+    try:
+        header, arrays = parse_archive(content, kind=_KIND, version=_VERSION)
+    except FileFormatError as error:
+        raise FileFormatError(f"{where} are damaged: {error}") from None
     witness = header.pop("witness", None)
     if header != _header(release, task, generation) or not is_sha256(witness):
-        raise FileFormatError(f"the answers of task {task} in the store belong to another release or task")
+        raise FileFormatError(f"{where} belong to another release or task")
     digest = hashlib.sha256(content).hexdigest()
     return Receipt(task, Outcome.ANSWERED, generation, digest, witness), arrays
 

@@ -17,7 +17,6 @@ from residualplanner.measurement.charging import charge_plan, require_room_for_p
 from residualplanner.measurement.exact_noise import exact_noise
 from residualplanner.measurement.measurement import Measurement
 from residualplanner.measurement.noise_record import NoiseRecord
-from residualplanner.measurement.resources import require_memory
 from residualplanner.measurement.spend import ChargeTime, Steps, WatchedProgress, require_charge_time, spend
 from residualplanner.measurement.stored.generations import Driver
 from residualplanner.measurement.stored.manifest import has_ended, write_manifest
@@ -25,9 +24,17 @@ from residualplanner.measurement.stored.object_names import ANSWERS, GENERATIONS
 from residualplanner.measurement.stored.reading import collected, collector_of, load_stored_measurement
 from residualplanner.measurement.stored.release import StoredRelease, open_release, opened_release, require_unused
 from residualplanner.measurement.stored.stages import Stages
-from residualplanner.measurement.stored.tasks import TASK_CELLS, Tasks, tasks_of_noise, tasks_of_release
+from residualplanner.measurement.stored.task_memory import require_rooms, tasks_within
+from residualplanner.measurement.stored.tasks import TASK_CELLS, Tasks, tasks_of_release
 from residualplanner.plan import Plan, bytes_text
-from residualplanner.sources import Cluster, CountingTask, kept_records, open_cluster, require_public_number
+from residualplanner.sources import (
+    Cluster,
+    CountingTask,
+    kept_records,
+    open_cluster,
+    require_public_number,
+    require_ready_engine,
+)
 from residualplanner.stores import ObjectStore, open_store, require_create_if_absent
 from residualplanner.workers import require_guarded_main
 
@@ -117,7 +124,7 @@ class _Job:
             records_per_person=plan.neighbors.records_per_person,
             progress=self.options.progress.report,
         )
-        cluster.require_ready(self._counting)
+        cluster.require_ready()
         return cluster
 
     def _checked(self, cluster: Cluster) -> Cluster:
@@ -170,7 +177,6 @@ def begun(plan: Plan, data: object, store: object, options: Options) -> Measurem
     require_guarded_main("measure_in_store")
     require_charge_time(options.charge)
     noise, objects, ledger = exact_noise(plan), open_store(store), options.ledger
-    tasks = tasks_of_noise(noise, options.task_cells)
     if options.is_strict and ledger is None:
         raise BudgetError("to charge tasks again a ledger is needed; give one, or leave is_strict out")
     if ledger is None:
@@ -179,12 +185,13 @@ def begun(plan: Plan, data: object, store: object, options: Options) -> Measurem
         require_room_for_plan(ledger, plan, noise.cost, again=options.again)
     require_unused(objects)
     require_public_number(data, plan.neighbors)
+    tasks, task_cells = tasks_within(noise, options.task_cells, require_ready_engine(data, objects))
 
     def opening() -> StoredRelease:
         return open_release(
             objects,
             plan,
-            task_cells=options.task_cells,
+            task_cells=task_cells,
             source=options.source.mark,
             has_ledger=ledger is not None,
             is_strict=options.is_strict,
@@ -209,18 +216,18 @@ def resumed(store: object, data: object, options: Options) -> Measurement:
         raise BudgetError("this release was begun with random bytes of another source; begin another release")
     tasks = tasks_of_release(release)
     require_public_number(data, tasks.noise.plan.neighbors)
+    require_rooms(tasks, require_ready_engine(data, objects))
     job = _Job(data, lambda: release, tasks, _require_room(tasks, objects, options.scratch), options)
     return job.finished(is_drawn=bool(numbered_names(objects, GENERATIONS)))
 
 
 def _require_room(tasks: Tasks, store: ObjectStore, scratch: PathLike | None) -> AnswersOnDisk:
-    """A file for all answers, if memory and disks have room for the work, and the store keeps what it must.
+    """A file for all answers, if disks have room for the work, and the store keeps what it must.
 
     Raises:
-        ResourceError: memory or a disk is too small, or the store does not create objects only where none are.
+        ResourceError: a disk is too small, or the store does not create objects only where none are.
         StoreError: the store cannot be written.
     """
-    require_memory(tasks.largest.groups)
     collector = collector_of(tasks, scratch)  # first, since it may take room on the store's own disk
     require_create_if_absent(store)
     if numbered_names(store, ANSWERS):  # the release was charged; what is left of it may fit

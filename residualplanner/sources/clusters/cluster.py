@@ -32,16 +32,8 @@ class CountingTask:
 class Cluster(Protocol):
     """Records, and the workers that count them."""
 
-    def require_ready(self, tasks: Sequence[CountingTask]) -> None:
-        """Raise what counting and drawing would certainly fail with, or could not be trusted with.
-
-        Called before the ledger is charged, it reads public facts alone: the engine's settings (it must not start a
-        task again that has not failed), the versions of Python and of this library at the workers, memory, the sizes
-        of what comes back.
-
-        Raises:
-            ResourceError: the engine, its settings or its workers do not serve; the message says what to change.
-        """
+    def require_ready(self) -> None:
+        """Raise ResourceError where records can be read only once; of workers `require_ready_engine` asks."""
         ...
 
     def check(self, tasks: Sequence[CountingTask], *, is_trusted: bool = False) -> None:

@@ -19,6 +19,7 @@ from residualplanner.sources.clusters.partitions import (
 from residualplanner.sources.coding import names_of_columns, require_columns, require_types_of
 from residualplanner.sources.column_types import has_categories, type_of_series
 from residualplanner.sources.people import Contributions
+from residualplanner.sources.source import Progress
 from residualplanner.workers import DaskWorkers
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class DaskRecords:
         self._frame, self.contributions = chosen, contributions
         self.workers = DaskWorkers()
 
-    def rows(self, work: Work, finish: Finish) -> list[Row]:
+    def rows(self, work: Work, finish: Finish, progress: Progress | None) -> list[Row]:
         """What ``finish`` makes of each task's tables at the worker that has added them up, and nothing else."""
         from dask import delayed
 
@@ -73,7 +74,7 @@ class DaskRecords:
                     for start in range(0, len(parts), _TOGETHER)
                 ]
             last.append(add(shared, finish, task, *parts))
-        return [*chain.from_iterable(self.workers.compute(last))]
+        return [*chain.from_iterable(self.workers.compute(last, progress))]
 
 
 def _rows_by_task(work: Work, frame: "pd.DataFrame") -> dict[int, list[Row]]:

@@ -27,17 +27,21 @@ from residualplanner.sources.clusters.partitions import (
 from residualplanner.sources.counting import shape_of_group, zero_tables
 from residualplanner.sources.merging import MergedValues
 from residualplanner.sources.people import Contributions
-from residualplanner.sources.source import Progress, Source, guarded
-from residualplanner.workers import Workers
+from residualplanner.sources.source import Progress, Source
+from residualplanner.workers import Workers, is_interrupt
 
 #: What is counted where records are only checked; it stays with the worker that has added it up.
 _NOTHING_BUT_A_TOTAL = CountingTask(0, (frozen(np.empty((1, 0), dtype=np.int64)),))
 #: The most cells of a task, 32 MiB of counts; a larger table is a task of its own.
 TASK_CELLS = 2**22
 _FAILED = (
-    "the engine could not count the records.  What it said is withheld, because it may quote a record.  Ask the engine "
-    "itself for the number of records in the same frame; and see that its workers run the same Python with "
-    "residualplanner (for Spark: PYSPARK_PYTHON)"
+    "the engine could not count the records.  What it said is withheld, because it may quote a record; its logs "
+    "say it.  Ask the engine itself for the number of records in the same frame"
+)
+_LOST = (
+    "the engine could not count the records, as workers of it were killed or lost, which is mostly for lack of memory "
+    "(its logs then have a worker beyond its memory limit, or exit code 137).  Give workers more memory, or fewer "
+    "tasks at a time (threads or cores), or the frame more partitions"
 )
 
 
@@ -54,8 +58,11 @@ class EngineRecords(Protocol):
         """What counts them."""
         ...
 
-    def rows(self, work: Work, finish: Finish) -> list[Row]:
-        """What ``finish`` makes of each task's tables at the worker that has added them up, and nothing else."""
+    def rows(self, work: Work, finish: Finish, progress: Progress | None) -> list[Row]:
+        """What ``finish`` makes of each task's tables at the worker that has added them up, and nothing else.
+
+        ``progress`` is called with the number of the engine's tasks that are done and their total, as far as known.
+        """
         ...
 
 
@@ -74,19 +81,14 @@ class EngineCluster:
     Args:
         records: the engine's.
         domain: the schema.
+        progress: called with the number of the engine's tasks that are done and their total.
     """
 
-    def __init__(self, records: EngineRecords, domain: Domain) -> None:
-        self._records, self._domain = records, domain
+    def __init__(self, records: EngineRecords, domain: Domain, progress: Progress | None = None) -> None:
+        self._records, self._domain, self._progress = records, domain, progress
 
-    def require_ready(self, tasks: Sequence[CountingTask]) -> None:
-        """ResourceError where the engine's settings or its workers do not serve."""
-        del tasks  # what comes back of each is a receipt
-        try:
-            self._records.workers.require_single_attempts()
-            self._records.workers.require_ready()
-        except ResourceError as error:
-            raise ResourceError(f"{error}.  Nothing was charged or read") from None
+    def require_ready(self) -> None:
+        """An engine's records can be read again."""
 
     def check(self, tasks: Sequence[CountingTask], *, is_trusted: bool = False) -> None:
         """Have the workers code all columns of all records; DataError where they do not fit, or the engine failed."""
@@ -98,9 +100,9 @@ class EngineCluster:
     def draw(self, tasks: Sequence[CountingTask], draw: Draw) -> list[bytes]:
         """Count and draw at the workers; DataError where the records do not fit the schema, or the engine failed."""
         numbers = [task.number for task in tasks]
-        outcome = _rows(self._records, self._work(tasks, tasks), partial(_receipt, numbers, draw))
+        outcome = _rows(self._records, self._work(tasks, tasks), partial(_receipt, numbers, draw), self._progress)
         del self  # the traceback must not lead to the records
-        if isinstance(outcome, DataError):
+        if not isinstance(outcome, list):
             raise outcome
         receipts = {row.task: row.content for row in outcome}
         return [receipts[task] for task in range(len(tasks))]
@@ -119,20 +121,41 @@ def source_of_engine(records: EngineRecords, domain: Domain) -> Source:
     return Source(partial(_count, records, domain))
 
 
-def _rows(records: EngineRecords, work: Work, finish: Finish) -> list[Row] | DataError:
-    """What is left of the counts of each task, or what is wrong with the records."""
-    rows = guarded(_rows_of_engine, records, work, finish)
-    if isinstance(rows, DataError):
+def _rows(
+    records: EngineRecords, work: Work, finish: Finish, progress: Progress | None = None
+) -> list[Row] | DataError | ResourceError:
+    """What is left of the counts of each task, or what is wrong with the records or the engine."""
+    rows = _rows_of_engine(records, work, finish, progress)
+    if not isinstance(rows, list):
         return rows
     problems = b"".join(row.content for row in rows if row.piece == PROBLEMS)
     return error_of_problems(work.domain, problems) if problems else rows
 
 
-def _rows_of_engine(records: EngineRecords, work: Work, finish: Finish) -> list[Row]:
+def _rows_of_engine(
+    records: EngineRecords, work: Work, finish: Finish, progress: Progress | None
+) -> list[Row] | DataError | ResourceError:
+    """What the engine returns, or the error to raise; only interrupts, and what ``progress`` raises, pass."""
+    raised: list[BaseException] = []
+
+    def report(done: int, total: int) -> None:
+        assert progress is not None
+        try:
+            progress(done, total)
+        except BaseException as error:
+            raised.append(error)
+            raise
+
     try:
-        return records.rows(work, finish) if work.tasks else []
-    except Exception:  # noqa: BLE001 - the text of a foreign error is an output, and may hold a record
-        raise DataError(_FAILED) from None
+        return records.rows(work, finish, None if progress is None else report) if work.tasks else []
+    except Exception as error:
+        if error in raised:
+            raise
+        if is_interrupt(error):
+            raise KeyboardInterrupt from None
+        if isinstance(error, DataError):
+            return error
+        return ResourceError(_LOST) if records.workers.were_lost(error) else DataError(_FAILED)
 
 
 def _nothing(_task: int, _tables: list[IntArray]) -> Iterator[Row]:
@@ -150,7 +173,7 @@ def _count(
     merged: MergedValues,
     progress: Progress | None,
     later: Sequence[IntArray],
-) -> list[IntArray] | DataError:
+) -> list[IntArray] | DataError | ResourceError:
     """The tables; the engine reads the records once, and ``progress`` is called when it is done."""
     sizes = merged.of_domain(domain).sizes
     runs = _runs_of_tasks(sizes, groups)
@@ -160,7 +183,7 @@ def _count(
     ]
     work = Work(domain, tuple(tasks), records.contributions, merged, largest_denominator(domain, [*groups, *later]))
     rows = _rows(records, work, rows_of_tables)
-    if isinstance(rows, DataError):
+    if not isinstance(rows, list):
         return rows
     stacks = zero_tables(sizes, groups)
     for task, total in sums_of_rows(work, rows):

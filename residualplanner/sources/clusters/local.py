@@ -36,9 +36,8 @@ class LocalCluster:
         self._is_read_once, self._progress = is_read_once, progress
         self._counted: dict[int, list[IntArray]] = {}
 
-    def require_ready(self, tasks: Sequence[CountingTask]) -> None:
-        """Raise ResourceError where the records could not be read again, for another task or after a failure."""
-        del tasks
+    def require_ready(self) -> None:
+        """ResourceError where the records could not be read again, for another task or after a failure."""
         if self._is_read_once:
             raise ResourceError(
                 "the records can be read only once, and are read again for other tasks and after a failure; give a "

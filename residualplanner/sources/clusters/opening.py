@@ -23,7 +23,7 @@ def open_cluster(
         data: as for `open_source`.
         domain: the schema that the data must fit.
         records_per_person: as for `open_source`.
-        progress: called with the number of tasks drawn and their total, where this process counts.
+        progress: called with the number of tasks drawn and their total; of an engine's tasks where an engine counts.
 
     Raises:
         DataError: as by `open_source`.
@@ -35,7 +35,7 @@ def open_cluster(
     del data  # the traceback must not lead to the records
     if isinstance(records, DataError):
         raise records
-    return EngineCluster(records, domain)
+    return EngineCluster(records, domain, progress)
 
 
 def _records_of_engine(data: object, domain: Domain, records_per_person: int) -> EngineRecords | None:

@@ -13,6 +13,7 @@ from residualplanner.sources.clusters.partitions import Finish, Row, Work, finis
 from residualplanner.sources.coding import names_of_columns, require_columns, require_types_of
 from residualplanner.sources.column_types import type_of_spark
 from residualplanner.sources.people import Contributions
+from residualplanner.sources.source import Progress
 from residualplanner.workers import SparkWorkers
 
 #: How Spark has rows.
@@ -50,7 +51,7 @@ class SparkRecords:
         self._session = frame.sparkSession
         self.workers = SparkWorkers(self._session)
 
-    def rows(self, work: Work, finish: Finish) -> list[Row]:
+    def rows(self, work: Work, finish: Finish, progress: Progress | None) -> list[Row]:
         """What ``finish`` makes of each task's tables at the worker that has added them up, and nothing else.
 
         Spark sorts by task what it has brought together, on disk where it is much: a worker holds one task's tables.
@@ -62,7 +63,7 @@ class SparkRecords:
             "cast(id as int) as task", "0 as piece", "cast('' as binary) as content"
         )
         together = counted.union(first).repartition(count, "task").sortWithinPartitions("task")
-        table = self.workers.collect(together.mapInArrow(_finishing(work, finish), _ROW))
+        table = self.workers.collect(together.mapInArrow(_finishing(work, finish), _ROW), progress)
         return [*_rows_of_batches(table.to_batches())]
 
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from fractions import Fraction
+from importlib import import_module
 from types import SimpleNamespace
 
 import numpy as np
@@ -190,7 +191,7 @@ def test_progress_counts_tasks(tmp_path):
 
 
 class Unready(LocalCluster):
-    def require_ready(self, tasks):
+    def require_ready(self):
         raise rp.ResourceError("spark.speculation is true")
 
 
@@ -243,7 +244,7 @@ def test_too_little_memory_or_disk_and_stores_that_overwrite_are_refused_before_
             rp.measure_in_store(PLAN, RECORDS, tmp_path / "s", ledger=ledger)
     with monkeypatch.context() as patch:
         patch.setattr(
-            sys.modules["residualplanner.measurement.resources"], "memory_left", lambda _: iter([(10, "the machine")])
+            import_module("residualplanner.workers.readiness"), "memory_left", lambda: iter([(10, "the machine")])
         )
         with pytest.raises(rp.ResourceError, match="too little memory"):
             rp.measure_in_store(PLAN, RECORDS, tmp_path / "s", ledger=ledger)
