@@ -54,6 +54,7 @@ INTERNAL = [
     "QueryBlock",
     "Relaxation",
     "ResidualNumbers",
+    "LedgerStage",
     "Room",
     "RoundedNumbers",
     "Scale",

@@ -24,7 +24,9 @@ from residualplanner.measurement.noise_statement import CombinedNoise, NoiseStat
 from residualplanner.measurement.resources import require_room
 from residualplanner.measurement.spend import ChargeTime, Steps, WatchedProgress, entrance, require_charge_time, spend
 from residualplanner.measurement.stored import (
+    EngineCheck,
     abort_measuring,
+    check_engine,
     load_stored_measurement,
     measure_in_store,
     resume_measuring,
@@ -37,6 +39,7 @@ __all__ = [
     "CombinedMeasurement",
     "CombinedNoise",
     "CsvFile",
+    "EngineCheck",
     "FloatResiduals",
     "IntegerResiduals",
     "LimitedRecords",
@@ -50,6 +53,7 @@ __all__ = [
     "abort_measuring",
     "as_one",
     "call_ledger",
+    "check_engine",
     "entrance",
     "load_measurement",
     "load_measurements",

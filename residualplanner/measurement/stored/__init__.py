@@ -5,7 +5,15 @@ Order: everything foreseeable is checked, the release is opened in the store, th
 task, draw, and publish its answers; the manifest comes last, and nothing reads an answer but through it.
 """
 
+from residualplanner.measurement.stored.engine_check import EngineCheck, check_engine
 from residualplanner.measurement.stored.measuring import abort_measuring, measure_in_store, resume_measuring
 from residualplanner.measurement.stored.reading import load_stored_measurement
 
-__all__ = ["abort_measuring", "load_stored_measurement", "measure_in_store", "resume_measuring"]
+__all__ = [
+    "EngineCheck",
+    "abort_measuring",
+    "check_engine",
+    "load_stored_measurement",
+    "measure_in_store",
+    "resume_measuring",
+]
