@@ -159,7 +159,10 @@ class _Table:
         self._require_records(has_unsound=has_unsound, has_unequal=has_unequal, is_strict=is_strict)
 
     def _require_records(self, *, has_unsound: bool, has_unequal: bool, is_strict: bool) -> None:
-        """DataError if some line is not a record where that is an error; which line it is is as secret as the records."""
+        """DataError if some line is not a record where that is an error.
+
+        Which line it is is as secret as the records.
+        """
         can_be_joined = self.file.newlines_in_values
         problems = [_UNSOUND[can_be_joined]] * (has_unsound and (is_strict or can_be_joined))
         problems += [_UNEQUAL] * (has_unequal and is_strict)
