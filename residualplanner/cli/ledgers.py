@@ -21,7 +21,7 @@ from residualplanner.errors import BudgetError
 from residualplanner.ledger import Balance, Ledger
 from residualplanner.measurement import require_measurable
 from residualplanner.plan import Plan
-from residualplanner.privacy import Neighbors, claim_of_budget
+from residualplanner.privacy import Neighbors, PrivacyClaim, claim_of_budget
 from residualplanner.session import ExpectedTerms, opened_ledger
 
 _COST = re.compile(r"[0-9]{1,400}(\.[0-9]{1,400})?(/[1-9][0-9]{0,400})?")
@@ -205,6 +205,8 @@ def say_ledger(ledger: Ledger, output: Output) -> None:
     balance = ledger.balance
     spent = _with_pcost(balance.spent_text, decimal_text_up(balance.spent))
     output.fact("Spent", f"{spent}; {left_text(balance)}", pcost=balance.spent, left=balance.remaining)
+    if balance.spent:
+        say_caution(PrivacyClaim(balance.spent, neighbors.words), output)
     if ledger.is_torn:
         output.fact(
             "Torn",
