@@ -24,10 +24,13 @@ from residualplanner.measurement.noise_statement import CombinedNoise, NoiseStat
 from residualplanner.measurement.resources import require_room
 from residualplanner.measurement.spend import ChargeTime, Steps, WatchedProgress, entrance, require_charge_time, spend
 from residualplanner.measurement.stored import (
+    StoreState,
     abort_measuring,
     load_stored_measurement,
     measure_in_store,
+    require_storable,
     resume_measuring,
+    state_of_store,
 )
 from residualplanner.sources import CsvFile, LimitedRecords, Progress
 
@@ -46,6 +49,7 @@ __all__ = [
     "NoisyAnswers",
     "Progress",
     "Steps",
+    "StoreState",
     "WatchedProgress",
     "abort_measuring",
     "as_one",
@@ -62,8 +66,10 @@ __all__ = [
     "require_countable",
     "require_measurable",
     "require_room",
+    "require_storable",
     "resume_measuring",
     "spend",
+    "state_of_store",
     "warn_without_ledger",
     "warning_of",
 ]

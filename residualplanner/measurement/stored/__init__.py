@@ -5,7 +5,20 @@ Order: everything foreseeable is checked, the release is opened in the store, th
 task, draw, and publish its answers; the manifest comes last, and nothing reads an answer but through it.
 """
 
-from residualplanner.measurement.stored.measuring import abort_measuring, measure_in_store, resume_measuring
-from residualplanner.measurement.stored.reading import load_stored_measurement
+from residualplanner.measurement.stored.measuring import (
+    abort_measuring,
+    measure_in_store,
+    require_storable,
+    resume_measuring,
+)
+from residualplanner.measurement.stored.reading import StoreState, load_stored_measurement, state_of_store
 
-__all__ = ["abort_measuring", "load_stored_measurement", "measure_in_store", "resume_measuring"]
+__all__ = [
+    "StoreState",
+    "abort_measuring",
+    "load_stored_measurement",
+    "measure_in_store",
+    "require_storable",
+    "resume_measuring",
+    "state_of_store",
+]
