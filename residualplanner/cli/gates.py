@@ -87,7 +87,7 @@ class Gate(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LocalGate:
-    """This process measures, and keeps the answers until they are written.
+    """Measuring in this process, which keeps the answers until they are written.
 
     Attributes:
         memory: the most bytes of counts and noise at once; None for all.
@@ -141,9 +141,13 @@ class LocalGate:
             )
 
 
+#: The gate where no option says otherwise: all counts are held at once.
+AT_ONCE = LocalGate()
+
+
 @dataclass(frozen=True, slots=True)
 class StoreGate:
-    """Answers are kept in a store, and what is in it already is not measured again.
+    """Measuring into a store, where what is in it already is not measured again.
 
     Attributes:
         store: a folder, or an address.

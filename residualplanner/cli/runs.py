@@ -13,7 +13,7 @@ from typing import Any
 
 from residualplanner._atomic import write_atomically
 from residualplanner._file_kinds import LEDGER, PLAN, RELEASE, kind_of_path
-from residualplanner.cli.gates import Gate, LocalGate
+from residualplanner.cli.gates import AT_ONCE, Gate
 from residualplanner.cli.ledgers import WantedLedger, say_charge, wanted_ledger
 from residualplanner.cli.messages.failures import naming, telling_outputs
 from residualplanner.cli.messages.output import Output, command_text
@@ -180,7 +180,7 @@ def run_report(source: Path, page: Path, options: Mapping[str, Any], output: Out
 
 
 def make_plan_and_adjustments(
-    changed: SpecFile, spec: Path, output: Output, *, is_written: bool = True, gate: Gate = LocalGate()
+    changed: SpecFile, spec: Path, output: Output, *, is_written: bool = True, gate: Gate = AT_ONCE
 ) -> tuple[Plan, Adjustments]:
     """The plan of a spec, which is described, and what is done to its tables.
 
@@ -199,7 +199,7 @@ def make_plan_and_adjustments(
     return plan, adjustments
 
 
-def make_plan(spec: SpecFile, output: Output, *, is_written: bool = False, gate: Gate = LocalGate()) -> Plan:
+def make_plan(spec: SpecFile, output: Output, *, is_written: bool = False, gate: Gate = AT_ONCE) -> Plan:
     """The plan of a spec, which is described; tables that are to be written next are refused if that is impossible."""
     domain = domain_of_spec(spec)
     workload = workload_of_spec(spec, domain)

@@ -27,7 +27,8 @@ def measure(  # noqa: PLR0913
 ) -> None:
     """Read the records and add the plan's noise: the only step that sees them.
 
-    Every run spends the plan's budget once more, and is charged to the ledger if one is named.
+    Every run spends the plan's budget once more, and is charged to the ledger if one is named; but with --store the
+    same command goes on with what an earlier run began, and spends nothing twice.
     """
     require_file(plan, "measure", PLAN)
     require_records(data, "measure")
@@ -100,7 +101,8 @@ def release(  # noqa: PLR0913
 ) -> None:
     """Plan, measure and reconstruct in one go.
 
-    Every run spends the budget of the spec once more, and is charged to the ledger that the spec names, or --ledger.
+    Every run spends the budget of the spec once more, and is charged to the ledger that the spec names, or --ledger;
+    but with --store the same command goes on with what an earlier run began, and spends nothing twice.
 
     DIR holds the measurement, too: reconstruct DIR makes other tables of it, such as non-negative ones, at no cost. It
     is written before any table, beside DIR as DIR.measurement, which is removed once DIR is complete.
