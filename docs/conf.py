@@ -55,6 +55,7 @@ INTERNAL = [
     "QueryBlock",
     "Relaxation",
     "ResidualNumbers",
+    "LedgerStage",
     "Room",
     "RoundedNumbers",
     "Scale",

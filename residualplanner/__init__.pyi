@@ -27,9 +27,11 @@ from .ledger import Balance, Ledger
 from .losses import ConvexLoss, MaxVariance, SumOfVariances, Targets, svd_bound
 from .measurement import (
     CsvFile,
+    EngineCheck,
     LimitedRecords,
     Measurement,
     abort_measuring,
+    check_engine,
     load_measurement,
     load_stored_measurement,
     measure,
@@ -79,6 +81,7 @@ __all__ = [
     "DeviceError",
     "Domain",
     "DomainError",
+    "EngineCheck",
     "Ensemble",
     "FeatureDistribution",
     "FileFormatError",
@@ -132,6 +135,7 @@ __all__ = [
     "abort_measuring",
     "approx_dp",
     "check",
+    "check_engine",
     "choropleth",
     "compare",
     "constant_strategy",

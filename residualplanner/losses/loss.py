@@ -77,8 +77,9 @@ class Loss:
         """
         return importance_of(workload, "equal" if self.weights is None else self.weights)
 
-    def basis_importance(self, importance: FloatArray) -> FloatArray:
+    def basis_importance(self, workload: Workload, importance: FloatArray) -> FloatArray:
         """How much each query's average cell variance counts when bases are chosen, from `importance` (q,), (q,)."""
+        del workload
         return importance
 
     def unit_noise(self, problem: NoiseProblem) -> Selection:

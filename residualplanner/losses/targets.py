@@ -109,9 +109,10 @@ class Targets(Loss):
             raise BudgetError("a target is too small or too large for floating-point noise variances")
         return importance
 
-    def basis_importance(self, importance: FloatArray) -> FloatArray:
+    def basis_importance(self, workload: Workload, importance: FloatArray) -> FloatArray:
         """The importance from the targets, and a little for queries without one, which get bases too, (q,)."""
-        return np.where(importance > 0, importance, float(importance[importance > 0].min()) * _ASIDE)
+        scaled = importance * workload.scales**2
+        return np.where(importance > 0, importance, float(scaled[scaled > 0].min()) * _ASIDE / workload.scales**2)
 
     def unit_noise(self, problem: NoiseProblem) -> Selection:
         """The least maximum of cell variances relative to those at the targets.  Source: spec eqs. (14) to (17)."""

@@ -24,8 +24,10 @@ from residualplanner.measurement.noise_statement import CombinedNoise, NoiseStat
 from residualplanner.measurement.resources import require_room
 from residualplanner.measurement.spend import ChargeTime, Steps, WatchedProgress, entrance, require_charge_time, spend
 from residualplanner.measurement.stored import (
+    EngineCheck,
     StoreState,
     abort_measuring,
+    check_engine,
     load_stored_measurement,
     measure_in_store,
     require_storable,
@@ -40,6 +42,7 @@ __all__ = [
     "CombinedMeasurement",
     "CombinedNoise",
     "CsvFile",
+    "EngineCheck",
     "FloatResiduals",
     "IntegerResiduals",
     "LimitedRecords",
@@ -54,6 +57,7 @@ __all__ = [
     "abort_measuring",
     "as_one",
     "call_ledger",
+    "check_engine",
     "entrance",
     "load_measurement",
     "load_measurements",

@@ -91,7 +91,7 @@ def select(
     notion = _read_neighbors(workload, neighbors, records_per_person)
     importance = goal.importance(workload)
     by_set = goal.by_set(workload, importance, notion) if isinstance(bases, str) and bases == BY_SET else None
-    measured = bases_for(workload, goal.basis_importance(importance), bases, for_maximum=goal.is_of_maximum)
+    measured = bases_for(workload, goal.basis_importance(workload, importance), bases, for_maximum=goal.is_of_maximum)
     problem = NoiseProblem(workload, measured, importance, notion, gap, by_set)
     found = goal.cheapest_noise(problem, limit) if budget is None else goal.best_noise(problem, limit)
     return Plan(

@@ -9,7 +9,7 @@ Everything here holds confidential data: only `measurement` may import it, and n
 from residualplanner.sources.clusters import Cluster, CountingTask, open_cluster
 from residualplanner.sources.counting import count_groups
 from residualplanner.sources.csv_files import CsvFile, first_bad_byte
-from residualplanner.sources.engines import require_ready_engine, require_result_room
+from residualplanner.sources.engines import require_ready_engine, require_result_room, workers_of
 from residualplanner.sources.merging import NOTHING_MERGED, MergedValues
 from residualplanner.sources.opening import columns_of, is_read_once, open_source, require_here, watched_source
 from residualplanner.sources.people import (
@@ -54,4 +54,5 @@ __all__ = [
     "require_result_room",
     "watched_source",
     "words_of_code",
+    "workers_of",
 ]

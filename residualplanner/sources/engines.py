@@ -55,6 +55,14 @@ def require_result_room(data: Any, cells: int) -> None:
         )
 
 
+def workers_of(data: Any) -> Workers | None:
+    """The workers that count an engine's frame; None for anything else."""
+    data = unlimited(data)
+    if _is_of_dask(data):
+        return DaskWorkers()
+    return SparkWorkers(data.sparkSession) if _is_of_spark(data) else None
+
+
 def require_ready_engine(data: Any, store: ObjectStore | None = None) -> list[Room]:
     """The memory of those who count some data; ResourceError where they are an engine's workers that do not serve.
 
@@ -64,12 +72,8 @@ def require_ready_engine(data: Any, store: ObjectStore | None = None) -> list[Ro
         data: the records.
         store: where workers draw noise, their answers go there: they must reach it, and start no task a second time.
     """
-    data = unlimited(data)
-    if _is_of_dask(data):
-        workers: Workers = DaskWorkers()
-    elif _is_of_spark(data):
-        workers = SparkWorkers(data.sparkSession)
-    else:
+    workers = workers_of(data)
+    if workers is None:
         return rooms_of_process()
     try:
         if store is not None:

@@ -26,6 +26,8 @@ VARIABLES = {
 }
 #: The variables that obstore takes an endpoint from, the one that goes before the others first.
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT")
+#: How the variables start that obstore reads.
+_PROVIDERS = ("AWS_", "AZURE_", "GOOGLE_")
 #: What is written to an object is held in memory up to so many bytes, and then in a file without a name.
 _SPOOL_BYTES = 2**26
 
@@ -131,7 +133,7 @@ class Bucket:
 
     @property
     def _client(self) -> Any:
-        return _client(self.address, self.settings)
+        return _client(self.address, self.settings, tuple(environment().items()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,14 +208,19 @@ class BucketPath:
             file.flush()
 
 
+def environment() -> dict[str, str]:
+    """The variables of this process's environment that obstore reads."""
+    return {name: os.environ[name] for name in sorted(os.environ) if name.startswith(_PROVIDERS)}
+
+
 @lru_cache(maxsize=16)
-def _client(address: str, settings: tuple[tuple[str, str], ...]) -> Any:
-    """The connections of this process to a bucket."""
+def _client(address: str, settings: tuple[tuple[str, str], ...], variables: tuple[tuple[str, str], ...]) -> Any:
+    """The connections of this process to a bucket; others where the environment has changed."""
     _, errors = _obstore()
     from obstore.store import from_url
 
     config: Mapping[str, str] = dict(settings)
-    endpoints = (config.get("endpoint"), *map(os.environ.get, _ENDPOINTS))
+    endpoints = (config.get("endpoint"), *map(dict(variables).get, _ENDPOINTS))
     is_plain = next((each for each in endpoints if each), "").startswith("http://")
     try:
         return from_url(address, config=config or None, client_options={"allow_http": is_plain})

@@ -3,7 +3,6 @@
 Reads: a store, names of variables of the environment.  Gives: what is wrong, in words; no record is involved.
 """
 
-import os
 import secrets
 import threading
 from collections.abc import Iterator
@@ -11,13 +10,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from residualplanner.errors import MissingExtraError, StoreError
-from residualplanner.stores.bucket import Bucket
+from residualplanner.stores.bucket import Bucket, environment
 from residualplanner.stores.object_store import PROBES, ObjectStore
 
 #: How many seconds a store may take to answer; one whose keys or endpoint are wrong may be tried for minutes.
 PATIENCE = 60
-#: How the variables of the environment start that obstore reads.
-_VARIABLES = ("AWS_", "AZURE_", "GOOGLE_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,4 +74,4 @@ def marked(store: ObjectStore) -> Iterator[Mark]:
 
 def variables_of(store: ObjectStore) -> list[str]:
     """The names of the variables of this process's environment that have to do with a store."""
-    return sorted(name for name in os.environ if name.startswith(_VARIABLES)) if isinstance(store, Bucket) else []
+    return [*environment()] if isinstance(store, Bucket) else []

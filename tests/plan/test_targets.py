@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 import dense
 from random_plans import mechanism, plans, table_covariance
-from residualplanner.domain import Domain
+from residualplanner.domain import Domain, Numeric
 from residualplanner.errors import BudgetError, DomainError, FileFormatError, WorkloadError
 from residualplanner.losses import MaxVariance, Targets, svd_bound
 from residualplanner.plan import load_plan, plan_from_archive, plan_to_archive, select
 from residualplanner.privacy import pcost
-from residualplanner.queries import Identity, Prefix, Range
+from residualplanner.queries import Identity, Prefix, Range, Sum
 from residualplanner.workload import Workload, marginals
 from saved_plans import placed, removed, require_equal
 from strategies import NAMES, Case, cases, names_of, noise_of
@@ -303,3 +303,14 @@ def test_many_targets_are_found_quickly():
 def test_a_target_further_below_than_floats_can_say_is_not_met():
     workload = Workload(Domain({"a": 2}), [("a",)])
     assert not Targets([(("a",), 1e-300)]).are_met(workload, np.array([1e300])).any()
+
+
+@pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
+def test_tables_without_a_target_are_as_accurate_whatever_amounts_are_counted_in(neighbors):
+    def errors(unit):
+        domain = Domain({"a": 4, "b": 2, "pay": Numeric(0, 40 * unit, unit=unit)})
+        workload = Workload(domain, [("a",), ("b",), ("a", "b"), {"b": Identity(), "pay": Sum()}])
+        plan = select(workload, budget=pcost(1), loss=Targets([(("a",), 3.0), (("b",), 2.0)]), neighbors=neighbors)
+        return (plan.errors()["std_err"] / plan.errors()["scale"]).to_numpy()
+
+    np.testing.assert_allclose(errors(10**9), errors(1), rtol=1e-3)

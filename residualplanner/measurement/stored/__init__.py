@@ -5,6 +5,7 @@ Order: everything foreseeable is checked, the release is opened in the store, th
 task, draw, and publish its answers; the manifest comes last, and nothing reads an answer but through it.
 """
 
+from residualplanner.measurement.stored.engine_check import EngineCheck, check_engine
 from residualplanner.measurement.stored.measuring import (
     abort_measuring,
     measure_in_store,
@@ -14,8 +15,10 @@ from residualplanner.measurement.stored.measuring import (
 from residualplanner.measurement.stored.reading import StoreState, load_stored_measurement, state_of_store
 
 __all__ = [
+    "EngineCheck",
     "StoreState",
     "abort_measuring",
+    "check_engine",
     "load_stored_measurement",
     "measure_in_store",
     "require_storable",

@@ -174,8 +174,8 @@ def least_largest_ratio(problem: NoiseProblem, *, reserve: float) -> NoiseChoice
     """The least maximum of cell variances times importance, at privacy cost 1, with finite noise for all sets.
 
     The queries of importance 0 take no part in the maximum.  Sets that only they need get the part ``reserve`` of the
-    cost, divided for the least sum of the average variances of these queries.  The bound is for noise that leaves those
-    sets out, so that the gap includes the reserve.
+    cost, divided for the least sum of the average variances of these queries, each in units of its scale.  The bound
+    is for noise that leaves those sets out, so that the gap includes the reserve.
 
     Raises:
         BudgetError: records are replaced, and the only query with a target is their number, which is public.
@@ -195,7 +195,8 @@ def least_largest_ratio(problem: NoiseProblem, *, reserve: float) -> NoiseChoice
     noise_variance[own] = choice.noise_variance
     if not free.any():
         return replace(choice, noise_variance=frozen(noise_variance))
-    weights = variance_weights(problem.workload, problem.numbers, (importance == 0).astype(np.float64))
+    apart = np.where(importance == 0, 1 / problem.workload.scales**2, 0.0)
+    weights = variance_weights(problem.workload, problem.numbers, apart)
     costs, spent = problem.costs.largest[free] * problem.costs.factor, reserve / (1 - reserve)
     noise_variance[free] = minimize_weighted_variance(costs, weights[free], pcost=spent).noise_variance
     # Measured together they may cost a little less than apart.

@@ -1,0 +1,600 @@
+"""A case as data: its records, drawn at random, the same in the form of its source, its schema, questions and plan."""
+
+import csv
+import datetime as dt
+import gzip
+import io
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import cvxpy
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pyarrow import parquet
+
+import residualplanner as rp
+from meetings import oracle
+from meetings.factors import MISSING, OTHER, Amounts, Case, Column, People, Rules, Weights
+from meetings.oracle import Question, Record
+
+SEXES, SIZE = ("F", "M"), 3
+#: So much, as pcost, that noise changes no digit that is compared; and the least noise that is drawn.
+MOST, LEAST_NOISE = 10**11, 1.5e-9
+#: Entries of Python objects that are values of no column.
+_ODD_OBJECTS = ("??", (1, 2))
+
+
+@dataclass(frozen=True)
+class Line:
+    """A record as it stands in the source, and the code of its entry in ``a``."""
+
+    code: int | str
+    a: Any
+    b: int
+    d: int
+    pay: Fraction | None
+    w: str
+    who: int
+    rank: int | None
+
+
+@dataclass(frozen=True)
+class Built:
+    """Everything that a case is made of."""
+
+    case: Case
+    errors: dict[Any, list[np.ndarray]] = field(default_factory=dict)
+
+    @property
+    def column(self) -> Column:
+        """How ``a`` is declared."""
+        return self.case["column"]
+
+    @property
+    def rules(self) -> Rules:
+        """Which odd entries there are, and what becomes of them."""
+        return self.case["odd entries"]
+
+    @property
+    def people(self) -> People:
+        """Whose the records are."""
+        return self.case["people"]
+
+    @property
+    def amounts(self) -> Amounts | None:
+        """The column of amounts."""
+        return self.case["amounts"]
+
+    @property
+    def weights(self) -> Weights | None:
+        """The column of weights."""
+        return self.case["weights"]
+
+    @property
+    def own(self) -> list[str]:
+        """The labels of ``a`` that no entry has."""
+        labels = [label for label in (self.rules.unknown, self.rules.missing) if label in (OTHER, MISSING)]
+        return list(dict.fromkeys(labels))
+
+    @property
+    def names(self) -> list[str]:
+        """The attributes."""
+        return ["a", "b", "d", *(["pay"] if self.amounts else [])]
+
+    # Records.
+
+    @cached_property
+    def lines(self) -> list[Line]:
+        """All records."""
+        chance = random.Random(self.case.seed)
+        return [line for who in range(24) for line in self._of_person(who, chance)]
+
+    def changed(self) -> list[Line]:
+        """The same, but for the records of one person: one who comes, or has other values where these are replaced."""
+        chance = random.Random(f"{self.case.seed}, changed")
+        if self.case["neighbors"] == "replace":
+            found = [line for line in self.lines if line.who == 5]
+            return (
+                [line for line in self.lines if line.who != 5]
+                + [self._line(5, None, chance) for _ in found[: self.people.most]]
+                + found[self.people.most :]
+            )
+        return self.lines + self._of_person(24, chance)
+
+    def _of_person(self, who: int, chance: random.Random) -> list[Line]:
+        if not self.people.limited:
+            return [self._line(who, None, chance) for _ in range(1 + who % self.people.most)]
+        count = chance.choice([1, 2, 3, 4])
+        if self.people.order is None:
+            return (
+                [self._line(who, None, chance)] * count
+                if count > self.people.most
+                else [self._line(who, None, chance) for _ in range(count)]
+            )
+        ranks: list[int | None] = list(chance.sample(range(len(self.people.order)), count))
+        if count > 1 and chance.random() < 0.3:
+            ranks[chance.randrange(count)] = None
+        return [self._line(who, rank, chance) for rank in ranks]
+
+    def _line(self, who: int, rank: int | None, chance: random.Random) -> Line:
+        code: int | str = chance.randrange(len(self.column.entries))
+        entry = chance.choice(self.column.entries[code])
+        if self.rules.has_missing and chance.random() < 0.2:
+            code, entry = "missing", None
+        elif self.rules.has_unknown and chance.random() < 0.2 and self._strangers:
+            code, entry = "unknown", chance.choice(self._strangers)
+        pay = None
+        if self.amounts:
+            steps = [-30, -5, 0, 7, 20, 33, 40, 55]
+            pay = Fraction(chance.choice(steps)) * self.amounts.scale
+            if self.case["source"] not in ("codes", "counts") and pay == 7:
+                pay += Fraction(1, 8)
+            if self.amounts.missing and chance.random() < 0.2 and self.case["source"] != "codes":
+                pay = None
+        w = chance.choice(self.weights.entries) if self.weights else "1"
+        return Line(code, entry, chance.randrange(2), chance.randrange(SIZE), pay, w, who, rank)
+
+    @property
+    def _strangers(self) -> list[Any]:
+        """Entries that are no values, and which the source can hold beside values."""
+        known = [] if self.column.stranger is None else [self.column.stranger]
+        source = self.case["source"]
+        if source == "pandas, objects":
+            return [*known, *_ODD_OBJECTS]
+        return [*known, "??"] if source in ("csv", "csv.gz") else known
+
+    def counted(self, lines: Sequence[Line]) -> list[Record]:
+        """Those that count, as the oracle has them."""
+        found = [line for line in lines if self._code(line) is not None]
+        if self.people.limited:
+            last = len(self.people.order or ())
+            order = sorted(found, key=lambda line: last if line.rank is None else line.rank)
+            kept: dict[int, list[Line]] = {}
+            for line in order:
+                kept.setdefault(line.who, []).append(line)
+            found = [line for of_one in kept.values() for line in of_one[: self.people.most]]
+        return [(self._weight(line), self._values(line)) for line in found]
+
+    def _code(self, line: Line) -> int | None:
+        if isinstance(line.code, int):
+            return line.code
+        rule = self.rules.unknown if line.code == "unknown" else self.rules.missing
+        return None if rule == "drop" else len(self.column.entries) + self.own.index(str(rule))
+
+    def _weight(self, line: Line) -> Fraction:
+        return min(Fraction(line.w), Fraction(self.weights.maximum)) if self.weights else Fraction(1)
+
+    def _values(self, line: Line) -> Mapping[str, Any]:
+        values = {"a": self._code(line), "b": line.b, "d": line.d}
+        return values | ({"pay": self._amount(line.pay)} if self.amounts else {})
+
+    def _amount(self, pay: Fraction | None) -> tuple[int, Fraction | None]:
+        edges, unit = self.amounts.edges, Fraction(self.amounts.unit)
+        if pay is None:
+            return len(edges) - 1, None
+        inside = min(max(pay, Fraction(edges[0])), Fraction(edges[-1]))
+        amount = round(inside / unit) * unit
+        return min(sum(edge <= amount for edge in edges) - 1, len(edges) - 2), amount
+
+    # The schema, and what is asked.
+
+    @cached_property
+    def budget(self) -> str:
+        """The pcost of a release, as large as may be: the noise of a public number of records is the least of all."""
+        if self.case["neighbors"] == "add-remove":
+            return str(MOST)
+        least = float(rp.select(self.workload, budget=rp.pcost(1), **self.options).noise_variances.min())
+        return str(min(MOST, int(least / LEAST_NOISE**2)))
+
+    @property
+    def all_budget(self) -> str:
+        """That of all releases, in the ledger."""
+        return str(4 * int(self.budget))
+
+    @property
+    def domain(self) -> rp.Domain:
+        """The schema."""
+        rules = {"unknown": self.rules.unknown, "missing": self.rules.missing}
+        declared: dict[str, Any] = dict(self.column.declared)
+        if "bins" in declared:
+            declared["bins"] = rp.Bins(declared["bins"])
+        if "months" in declared:
+            declared["bins"] = rp.Bins.months(*declared.pop("months"))
+        attributes: dict[str, Any] = {"a": rp.Attribute("a", **declared, **rules), "b": list(SEXES), "d": SIZE}
+        if self.amounts:
+            edges = self.amounts.edges
+            numeric = rp.Numeric(edges[0], edges[-1], unit=self.amounts.unit, bins=edges, outside="clip")
+            missing = MISSING if self.amounts.missing else "error"
+            attributes["pay"] = rp.Attribute("pay", numeric=numeric, missing=missing)
+        if self.weights is None:
+            return rp.Domain(attributes)
+        maximum, unit, above = self.weights.maximum, self.weights.unit, self.weights.above
+        return rp.Domain(attributes, weight=rp.Weight("w", maximum=maximum, unit=unit, above=above))
+
+    @cached_property
+    def questions(self) -> list[Question]:
+        """What is asked, each question once."""
+        found = [*self._tables(), *self._universes(), *self._thresholds(), *self._of_amounts()]
+        return list({repr(question.query): question for question in found}.values())
+
+    def _axis(self, name: str, kind: str = "identity") -> list[oracle.Row]:
+        if name == "a":
+            return oracle.kind_rows(kind, len(self.column.entries), len(self.own))
+        return oracle.kind_rows(kind, {"b": 2, "d": SIZE}[name], 0)
+
+    def _question(self, kinds: Mapping[str, str], **more: Any) -> Question:
+        """A question in kinds; ``where`` in labels, ``at_least`` for thresholds."""
+        where, at_least = more.get("where", {}), more.get("at_least", 0)
+        codes = {name: [label if name == "d" else SEXES.index(label) for label in where[name]] for name in where}
+        axes = {name: self._axis(name, kind) for name, kind in kinds.items()}
+        for name in set(axes) & set(codes):
+            axes[name] = [axes[name][code] for code in codes[name]]
+        query: Any = {name: self._kind(kind) for name, kind in kinds.items()}
+        if set(kinds.values()) <= {"identity"}:
+            query = tuple(kinds)
+        if at_least:
+            query = rp.Threshold(tuple(kinds), at_least)
+        written = f"queries = [{self._spec_query(kinds)}]"
+        if at_least:
+            written += f"\nat_least = {at_least}"
+        if where:
+            query = rp.Among(query, where)
+            written += f"\nwhere = {_toml(where)}"
+        return Question(query, written, axes, {name: frozenset(found) for name, found in codes.items()}, at_least)
+
+    def _kind(self, kind: str) -> Any:
+        n = len(self.column.entries) + len(self.own)
+        kinds = {
+            "identity": rp.Identity,
+            "prefix": rp.Prefix,
+            "range": rp.Range,
+            "hierarchy": lambda: rp.Hierarchy([2]),
+            "hierarchy without leaves": lambda: rp.Hierarchy([2], leaves=False),
+            "custom": lambda: rp.Custom([[1] * n, list(range(n))]),
+        }
+        return kinds[kind]()
+
+    def _spec_query(self, kinds: Mapping[str, Any]) -> str:
+        n = len(self.column.entries) + len(self.own)
+        if all(kind == "identity" for kind in kinds.values()):
+            return _toml(list(kinds))
+        words: dict[str, Any] = {
+            "hierarchy": {"kind": "hierarchy", "levels": [2]},
+            "hierarchy without leaves": {"kind": "hierarchy", "levels": [2], "leaves": False},
+            "custom": {"kind": "custom", "matrix": [[1] * n, list(range(n))]},
+        }
+        return _toml({name: words.get(kind, kind) if isinstance(kind, str) else kind for name, kind in kinds.items()})
+
+    def _tables(self) -> list[Question]:
+        asked: list[dict[str, str]] = [{}, {"a": "identity"}, {"d": "identity", "b": "identity"}]
+        asked.append({"a": self.case.values["kind"], "b": "identity"})
+        return [self._question(kinds) for kinds in asked]
+
+    def _universes(self) -> list[Question]:
+        a = {"a": "identity"}
+        asked: dict[str, tuple[dict[str, str], dict[str, list[Any]]]] = {
+            "plain": (a, {"b": ["F"]}),
+            "two": (a, {"b": ["M"], "d": [0, 2]}),
+            "own": ({"d": "identity", "b": "identity"}, {"d": [0, 2]}),
+            "kind": ({"a": "prefix"}, {"b": ["F"]}),
+        }
+        return [self._question(asked[word][0], where=asked[word][1]) for word in self.case["universe"]]
+
+    def _thresholds(self) -> list[Question]:
+        asked = self.case["threshold"]
+        if asked is None:
+            return []
+        names = {"a": "identity", "d": "identity"} | ({"b": "identity"} if asked == 2 else {})
+        return [self._question(names, at_least=abs(asked), where={"b": ["F"]} if asked < 0 else {})]
+
+    def _of_amounts(self) -> list[Question]:
+        if self.amounts is None:
+            return []
+        kind, rows = self.amounts.kind, oracle.amount_rows(self.amounts.kind, self.amounts.edges, self.amounts.missing)
+        word = kind if isinstance(kind, str) else kind["kind"]
+        makers: dict[str, Any] = {
+            "identity": rp.Identity,
+            "sum": lambda: rp.Sum() if isinstance(kind, str) else rp.Sum("bin"),
+            "mean": lambda: rp.Mean() if isinstance(kind, str) else rp.Mean(tuple(kind["between"])),
+            "quantiles": lambda: rp.Quantiles(0.5),
+        }
+        found = []
+        for name, where in [("b", {})] + ([("d", {"b": ["F"]})] if self.case["universe"] else []):
+            query: Any = {name: rp.Identity(), "pay": makers[word]()}
+            written = f"queries = [{self._spec_query({name: 'identity', 'pay': kind})}]"
+            if where:
+                query, written = rp.Among(query, where), f"{written}\nwhere = {_toml(where)}"
+            axes = {name: self._axis(name), "pay": rows}
+            codes = {key: frozenset(map(SEXES.index, labels)) for key, labels in where.items()}
+            found.append(Question(query, written, axes, codes, statistic=word if word in ("mean", "quantiles") else ""))
+        return found
+
+    @cached_property
+    def workload(self) -> rp.Workload:
+        """All questions."""
+        return rp.Workload(self.domain, [question.query for question in self.questions])
+
+    @property
+    def positions(self) -> list[int]:
+        """Where each question stands in the workload, whose order files have."""
+        known = list(map(repr, self.workload))
+        return [known.index(repr(*rp.Workload(self.domain, [question.query]))) for question in self.questions]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Of `select`, but for the budget."""
+        losses: dict[str, Any] = {
+            "equal": rp.SumOfVariances("equal"),
+            "targets": rp.Targets([(self.questions[1].query, 3.0), (self.questions[2].query, 2.0)]),
+            "convex": lambda variances: cvxpy.norm(variances, 4),
+        }
+        n = len(self.column.entries) + len(self.own)
+        given = {"a": np.eye(n, dtype=np.int64)[:-1] * 2 - np.eye(n, k=1, dtype=np.int64)[:-1]}
+        return {
+            "loss": losses.get(self.case["loss"], self.case["loss"]),
+            "bases": given if self.case["bases"] == "given" else self.case["bases"],
+            "neighbors": self.case["neighbors"],
+            "records_per_person": self.people.most,
+        }
+
+    @cached_property
+    def plan(self) -> rp.Plan:
+        """The noise."""
+        return rp.select(self.workload, budget=rp.pcost(self.budget), **self.options)
+
+    @property
+    def spec(self) -> str:
+        """All of it as a spec."""
+        lines = [f'budget = {{ pcost = "{self.budget}" }}', f'bases = "{self.case["bases"]}"']
+        lines.append(f'neighbors = "{self.case["neighbors"]}"')
+        if self.people.limited:
+            order = "" if self.people.order is None else ', order = "when"'
+            lines.append(f'people = {{ person = "who", keep = {self.people.most}{order} }}')
+        else:
+            lines.append(f"records_per_person = {self.people.most}")
+        losses = {"sum": '"sum"', "max": '"max"', "equal": '{ sum = "equal" }'}
+        if self.case["loss"] in losses:
+            lines.append(f"loss = {losses[self.case['loss']]}")
+        lines.append(f'ledger = {{ file = "ledger", budget = {{ pcost = "{self.all_budget}" }} }}')
+        lines += ["[domain]", f"b = {_toml(list(SEXES))}", f"d = {SIZE}"]
+        lines.insert(
+            -2,
+            f"a = {{ {self.column.spec}, unknown = {_toml(self.rules.unknown)}, "
+            f"missing = {_toml(self.rules.missing)} }}",
+        )
+        lines += [*self._spec_amounts(), *self._spec_weight()]
+        for question in self.questions:
+            lines += ["[[workload]]", question.spec]
+        if self.case["loss"] == "targets":
+            for question, margin in zip(self.questions[1:3], (3.0, 2.0), strict=True):
+                lines += ["[[targets]]", question.spec, f"moe = {margin}"]
+        return "\n".join([*lines, *self._spec_output()]) + "\n"
+
+    def _spec_amounts(self) -> list[str]:
+        if self.amounts is None:
+            return []
+        edges, missing = self.amounts.edges, MISSING if self.amounts.missing else "error"
+        numeric = f'low = {edges[0]}, high = {edges[-1]}, unit = "{self.amounts.unit}", bins = {list(edges)}'
+        return [f'pay = {{ numeric = {{ {numeric}, outside = "clip" }}, missing = "{missing}" }}']
+
+    def _spec_weight(self) -> list[str]:
+        if self.weights is None:
+            return []
+        limits = f'maximum = "{self.weights.maximum}", unit = "{self.weights.unit}", above = "{self.weights.above}"'
+        return ["[weight]", 'column = "w"', *limits.split(", ")]
+
+    def _spec_output(self) -> list[str]:
+        product = self.case["product"]
+        lines = ["[output]", f'format = "{self.case["format"]}"', f'profile = "{self.case["profile"]}"']
+        lines += [f"nonnegative = {_toml(product.nonnegative)}", f"with_unbiased = {_toml(product.with_unbiased)}"]
+        lines += [f"round_to = {product.base}"] if product.base else []
+        lines += ["published_errors = 10"] if product.errors else []
+        lines += [f"level = {self.case['level']}"] if self.case["level"] else []
+        quality = self.case["quality"]
+        return lines + ([] if quality is None else [f"quality = {{ suppress = {_toml(quality)} }}"])
+
+    # Sources.
+
+    def source(self, lines: Sequence[Line], folder: Path) -> Any:
+        """The records where the case has them; files are written into the folder."""
+        made = SOURCES[self.case["source"]](self, lines, folder)
+        if not self.people.limited:
+            return made
+        order = None if self.people.order is None else "when"
+        return rp.LimitedRecords(made, person="who", keep=self.people.most, order=order)
+
+    def rows(self, lines: Sequence[Line]) -> list[dict[str, Any]]:
+        """Entries of all columns, as Python's."""
+        return [self._row(line) for line in lines]
+
+    def _row(self, line: Line) -> dict[str, Any]:
+        row = {"a": line.a, "b": SEXES[line.b], "d": line.d}
+        if self.amounts:
+            row["pay"] = None if line.pay is None else float(line.pay)
+        if self.weights:
+            row["w"] = Decimal(line.w)
+        if self.people.limited:
+            row["who"] = f"p{line.who}" if self.people.as_text else line.who
+            if self.people.order:
+                row["when"] = None if line.rank is None else self.people.order[line.rank]
+        return row
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The types of the columns."""
+        types = {"a": self.column.type, "b": pa.string(), "d": pa.int64()}
+        types |= {"pay": pa.float64()} if self.amounts else {}
+        types |= {"w": pa.decimal128(4, 1)} if self.weights else {}
+        if self.people.limited:
+            types["who"] = pa.string() if self.people.as_text else pa.int64()
+            types |= {"when": self.people.type} if self.people.order else {}
+        return pa.schema(types)
+
+    def table(self, lines: Sequence[Line]) -> pa.Table:
+        """The records as an Arrow table."""
+        return pa.Table.from_pylist(self.rows(lines), schema=self.schema)
+
+    def codes(self, lines: Sequence[Line]) -> np.ndarray:
+        """The records as codes; what is no value has none."""
+        found = []
+        for line in lines:
+            code = self._code(line)
+            row: list[Any] = [len(self.column.entries) + 9 if code is None else code, line.b, line.d]
+            row += [int(line.pay)] if self.amounts else []
+            found.append([*row, float(line.w)] if self.weights else row)
+        is_whole = self.weights is None or Fraction(self.weights.unit) == 1
+        return np.array(found, dtype=np.int64 if is_whole else np.float64)
+
+    def ready_counts(self, lines: Sequence[Line]) -> dict[tuple[str, ...], np.ndarray]:
+        """The records counted in all cells, in the least fractions that weights and amounts have."""
+        sizes = [len(self.column.entries) + len(self.own), 2, SIZE]
+        q = Fraction(self.weights.unit).denominator if self.weights else 1
+        if not self.amounts:
+            table = np.zeros(sizes, dtype=np.int64)
+            for weight, values in self.counted(lines):
+                table[values["a"], values["b"], values["d"]] += int(weight * q)
+            return {("a", "b", "d"): table}
+        edges, unit = self.amounts.edges, Fraction(self.amounts.unit)
+        width = int((edges[1] - edges[0]) / unit)
+        table = np.zeros([*sizes, 2 * (len(edges) - 1) + self.amounts.missing], dtype=np.int64)
+        for weight, values in self.counted(lines):
+            bin_, amount = values["pay"]
+            cell = table[values["a"], values["b"], values["d"]]
+            if amount is None:
+                cell[-1] += int(weight * q) * width
+            else:
+                high = int((amount - edges[bin_]) / unit)
+                cell[2 * bin_ : 2 * bin_ + 2] += np.array([width - high, high]) * int(weight * q)
+        return {("a", "b", "d", "pay"): table}
+
+    # What the oracle needs of the plan.
+
+    def cells(self) -> list[dict[str, Any]]:
+        """The values of each cell of the domain, amounts at the ends of their bins."""
+        axes: dict[str, list[Any]] = {
+            "a": list(range(len(self.column.entries) + len(self.own))),
+            "b": [0, 1],
+            "d": list(range(SIZE)),
+        }
+        if self.amounts:
+            edges = self.amounts.edges
+            ends = [(b, Fraction(edge)) for b in range(len(edges) - 1) for edge in edges[b : b + 2]]
+            axes["pay"] = ends + ([(len(edges) - 1, None)] if self.amounts.missing else [])
+        sizes = tuple(map(len, axes.values()))
+        return [{name: axes[name][i] for name, i in zip(axes, where, strict=True)} for where in np.ndindex(*sizes)]
+
+    def std_errs(self, plan: rp.Plan) -> list[np.ndarray]:
+        """The standard errors of all unbiased tables, by least squares."""
+        if plan not in self.errors:
+            self.errors[plan] = oracle.std_errs(
+                self.measured(plan, lambda variance: 1 / variance), self.questions, self.cells()
+            )
+        return self.errors[plan]
+
+    def measured(self, plan: rp.Plan, precision: Any) -> oracle.Measured:
+        """What a plan measures, from its public properties."""
+        sets = [tuple(found) for found in plan.closure]
+        pairs = zip(sets, map(float, plan.noise_variances), strict=True)
+        return oracle.Measured(
+            tuple(plan.domain.sizes),
+            {members: Fraction(precision(variance)) for members, variance in pairs},
+            lambda members, i: plan.strategy.basis(members, i).matrix,
+        )
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{name} = {_toml(entry)}" for name, entry in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+# Forms of records.
+
+
+def _csv_text(value: Any) -> str:
+    return "" if value is None else value.isoformat(" ") if isinstance(value, dt.datetime) else str(value)
+
+
+def _csv(built: Built, lines: Sequence[Line], folder: Path, packed: bool = False) -> Path:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(built.schema.names)
+    writer.writerows([_csv_text(row[name]) for name in built.schema.names] for row in built.rows(lines))
+    path = folder / ("records.csv.gz" if packed else "records.csv")
+    path.write_bytes(gzip.compress(text.getvalue().encode()) if packed else text.getvalue().encode())
+    return path
+
+
+def _parquet(built: Built, lines: Sequence[Line], folder: Path) -> Path:
+    parquet.write_table(built.table(lines), folder / "records.parquet")
+    return folder / "records.parquet"
+
+
+def _folder(built: Built, lines: Sequence[Line], folder: Path) -> Path:
+    table, target = built.table(lines), folder / "records"
+    for number, sex in enumerate(SEXES):
+        part = target / f"b={sex}"
+        part.mkdir(parents=True)
+        own = table.filter(pa.compute.equal(table["b"], sex)).drop_columns(["b"])
+        parquet.write_table(own.select(own.column_names[::-1] if number else own.column_names), part / "0.parquet")
+    return target
+
+
+def _objects(built: Built, lines: Sequence[Line], _: Path) -> pd.DataFrame:
+    rows = built.rows(lines)
+    return pd.DataFrame({name: pd.Series([row[name] for row in rows], dtype=object) for name in built.schema.names})
+
+
+def _duckdb(built: Built, lines: Sequence[Line], _: Path) -> Any:
+    import duckdb
+
+    return duckdb.connect().from_arrow(built.table(lines))
+
+
+def _ibis(built: Built, lines: Sequence[Line], _: Path) -> Any:
+    import ibis
+
+    return ibis.memtable(built.table(lines))
+
+
+def _dask(built: Built, lines: Sequence[Line], _: Path) -> Any:
+    import dask.dataframe as dd
+
+    return dd.from_pandas(built.table(lines).to_pandas(), npartitions=3)
+
+
+def _polars(built: Built, lines: Sequence[Line], _: Path) -> Any:
+    import polars as pl
+
+    return pl.from_arrow(built.table(lines))
+
+
+SOURCES = {
+    "pandas": lambda built, lines, _: built.table(lines).to_pandas(),
+    "pandas, objects": _objects,
+    "pandas, Arrow types": lambda built, lines, _: built.table(lines).to_pandas(types_mapper=pd.ArrowDtype),
+    "polars": _polars,
+    "polars, lazy": lambda *made: _polars(*made).lazy(),
+    "arrow": lambda built, lines, _: built.table(lines),
+    "arrow, a stream": lambda built, lines, _: built.table(lines).to_reader(max_chunksize=20),
+    "csv": _csv,
+    "csv.gz": lambda *made: _csv(*made, packed=True),
+    "parquet": _parquet,
+    "folder": _folder,
+    "duckdb": _duckdb,
+    "ibis": _ibis,
+    "dask": _dask,
+    "codes": lambda built, lines, _: built.codes(lines),
+    "counts": lambda built, lines, _: built.ready_counts(lines),
+}

@@ -1,0 +1,221 @@
+"""What is compared of a case that has run: cost and numbers with the oracle, files and pages with one another."""
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+import residualplanner as rp
+from meetings import oracle
+from meetings.build import SEXES, SIZE, Built, Line
+from meetings.factors import Product
+from meetings.oracle import Question
+from meetings.roads import FEW, frames, number, numbers, page_data
+
+#: Noise is within so many standard errors: the chance that one of a million numbers is not is 1e-9.
+FAR = 8
+LEVELS = {"default": 0.95, "acs": 0.90, "gls": 0.95}
+STEP = 1e-9
+
+
+def check_cost(built: Built, measurement: rp.Measurement) -> None:
+    """The stated costs are at least the true ones, and at most the budget."""
+    plan = measurement.plan
+    terms = {
+        "replace": built.case["neighbors"] == "replace",
+        "records": built.people.most,
+        "largest_weight": Fraction(built.weights.maximum) if built.weights else Fraction(1),
+    }
+    budget = Fraction(built.budget)
+    true = oracle.cost(built.measured(plan, _precision), **terms)
+    assert true <= Fraction(plan.pcost) <= budget, (float(true), plan.pcost)
+    if built.case["noise"] == "gaussian":
+        assert measurement.noise.pcost is None
+        return
+    assert measurement.noise.pcost is not None
+    assert measurement.noise.pcost <= budget
+    if built.case["bases"] == "optimal_by_set":
+        assert float(measurement.noise.pcost) >= float(true) * (1 - STEP)
+    else:  # as the rule of precision in the file says
+        drawn = oracle.cost(built.measured(plan, lambda variance: math.nextafter(1 / variance, 0)), **terms)
+        assert drawn <= measurement.noise.pcost
+
+
+def check_told(built: Built, measurement: rp.Measurement) -> None:
+    """What is said of the noise is true, and of the records that are left out."""
+    noise = measurement.noise
+    assert noise.has_guarantee == (built.case["noise"] == "discrete")
+    assert noise.kind == ("gaussian" if built.case["noise"] == "gaussian" else "discrete")
+    has_drop = "drop" in (built.rules.unknown, built.rules.missing)
+    assert ("left out" in noise.omission) == has_drop
+    if built.case["noise"] != "bits":
+        assert ("of each 'who'" in noise.omission or "who" in noise.omission) == built.people.limited
+
+
+def _precision(variance: float) -> Fraction:
+    return 1 / Fraction(variance)
+
+
+class Tables:
+    """The true tables of a case, and the standard errors of unbiased estimates, by arithmetic."""
+
+    def __init__(self, built: Built, plan: rp.Plan, lines: Sequence[Line]) -> None:
+        records = built.counted(lines)
+        self.built, self.records = built, records
+        self.truth = [np.array(oracle.truth(question, records), dtype=np.float64) for question in built.questions]
+        self.std_err = built.std_errs(plan)
+
+    def check(self, columns: Sequence[Mapping[str, Any]]) -> None:
+        """The columns of each file against these."""
+        for question, truth, std_err, found in zip(
+            self.built.questions, self.truth, self.std_err, columns, strict=True
+        ):
+            try:
+                self._check_numbers(question, truth, std_err, found)
+                self._check_errors(std_err, found)
+                self._check_labels(question, found)
+            except AssertionError as error:
+                raise AssertionError(f"{question.query}: {error}") from error
+
+    def _check_numbers(
+        self, question: Question, truth: np.ndarray, std_err: np.ndarray, found: Mapping[str, Any]
+    ) -> None:
+        product: Product = self.built.case["product"]
+        got, noise = numbers(found, estimate_column(found), truth.shape), FAR * std_err + 1e-6
+        is_large = self.built.amounts is not None and self.built.amounts.scale > 1
+        if self.built.case["neighbors"] == "add-remove" and not is_large:
+            assert float(noise.max()) < self.step / 2, f"noise of {std_err.max()} hides errors"
+        # of rounded numbers cells are less than 1 apart, and sums of cells may be further
+        room = product.base * (2 if product.base > 1 else 1 if self.step < 1 else 0.5)
+        room *= 1 if product.base == 1 and self.step == 1 else question.cells_of_answers
+        hidden = np.isnan(got) & self._may_hide(np.abs(truth) <= room + noise + self.step / 2)
+        got = np.where(hidden, truth, got)
+        if product.base:
+            assert (got[~hidden] % product.base == 0).all(), got
+        off = np.abs(got - truth)
+        assert (off <= room + (3 if product.nonnegative else 1) * noise).all(), (got, truth, std_err)
+        if product.nonnegative and not self.built.amounts:
+            assert (got >= 0).all()
+        for name in filter(_is_unbiased, found):
+            unbiased = numbers(found, name, truth.shape)
+            unbiased = np.where(np.isnan(unbiased) & hidden, truth, unbiased)
+            assert (np.abs(unbiased - truth) <= noise).all(), (unbiased, truth)
+
+    def _may_hide(self, is_near_zero: np.ndarray) -> np.ndarray:
+        """Which cells files may leave out."""
+        return is_near_zero & bool(self.built.case["quality"])
+
+    @property
+    def step(self) -> float:
+        """What all answers are multiples of, at most 1."""
+        return 1.0 if self.built.weights is None else float(Fraction(self.built.weights.unit))
+
+    def _check_errors(self, std_err: np.ndarray, found: Mapping[str, Any]) -> None:
+        case = self.built.case
+        level = case["level"] or LEVELS[case["profile"]]
+        factor = NormalDist().inv_cdf((1 + level) / 2)
+        for start, wanted in (("std_err", 1.0), ("std_dev", 1.0), ("moe", factor), ("M", factor)):
+            for name in [name for name in found if name == start or name.startswith(f"{start}_unb")]:
+                errors = numbers(found, name, std_err.shape)
+                assert np.allclose(errors, wanted * std_err, rtol=1e-5, atol=1e-12), (name, errors, std_err)
+        if "ci_low" in found and not case["quality"]:
+            middle = (numbers(found, "ci_low", std_err.shape) + numbers(found, "ci_high", std_err.shape)) / 2
+            unbiased = not (case["product"].nonnegative or case["product"].base)
+            if unbiased:
+                assert np.allclose(middle, numbers(found, estimate_column(found), std_err.shape), atol=1e-9)
+
+    def _check_labels(self, question: Question, found: Mapping[str, Any]) -> None:
+        """Labels of attributes in single values, in the order of the cells."""
+        if question.where or "estimate" not in found or self.built.case["format"] == "parts":
+            return
+        column = self.built.column
+        plain = {"b": list(SEXES), "d": list(range(SIZE)), "a": [*column.shown, *self.built.own]}
+        for axis, name in enumerate(question.axes):
+            if name in found and len(question.axes[name]) == len(plain.get(name, ())) and name != "a":
+                expected = np.broadcast_to(
+                    np.array(list(map(str, plain[name])), dtype=object).reshape(
+                        [-1 if i == axis else 1 for i in range(len(question.axes))]
+                    ),
+                    question.shape,
+                )
+                assert list(map(str, found[name])) == expected.ravel().tolist(), name
+
+
+def check_page(built: Built, page: Path, folder: Path) -> None:
+    """The page shows what the files hold, to the digits shown."""
+    if built.case["report"] == 2:
+        assert page.stat().st_size
+        return
+    data, saved, few = page_data(page), rp.load_tables(folder), built.case["report"] == 3
+    queries = list(built.workload)
+    assert few or len(data["tables"]) == len(queries)
+    sizes = [int(saved[query].estimate.size) for query in queries]
+    chosen = sorted(sorted(range(len(queries)), key=lambda i: sizes[i])[: len(data["tables"])])
+    assert not few or sum(sizes[i] for i in chosen) <= FEW
+    (column,) = [column for column in data["columns"] if column["key"] == "estimate"]
+    for i, table in zip(chosen, data["tables"], strict=True):
+        decimals = 0 if column["form"] == "count" else table.get("decimals", column["decimals"])
+        held, shown = saved[queries[i]].estimate.ravel(), table["values"]["estimate"]
+        shown = np.array([number(entry) for entry in (shown if isinstance(shown, list) else [shown] * held.size)])
+        far = np.abs(shown - held) > 0.5000001 * 10.0**-decimals + 1e-15 * np.abs(held)
+        assert not far.any(), f"{queries[i]}: {shown} for {held}"
+        assert (np.isnan(shown) == np.isnan(held)).all(), f"{queries[i]}: {shown} for {held}"
+
+
+def check_files(built: Built, folder: Path, tables: Tables) -> None:
+    """Every number of every file, as the reader gives it, and what `load_tables` says of it."""
+    queries = [question.query for question in built.questions]
+    columns = frames(folder, built)
+    tables.check(columns)
+    saved = rp.load_tables(folder)
+    for query, found, truth in zip(queries, columns, tables.truth, strict=True):
+        written = numbers(found, estimate_column(found), truth.shape)
+        assert np.array_equal(saved[query].estimate, written, equal_nan=True), (
+            f"{query}: load_tables gives other numbers"
+        )
+    _check_statistics(built, saved, tables)
+
+
+def _check_statistics(built: Built, saved: Any, tables: Tables) -> None:
+    """Means of amounts are those of the records."""
+    for question in built.questions:
+        if question.statistic != "mean":
+            continue
+        frame, name = saved.statistic(question.query), next(iter(question.axes))
+        values = sorted({values[name] for _, values in tables.records} | set(range(len(question.axes[name]))))
+        for row, value in zip(frame.to_dict("records"), values, strict=True):
+            chosen = [
+                (weight, values["pay"][1])
+                for weight, values in tables.records
+                if values[name] == value
+                and values["pay"][1] is not None
+                and all(values[key] in codes for key, codes in question.where.items())
+            ]
+            count = sum(weight for weight, _ in chosen)
+            if count:
+                mean = float(sum(weight * amount for weight, amount in chosen) / count)
+                given, low, high = (_of_statistic(row, word) for word in ("mean", "low", "high"))
+                off = abs(given - mean)
+                assert off < 0.5 * built.amounts.scale + 5 * (high - low), (question.query, given, mean)
+                assert low - 1e-9 <= given <= high + 1e-9
+
+
+def _of_statistic(row: Mapping[str, Any], word: str) -> float:
+    """A number of a row of means, with or without the ending of what is not unbiased."""
+    (found,) = [row[name] for name in (word, f"{word}_unbiased") if name in row]
+    return found
+
+
+def estimate_column(found: Mapping[str, Any]) -> str:
+    """The name of the column of published numbers."""
+    names = [name for name in found if (name == "E" or name.startswith(("estimate", "E_"))) and not _is_unbiased(name)]
+    assert len(names) == 1, list(found)
+    return names[0]
+
+
+def _is_unbiased(name: str) -> bool:
+    return name in ("estimate_unbiased", "E_unbiased")

@@ -1,0 +1,89 @@
+"""Covering arrays: rows in which every pair, or every triple, of values of different factors meets.
+
+allpairspy stops before all triples are covered, and covertable needs half a minute for the pairs of twenty factors with
+forty rules; this greedy method (AETG, Cohen and others 1997) needs a second, and looks ahead at what rules leave.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+Row = dict[str, str]
+#: Rows that are tried for each row that is kept.
+_TRIES = 8
+
+
+class Covering:
+    """Factors and the pairs of their values that may meet, by number."""
+
+    def __init__(self, factors: Mapping[str, Sequence[str]], refused: Callable[[Row], object]) -> None:
+        self.values = [(factor, value) for factor, values in factors.items() for value in values]
+        names = list(factors)
+        self.factor = np.array([names.index(factor) for factor, _ in self.values])
+        self.may_meet = self.factor[:, None] != self.factor
+        for first, second in itertools.combinations(range(len(self.values)), 2):
+            if self.may_meet[first, second] and refused(dict([self.values[first], self.values[second]])):
+                self.may_meet[first, second] = self.may_meet[second, first] = False
+
+    def tuples(self, strength: int) -> Iterator[tuple[int, ...]]:
+        """All that can be in a row, by the numbers of their values."""
+        for chosen in itertools.combinations(range(len(self.values)), strength):
+            if all(self.may_meet[pair] for pair in itertools.combinations(chosen, 2)) and self._is_open(chosen):
+                yield chosen
+
+    def rows(self, strength: int, seed: int = 0) -> Iterator[Row]:
+        """Rows that cover all tuples that some row can have."""
+        chance = np.random.default_rng(seed)
+        missing = np.zeros((len(self.values),) * strength, dtype=np.bool_)
+        order = [tuple(found) for found in chance.permutation(list(self.tuples(strength)))]
+        for found in order:
+            for turned in itertools.permutations(found):
+                missing[turned] = True
+        for found in order:
+            if missing[found]:
+                tries = [self.completed(found, missing, chance) for _ in range(_TRIES if strength == 2 else 2)]
+                known = [(self._gain(row, missing, strength), row) for row in tries if row is not None]
+                if not known:
+                    continue  # no row has it: more than two rules together exclude it
+                best = max(known)[1]
+                for covered in itertools.combinations(best, strength):
+                    for turned in itertools.permutations(covered):
+                        missing[turned] = False
+                yield self.named(best)
+
+    def named(self, row: Sequence[int]) -> Row:
+        """A row of numbers in words."""
+        return dict(self.values[number] for number in row)
+
+    def completed(
+        self, start: Sequence[int], missing: np.ndarray | None, chance: np.random.Generator
+    ) -> tuple[int, ...] | None:
+        """A row with these values, in which much meets that has not met yet; None where a dead end was reached."""
+        row = list(start)
+        for factor in chance.permutation(self.factor.max() + 1):
+            if factor in self.factor[row]:
+                continue
+            left = self.may_meet[row].all(axis=0) & (self.factor == factor)
+            candidates = [number for number in np.flatnonzero(left) if self._is_open([*row, number])]
+            if not candidates:
+                return None
+            gains = chance.random(len(candidates))
+            if missing is not None:
+                gains += [self._added(number, row, missing) for number in candidates]
+            row.append(int(candidates[int(np.argmax(gains))]))
+        return tuple(sorted(row))
+
+    def _is_open(self, row: Sequence[int]) -> bool:
+        """Whether every other factor has a value that may stand beside these."""
+        left = self.may_meet[list(row)].all(axis=0)
+        return len({*self.factor[left].tolist(), *self.factor[list(row)].tolist()}) == self.factor.max() + 1
+
+    @staticmethod
+    def _added(number: int, row: list[int], missing: np.ndarray) -> int:
+        beside = missing[number][row] if missing.ndim == 2 else missing[number][np.ix_(row, row)]
+        return int(beside.sum())
+
+    @staticmethod
+    def _gain(row: tuple[int, ...], missing: np.ndarray, strength: int) -> int:
+        return int(missing[np.ix_(*[row] * strength)].sum())

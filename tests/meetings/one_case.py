@@ -1,0 +1,94 @@
+"""One case from beginning to end: all that must hold of it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import residualplanner as rp
+from meetings.build import Built
+from meetings.checks import Tables, check_cost, check_files, check_page, check_told
+from meetings.covering import Covering, Row
+from meetings.factors import Case
+from meetings.refusals import RULES, Rule, may_not_be_found, rule_of
+from meetings.roads import COMMANDS, CommandError, Run
+
+
+def check(case: Case, folder: Path) -> None:
+    """Everything that must hold of a case that is not refused; what fails says which case it is."""
+    try:
+        _check(case, folder)
+    except rp.SolverError as error:
+        if not may_not_be_found(case.values):
+            error.add_note(f"the case: {case}")
+            raise
+    except Exception as error:
+        error.add_note(f"the case: {case}")
+        raise
+
+
+def _check(case: Case, folder: Path) -> None:
+    built = Built(case)
+    run = Run(built, folder)
+    tables_folder, measurement = run.published(built.lines)
+    check_cost(built, measurement)
+    check_told(built, measurement)
+    if case["noise"] == "discrete":
+        assert run.spent == measurement.noise.pcost
+    tables = Tables(built, measurement.plan, built.lines)
+    check_files(built, tables_folder, tables)
+    check_changed(built, folder, tables)
+    if case["report"]:
+        check_page(built, run.report(tables_folder), tables_folder)
+
+
+def check_changed(built: Built, folder: Path, tables: Tables) -> None:
+    """With one person changed all others count as before, and nothing changes by more than is protected."""
+    (folder / "changed").mkdir()
+    lines = built.changed()
+    after = Tables(built, built.plan, lines)
+    most = built.people.most * (float(built.weights.maximum) if built.weights else 1.0)
+    for question, before, now in zip(built.questions, tables.truth, after.truth, strict=True):
+        if not question.axes and built.case["neighbors"] == "add-remove":
+            assert abs(now - before).max() <= most
+    if built.case["noise"] == "bits" or built.case["memory"]:
+        return
+    found = rp.reconstruct(rp.measure(built.plan, built.source(lines, folder / "changed"), noise="gaussian"))
+    for question, now, std_err in zip(built.questions, after.truth, after.std_err, strict=True):
+        off = np.abs(found[question.query].estimate - now)
+        assert (off <= 8 * std_err + 1e-6).all(), f"{question.query}: one person changed"
+
+
+def plain_refusals(covering: Covering) -> list[tuple[Rule, Row]]:
+    """For every pair of values that a message refuses a row in which nothing else is refused."""
+    return [(rule, row) for rule in RULES if rule.says for row in _rows_of(rule, covering)]
+
+
+def _rows_of(rule: Rule, covering: Covering) -> Iterator[Row]:
+    chance = np.random.default_rng(0)
+    for pair in rule.pairs:
+        numbers = [covering.values.index(found) for found in pair.items()]
+        saved = covering.may_meet.copy()
+        covering.may_meet[np.ix_(numbers, numbers)] = True
+        public = [] if "noise" in pair else [covering.values.index(("noise", "operating system"))]
+        row = covering.completed([*numbers, *public], None, chance)
+        covering.may_meet = saved
+        assert row is not None
+        yield covering.named(row)
+
+
+def check_refused(case: Case, rule: Rule, folder: Path) -> None:
+    """It is refused in words that help, nothing is charged, and nothing is written but what was there before."""
+    built, run = Built(case), None
+    try:
+        run = Run(built, folder)
+        run.published(built.lines)
+    except (rp.ResidualPlannerError, CommandError, ValueError) as error:
+        message: Any = str(error)
+    else:
+        raise AssertionError(f"not refused, though {rule.reason}: {case}")
+    assert rule.says in message, f"{message}\n{case}"
+    is_kept = rule.of_tables and case["road"] not in COMMANDS
+    assert run is None or is_kept or not run.spent, f"charged, and then refused: {message}\n{case}"
+    assert rule_of(case.values) is not None

@@ -1,0 +1,230 @@
+"""How a case is run: measured on its road, published in its form, and read back by its reader."""
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pyarrow import parquet
+from typer.testing import CliRunner
+
+import residualplanner as rp
+from meetings.build import Built, Line
+from meetings.factors import Product
+from residualplanner.cli.app import app
+from residualplanner.discrete_gaussian import InsecureTestBits
+from residualplanner.measurement.measure import measure_with_bits
+
+SIMULATIONS, FEW = 10, 12
+COMMANDS = ("release", "plan, measure, reconstruct")
+
+
+class CommandError(Exception):
+    """What a command said when it failed."""
+
+
+@dataclass
+class Run:
+    """A case in a folder, and the ledger that it charges."""
+
+    built: Built
+    folder: Path
+
+    def __post_init__(self) -> None:
+        people = self.built.people
+        self.ledger = rp.Ledger(
+            rp.pcost(self.built.all_budget),
+            data_set="made up",
+            neighbors=self.built.case["neighbors"],
+            records_per_person=people.most,
+        )
+
+    @property
+    def spent(self) -> Any:
+        """What the ledger of this run was charged."""
+        file = self.folder / "ledger"
+        return rp.Ledger.open(file).spent if file.exists() else self.ledger.spent
+
+    def published(self, lines: Sequence[Line]) -> tuple[Path, rp.Measurement]:
+        """The folder of tables, and the measurement that they were made from."""
+        case = self.built.case
+        if case["road"] in COMMANDS:
+            return self._by_commands(lines)
+        measurement = self.measured(lines)
+        release = rp.reconstruct(measurement)
+        if case["road"] == "folder of a release" and case["product"] != Product():
+            release.save(self.folder / "unbiased")
+            release = rp.load_tables(self.folder / "unbiased")
+        made = made_of(release, case["product"])
+        quality = None if case["quality"] is None else rp.Quality(suppress=case["quality"])
+        more: dict[str, Any] = {"level": case["level"], "quality": quality}
+        if case["product"].with_unbiased:
+            more["with_unbiased"] = True
+        if case["product"].errors:
+            more["errors"] = rp.published_errors(made, simulations=SIMULATIONS)
+        made.save(self.folder / "tables", case["format"], profile=case["profile"], **more)
+        return self.folder / "tables", measurement
+
+    def measured(self, lines: Sequence[Line]) -> rp.Measurement:
+        """The noisy answers, by a road in Python."""
+        case, plan = self.built.case, self.built.plan
+        source = self.built.source(lines, self.folder)
+        if case["noise"] == "bits":
+            return measure_with_bits(plan, source, InsecureTestBits(7))
+        if case["memory"]:
+            return self._in_blocks(source)
+        return self._in_python(source)
+
+    def _in_blocks(self, source: Any) -> rp.Measurement:
+        """With as little memory as it takes; where that is too little nothing has been charged or read."""
+        for power in range(200):
+            try:
+                return self._in_python(source, memory=int(500 * 1.05**power), scratch=self.folder)
+            except rp.ResourceError as error:
+                if "too little memory" not in str(error) or self.spent:
+                    raise
+        raise AssertionError("no memory is enough")
+
+    def _in_python(self, source: Any, **memory: Any) -> rp.Measurement:
+        case, plan = self.built.case, self.built.plan
+        if case["road"] == "session":
+            return rp.Session(source, ledger=self.ledger).measure(plan, **memory)
+        if case["road"] == "store":
+            return rp.measure_in_store(plan, source, self.folder / "store", ledger=self.ledger)
+        ledger = self.ledger if case["noise"] == "discrete" else None
+        found = rp.measure(plan, source, noise=case["noise"], ledger=ledger, **memory)
+        if case["road"] == "measurement from a file":
+            found.save(self.folder / "saved.measurement")
+            return rp.load_measurement(self.folder / "saved.measurement", mapped=case["memory"])
+        return found
+
+    def report(self, tables: Path) -> Path:
+        """The page of the case, by the road of the case."""
+        case, page = self.built.case, self.folder / "page.html"
+        few = case["report"] == 3
+        if case["road"] in COMMANDS:
+            made = self.folder / "made.plan"
+            if case["report"] == 2 and not made.exists():
+                command("plan", self.folder / "spec.toml", "-o", made)
+            command("report", made if case["report"] == 2 else tables, "-o", page, *(["--cells", FEW] if few else []))
+        else:
+            rp.write_report(self.built.plan if case["report"] == 2 else tables, page, **({"cells": FEW} if few else {}))
+        return page
+
+    def _by_commands(self, lines: Sequence[Line]) -> tuple[Path, rp.Measurement]:
+        spec, records = self.folder / "spec.toml", self.built.source(lines, self.folder)
+        spec.write_text(self.built.spec, encoding="utf-8")
+        records = getattr(records, "data", records)
+        tables = self.folder / "tables"
+        if self.built.case["road"] == "release":
+            command("release", spec, records, "-o", tables)
+        else:
+            self._by_steps(spec, records, tables)
+        return tables, rp.load_measurement(tables / "release.measurement")
+
+    def _by_steps(self, spec: Path, records: Path, tables: Path) -> None:
+        people, kept = self.built.people, self.folder / "kept.measurement"
+        budget, neighbors = f"pcost={self.built.all_budget}", self.built.case["neighbors"]
+        terms = ["--neighbors", neighbors, "--records-per-person", people.most]
+        command("ledger", self.folder / "ledger", "--create", "made up", "--budget", budget, *terms)
+        command("plan", spec, "-o", self.folder / "made.plan")
+        options = ["--person", "who"] if people.limited else []
+        options += ["--order", "when"] if people.order else []
+        ledger = ["--ledger", self.folder / "ledger"]
+        command("measure", self.folder / "made.plan", records, "-o", kept, *options, *ledger)
+        command("reconstruct", kept, "-o", tables, "--spec", spec)
+
+
+def command(*arguments: object) -> str:
+    """What a command of the command line prints, in this process."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if result.exit_code:
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        raise CommandError(result.output)
+    return result.output
+
+
+def made_of(release: Any, product: Product) -> Any:
+    """What is published of a release."""
+    made: Any = rp.nonnegative(release) if product.nonnegative else release
+    return rp.rounded(made, base=product.base) if product.base else made
+
+
+# Reading a folder by other programs.
+
+
+def frames(folder: Path, built: Built) -> list[Mapping[str, list[Any]]]:
+    """The columns of each table, in the order of the questions, as the case's reader gives them."""
+    queries = list(built.workload)
+    found = _frames(folder, built.case["reader"], built.case["format"], queries)
+    return [found[position] for position in built.positions]
+
+
+def _frames(folder: Path, reader: int, written: str, queries: Sequence[Any]) -> list[Mapping[str, list[Any]]]:
+    if written == "parts":
+        return _parts(folder, reader, queries)
+    if reader == 0:
+        tables = rp.load_tables(folder)
+        return [tables.frame(query).to_dict("list") for query in queries]
+    index = pd.read_csv(folder / "index.csv", keep_default_na=False)
+    readers = {"parquet": _parquet, "csv": _csv, "xlsx": _excel, "workbook": _excel}
+    sheets = index["sheet"] if "sheet" in index else [0] * len(index)
+    return [readers[written](folder / name, sheet, reader) for name, sheet in zip(index["file"], sheets, strict=True)]
+
+
+def _parquet(path: Path, _: Any, reader: int) -> Mapping[str, list[Any]]:
+    return parquet.read_table(path).to_pydict() if reader == 1 else pd.read_parquet(path).to_dict("list")
+
+
+def _csv(path: Path, _: Any, reader: int) -> Mapping[str, list[Any]]:
+    if reader == 2:
+        return pd.read_csv(path, float_precision="round_trip", keep_default_na=False, dtype=str).to_dict("list")
+    with path.open(encoding="utf-8", newline="") as file:
+        head, *rows = csv.reader(file)
+    return {name: [row[i] for row in rows] for i, name in enumerate(head)}
+
+
+def _excel(path: Path, sheet: Any, reader: int) -> Mapping[str, list[Any]]:
+    import openpyxl
+
+    if reader == 2:
+        return pd.read_excel(path, sheet_name=sheet, keep_default_na=False).to_dict("list")
+    book = openpyxl.load_workbook(path)
+    head, *rows = (book[sheet] if isinstance(sheet, str) else book.worksheets[sheet]).iter_rows(values_only=True)
+    return {name: [row[i] for row in rows] for i, name in enumerate(head)}
+
+
+def _parts(folder: Path, reader: int, queries: Sequence[Any]) -> list[Mapping[str, list[Any]]]:
+    if reader == 0:
+        tables = rp.load_tables(folder)
+        return [{"estimate": tables[query].estimate.ravel().tolist()} for query in queries]
+    if reader == 1:
+        import duckdb
+
+        rows = duckdb.sql(f"SELECT * FROM '{folder}/parts/*.parquet' ORDER BY table_id, cell").df()
+    else:
+        rows = pd.concat(pd.read_parquet(path) for path in sorted((folder / "parts").iterdir()))
+    assert sorted(rows["table_id"].unique()) == list(range(len(queries)))
+    return [rows[rows["table_id"] == number].to_dict("list") for number in range(len(queries))]
+
+
+def number(entry: Any) -> float:
+    """A number of a file; NaN where it is left out."""
+    return float("nan") if entry in (None, "") else float(entry)
+
+
+def numbers(columns: Mapping[str, Sequence[Any]], name: str, shape: tuple[int, ...]) -> np.ndarray:
+    """A column of numbers as a table."""
+    return np.array([number(entry) for entry in columns[name]]).reshape(shape)
+
+
+def page_data(page: Path) -> dict[str, Any]:
+    """The tables that a page holds."""
+    text = page.read_text(encoding="utf-8")
+    start = text.index(">", text.index('id="cells-data"')) + 1
+    return json.loads(text[start : text.index("</script>", start)])

@@ -1,0 +1,43 @@
+"""Every two features meet: each pair of values of the factors in a case, checked by arithmetic of its own.
+
+``python -m benchmarks.meetings`` does the same for every triple.  A case that fails is run alone by
+``python -m benchmarks.meetings --case '{...}'`` with what its message shows.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from meetings.covering import Covering
+from meetings.factors import FACTORS, Case
+from meetings.one_case import check, check_refused, plain_refusals
+from meetings.refusals import manual, rule_of
+
+PAGE = Path(__file__).parents[2] / "docs" / "pitfalls.md"
+COVERING = Covering({factor: list(values) for factor, values in FACTORS.items()}, rule_of)
+ROWS = list(COVERING.rows(2))
+REFUSALS = plain_refusals(COVERING)
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore"),  # what other libraries warn of is theirs
+    pytest.mark.slow,
+]
+
+
+def test_every_pair_of_values_meets_or_is_refused():
+    met = {frozenset((one, two)) for row in ROWS for one in row.items() for two in row.items() if one != two}
+    assert {frozenset(map(COVERING.values.__getitem__, pair)) for pair in COVERING.tuples(2)} <= met
+
+
+def test_the_manual_says_what_is_refused():
+    assert f"<!-- refused -->\n{manual()}\n<!-- end -->" in PAGE.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("row", ROWS, ids=range(len(ROWS)))
+def test_a_case_gives_the_truth_at_the_stated_cost(row, tmp_path):
+    check(Case(row), tmp_path)
+
+
+@pytest.mark.parametrize(("rule", "row"), REFUSALS, ids=[str(number) for number in range(len(REFUSALS))])
+def test_what_is_refused_is_refused_before_the_charge(rule, row, tmp_path):
+    check_refused(Case(row), rule, tmp_path)
