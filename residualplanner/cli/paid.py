@@ -16,7 +16,7 @@ from residualplanner._atomic import write_atomically, write_folder_atomically
 from residualplanner._json import json_text
 from residualplanner.cli.messages.failures import notes_of
 from residualplanner.cli.messages.output import command_text
-from residualplanner.errors import ResidualPlannerError
+from residualplanner.errors import FileFormatError, ResidualPlannerError
 from residualplanner.ledger import Ledger, charged_text
 from residualplanner.plan import Plan, bytes_text, plan_to_archive
 from residualplanner.reconstruction import PARTS_FORMAT, layout_of
@@ -122,9 +122,10 @@ def telling_charge(ledger: Ledger | None) -> Iterator[None]:
         yield
     except BaseException as error:
         told = " ".join(notes_of(error))
-        for entry in () if ledger is None else ledger.entries[before:]:
-            if charged_text(entry) not in told:
-                error.add_note(charged_text(entry))
+        with suppress(OSError, FileFormatError):  # a ledger that cannot be read any more, as the error says by then
+            for entry in () if ledger is None else ledger.entries[before:]:
+                if charged_text(entry) not in told:
+                    error.add_note(charged_text(entry))
         raise
 
 
