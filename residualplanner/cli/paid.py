@@ -133,20 +133,20 @@ def telling_charge(ledger: Ledger | None) -> Iterator[None]:
 
 
 @contextmanager
-def telling_loss(measurement: Path, ledger: Ledger | None) -> Iterator[None]:
-    """Add to an error, where the block fails to write a measurement, that it is lost, though paid for."""
+def telling_loss(measurement: Path, ledger: Ledger | None, kept: str | None = None) -> Iterator[None]:
+    """Add to an error, where the block fails to write a measurement, that it is lost, though paid for; or is kept."""
     try:
         yield
     except BaseException as error:
         if not measurement.exists():
             charged = "" if ledger is None else ", and stays charged to the ledger"
-            error.add_note(f"The measurement is lost; its cost counts as spent{charged}.")
+            error.add_note(kept or f"The measurement is lost; its cost counts as spent{charged}.")
         raise
 
 
 @contextmanager
 def telling_measurement(
-    measurement: Path, folder: Path, *, is_release: bool, options: Sequence[str] = ()
+    measurement: Path, folder: Path, *, is_release: bool, options: Sequence[str] = (), kept: str | None = None
 ) -> Iterator[None]:
     """Add to whatever the block raises what is on the disk by then, and what comes next.
 
@@ -155,13 +155,14 @@ def telling_measurement(
         folder: the folder of its tables, now or later.
         is_release: whether the block writes these tables, too.
         options: of the command that makes them.
+        kept: the note on an error that says that answers are kept elsewhere.
     """
     try:
         yield
     except BaseException as error:
         found = _found(measurement, folder, options, is_release=is_release)
         is_refusal = isinstance(error, ResidualPlannerError) and not notes_of(error)
-        for note in found or ([] if is_refusal else ["Nothing was written."]):
+        for note in found or ([] if is_refusal or kept in notes_of(error) else ["Nothing was written."]):
             error.add_note(note)
         raise
 
