@@ -132,7 +132,7 @@ def generalized_marginal(sizes: Sizes, kinds: Mapping[int, Matrix]) -> Matrix:
 def pair_costs(queries: Matrix, covariance: Matrix) -> Matrix:
     """(e_r - e_s)' B' Sigma^-1 B (e_r - e_s) for all pairs of cells, (cells, cells)."""
     cells = queries.shape[1]
-    steps = (queries[:, :, None] - queries[:, None, :]).reshape(len(queries), -1)  # of a total that is public, exactly 0
+    steps = (queries[:, :, None] - queries[:, None, :]).reshape(len(queries), -1)  # 0 for a public total
     return (steps * np.linalg.solve(covariance, steps)).sum(axis=0).reshape(cells, cells)
 
 

@@ -157,8 +157,8 @@ class _Account:
         self._entry: LedgerEntry | None = None
 
     def charge(self, charge: Callable[[], LedgerEntry | None]) -> None:
-        self.stage = _Stage.CHARGING
         self._known = 0 if self._ledger is None else len(self._ledger.entries)
+        self.stage = _Stage.CHARGING  # not before what it is compared with is known
         self._entry = charge()
 
     def told(self, error: BaseException, progress: WatchedProgress) -> BaseException:
