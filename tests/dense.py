@@ -131,9 +131,9 @@ def generalized_marginal(sizes: Sizes, kinds: Mapping[int, Matrix]) -> Matrix:
 
 def pair_costs(queries: Matrix, covariance: Matrix) -> Matrix:
     """(e_r - e_s)' B' Sigma^-1 B (e_r - e_s) for all pairs of cells, (cells, cells)."""
-    information = queries.T @ np.linalg.solve(covariance, queries)
-    own = np.diag(information)
-    return own[:, None] + own[None, :] - 2 * information
+    cells = queries.shape[1]
+    steps = (queries[:, :, None] - queries[:, None, :]).reshape(len(queries), -1)  # 0 for a public total
+    return (steps * np.linalg.solve(covariance, steps)).sum(axis=0).reshape(cells, cells)
 
 
 def privacy_cost(queries: Matrix, covariance: Matrix) -> float:

@@ -63,7 +63,7 @@ def bounds_in(kind: np.dtype[Any], bounds: Sequence[float], *, upper: bool = Fal
         that are at most the upper ones.
 
     Example:
-        >>> np.float32(0.7) >= 0.7, bool(np.float32(0.7) >= bounds_in(np.dtype(np.float32), [0.7])[0])
+        >>> float(np.float32(0.7)) >= 0.7, bool(np.float32(0.7) >= bounds_in(np.dtype(np.float32), [0.7])[0])
         (False, True)
     """
     exact = np.array(bounds, dtype=np.float64)

@@ -9,6 +9,7 @@ Error reporters print the variables of every frame along a traceback, and other 
 that leaves the gate has no traceback, cause or context, and one that is not this library's own loses its text, too.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -153,7 +154,8 @@ class _Account:
 
     def __init__(self, ledger: Ledger | None) -> None:
         self.stage = _Stage.OPENING
-        self._ledger, self._known = ledger, 0
+        self._ledger = ledger
+        self._known: float = math.inf  # entries before the charge; until they are known there is none
         self._entry: LedgerEntry | None = None
 
     def charge(self, charge: Callable[[], LedgerEntry | None]) -> None:

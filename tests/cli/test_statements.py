@@ -84,7 +84,7 @@ def test_no_output_claims_what_holds_for_continuous_noise_alone(run, spec, recor
         ("measure", "p", records, "-o", "m", "--ledger", "l", "--dry-run"),
         ("measure", "p", records, "-o", "m", "--ledger", "l"),
         ("reconstruct", "m", "-o", "tables"),
-        ("release", spec, records, "-o", "out", "--ledger", "l", "--json"),
+        ("release", spec, records, "-o", "out", "--ledger", "l", "--again", "--json"),
         ("ledger", "l"),
         ("report", "out", "-o", "out.html"),
         ("report", "p", "-o", "p.html"),

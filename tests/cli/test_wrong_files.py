@@ -40,7 +40,7 @@ EXPECTED = {
         "--ledger wants a ledger",
         {"l.ledger", "notes.txt"},
     ),
-    ("reconstruct", "FILE", "-o", "new"): ("reconstruct wants a measurement", {"m.measurement"}),
+    ("reconstruct", "FILE", "-o", "new"): ("reconstruct wants a measurement", {"m.measurement", "tables"}),
     ("release", "FILE", "records.csv", "-o", "new"): ("release wants a spec in TOML", {"spec.toml", "notes.txt"}),
     ("release", "spec.toml", "FILE", "-o", "new"): ("release wants records", {"records.csv", "records.parquet", "sub"}),
     ("release", "spec.toml", "records.csv", "-o", "new", "--ledger", "FILE"): (

@@ -1,6 +1,7 @@
 """Means and quantiles in the files of a release: the numbers of `means` and `quantiles`, with labels and units."""
 
 import json
+import re
 from urllib.parse import unquote
 
 import numpy as np
@@ -238,6 +239,12 @@ def test_an_attribute_with_the_name_of_a_column_of_statistics_is_refused_before_
     assert not (tmp_path / "out").exists()
 
 
+def shows(section, value):
+    """Whether a section has a number that is this value, to the decimals that it is written with."""
+    written = [text.replace(",", "") for text in re.findall(r"-?[0-9][0-9,]*(?:\.[0-9]+)?", section)]
+    return any(abs(float(text) - value) < 10.0 ** -len(text.partition(".")[2]) for text in written)
+
+
 @pytest.mark.slow
 def test_a_report_shows_means_and_quantiles_with_units(release, tmp_path):
     rp.write_report(release, tmp_path / "page.html", level=0.9)
@@ -247,7 +254,7 @@ def test_a_report_shows_means_and_quantiles_with_units(release, tmp_path):
     assert "a (Clerk)" in section
     assert "of level 0.9" in section
     found = rp.means(release, "pay", ["job"], level=0.9)
-    assert f"{found.estimate[0]:,.1f}" in section
+    assert shows(section, found.estimate[0])
 
 
 @pytest.mark.slow
@@ -258,8 +265,8 @@ def test_a_report_on_adjusted_tables_shows_counts_of_its_tables_and_means_of_the
         rp.write_report(source, tmp_path / page)
         section = (tmp_path / page).read_text().split('id="statistics"')[1].split("</section>")[0]
         assert "Mean unbiased" in section
-        assert f"{rp.means(sparse, 'pay', ['job']).high[0]:,.1f}" in section
-        assert f"{40 * tables[MEANS].estimate[1, 0]:,.1f}" in section
+        assert shows(section, rp.means(sparse, "pay", ["job"]).high[0])
+        assert shows(section, 40 * tables[MEANS].estimate[1, 0])
 
 
 @pytest.mark.slow

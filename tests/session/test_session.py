@@ -100,7 +100,7 @@ def test_another_process_goes_on_with_what_is_left(tmp_path):
     program = (
         "import sys, numpy as np, residualplanner as rp\n"
         "session = rp.Session(np.zeros((4, 2), dtype=int), ledger=sys.argv[1], budget=rp.zcdp(1))\n"
-        "session.measure(rp.load_measurement(sys.argv[2]).plan)\n"
+        "session.measure(rp.load_measurement(sys.argv[2]).plan, again=True)\n"
         "print(session)"
     )
     command = [sys.executable, "-W", "error", "-c", program, path, tmp_path / "m"]
@@ -131,7 +131,7 @@ def test_sessions_at_once_never_spend_more_than_there_is(tmp_path):
 
 
 def begin(path):
-    Session(RECORDS, ledger=path, budget=pcost(1)).measure(PLAN)
+    Session(RECORDS, ledger=path, budget=pcost(1)).measure(PLAN, again=True)
 
 
 @pytest.mark.slow
