@@ -185,5 +185,3 @@ def _randomness(seed: int | None) -> tuple[ByteSource, np.random.Generator]:
     return InsecureTestBits(int(seed)), np.random.default_rng(int(seed))
 
 
-#: `rap` is of another module for doctest, since it is decorated.
-__test__ = {"rap": rap}
