@@ -26,7 +26,7 @@ from residualplanner.postprocessing.problem import Problem
 #: Up to this many cells the matrix is made and factored: at 4,000, in a minute, and some 600 MB.
 MOST_CELLS = 4_000
 #: At most so many steps, until the sum of products of cell and multiplier is this part of the distance, plus 1.
-_STEPS, _CLOSE = 80, 1e-11
+_STEPS, _CLOSE = 80, 1e-13
 #: How much of the way to the boundary a step goes; below the shortest it gets nowhere.
 _PART, _SHORTEST = 0.995, 1e-10
 #: What stands for cell over multiplier where a cell must be 0, relative to the least curvature of a cell.
@@ -106,6 +106,12 @@ class _Interior:
     def product(self) -> float:
         """The sum of the products of multiplier and cell, which is 0 in the solution."""
         return float(self.multipliers @ self.cells)
+
+    @property
+    def bound(self) -> float:
+        """The value of the dual problem.  Source: spec eq. (55)."""
+        pull = self.matrix.T @ self.multipliers
+        return -float(pull @ (pull / self.stiffness / 2 + self.start) + self.multipliers @ self.fixed)
 
     def advance(self) -> float:
         """Take a step of Mehrotra's method, and return how long it was, from 0 to 1."""
@@ -201,16 +207,27 @@ def interior(problem: Problem) -> Candidate:
     firm = np.where(is_sign, 0.0, _FIRM * (curvature if 0 < curvature < np.inf else 1.0))
     ones = is_sign.astype(float)
     point = _Interior(matrix, fixed, start[free], 1 / freed, firm, np.zeros(free.size), ones, ones.copy())
+    multipliers = _solved(point)
+    start[free] = point.numbers
+    found = candidate(problem, np.maximum(multipliers / unit, problem.lowest))
+    components = np.where(problem.freedom > 0, directions.components(start * unit), problem.start)
+    return _with_components(problem, found, components)
+
+
+def _solved(point: _Interior) -> Array:
+    """The multipliers with the best bound, of those before a point that is moved to the solution.
+
+    They are not the last: where cells come very near to 0, rounding moves multipliers, and there the bound falls.
+    """
+    bound, multipliers = point.bound, point.multipliers
     for _ in range(_STEPS):
         if point.advance() < _SHORTEST:
             break
-        distance = float(point.stiffness @ (point.numbers - point.start) ** 2) / 2
-        if point.product <= _CLOSE * (1 + distance):
+        if point.bound > bound:
+            bound, multipliers = point.bound, point.multipliers
+        if point.product <= _CLOSE * (1 + max(bound, 0.0)):
             break
-    start[free] = point.numbers
-    found = candidate(problem, np.maximum(point.multipliers / unit, problem.lowest))
-    components = np.where(problem.freedom > 0, directions.components(start * unit), problem.start)
-    return _with_components(problem, found, components)
+    return multipliers
 
 
 def _with_components(problem: Problem, found: Candidate, components: Array) -> Candidate:
