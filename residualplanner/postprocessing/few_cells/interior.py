@@ -29,8 +29,10 @@ MOST_CELLS = 4_000
 _STEPS, _CLOSE = 80, 1e-13
 #: How much of the way to the boundary a step goes; below the shortest it gets nowhere.
 _PART, _SHORTEST = 0.995, 1e-10
-#: What stands for cell over multiplier where a cell must be 0, relative to the least curvature of a cell.
-_FIRM = 1e-9
+#: What stands for cell over multiplier where a cell must be 0: by what it falls with each step, and the least.
+_FIRMER, _FIRM = 0.1, 1e-12
+#: The distance is in units of what moves a component by the total, of which this part move more easily.
+_STIFF = 0.75
 #: What is added to the diagonal of a singular matrix: the first that suffices.
 _RIDGES = 1e-15 * 100.0 ** np.arange(6)
 
@@ -87,7 +89,7 @@ class _Interior:
         fixed (y,): the cells of those that may not.
         start (r,): the noisy numbers.
         stiffness (r,): over their freedoms.
-        firm (y,): cell over multiplier where a cell must be 0; 0 for those that must not be negative.
+        is_sign (y,): which cells must not be negative; the others must be 0.
         numbers (r,): of this point.
         multipliers (y,): of all cells.
         cells (y,): what they are to become, 0 where they must be.
@@ -97,10 +99,11 @@ class _Interior:
     fixed: Array
     start: Array
     stiffness: Array
-    firm: Array
+    is_sign: NDArray[np.bool_]
     numbers: Array
     multipliers: Array
     cells: Array
+    firm: float = 1.0
 
     @property
     def product(self) -> float:
@@ -115,9 +118,9 @@ class _Interior:
 
     def advance(self) -> float:
         """Take a step of Mehrotra's method, and return how long it was, from 0 to 1."""
-        is_sign, count = self.firm == 0, max(int((self.firm == 0).sum()), 1)
-        ratio = np.divide(self.multipliers, self.cells, out=np.zeros(len(self.cells)), where=is_sign)
-        np.divide(1, self.firm, out=ratio, where=~is_sign)
+        is_sign, self.firm = self.is_sign, max(self.firm * _FIRMER, _FIRM)
+        ratio = np.full(len(self.cells), 1 / self.firm)
+        np.divide(self.multipliers, self.cells, out=ratio, where=is_sign)
         rooted = self.matrix * np.sqrt(ratio)[:, None]
         factor = _Factor.of(rooted.T @ rooted + np.diag(self.stiffness))
         pull = self.matrix.T @ self.multipliers - self.stiffness * (self.numbers - self.start)
@@ -134,7 +137,7 @@ class _Interior:
         length, product = self._longest(direction, slack), self.product
         after = float((self.multipliers + length * direction) @ (self.cells + length * slack))
         centering = (after / product) ** 3 if product > 0 else 0.0
-        moved, direction, slack = change(centering * product / count - direction * slack)
+        moved, direction, slack = change(centering * product / max(int(is_sign.sum()), 1) - direction * slack)
         length = min(1.0, _PART * self._longest(direction, slack))
         self.numbers = self.numbers + length * moved
         self.multipliers = self.multipliers + length * direction
@@ -145,7 +148,7 @@ class _Interior:
         """How far one can go, at most 1, until a multiplier or a cell is 0."""
         longest = 1.0
         for values, change in ((self.multipliers, direction), (self.cells, slack)):
-            falls = (self.firm == 0) & (change < 0)
+            falls = self.is_sign & (change < 0)
             longest = min(longest, float((-values[falls] / change[falls]).min(initial=1.0)))
         return longest
 
@@ -201,23 +204,22 @@ def interior(problem: Problem) -> Candidate:
     matrix = np.empty((size, free.size))
     for column, each in enumerate(units(free, freedom.size)):
         matrix[:, column] = problem.cells(directions.components(each), np.empty(size))
-    is_sign, freed = np.broadcast_to(problem.lowest, size) >= 0, freedom[free] / unit**2
-    curvature = (matrix**2 @ freed)[~is_sign].min(initial=np.inf)
-    start = directions.numbers(problem.start) / unit
-    firm = np.where(is_sign, 0.0, _FIRM * (curvature if 0 < curvature < np.inf else 1.0))
-    ones = is_sign.astype(float)
-    point = _Interior(matrix, fixed, start[free], 1 / freed, firm, np.zeros(free.size), ones, ones.copy())
-    multipliers = _solved(point)
+    start, is_sign = directions.numbers(problem.start) / unit, np.broadcast_to(problem.lowest, size) >= 0
+    ones, stiffness = is_sign.astype(float), unit**2 / freedom[free]
+    force = float(np.quantile(stiffness, _STIFF))
+    point = _Interior(matrix, fixed, start[free], stiffness / force, is_sign, np.zeros(free.size), ones, ones.copy())
+    multipliers = force * _solved(point, 1 / force)
     start[free] = point.numbers
     found = candidate(problem, np.maximum(multipliers / unit, problem.lowest))
     components = np.where(problem.freedom > 0, directions.components(start * unit), problem.start)
     return _with_components(problem, found, components)
 
 
-def _solved(point: _Interior) -> Array:
+def _solved(point: _Interior, one: float) -> Array:
     """The multipliers with the best bound, of those before a point that is moved to the solution.
 
     They are not the last: where cells come very near to 0, rounding moves multipliers, and there the bound falls.
+    The distance is in units of which ``one`` is 1.
     """
     bound, multipliers = point.bound, point.multipliers
     for _ in range(_STEPS):
@@ -225,7 +227,7 @@ def _solved(point: _Interior) -> Array:
             break
         if point.bound > bound:
             bound, multipliers = point.bound, point.multipliers
-        if point.product <= _CLOSE * (1 + max(bound, 0.0)):
+        if point.product <= _CLOSE * (one + max(bound, 0.0)):
             break
     return multipliers
 
