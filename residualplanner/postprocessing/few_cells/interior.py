@@ -30,7 +30,7 @@ _STEPS, _CLOSE = 80, 1e-13
 #: How much of the way to the boundary a step goes; below the shortest it gets nowhere.
 _PART, _SHORTEST = 0.995, 1e-10
 #: What stands for cell over multiplier where a cell must be 0: by what it falls with each step, and the least.
-_FIRMER, _FIRM = 0.1, 1e-12
+_FIRMER, _FIRM = 0.1, 1e-8
 #: The distance is in units of what moves a component by the total, of which this part move more easily.
 _STIFF = 0.75
 #: What is added to the diagonal of a singular matrix: the first that suffices.
@@ -205,11 +205,14 @@ def interior(problem: Problem) -> Candidate:
     for column, each in enumerate(units(free, freedom.size)):
         matrix[:, column] = problem.cells(directions.components(each), np.empty(size))
     start, is_sign = directions.numbers(problem.start) / unit, np.broadcast_to(problem.lowest, size) >= 0
-    ones, stiffness = is_sign.astype(float), unit**2 / freedom[free]
-    force = float(np.quantile(stiffness, _STIFF))
-    point = _Interior(matrix, fixed, start[free], stiffness / force, is_sign, np.zeros(free.size), ones, ones.copy())
+    lengths = np.linalg.norm(matrix, axis=0)
+    lengths[lengths == 0] = 1.0
+    matrix /= lengths
+    ones, stiffness = is_sign.astype(float), (unit / lengths) ** 2 / freedom[free]
+    force, begun = float(np.quantile(stiffness, _STIFF)), start[free] * lengths
+    point = _Interior(matrix, fixed, begun, stiffness / force, is_sign, np.zeros(free.size), ones, ones.copy())
     multipliers = force * _solved(point, 1 / force)
-    start[free] = point.numbers
+    start[free] = point.numbers / lengths
     found = candidate(problem, np.maximum(multipliers / unit, problem.lowest))
     components = np.where(problem.freedom > 0, directions.components(start * unit), problem.start)
     return _with_components(problem, found, components)
