@@ -46,6 +46,7 @@ INTERNAL = [
     "KeptRecords",
     "LabeledKind",
     "Layout",
+    "LedgerStage",
     "Loss",
     "NoiseError",
     "PartFile",

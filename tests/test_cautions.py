@@ -61,6 +61,16 @@ def test_a_ledger_says_so_of_its_budget_and_of_what_is_spent(rho, is_beyond, tmp
     assert (CAUTION in told, CAUTION in read_page(tmp_path / "l.html").text) == (is_beyond, is_beyond)
 
 
+@pytest.mark.parametrize("budget", [rp.zcdp(5), None], ids=["of its budget", "of what is spent, without one"])
+def test_a_ledger_and_its_page_have_the_same_cautions(budget, tmp_path):
+    reason = "" if budget else "a test"
+    ledger = rp.Ledger.create(tmp_path / "l.ledger", budget=budget, reason=reason, data_set="people")
+    ledger.charge(1 if budget else 10, "0" * 64, neighbors="add-remove")
+    write_report(ledger, tmp_path / "l.html")
+    told = CliRunner().invoke(app, ["ledger", str(tmp_path / "l.ledger")]).stdout
+    assert (told.count(CAUTION), read_page(tmp_path / "l.html").text.count(CAUTION)) == (1, 1)
+
+
 def test_the_commands_that_plan_and_spend_say_so(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "spec.toml").write_text(SPEC % "0.5")

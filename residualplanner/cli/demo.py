@@ -10,9 +10,10 @@ from pathlib import Path
 from residualplanner._atomic import write_folder_atomically
 from residualplanner._margins import margin_factor
 from residualplanner._words import number_text
+from residualplanner.cli.gates import AT_ONCE
 from residualplanner.cli.messages.output import Output
 from residualplanner.cli.messages.summary import say_spending
-from residualplanner.cli.runs import make_plan, measure_records, save_tables
+from residualplanner.cli.runs import make_plan, save_tables
 from residualplanner.cli.spec.file import read_spec
 from residualplanner.cli.starting.starting_spec import spec_text
 from residualplanner.datasets import adult
@@ -74,7 +75,7 @@ def run_demo(folder: Path, *, order: int, max_cells: int, output: Output) -> Non
         _say_expected(plan, output)
 
         _heading("2. Measure: count the records, and add the noise.  The only step that sees them.", output)
-        measurement = measure_records(plan, data, output=output)
+        measurement = AT_ONCE.measured(plan, data, None, output)
         say_spending(measurement, output)
 
         _heading("3. Reconstruct: tables that are unbiased, agree with one another, and know their errors.", output)

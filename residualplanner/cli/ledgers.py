@@ -4,7 +4,7 @@ Reads: what the user typed, or wrote into a spec.  Gives: Ledger, and messages.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -19,9 +19,7 @@ from residualplanner.cli.spec.objects import budget_of_table
 from residualplanner.cli.spec.typed_budget import budget_of_text, typed_text
 from residualplanner.errors import BudgetError
 from residualplanner.ledger import Balance, Ledger
-from residualplanner.measurement import require_measurable
-from residualplanner.plan import Plan
-from residualplanner.privacy import Neighbors, claim_of_budget
+from residualplanner.privacy import Neighbors, PrivacyClaim, claim_of_budget
 from residualplanner.session import ExpectedTerms, opened_ledger
 
 _COST = re.compile(r"[0-9]{1,400}(\.[0-9]{1,400})?(/[1-9][0-9]{0,400})?")
@@ -80,12 +78,10 @@ class WantedLedger:
     Attributes:
         path: of its file.
         expected: what the spec says of it; with a budget it is begun where there is no such file.
-        again: whether a plan that it holds already is charged again.
     """
 
     path: Path
     expected: ExpectedTerms = ExpectedTerms()  # noqa: RUF009 - frozen
-    again: bool = False
 
     @property
     def is_to_be_begun(self) -> bool:
@@ -121,34 +117,34 @@ class WantedLedger:
         budget = typed_text(self.expected.budget)
         return command_text("ledger", self.path, "--create", self.path.stem, "--budget", budget, *given)
 
-    def opened(self, plan: Plan, output: Output) -> Ledger:
-        """The ledger, begun if it has to be and could be charged for the plan; what is left is said.
+    def opened(self, require: Callable[[Ledger], object], output: Output) -> Ledger:
+        """The ledger, begun if it has to be and ``require`` finds that it could be charged; what is left is said.
 
         Raises:
             BudgetError, FileFormatError, OSError: as `rehearsed`; or it cannot be begun or charged.
         """
         found, words = self.rehearsed(), ""
         if self.is_to_be_begun:
-            require_measurable(plan, ledger=found)
+            require(found)
             found, words = opened_ledger(self.path, self.expected), ", begun now"
         say_balance(self.path, found.balance, output, words)
         return found
 
 
-def wanted_ledger(typed: Path | None, spec: SpecFile, path: Path, *, again: bool = False) -> WantedLedger | None:
+def wanted_ledger(typed: Path | None, spec: SpecFile, path: Path) -> WantedLedger | None:
     """The ledger that is to be charged for the spec at ``path``: the one that was typed, else the spec's, if any.
 
     Raises:
         BudgetError: the budget that the spec states for it is out of range.
     """
     if typed is not None or spec.ledger is None:
-        return None if typed is None else WantedLedger(typed, again=again)
+        return None if typed is None else WantedLedger(typed)
     try:
         budget = None if spec.ledger.budget is None else budget_of_table(spec.ledger.budget)
     except BudgetError as error:
         raise BudgetError(f"ledger, budget: {error}") from None
     expected = ExpectedTerms(budget, neighbors=spec.neighbors, records_per_person=spec.most_records)
-    return WantedLedger(path.parent / spec.ledger.file, expected, again)
+    return WantedLedger(path.parent / spec.ledger.file, expected)
 
 
 def say_balance(path: Path, balance: Balance, output: Output, words: str = "") -> None:
@@ -157,13 +153,18 @@ def say_balance(path: Path, balance: Balance, output: Output, words: str = "") -
     output.fact("Ledger", text, path=path, spent=balance.spent, left=balance.remaining)
 
 
-def say_charge(ledger: Ledger | None, output: Output) -> None:
-    """Say what the last charge was, and what is left; or that there is no ledger."""
+def say_charge(ledger: Ledger | None, output: Output, *, before: int = 0) -> None:
+    """Say what the last charge was since there were so many, and what is left; or that there is no ledger."""
     if ledger is None:
         text = "none: nothing adds up what is spent; name one with --ledger, or in the spec"
         output.fact("Ledger", text, path=None, spent=None, left=None)
         return
-    last, balance = ledger.entries[-1], ledger.balance
+    balance, charged = ledger.balance, ledger.entries[before:]
+    if not charged:
+        text = f"nothing now: what is in the store was charged before; {left_text(balance)}"
+        output.fact("Charged", text, pcost=Fraction(0), entry=None, left=balance.remaining)
+        return
+    last = charged[-1]
     output.fact(
         "Charged",
         f"pcost {decimal_text_up(last.cost)}, entry {last.sequence} of the ledger; {left_text(balance)}",
@@ -205,6 +206,8 @@ def say_ledger(ledger: Ledger, output: Output) -> None:
     balance = ledger.balance
     spent = _with_pcost(balance.spent_text, decimal_text_up(balance.spent))
     output.fact("Spent", f"{spent}; {left_text(balance)}", pcost=balance.spent, left=balance.remaining)
+    if balance.spent:
+        say_caution(PrivacyClaim(balance.spent, neighbors.words), output)
     if ledger.is_torn:
         output.fact(
             "Torn",

@@ -15,6 +15,7 @@ from residualplanner.cli.messages.output import Output
 from residualplanner.reconstruction import FormatName, ProfileName
 
 if TYPE_CHECKING:
+    from residualplanner.cli.gates import Gate
     from residualplanner.cli.spec.overrides import Typed, TypedOutput
 
 
@@ -29,6 +30,26 @@ class Messages:
     def output(self) -> Output:
         """Where its messages go."""
         return Output(self.quiet, self.as_json)
+
+
+@dataclass(frozen=True, slots=True)
+class Measuring:
+    """How records are read and measured, and what is charged for it."""
+
+    ledger: opt.LedgerFile = None
+    again: opt.Again = False
+    charge: opt.Charge = "counted"
+    newlines_in_values: opt.NewlinesInValues = False
+    memory: opt.Memory = None
+    scratch: opt.Scratch = None
+    store: opt.Store = None
+
+    @property
+    def gate(self) -> "Gate":
+        """What they are measured by; errors as of `gate_of_options`."""
+        from residualplanner.cli.gates import gate_of_options
+
+        return gate_of_options(self.memory, self.scratch, self.store, self.charge, again=self.again)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import typer
 
 from residualplanner._version import __version__
 from residualplanner.cli.spec.typed_budget import LossName, complete_budget
+from residualplanner.measurement import ChargeTime
 from residualplanner.privacy import Notion
 from residualplanner.reconstruction import MOST_FILES, FormatName, ProfileName
 from residualplanner.synthesis import BinsName, RoundingName
@@ -132,6 +133,36 @@ Again = Annotated[
     bool,
     typer.Option(
         "--again", help="Measure and charge a plan once more that the ledger holds already, for noise of its own."
+    ),
+]
+Charge = Annotated[
+    ChargeTime,
+    typer.Option(
+        help="When to charge the ledger: once the records are counted, before noise is drawn; or first, for services "
+        "whose callers may not see the records."
+    ),
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        help="Hold no more than this of counts and noise at once, such as 4GB or 512MiB: the records are read once for "
+        "each block of tables.",
+        metavar="BYTES",
+    ),
+]
+Scratch = Annotated[
+    Path | None,
+    typer.Option(
+        help="With --memory or --store: the folder for answers until they are written, not that for temporary files.",
+        metavar="DIR",
+    ),
+]
+Store = Annotated[
+    str | None,
+    typer.Option(
+        help="Keep the answers in a new folder or s3://bucket/prefix, task by task: a run that was killed is gone on "
+        "with by the same command, for the same charge.",
+        metavar="STORE",
     ),
 ]
 BudgetText = Annotated[

@@ -16,8 +16,8 @@ from residualplanner._atomic import write_atomically, write_folder_atomically
 from residualplanner._json import json_text
 from residualplanner.cli.messages.failures import notes_of
 from residualplanner.cli.messages.output import command_text
-from residualplanner.errors import ResidualPlannerError
-from residualplanner.ledger import Ledger, charged_text
+from residualplanner.errors import FileFormatError, ResidualPlannerError
+from residualplanner.ledger import CHARGE_UNKNOWN, Ledger, charged_text
 from residualplanner.plan import Plan, bytes_text, plan_to_archive
 from residualplanner.reconstruction import PARTS_FORMAT, layout_of
 from residualplanner.workload import Workload
@@ -122,27 +122,31 @@ def telling_charge(ledger: Ledger | None) -> Iterator[None]:
         yield
     except BaseException as error:
         told = " ".join(notes_of(error))
-        for entry in () if ledger is None else ledger.entries[before:]:
-            if charged_text(entry) not in told:
-                error.add_note(charged_text(entry))
+        try:
+            charges = [] if ledger is None else [charged_text(entry) for entry in ledger.entries[before:]]
+        except (OSError, FileFormatError):
+            charges = [] if "charged" in told else [CHARGE_UNKNOWN]
+        for charge in charges:
+            if charge not in told:
+                error.add_note(charge)
         raise
 
 
 @contextmanager
-def telling_loss(measurement: Path, ledger: Ledger | None) -> Iterator[None]:
-    """Add to an error, where the block fails to write a measurement, that it is lost, though paid for."""
+def telling_loss(measurement: Path, ledger: Ledger | None, kept: str | None = None) -> Iterator[None]:
+    """Add to an error, where the block fails to write a measurement, that it is lost, though paid for; or is kept."""
     try:
         yield
     except BaseException as error:
         if not measurement.exists():
             charged = "" if ledger is None else ", and stays charged to the ledger"
-            error.add_note(f"The measurement is lost; its cost counts as spent{charged}.")
+            error.add_note(kept or f"The measurement is lost; its cost counts as spent{charged}.")
         raise
 
 
 @contextmanager
 def telling_measurement(
-    measurement: Path, folder: Path, *, is_release: bool, options: Sequence[str] = ()
+    measurement: Path, folder: Path, *, is_release: bool, options: Sequence[str] = (), kept: str | None = None
 ) -> Iterator[None]:
     """Add to whatever the block raises what is on the disk by then, and what comes next.
 
@@ -151,13 +155,14 @@ def telling_measurement(
         folder: the folder of its tables, now or later.
         is_release: whether the block writes these tables, too.
         options: of the command that makes them.
+        kept: the note on an error that says that answers are kept elsewhere.
     """
     try:
         yield
     except BaseException as error:
         found = _found(measurement, folder, options, is_release=is_release)
         is_refusal = isinstance(error, ResidualPlannerError) and not notes_of(error)
-        for note in found or ([] if is_refusal else ["Nothing was written."]):
+        for note in found or ([] if is_refusal or kept in notes_of(error) else ["Nothing was written."]):
             error.add_note(note)
         raise
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from residualplanner._words import count_text, decimal_text_up, listed
+from residualplanner.cli.gates import Gate
 from residualplanner.cli.ledgers import WantedLedger, left_text, say_balance
 from residualplanner.cli.messages.failures import naming
 from residualplanner.cli.messages.output import Output
@@ -20,7 +21,6 @@ from residualplanner.cli.spec.adjustments import WantedOutput
 from residualplanner.cli.spec.file import SpecFile
 from residualplanner.cli.spec.output import OutputTable
 from residualplanner.cli.spec.typed_budget import require_drawable_budget
-from residualplanner.measurement import require_measurable
 from residualplanner.plan import Plan, bytes_text, resource_estimate, seconds_text
 from residualplanner.postprocessing import Adjustments
 from residualplanner.reconstruction import PARTS_FORMAT
@@ -33,13 +33,15 @@ _AS_TEXT = 4
 _IN_PARTS = 8.25
 
 
-def rehearse_measure(plan: Plan, data: RecordsFile, path: Path, ledger: WantedLedger | None, output: Output) -> None:
+def rehearse_measure(
+    plan: Plan, data: RecordsFile, path: Path, *, ledger: WantedLedger | None, gate: Gate, output: Output
+) -> None:
     """Say what `runs.run_measure` would do."""
-    say_workload(plan.workload, output)
-    _measuring(plan, data, ledger, output)
+    say_workload(plan.workload, output, gate.estimate(plan.workload))
+    _measuring(plan, data, ledger, gate, output)
     size = measurement_bytes(plan)
     _say_writing(f"{path}: the noisy answers, some {bytes_text(size)}", output, path=path, size=size)
-    _say_memory(plan, output, Adjustments(), is_measured=True, is_written=False)
+    _say_memory(plan, output, Adjustments(), gate, is_written=False)
     _end(path, size, output)
 
 
@@ -58,7 +60,7 @@ def rehearse_reconstruct(paths: Sequence[Path], folder: Path, wanted: WantedOutp
         output.fact("Would read", f"{path}: noisy answers, no records", event="would-read", path=path)
     output.fact("Would spend", "nothing: this is post-processing", event="would-spend", pcost=0)
     size = _say_tables(plan, folder, wanted.table, output)
-    _say_memory(plan, output, adjustments, is_measured=False)
+    _say_memory(plan, output, adjustments)
     _end(folder, size, output)
 
 
@@ -69,37 +71,33 @@ def rehearse_release(
     folder: Path,
     *,
     ledger: WantedLedger | None,
+    gate: Gate,
     output: Output,
 ) -> None:
     """Say what `runs.run_release` would do; it plans, since that needs no records."""
     if ledger is not None:
         ledger.rehearsed()
     with naming(spec):
-        plan, adjustments = make_plan_and_adjustments(changed, spec, output)
-    _measuring(plan, data, ledger, output)
+        plan, adjustments = make_plan_and_adjustments(changed, spec, output, gate=gate)
+    _measuring(plan, data, ledger, gate, output)
     size, measured = measurement_bytes(plan), measurement_beside(folder)
     text = f"{measured}: the noisy answers, some {bytes_text(size)}, until {folder} holds them"
     _say_writing(text, output, path=measured, size=size)
     size += _say_tables(plan, folder, changed.output, output)
-    _say_memory(plan, output, adjustments, is_measured=True)
+    _say_memory(plan, output, adjustments, gate)
     _end(folder, size, output)
 
 
-def _measuring(plan: Plan, data: RecordsFile, wanted: WantedLedger | None, output: Output) -> None:
-    """Check and say what measuring would read and spend."""
+def _measuring(plan: Plan, data: RecordsFile, wanted: WantedLedger | None, gate: Gate, output: Output) -> None:
+    """Check and say what measuring would read, spend and write besides its result."""
     require_drawable_budget(plan.budget)
     data.require_readable(plan)
     ledger = None if wanted is None else wanted.rehearsed()
-    again = wanted is not None and wanted.again
-    cost, names = require_measurable(plan, ledger=ledger, again=again), data.columns(plan)
-    output.fact(
-        "Would read",
-        f"{data.path}: column{'' if len(names) == 1 else 's'} {listed(names, 6)}; "
-        f"only the {data.what_is_read} have been read",
-        event="would-read",
-        path=data.path,
-        columns=names,
-    )
+    found = gate.foreseen(plan, data.records, ledger)
+    cost, names = found.cost, data.columns(plan) if found.has_records else []
+    columns = f"column{'' if len(names) == 1 else 's'} {listed(names, 6)}" if names else "no record"
+    text = f"{data.path}: {columns}; only the {data.what_is_read} have been read"
+    output.fact("Would read", text, event="would-read", path=data.path, columns=names)
     data.say_people(plan, output)
     if wanted is None or ledger is None:
         words, left = "no ledger is named, so nothing adds up what is spent", None
@@ -107,8 +105,13 @@ def _measuring(plan: Plan, data: RecordsFile, wanted: WantedLedger | None, outpu
         balance = ledger.balance
         say_balance(wanted.path, balance, output, ", to be begun" if wanted.is_to_be_begun else "")
         left = balance.after(cost).remaining
-        words = f"entry {len(ledger.entries) + 1} of the ledger; then {left_text(balance.after(cost))}"
+        if found.entry is not None:
+            words = f"entry {found.entry.sequence} of the ledger is for the release in the store"
+        else:
+            words = f"entry {len(ledger.entries) + 1} of the ledger; then {left_text(balance.after(cost))}"
     output.fact("Would spend", f"pcost {decimal_text_up(cost)}; {words}", event="would-spend", pcost=cost, left=left)
+    if found.text:
+        _say_writing(f"{found.where}: {found.text}", output, path=found.where, size=found.size)
 
 
 def _say_tables(plan: Plan, folder: Path, wanted: OutputTable, output: Output) -> int:
@@ -122,15 +125,16 @@ def _say_tables(plan: Plan, folder: Path, wanted: OutputTable, output: Output) -
     return size
 
 
-def _say_writing(text: str, output: Output, *, path: Path, size: int) -> None:
+def _say_writing(text: str, output: Output, *, path: Path | str, size: int) -> None:
     output.fact("Would write", text, event="would-write", path=path, bytes=size)
 
 
 def _say_memory(
-    plan: Plan, output: Output, adjustments: Adjustments, *, is_measured: bool, is_written: bool = True
+    plan: Plan, output: Output, adjustments: Adjustments, gate: Gate | None = None, *, is_written: bool = True
 ) -> None:
     """Say the time and memory; the time of the counting depends on the records, and is left out."""
-    estimate = resource_estimate(plan.workload)
+    is_measured = gate is not None
+    estimate = resource_estimate(plan.workload) if gate is None else gate.estimate(plan.workload)
     steps = [(estimate.measuring_seconds, estimate.measuring_bytes)] * is_measured
     steps += [(estimate.writing_seconds, estimate.writing_bytes)] * is_written
     seconds, size = sum(step[0] for step in steps), max(*(step[1] for step in steps), adjustments.bytes_for(plan))

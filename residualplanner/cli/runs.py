@@ -1,12 +1,11 @@
 """What the commands that plan, measure, reconstruct and report do, in order.
 
-Reads: checked arguments; in `measure_records` alone, records.  Gives: files, and messages about them.
+Reads: checked arguments; through a gate alone, records.  Gives: files, and messages about them.
 
 Whatever can be refused is refused before the records are opened and before anything is spent.  What has been paid for
 is on the disk, whole, before any table is computed from it.
 """
 
-import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 from residualplanner._atomic import write_atomically
 from residualplanner._file_kinds import LEDGER, PLAN, RELEASE, kind_of_path
+from residualplanner.cli.gates import AT_ONCE, Gate
 from residualplanner.cli.ledgers import WantedLedger, say_charge, wanted_ledger
 from residualplanner.cli.messages.failures import naming, telling_outputs
 from residualplanner.cli.messages.output import Output, command_text
@@ -44,9 +44,8 @@ from residualplanner.cli.spec.hierarchies import maps_of_spec
 from residualplanner.cli.spec.objects import domain_of_spec, plan_of_spec, workload_of_spec
 from residualplanner.cli.spec.output import OutputTable
 from residualplanner.cli.spec.typed_budget import require_drawable_budget
-from residualplanner.errors import MissingExtraError, NoLedgerWarning
-from residualplanner.ledger import Ledger
-from residualplanner.measurement import ChargeTime, Measurement, load_measurement, measure
+from residualplanner.errors import MissingExtraError
+from residualplanner.measurement import Measurement, load_measurement
 from residualplanner.plan import Plan, error_format, write_error_table
 from residualplanner.postprocessing import AdjustedRelease, Adjustments, published_errors
 from residualplanner.reconstruction import (
@@ -98,16 +97,16 @@ def run_measure(
     plan: Plan,
     data: RecordsFile,
     path: Path,
-    ledger: WantedLedger | None,
-    output: Output,
     *,
-    charge: ChargeTime = "counted",
+    ledger: WantedLedger | None,
+    gate: Gate,
+    output: Output,
 ) -> None:
     """Write the measurement of the records."""
     folder = path.with_suffix(".tables")
-    with telling_measurement(path, folder, is_release=False):
-        say_workload(plan.workload, output)
-        _measure_to(path, plan, data, ledger=ledger, charge=charge, output=output)
+    with telling_measurement(path, folder, is_release=False, kept=gate.kept):
+        say_workload(plan.workload, output, gate.estimate(plan.workload))
+        _measure_to(path, plan, data, ledger=ledger, gate=gate, output=output)
         output.wrote(path, ": the noisy answers, and nothing else of the records.")
         output.next((reconstructing(path, folder), "at no further cost, as often as you like"))
 
@@ -147,19 +146,19 @@ def run_release(
     folder: Path,
     *,
     ledger: WantedLedger | None,
+    gate: Gate,
     output: Output,
-    charge: ChargeTime = "counted",
 ) -> None:
     """Plan, measure and reconstruct; the measurement is beside the folder until that is complete, and then in it."""
     measured, options = measurement_beside(folder), WantedOutput(changed.output, spec).options
-    with telling_measurement(measured, folder, is_release=True, options=options):
+    with telling_measurement(measured, folder, is_release=True, options=options, kept=gate.kept):
         if ledger is not None:
             ledger.rehearsed()
         with naming(spec):
-            plan, adjustments = make_plan_and_adjustments(changed, spec, output)
+            plan, adjustments = make_plan_and_adjustments(changed, spec, output, gate=gate)
         size, file_format = measurement_bytes(plan), say_format(plan.workload, changed.output, output)
         require_room_for_tables(folder, plan.workload, file_format, measurement=measured, size=size)
-        measurement = _measure_to(measured, plan, data, ledger=ledger, charge=charge, output=output)
+        measurement = _measure_to(measured, plan, data, ledger=ledger, gate=gate, output=output)
         _write_tables(reconstruct(measurement), folder, WantedOutput(changed.output, spec), adjustments, output)
         measured.unlink()
 
@@ -181,7 +180,7 @@ def run_report(source: Path, page: Path, options: Mapping[str, Any], output: Out
 
 
 def make_plan_and_adjustments(
-    changed: SpecFile, spec: Path, output: Output, *, is_written: bool = True
+    changed: SpecFile, spec: Path, output: Output, *, is_written: bool = True, gate: Gate = AT_ONCE
 ) -> tuple[Plan, Adjustments]:
     """The plan of a spec, which is described, and what is done to its tables.
 
@@ -189,7 +188,7 @@ def make_plan_and_adjustments(
     anything is spent.  Where tables are not written next, what this machine lacks for them is no reason.
     """
     adjustments = WantedOutput(changed.output, spec).adjustments(domain_of_spec(changed))
-    plan = make_plan(changed, output, is_written=is_written)
+    plan = make_plan(changed, output, is_written=is_written, gate=gate)
     if is_written:
         adjustments.require_for(plan)
     else:
@@ -200,7 +199,7 @@ def make_plan_and_adjustments(
     return plan, adjustments
 
 
-def make_plan(spec: SpecFile, output: Output, *, is_written: bool = False) -> Plan:
+def make_plan(spec: SpecFile, output: Output, *, is_written: bool = False, gate: Gate = AT_ONCE) -> Plan:
     """The plan of a spec, which is described; tables that are to be written next are refused if that is impossible."""
     domain = domain_of_spec(spec)
     workload = workload_of_spec(spec, domain)
@@ -210,7 +209,7 @@ def make_plan(spec: SpecFile, output: Output, *, is_written: bool = False) -> Pl
         with suppress(MissingExtraError):  # tables may be written on another machine
             _require_exportable(workload, spec.output)
     require_shapes(workload, maps_of_spec(spec))
-    say_workload(workload, output)
+    say_workload(workload, output, gate.estimate(workload))
     if spec.bases == "optimal_by_set":
         say_search(workload, output)
     with output.progress("choosing the noise"):
@@ -244,21 +243,6 @@ def say_format(workload: Workload, wanted: OutputTable, output: Output) -> Forma
     return found
 
 
-def measure_records(
-    plan: Plan,
-    records: object,
-    *,
-    output: Output,
-    ledger: Ledger | None = None,
-    charge: ChargeTime = "counted",
-    again: bool = False,
-) -> Measurement:
-    """Count the records, charge the ledger, if there is one, and add the plan's noise, which is exact."""
-    with output.progress("measuring", is_private=True) as progress, warnings.catch_warnings():
-        warnings.simplefilter("ignore", NoLedgerWarning)  # the command says so itself
-        return measure(plan, records, ledger=ledger, charge=charge, again=again, progress=progress)
-
-
 def save_tables(
     tables: Release | AdjustedRelease, folder: Path, wanted: OutputTable, output: Output, *, workers: int = 1
 ) -> None:
@@ -289,21 +273,22 @@ def _beside(tables: AdjustedRelease, wanted: OutputTable, output: Output) -> dic
 
 
 def _measure_to(
-    path: Path, plan: Plan, data: RecordsFile, *, ledger: WantedLedger | None, charge: ChargeTime, output: Output
+    path: Path, plan: Plan, data: RecordsFile, *, ledger: WantedLedger | None, gate: Gate, output: Output
 ) -> Measurement:
     """Measure, and write the measurement at once, where there is known to be space for it."""
     require_drawable_budget(plan.budget)
     data.require_readable(plan)
     require_space(path, measurement_bytes(plan))
     data.say_people(plan, output)
-    charged = None if ledger is None else ledger.opened(plan, output)
-    again = ledger is not None and ledger.again
+    records = data.records
+    charged = None if ledger is None else ledger.opened(lambda found: gate.foreseen(plan, records, found), output)
+    before = 0 if charged is None else len(charged.entries)
     with telling_charge(charged):
-        measurement = measure_records(plan, data.records, ledger=charged, charge=charge, again=again, output=output)
-        with telling_loss(path, charged):
+        measurement = gate.measured(plan, records, charged, output)
+        with telling_loss(path, charged, gate.kept):
             measurement.save(path)
     say_spending(measurement, output)
-    say_charge(charged, output)
+    say_charge(charged, output, before=before)
     return measurement
 
 

@@ -9,6 +9,6 @@ Equation: costs of releases from the same records add up (spec section 1).
 from residualplanner.ledger.balance import Balance
 from residualplanner.ledger.ledger import Ledger
 from residualplanner.ledger.lines import TEXT_LIMIT, LedgerEntry
-from residualplanner.ledger.stores import NOT_CHARGED, charged_text
+from residualplanner.ledger.stores import CHARGE_UNKNOWN, NOT_CHARGED, charged_text
 
-__all__ = ["NOT_CHARGED", "TEXT_LIMIT", "Balance", "Ledger", "LedgerEntry", "charged_text"]
+__all__ = ["CHARGE_UNKNOWN", "NOT_CHARGED", "TEXT_LIMIT", "Balance", "Ledger", "LedgerEntry", "charged_text"]

@@ -24,6 +24,9 @@ NextLine = Callable[[LedgerAccount], L]
 
 #: That a run failed before it was charged.
 NOT_CHARGED = "Nothing was charged to the ledger."
+CHARGE_UNKNOWN = (
+    "Whether the ledger was charged is unknown, as it cannot be read now; it counts as charged until it can be."
+)
 
 
 class Memory:

@@ -25,11 +25,14 @@ from residualplanner.measurement.resources import require_room
 from residualplanner.measurement.spend import ChargeTime, Steps, WatchedProgress, entrance, require_charge_time, spend
 from residualplanner.measurement.stored import (
     EngineCheck,
+    StoreState,
     abort_measuring,
     check_engine,
     load_stored_measurement,
     measure_in_store,
+    require_storable,
     resume_measuring,
+    state_of_store,
 )
 from residualplanner.sources import CsvFile, LimitedRecords, Progress
 
@@ -49,6 +52,7 @@ __all__ = [
     "NoisyAnswers",
     "Progress",
     "Steps",
+    "StoreState",
     "WatchedProgress",
     "abort_measuring",
     "as_one",
@@ -66,8 +70,10 @@ __all__ = [
     "require_countable",
     "require_measurable",
     "require_room",
+    "require_storable",
     "resume_measuring",
     "spend",
+    "state_of_store",
     "warn_without_ledger",
     "warning_of",
 ]

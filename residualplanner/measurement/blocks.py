@@ -57,7 +57,8 @@ def blocks_within(groups: BasisGroups, family: Parents, memory: int) -> Division
     if largest + working > memory:
         raise ResourceError(
             f"too little memory: the largest tables take {bytes_text(largest + working)} at once, and "
-            f"memory= allows {bytes_text(memory)}; nothing was charged or read.  Allow more, or ask for smaller tables"
+            f"memory= (--memory) allows {bytes_text(memory)}; nothing was charged or read.  Allow more, or ask for "
+            "smaller tables"
         )
     return division(groups, family, memory - working, sizes)
 
@@ -217,7 +218,7 @@ def _scratch_file(count: int, folder: PathLike | None) -> IO[bytes]:
     except OSError as error:
         raise ResourceError(
             f"the answers cannot be put into a file in {where}: {error.strerror or error}; nothing was charged or "
-            "read.  Name another folder with scratch="
+            "read.  Name another folder with scratch= (--scratch)"
         ) from None
     try:
         if free < size:
@@ -230,6 +231,6 @@ def _scratch_file(count: int, folder: PathLike | None) -> IO[bytes]:
         file.close()
         raise ResourceError(
             f"too little room: the answers take {bytes_text(size)} on disk, and {where} has {bytes_text(free)} left; "
-            "nothing was charged or read.  Name another folder with scratch="
+            "nothing was charged or read.  Name another folder with scratch= (--scratch)"
         ) from None
     return file

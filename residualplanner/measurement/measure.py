@@ -127,13 +127,22 @@ def require_countable(plan: Plan, records: object) -> None:
     open_source(records, plan.domain, records_per_person=plan.neighbors.records_per_person)
 
 
-def require_measurable(plan: Plan, *, ledger: Ledger | None = None, again: bool = False) -> Fraction:
+def require_measurable(
+    plan: Plan,
+    *,
+    ledger: Ledger | None = None,
+    again: bool = False,
+    memory: int | None = None,
+    scratch: PathLike | None = None,
+) -> Fraction:
     """Check what `measure` checks before it opens the records and charges the ledger; nothing is charged or read.
 
     Args:
         plan: to be measured with discrete noise.
         ledger: to be charged the cost.
-        again: as for `measure`.
+        again: as for `measure`, as are the next two.
+        memory: how many bytes of counts and noise may be held at once.
+        scratch: with ``memory``, the folder for the answers.
 
     Returns:
         The exact pcost that measuring will have.
@@ -143,7 +152,7 @@ def require_measurable(plan: Plan, *, ledger: Ledger | None = None, again: bool 
             left; or the ledger holds the plan already.
         FileFormatError, OSError: the ledger's file is damaged, or cannot be locked or read.
         WorkloadError: the tables are too large to hold.
-        ResourceError: there is less memory than measuring needs.
+        ResourceError: there is less memory than measuring needs, or less room for the answers.
 
     Example:
         >>> from residualplanner.domain import Domain
@@ -155,7 +164,7 @@ def require_measurable(plan: Plan, *, ledger: Ledger | None = None, again: bool 
         >>> 1 - cost < Fraction(1, 10**6)
         True
     """
-    job = _discrete_job(plan, OperatingSystemBits(), AllAtOnce(), None)
+    job = _discrete_job(plan, OperatingSystemBits(), room_for(memory, scratch), None)
     job.require_room(ledger, again=again)
     return job.cost
 

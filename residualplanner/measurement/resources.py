@@ -24,7 +24,7 @@ def require_memory(groups: BasisGroups, memory: int | None = None, *, system: Pa
         measuring_bytes(groups, memory),
         "measuring holds {needed} of counts and answers at once",
         "nothing was charged or read.  Ask for fewer or smaller tables, with a lower up_to or with max_cells, measure "
-        "block by block with memory=, or on a machine with more memory",
+        "block by block with memory= (--memory), or on a machine with more memory",
         system=system,
     )
 

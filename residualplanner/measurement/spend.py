@@ -27,7 +27,7 @@ from residualplanner.errors import (
     UnexpectedError,
     location_of,
 )
-from residualplanner.ledger import NOT_CHARGED, Ledger, LedgerEntry, charged_text
+from residualplanner.ledger import CHARGE_UNKNOWN, NOT_CHARGED, Ledger, LedgerEntry, charged_text
 from residualplanner.sources import Progress
 
 P = ParamSpec("P")
@@ -39,7 +39,6 @@ Result = TypeVar("Result")
 ChargeTime = Literal["counted", "first"]
 _TIMES = ("counted", "first")
 _TELLS = "That a run fails may itself reveal something of the records."
-_UNKNOWN = "Whether the ledger was charged is unknown, as it cannot be read now; it counts as charged until it can be."
 
 
 class WatchedProgress:
@@ -184,7 +183,7 @@ class _Account:
         try:
             entries = () if self._ledger is None else self._ledger.entries
         except (OSError, FileFormatError):
-            return _UNKNOWN
+            return CHARGE_UNKNOWN
         return charged_text(entries[-1]) if len(entries) > self._known else NOT_CHARGED
 
 

@@ -47,6 +47,7 @@ def ledger_page_of(ledger: Ledger, publication: Publication) -> str:
     """The page on a ledger as HTML."""
     neighbors = Neighbors(ledger.neighbors, ledger.records_per_person)
     claim = PrivacyClaim(ledger.spent, neighbors.words) if ledger.spent else None
+    limit = None if ledger.budget is None else claim_of_budget(ledger.budget, neighbors, noise="discrete")
     return html_of(
         "ledger.html.jinja",
         title=publication.title or f"Privacy ledger of {ledger.data_set}",
@@ -55,7 +56,7 @@ def ledger_page_of(ledger: Ledger, publication: Publication) -> str:
         facts=_facts(ledger, neighbors),
         neighbors=neighbors.words,
         summary=claim.summary if claim else "",
-        caution=claim.caution if claim else "",
+        cautions={"budget": limit.caution if limit else "", "spent": claim.caution if claim else ""},
         epsilons=_epsilons(claim) if claim else [],
         entries=list(_entries(ledger)),
         version=__version__,

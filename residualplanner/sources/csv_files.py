@@ -23,7 +23,7 @@ from residualplanner.domain import Domain
 from residualplanner.errors import DataError
 from residualplanner.sources.coding import names_of_columns, require_columns
 from residualplanner.sources.columns import ArrowColumn
-from residualplanner.sources.csv_records import LONGEST, forms_of_records, pieces_of_records, unclosed_error
+from residualplanner.sources.csv_records import LONGEST, forms_of_records, pieces_of_records
 from residualplanner.sources.multiplicities import Once
 from residualplanner.sources.parquet import require_regular
 from residualplanner.sources.people import Contributions, PersonReader
@@ -67,25 +67,21 @@ class CsvFile:
 
 
 def source_of_csv(file: CsvFile, domain: Domain, contributions: Contributions, *, watch: Watch = NOT_WATCHED) -> Source:
-    """The records of a CSV file whose header has been checked, and where the rules demand it every line.
+    """The records of a CSV file whose header has been checked; its lines are when they are counted.
 
     Args:
         file: the file.
         domain: the schema.
         contributions: which records of a person count.
-        watch: is told what is read; then no line is checked before.
+        watch: is told what is read, lines that are not records among it.
 
     Raises:
-        DataError: there is no such file; it has no header, or one without the domain's columns; it has lines that are
-            not records, and an attribute's rule for unknown values is "error", or newlines in values are allowed.
+        DataError: there is no such file; it has no header, or one without the domain's columns.  Whoever counts gets
+            one where lines are not records, and an attribute's rule for unknown values is "error", or newlines in
+            values are allowed.
     """
     table = _Table.opened(file)
     table.require_columns(domain, contributions)
-    if watch is not NOT_WATCHED:
-        return source_of_blocks(domain, lambda: table.blocks(domain, contributions, watch))
-    is_strict = any(attribute.unknown == "error" for attribute in domain.attributes)
-    if is_strict or file.newlines_in_values or _is_zipped(Path(file.path)):  # a file may have been cut off
-        table.require_records(is_strict=is_strict)
     return source_of_blocks(domain, lambda: table.blocks(domain, contributions, watch))
 
 
@@ -129,24 +125,6 @@ class _Table:
             )
         require_columns(names, self.names)
 
-    def require_records(self, *, is_strict: bool) -> None:
-        """DataError if the file cannot be read to its end, or if some line is not a record where that is an error.
-
-        Which line it is is as secret as the records.
-        """
-        is_equal, is_sound = True, True
-        for text in self._pieces():
-            forms = forms_of_records(text, newlines_in_values=self.file.newlines_in_values)
-            is_sound &= bool(forms.is_sound.all())
-            is_equal &= bool((forms.fields == len(self.names))[forms.is_sound].all())
-        problems = [_UNSOUND[self.file.newlines_in_values]] * (not is_sound)
-        problems += [_UNEQUAL] * (is_strict and not is_equal)
-        if not (is_strict or self.file.newlines_in_values):
-            return
-        if problems:
-            remedy = _REMEDY if is_sound or not self.file.newlines_in_values else "write it again"
-            raise DataError(f"the file {Path(self.file.path).name!r} has {', and '.join(problems)}; {remedy}")
-
     def blocks(self, domain: Domain, contributions: Contributions, watch: Watch) -> Iterator[Block]:
         """The records, piece by piece: a line that is not a record has an unknown value in each column."""
         reader = contributions.reader()
@@ -157,11 +135,12 @@ class _Table:
     ) -> Iterator[Block]:
         columns, names = [ArrowColumn(column) for column in domain.columns], names_of_columns(domain, contributions)
         indices = [self.names.index(name) for name in names]
+        has_unsound = has_unequal = False
         for text in self._pieces():
             forms = forms_of_records(text, newlines_in_values=self.file.newlines_in_values)
-            if self.file.newlines_in_values and not forms.is_sound.all():
-                raise unclosed_error()
             fits = forms.fitting(len(self.names))
+            has_unsound |= not forms.is_sound.all()
+            has_unequal |= not fits[forms.is_sound].all()
             parsed = _parsed(_kept(text, forms.ends, fits), int(fits.sum()), len(self.names), indices)
             arrays = dict(zip(names, parsed, strict=True))
             others = int((~fits).sum())
@@ -176,6 +155,20 @@ class _Table:
             block = block_of_columns(domain, coded, Once(len(fits)), persons)
             watch.people(people, persons)
             yield block
+        is_strict = watch is NOT_WATCHED and any(attribute.unknown == "error" for attribute in domain.attributes)
+        self._require_records(has_unsound=has_unsound, has_unequal=has_unequal, is_strict=is_strict)
+
+    def _require_records(self, *, has_unsound: bool, has_unequal: bool, is_strict: bool) -> None:
+        """DataError if some line is not a record where that is an error.
+
+        Which line it is is as secret as the records.
+        """
+        can_be_joined = self.file.newlines_in_values
+        problems = [_UNSOUND[can_be_joined]] * (has_unsound and (is_strict or can_be_joined))
+        problems += [_UNEQUAL] * (has_unequal and is_strict)
+        if problems:
+            remedy = "write it again" if has_unsound and can_be_joined else _REMEDY
+            raise DataError(f"the file {Path(self.file.path).name!r} has {', and '.join(problems)}; {remedy}")
 
     def _pieces(self) -> Iterator[bytes]:
         with _open(Path(self.file.path)) as stream:

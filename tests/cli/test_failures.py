@@ -13,7 +13,7 @@ import pytest
 
 from residualplanner import plan as plan_layer
 from residualplanner import reconstruction
-from residualplanner.cli import runs
+from residualplanner.cli import gates, runs
 from residualplanner.datasets import adult
 from residualplanner.errors import MissingExtraError, SolverError
 from residualplanner.measurement import load_measurement
@@ -78,7 +78,7 @@ def test_missing_and_wrong_files_are_refused(run, spec, records, folder, command
 def test_what_is_there_is_never_overwritten_nor_is_work_done_for_it(run, spec, records, folder, command, monkeypatch):
     run("plan", spec, "-o", "p")
     run("measure", "p", records, "-o", "m")
-    for layer, verb in ((plan_layer, "load_plan"), (runs, "measure"), (runs, "plan_of_spec")):
+    for layer, verb in ((plan_layer, "load_plan"), (gates, "measure"), (runs, "plan_of_spec")):
         monkeypatch.setattr(layer, verb, _never)
     (folder / "occupied").write_text("mine")
     before = sorted(os.listdir(folder))
@@ -277,9 +277,9 @@ def test_a_run_that_fails_has_status_1(run, spec, monkeypatch, error, status, me
 
 
 def test_the_text_of_an_unexpected_error_is_withheld(run, spec, records, monkeypatch):
-    monkeypatch.setattr(runs, "measure", _raiser(LookupError(f"no such thing as {CANARY}")))
+    monkeypatch.setattr(gates, "measure", _raiser(LookupError(f"no such thing as {CANARY}")))
     result = run("release", spec, records, "-o", "out")
-    _failed(result, "unexpected LookupError at residualplanner/cli/runs.py, line ", "please report it")
+    _failed(result, "unexpected LookupError at residualplanner/cli/gates.py, line ", "please report it")
     assert CANARY not in result.output
 
 

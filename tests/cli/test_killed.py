@@ -61,19 +61,20 @@ def check_what_is_left(folder, given):
     return SimpleNamespace(charges=len(ledger.entries), is_measured=measured.exists(), is_written=out.exists())
 
 
-def check_that_one_can_go_on(run, folder, left, monkeypatch):
+def check_that_one_can_go_on(run, folder, left, monkeypatch, options=()):
     """Run what comes next: the tables of what has been paid for, or all again; no leftover hinders it."""
     monkeypatch.chdir(folder)
     if left.is_written:
         return
-    again = run(*COMMAND)
+    is_lost = left.charges and not left.is_measured and not options
+    again = run(*COMMAND, *options, *(["--again"] if is_lost else []))
     if left.is_measured:
         assert again.exit_code == 2
         (command,) = re.findall(r"residualplanner (reconstruct .*)", again.stderr)
         again = run(*command.split())
     assert again.exit_code == 0, again.output
     assert is_complete(folder / "out")
-    charges = left.charges + (not left.is_measured)
+    charges = 1 if options else left.charges + (not left.is_measured)
     ledger = Ledger.open(folder / "ledger")
     assert len(ledger.entries) == charges
     assert ledger.spent == sum((entry.cost for entry in ledger.entries), Fraction(0))
@@ -156,15 +157,22 @@ impossible = [{ grade = 4 }]
 """
 
 
-@pytest.mark.parametrize(("output", "every"), [pytest.param("", 1, id="unbiased"), slow(ADJUSTED, 8, id="adjusted")])
-def test_killed_at_any_step_on_the_disk(run, spec, records, tmp_path, monkeypatch, output, every):
+@pytest.mark.parametrize(
+    ("output", "every", "options"),
+    [
+        pytest.param("", 1, (), id="unbiased"),
+        slow(ADJUSTED, 8, (), id="adjusted"),
+        slow("", 6, ("--store", "s"), id="in a store"),
+    ],
+)
+def test_killed_at_any_step_on_the_disk(run, spec, records, tmp_path, monkeypatch, output, every, options):
     base, seen = tmp_path / "base", set()
     base.mkdir()
     text = spec.read_text().replace("up_to = 2", "up_to = 1") + output
-    with releases(base, every) as process:
+    with releases(base, every, *options) as process:
         for number in range(200):
             folder = base / str(number)
-            given = prepare(folder, text, records) | {"log"}
+            given = prepare(folder, text, records) | {"log", *options}
             begin(process)
             ended = int(process.stdout.readline())
             left = check_what_is_left(folder, given)
@@ -174,8 +182,8 @@ def test_killed_at_any_step_on_the_disk(run, spec, records, tmp_path, monkeypatc
             if ended == 0:
                 break
             assert ended == signal.SIGKILL
-            if number % 5 == 0:
-                check_that_one_can_go_on(run, folder, left, monkeypatch)
+            if options or number % 5 == 0:
+                check_that_one_can_go_on(run, folder, left, monkeypatch, options)
         process.kill()
     assert number > 20 / every, "there were hardly any steps to be killed at: the test has shown nothing"
     assert (left.charges, left.is_measured, left.is_written) == (1, False, True)

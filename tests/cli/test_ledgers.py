@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from residualplanner.cli import runs
+from residualplanner.cli import gates
 from residualplanner.ledger import Ledger
 from residualplanner.plan import load_plan, plan_hash
 from residualplanner.privacy import approx_dp, pcost, zcdp
@@ -151,7 +151,7 @@ def test_a_run_with_a_ledger_that_cannot_be_used_reads_no_record(run, spec, reco
     run("plan", spec, "-o", "p")
     if content is not None:
         (folder / "l").write_bytes(content)
-    monkeypatch.setattr(runs, "measure", never)
+    monkeypatch.setattr(gates, "measure", never)
     for command in (("measure", "p", records, "-o", "m"), ("release", spec, records, "-o", "out")):
         result = run(*command, "--ledger", "l")
         assert result.exit_code == 2

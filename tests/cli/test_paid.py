@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from residualplanner import reconstruction
-from residualplanner.cli import paid, runs
+from residualplanner.cli import gates, paid
 from residualplanner.domain import Domain
 from residualplanner.ledger import Ledger
 from residualplanner.measurement import Measurement, load_measurement, measure
@@ -91,7 +91,7 @@ def test_a_measurement_that_waits_for_its_tables_is_not_paid_for_twice(run, spec
     with monkeypatch.context() as patch:
         patch.setattr(reconstruction.Release, "tables", failing(MemoryError()))
         run("release", spec, records, "-o", "out")
-    monkeypatch.setattr(runs, "measure", failing(AssertionError("records were read")))
+    monkeypatch.setattr(gates, "measure", failing(AssertionError("records were read")))
     refused = run("release", spec, records, "-o", "out", "--ledger", ledger)
     assert refused.exit_code == 2
     assert "out.measurement exists already" in refused.stderr
@@ -144,7 +144,7 @@ def test_an_interrupt_just_after_measuring_tells_of_the_charge(run, spec, record
         measure(*arguments, **options)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(runs, "measure", interrupted)
+    monkeypatch.setattr(gates, "measure", interrupted)
     told = run(command, {"measure": "p", "release": spec}[command], records, "-o", "out", "--ledger", ledger).stderr
     assert "Error: interrupted\nThe charge stays: pcost 1, entry 1 of the ledger." in told
 
@@ -206,7 +206,7 @@ def test_a_file_system_that_cannot_set_space_aside_is_taken_at_its_word(tmp_path
 def test_a_release_into_the_current_folder_is_refused(run, spec, records, folder, monkeypatch):
     (folder / "empty").mkdir()
     monkeypatch.chdir(folder / "empty")
-    monkeypatch.setattr(runs, "measure", failing(AssertionError("records were read")))
+    monkeypatch.setattr(gates, "measure", failing(AssertionError("records were read")))
     refused = run("release", spec, records, "-o", ".")
     assert refused.exit_code == 2
     assert "name a new folder" in refused.stderr
@@ -223,7 +223,7 @@ def test_lines_that_are_no_records_are_told_before_the_charge_and_newlines_in_va
     assert told.exit_code == 2
     assert "has lines in which a quote does not close" in told.stderr
     assert "--newlines-in-values" in told.stderr
-    assert "charge" not in told.stderr
+    assert "Nothing was charged to the ledger." in told.stderr
     assert Ledger.open(ledger).spent == 0
     assert run(command, first, "notes.csv", "-o", "out", "--ledger", ledger, "--newlines-in-values").exit_code == 0
     assert len(Ledger.open(ledger).entries) == 1
@@ -254,7 +254,7 @@ def test_semicolons_are_told_before_the_charge(run, spec, folder, ledger):
 def test_a_disk_that_cannot_take_the_tables_is_found_before_the_charge(
     run, spec, records, ledger, monkeypatch, found, told, form
 ):
-    monkeypatch.setattr(runs, "measure", failing(AssertionError("records were read")))
+    monkeypatch.setattr(gates, "measure", failing(AssertionError("records were read")))
     for name, replacement in found.items():
         monkeypatch.setattr(shutil if name == "disk_usage" else os, name, replacement)
     result = run("release", spec, records, "-o", "out", "--ledger", ledger, "--format", form)

@@ -84,8 +84,8 @@ def ledger(run, spec, folder):
 
 def commands(spec, records):
     return {
-        "measure": ("measure", "p", records, "-o", "out.measurement", "--ledger", "l"),
-        "release": ("release", spec, records, "-o", "out", "--ledger", "l"),
+        "measure": ("measure", "p", records, "-o", "out.measurement", "--ledger", "l", "--again"),
+        "release": ("release", spec, records, "-o", "out", "--ledger", "l", "--again"),
     }
 
 

@@ -86,6 +86,16 @@ def test_lines_that_are_no_records_cost_nothing_where_they_are_an_error_and_else
     assert len(ledger.entries) == 1
 
 
+@pytest.mark.parametrize("make", [*WRONG_LINES.values(), cut_off], ids=[*WRONG_LINES, "cut off"])
+@pytest.mark.parametrize("options", [{}, {"memory": 10**8}], ids=["", "in blocks"])
+def test_where_the_charge_comes_first_no_line_of_a_file_decides_whether_it_is_made(make, options, tmp_path):
+    ledger, data = Ledger(pcost(2)), make(tmp_path)
+    for source in (data, CsvFile(data, newlines_in_values=True)):
+        with pytest.raises(DataError, match="The charge stays"):
+            measure(plan_of(STRICT), source, ledger=ledger, charge="first", again=True, **options)
+    assert ledger.spent > 1
+
+
 def test_newlines_in_values_are_read_where_they_are_asked_for(tmp_path):
     file = file_of(b'sex,age,note\nF,0,"two\nlines"\n')(tmp_path)
     with pytest.raises(DataError, match=r"CsvFile\(path, newlines_in_values=True\)"):

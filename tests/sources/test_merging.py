@@ -26,7 +26,7 @@ class OneWorker:
 
     contributions = AllRecords()
 
-    def rows(self, work, finish):
+    def rows(self, work, finish, _report=None):
         return list(finished(work, finish, rows_of_pandas(work, pd.DataFrame(CODES, columns=DOMAIN.names))))
 
 

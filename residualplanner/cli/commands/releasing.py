@@ -4,24 +4,12 @@ Reads: arguments.  Gives: lists of what does not fit, measurements, folders of t
 """
 
 from functools import partial
-from typing import Annotated
-
-import typer
 
 from residualplanner.cli import options as opt
 from residualplanner.cli.expected_files import ANSWERS, PLAN, SPEC, require_file, require_records
 from residualplanner.cli.messages.failures import naming, require_free_file, require_new_folder
-from residualplanner.cli.option_groups import Messages, Numbers, PlanChanges, with_groups
-from residualplanner.cli.output_names import require_apart
-from residualplanner.measurement import ChargeTime
-
-_Charge = Annotated[
-    ChargeTime,
-    typer.Option(
-        help="When to charge the ledger: once the records are counted, before noise is drawn; or first, for services "
-        "whose callers may not see the records."
-    ),
-]
+from residualplanner.cli.option_groups import Measuring, Messages, Numbers, PlanChanges, with_groups
+from residualplanner.cli.output_names import require_apart, require_different
 
 
 @with_groups
@@ -29,20 +17,18 @@ def measure(  # noqa: PLR0913
     plan: opt.PlanFile,
     data: opt.Data,
     path: opt.NewMeasurement,
-    ledger: opt.LedgerFile = None,
     *,
-    again: opt.Again = False,
+    measuring: Measuring,
     person: opt.Person = None,
     order: opt.PersonOrder = None,
     key: opt.PersonKey = None,
-    newlines_in_values: opt.NewlinesInValues = False,
-    charge: _Charge = "counted",
     dry_run: opt.DryRun = False,
     messages: Messages,
 ) -> None:
     """Read the records and add the plan's noise: the only step that sees them.
 
-    Every run spends the plan's budget once more, and is charged to the ledger if one is named.
+    Every run spends the plan's budget once more, and is charged to the ledger if one is named; but with --store the
+    same command goes on with what an earlier run began, and spends nothing twice.
     """
     require_file(plan, "measure", PLAN)
     require_records(data, "measure")
@@ -54,10 +40,12 @@ def measure(  # noqa: PLR0913
     from residualplanner.cli.spec.records import typed_people
     from residualplanner.plan import load_plan
 
-    people = typed_people(person, order, key)
-    run = rehearse_measure if dry_run else partial(run_measure, charge=charge)
-    charged = None if ledger is None else WantedLedger(ledger, again=again)
-    run(load_plan(plan), RecordsFile(data, newlines_in_values, people), path, charged, messages.output)
+    ledger, gate = measuring.ledger, measuring.gate
+    require_different(path, *gate.folders, *([] if ledger is None else [ledger]))
+    records = RecordsFile(data, measuring.newlines_in_values, typed_people(person, order, key))
+    charged = None if ledger is None else WantedLedger(ledger)
+    run = rehearse_measure if dry_run else run_measure
+    run(load_plan(plan), records, path, ledger=charged, gate=gate, output=messages.output)
 
 
 @with_groups
@@ -102,21 +90,19 @@ def release(  # noqa: PLR0913
     data: opt.Data,
     folder: opt.Folder,
     *,
-    ledger: opt.LedgerFile = None,
-    again: opt.Again = False,
+    measuring: Measuring,
     changes: PlanChanges,
     level: opt.SpecLevel = None,
     format: opt.SpecFormat = None,
     profile: opt.SpecProfile = None,
     numbers: Numbers,
-    newlines_in_values: opt.NewlinesInValues = False,
-    charge: _Charge = "counted",
     dry_run: opt.DryRun = False,
     messages: Messages,
 ) -> None:
     """Plan, measure and reconstruct in one go.
 
-    Every run spends the budget of the spec once more, and is charged to the ledger that the spec names, or --ledger.
+    Every run spends the budget of the spec once more, and is charged to the ledger that the spec names, or --ledger;
+    but with --store the same command goes on with what an earlier run began, and spends nothing twice.
 
     DIR holds the measurement, too: reconstruct DIR makes other tables of it, such as non-negative ones, at no cost. It
     is written before any table, beside DIR as DIR.measurement, which is removed once DIR is complete.
@@ -135,14 +121,14 @@ def release(  # noqa: PLR0913
 
     output, typed = messages.output, changes.typed(numbers.typed(level, format, profile))
     changed = overridden(read_spec(spec), spec, typed, output)
-    measured = measurement_beside(folder)
+    measured, gate = measurement_beside(folder), measuring.gate
     require_no_measurement(measured, folder, WantedOutput(changed.output, spec).options)
     with naming(spec):
-        charged = wanted_ledger(ledger, changed, spec, again=again)
-    require_apart(folder, measured, *([] if charged is None else [charged.path]))
-    records = RecordsFile(data, newlines_in_values, changed.people)
-    run = rehearse_release if dry_run else partial(run_release, charge=charge)
-    run(changed, spec, records, folder, ledger=charged, output=output)
+        charged = wanted_ledger(measuring.ledger, changed, spec)
+    require_apart(folder, measured, *gate.folders, *([] if charged is None else [charged.path]))
+    records = RecordsFile(data, measuring.newlines_in_values, changed.people)
+    run = rehearse_release if dry_run else run_release
+    run(changed, spec, records, folder, ledger=charged, gate=gate, output=output)
 
 
 @with_groups

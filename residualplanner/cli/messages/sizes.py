@@ -8,7 +8,7 @@ import numpy as np
 from residualplanner._words import number_text
 from residualplanner.cli.messages.output import Output
 from residualplanner.errors import WorkloadError
-from residualplanner.plan import bytes_text, resource_estimate, seconds_text
+from residualplanner.plan import ResourceEstimate, bytes_text, resource_estimate, seconds_text
 from residualplanner.workload import Workload
 
 #: The numbers of sets of attributes, and of cells, above which it is stated in advance what a plan needs.
@@ -21,9 +21,9 @@ LONG_SEARCH = 5.0
 LARGE_TABLE, TABLE_LIMIT = 20_000_000, 2**28
 
 
-def say_sizes(workload: Workload, output: Output) -> None:
-    """Say what a workload needs, if that is much."""
-    estimate = resource_estimate(workload)
+def say_sizes(workload: Workload, output: Output, estimate: ResourceEstimate | None = None) -> None:
+    """Say what a workload needs, if that is much: what is estimated, or what it takes where all is held at once."""
+    estimate = estimate or resource_estimate(workload)
     cells, largest = estimate.cells, estimate.largest_table
     if estimate.residual_sets > LARGE_SETS:
         taking = f"{seconds_text(estimate.planning_seconds)} and {bytes_text(estimate.planning_bytes)} of memory"

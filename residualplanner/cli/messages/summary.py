@@ -24,7 +24,7 @@ from residualplanner.cli.messages.output import Output, command_text
 from residualplanner.cli.messages.sizes import say_sizes
 from residualplanner.domain import omission_of
 from residualplanner.measurement import Measurement, NoiseStatement
-from residualplanner.plan import Plan
+from residualplanner.plan import Plan, ResourceEstimate
 from residualplanner.privacy import PrivacyClaim, claim_of_budget
 from residualplanner.reconstruction import BOOK_FORMAT, PARTS_FORMAT, FormatName, Tables, statistics_sentence
 from residualplanner.workload import Workload
@@ -40,12 +40,12 @@ _NAMED = 5
 _ROWS = 10
 
 
-def say_workload(workload: Workload, output: Output) -> None:
+def say_workload(workload: Workload, output: Output, estimate: ResourceEstimate | None = None) -> None:
     """Say how many tables and cells a workload has, and what it needs, if that is much."""
     cells = number_text(float(workload.cells.sum()))
     text = f"{count_text(len(workload), 'table')} with {cells} cells in all"
     output.fact("Workload", text, tables=len(workload), cells=float(workload.cells.sum()))
-    say_sizes(workload, output)
+    say_sizes(workload, output, estimate)
 
 
 def say_plan(plan: Plan, output: Output) -> None:

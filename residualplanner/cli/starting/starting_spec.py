@@ -114,8 +114,8 @@ _DOMAIN = """\
 #                                                     that are dates: bins = [2020-01-01, 2020-07-01]
 #   county = { hierarchy = "counties.csv", levels = ["state", "county"] }    codes and names of a file beside this one;
 #                                                     "hierarchy" among the kinds above has its levels
-# A record with another value, or none, is an error, which is found after the budget is spent, and stays spent; unless
-# the column says otherwise:
+# A record with another value, or none, is refused, and with it the run, at no cost: "residualplanner check" lists such
+# values.  Unless the column says otherwise:
 #   race = { labels = ["A", "B"], unknown = "Other", missing = "Not stated" }
 #   born = { years = [1920, 2020], unknown = "drop", missing = "drop" }
 #     a label counts the record there, and may be one of the values or one of its own; "drop" leaves the record out of

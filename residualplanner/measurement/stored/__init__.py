@@ -6,14 +6,22 @@ task, draw, and publish its answers; the manifest comes last, and nothing reads 
 """
 
 from residualplanner.measurement.stored.engine_check import EngineCheck, check_engine
-from residualplanner.measurement.stored.measuring import abort_measuring, measure_in_store, resume_measuring
-from residualplanner.measurement.stored.reading import load_stored_measurement
+from residualplanner.measurement.stored.measuring import (
+    abort_measuring,
+    measure_in_store,
+    require_storable,
+    resume_measuring,
+)
+from residualplanner.measurement.stored.reading import StoreState, load_stored_measurement, state_of_store
 
 __all__ = [
     "EngineCheck",
+    "StoreState",
     "abort_measuring",
     "check_engine",
     "load_stored_measurement",
     "measure_in_store",
+    "require_storable",
     "resume_measuring",
+    "state_of_store",
 ]

@@ -5,6 +5,7 @@ Reads: a plan, confidential records, a store.  Gives: Measurement, or the error 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 
 from residualplanner._atomic import PathLike
@@ -176,16 +177,13 @@ def begun(plan: Plan, data: object, store: object, options: Options) -> Measurem
     require_type("measure_in_store", "plan", plan, Plan, "write measure_in_store(plan, records, store)")
     require_guarded_main("measure_in_store")
     require_charge_time(options.charge)
-    noise, objects, ledger = exact_noise(plan), open_store(store), options.ledger
+    objects, ledger = open_store(store), options.ledger
     if options.is_strict and ledger is None:
         raise BudgetError("to charge tasks again a ledger is needed; give one, or leave is_strict out")
     if ledger is None:
         warn_without_ledger()
-    else:
-        require_room_for_plan(ledger, plan, noise.cost, again=options.again)
     require_unused(objects)
-    require_public_number(data, plan.neighbors)
-    tasks, task_cells = tasks_within(noise, options.task_cells, require_ready_engine(data, objects))
+    tasks, task_cells = _tasks_to_begin(plan, data, objects, options)
 
     def opening() -> StoredRelease:
         return open_release(
@@ -199,6 +197,23 @@ def begun(plan: Plan, data: object, store: object, options: Options) -> Measurem
         )
 
     return _Job(data, opening, tasks, _require_room(tasks, objects, options.scratch), options).finished()
+
+
+def foreseen(plan: Plan, data: object, store: object, options: Options) -> tuple[Fraction, int, int]:
+    """The result of `require_storable`."""
+    objects = open_store(store)
+    tasks, _ = _tasks_to_begin(plan, data, objects, options)
+    _require_free(tasks, objects)
+    return tasks.noise.cost, len(tasks), tasks.stored_bytes
+
+
+def _tasks_to_begin(plan: Plan, data: object, store: ObjectStore, options: Options) -> tuple[Tasks, int]:
+    """The tasks of a plan and their cells, if the ledger, the records' form and the memory allow them."""
+    noise = exact_noise(plan)
+    if options.ledger is not None:
+        require_room_for_plan(options.ledger, plan, noise.cost, again=options.again)
+    require_public_number(data, plan.neighbors)
+    return tasks_within(noise, options.task_cells, require_ready_engine(data, store))
 
 
 def resumed(store: object, data: object, options: Options) -> Measurement:
@@ -230,12 +245,17 @@ def _require_room(tasks: Tasks, store: ObjectStore, scratch: PathLike | None) ->
     """
     collector = collector_of(tasks, scratch)  # first, since it may take room on the store's own disk
     require_create_if_absent(store)
+    _require_free(tasks, store)
+    return collector
+
+
+def _require_free(tasks: Tasks, store: ObjectStore) -> None:
+    """Raise ResourceError where a store that holds no answers yet has no room for them."""
     if numbered_names(store, ANSWERS):  # the release was charged; what is left of it may fit
-        return collector
+        return
     free, needed = store.free_bytes(), tasks.stored_bytes
     if free is not None and free < needed:
         raise ResourceError(
             f"too little room: the answers and what belongs to them take {bytes_text(needed)}, and {store} has "
             f"{bytes_text(free)} left; nothing was charged or read.  Name another store"
         )
-    return collector

@@ -95,7 +95,9 @@ def read_manifest(release: StoredRelease, plan: Plan, tasks: int) -> Manifest:
     """
     stated, terms = _stated(release.store), release.terms
     if stated == _ABORTED:
-        raise StoreError(f"the release in {release.store} was given up; its charge stays, and it has no answers")
+        raise StoreError(
+            f"the release in {release.store} was given up; its charge stays, and it has no answers.  Name another store"
+        )
     expected: dict[str, Any] = {**_FORMAT, "release": terms.identifier, "plan_sha256": terms.plan_sha256}
     if not isinstance(stated, dict) or set(stated) != {*expected, "noise", "answers"}:
         raise FileFormatError(f"{MANIFEST} has missing or unknown fields")

@@ -3,13 +3,15 @@
 Reads: a plan, confidential records, a store.  Gives: Measurement, of answers that are in the store.
 """
 
+from fractions import Fraction
+
 from residualplanner._atomic import PathLike
 from residualplanner.ledger import Ledger
 from residualplanner.measurement.measurement import Measurement
 from residualplanner.measurement.spend import ChargeTime, WatchedProgress, entrance
 from residualplanner.measurement.stored.answer_objects import CLOSED
 from residualplanner.measurement.stored.generations import close
-from residualplanner.measurement.stored.job import Options, begun, resumed
+from residualplanner.measurement.stored.job import Options, begun, foreseen, resumed
 from residualplanner.measurement.stored.manifest import end_without_answers
 from residualplanner.measurement.stored.object_names import ANSWERS, GENERATIONS, generation_of, numbered_names
 from residualplanner.measurement.stored.release import opened_release
@@ -75,6 +77,29 @@ def measure_in_store(  # noqa: PLR0913
     watched = WatchedProgress(progress)
     options = Options(ledger, is_strict, again, scratch, watched, charge=charge, is_checked=checked)
     return begun(plan, data, store, options)
+
+
+def require_storable(
+    plan: Plan, data: object, store: object, *, ledger: Ledger | None = None, again: bool = False
+) -> tuple[Fraction, int, int]:
+    """Check what `measure_in_store` checks before it opens the records, but for what has to be written to find out.
+
+    Nothing is charged, read or written.  Whether the store holds a release already is not looked at.
+
+    Args:
+        plan: to be measured.
+        data: as for `measure_in_store`, as are the next three.
+        store: the folder or address.
+        ledger: to be charged the cost.
+        again: whether it may be charged for a plan that it holds.
+
+    Returns:
+        The exact pcost, the number of tasks, and about how many bytes the store will hold.
+
+    Raises:
+        ArgumentError, BudgetError, FileFormatError, OSError, ResourceError, StoreError: as `measure_in_store`.
+    """
+    return foreseen(plan, data, store, Options(ledger, again=again))
 
 
 @entrance

@@ -3,16 +3,19 @@
 Reads: a store, which others may have altered; all of it is data, and checked.  Gives: Measurement.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from residualplanner._atomic import PathLike
 from residualplanner.errors import FileFormatError, memory_for
+from residualplanner.ledger import Ledger, LedgerEntry
 from residualplanner.measurement.answers import IntegerResiduals
 from residualplanner.measurement.blocks import AnswersOnDisk
 from residualplanner.measurement.measurement import Measurement
 from residualplanner.measurement.stored.answer_objects import read_answers
-from residualplanner.measurement.stored.manifest import Manifest, read_manifest
-from residualplanner.measurement.stored.object_names import answer_name
+from residualplanner.measurement.stored.manifest import Manifest, has_ended, read_manifest
+from residualplanner.measurement.stored.object_names import GENERATIONS, RELEASE, answer_name, numbered_names
 from residualplanner.measurement.stored.release import opened_release
 from residualplanner.measurement.stored.tasks import Tasks, tasks_of_release
 from residualplanner.measurement.wide_integers import wide_from_words
@@ -46,6 +49,49 @@ def load_stored_measurement(store: object, *, scratch: PathLike | None = None) -
     tasks = tasks_of_release(release)
     manifest = read_manifest(release, tasks.noise.plan, len(tasks))
     return collected(manifest, tasks, collector_of(tasks, scratch))
+
+
+@dataclass(frozen=True, slots=True)
+class StoreState:
+    """How far the release in a store is.
+
+    Attributes:
+        plan_sha256: the hash of its plan.
+        has_ledger: whether a ledger is charged for it.
+        again: whether the ledger may have held the plan already.
+        is_drawn: whether the drawing of noise has begun.
+        is_complete: whether it has ended: all answers are there, or it was given up.
+        purpose: how the label of its entry in the ledger starts.
+    """
+
+    plan_sha256: str
+    has_ledger: bool
+    again: bool
+    is_drawn: bool
+    is_complete: bool
+    purpose: str
+
+    def entry(self, ledger: Ledger | None) -> LedgerEntry | None:
+        """The first entry of a ledger for this release, if it has one."""
+        entries = () if ledger is None else ledger.entries
+        return next((entry for entry in entries if entry.label.startswith(self.purpose)), None)
+
+
+def state_of_store(store: object) -> StoreState | None:
+    """How far the release in a store is; None where there is none.  Nothing is written.
+
+    Raises:
+        ArgumentError: ``store`` is not a store.
+        FileFormatError: what it holds is damaged, or of another version.
+        StoreError: it cannot be read.
+    """
+    objects = open_store(store)
+    if RELEASE not in objects.names(RELEASE):
+        return None
+    release = opened_release(objects)
+    terms = release.terms
+    is_drawn = bool(numbered_names(objects, GENERATIONS))
+    return StoreState(terms.plan_sha256, terms.has_ledger, terms.again, is_drawn, has_ended(objects), release.purpose)
 
 
 def collector_of(tasks: Tasks, scratch: PathLike | None) -> AnswersOnDisk:
