@@ -108,7 +108,7 @@ def solve(
     has_few_cells = problem.tables.size <= MOST_CELLS
     while True:
         found = candidate(problem, ascent.multipliers)
-        best = min([mixed(problem, found, center, steps_done), *kept], key=lambda each: each.gap)
+        best = min([mixed(problem, found, center, steps_done), *kept], key=lambda each: max(each.gap, each.violation))
         closeness = max(best.gap, best.violation / max(problem.total, 1.0))
         if report is not None:
             report(begun + steps_done, closeness)
