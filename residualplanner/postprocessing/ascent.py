@@ -102,12 +102,13 @@ def solve(
         if report is not None:
             report(steps_done, closeness)
 
+    kept: list[Solution] = []
     first = first_multipliers(problem, ROUNDING * problem.total, steps=steps, report=tell)
     ascent, steps_done, near, slow = Ascent(problem, first), 0, gap, math.inf
     has_few_cells = problem.tables.size <= MOST_CELLS
     while True:
         found = candidate(problem, ascent.multipliers)
-        best = mixed(problem, found, center, steps_done)
+        best = min([mixed(problem, found, center, steps_done), *kept], key=lambda each: max(each.gap, each.violation))
         closeness = max(best.gap, best.violation / max(problem.total, 1.0))
         if report is not None:
             report(begun + steps_done, closeness)
@@ -116,6 +117,8 @@ def solve(
             sharp = newton(problem, found, min(_GRADIENTS, _EVERY + steps_done))
             if is_slow and has_few_cells and not sharp.is_exact(problem):
                 sharp, has_few_cells = interior(problem), False  # once is enough
+                near_enough = Solution(frozen(sharp.components), sharp.gap, max(sharp.violation, 0.0), steps_done)
+                kept = [near_enough] * sharp.is_exact(problem)
             if sharp.is_exact(problem) and sharp.gap <= gap:
                 return Solution(frozen(sharp.components), sharp.gap, max(sharp.violation, 0.0), steps_done)
             ascent = Ascent(problem, sharp.multipliers)

@@ -183,7 +183,3 @@ def _randomness(seed: int | None) -> tuple[ByteSource, np.random.Generator]:
     if not is_integer(seed):
         raise BudgetError(f"seed must be an integer, at least 0, or None for a release; got {value_text(seed)}")
     return InsecureTestBits(int(seed)), np.random.default_rng(int(seed))
-
-
-#: `rap` is of another module for doctest, since it is decorated.
-__test__ = {"rap": rap}

@@ -12,7 +12,6 @@ from meetings.factors import AMOUNTS, FACTORS, ODD_ENTRIES, PEOPLE, PRODUCTS, SO
 
 LIMITED = [name for name, people in PEOPLE.items() if people.limited]
 ROUNDED = [name for name, product in PRODUCTS.items() if product.base]
-NON_NEGATIVE = [name for name, product in PRODUCTS.items() if product.nonnegative]
 DROPPED = [name for name, rules in ODD_ENTRIES.items() if "drop" in (rules.unknown, rules.missing)]
 WITH_AMOUNTS = [name for name in AMOUNTS if name != "none"]
 WEIGHTED = [name for name in WEIGHTS if name != "none"]
@@ -177,8 +176,6 @@ RULES = [
     _absent("both are charged to a ledger", {"road": ["session", "store"], "noise": ["continuous", "test bits"]}),
     _absent("test bits are for small tests", {"noise": ["test bits"], "memory": ["in blocks"]}),
 ]
-#: What the manual says may end in a `SolverError`: tables that are far from what their thresholds ask for.
-MAY_NOT_BE_FOUND = {"threshold": THRESHOLDED, "product": NON_NEGATIVE}
 
 
 def manual() -> str:
@@ -190,8 +187,3 @@ def manual() -> str:
 def rule_of(values: Mapping[str, str]) -> Rule | None:
     """The first rule that forbids a case, or a part of one."""
     return next((rule for rule in RULES if rule.forbids(values)), None)
-
-
-def may_not_be_found(values: Mapping[str, str]) -> bool:
-    """Whether a case is one whose non-negative tables may not be found."""
-    return all(values[factor] in those for factor, those in MAY_NOT_BE_FOUND.items())

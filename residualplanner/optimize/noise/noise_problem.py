@@ -225,14 +225,15 @@ def convex_noise(problem: NoiseProblem, search: ConvexSearch, pay: Payment) -> N
     Args:
         problem: the queries, and their bases.
         search: from rows of costs (c, f) of the f sets whose noise is free to choose, one for each way to differ, and
-            the variances (q, f) of the queries from their noise.
+            the variances (q, f) of the queries from their noise, each in units of its query's scale.
         pay: from what a search found, the variances, and by what factor its noise costs more than the search knew, the
             same for that cost.
 
     Source: spec eqs. (18) and (37).
     """
     closure, costs = problem.workload.closure, problem.costs
-    variance = variance_matrix(problem.workload, closure, problem.numbers)
+    apart = sparse.diags_array(1 / problem.workload.scales**2)
+    variance = sparse.csr_array(apart @ variance_matrix(problem.workload, closure, problem.numbers))
     if costs.is_sum:
         return search(costs.rows(), variance)
     total, ways, best = int(closure.offsets[1]), costs.first, None

@@ -1,0 +1,29 @@
+"""Tables of thresholds beside sums: residuals that no query depends on have noise almost without a limit."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import residualplanner as rp
+
+SIZES = {"a": 3, "b": 2, "d": 4}
+
+
+def released(seed, budget, top):
+    chance = np.random.default_rng(seed)
+    domain = rp.Domain({**SIZES, "pay": rp.Numeric(0, top)})
+    queries = [rp.Threshold(("a", "b", "d"), 2), {"b": rp.Identity(), "pay": rp.Sum()}]
+    records = pd.DataFrame({name: chance.integers(0, size, 50) for name, size in SIZES.items()})
+    records["pay"] = chance.integers(0, top, 50)
+    plan = rp.select(rp.Workload(domain, queries), budget=rp.pcost(budget))
+    return rp.reconstruct(rp.measure(plan, records, noise="gaussian", seed=seed))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("budget", [1, 10**3, 10**6])
+@pytest.mark.parametrize("top", [40, 10**9])
+def test_nonnegative_tables_and_their_errors_are_found_at_every_budget(budget, top):
+    for seed in range(4):
+        made = rp.nonnegative(released(seed, budget, top))
+        assert made.gap < 1e-6
+        rp.published_errors(made, simulations=10)
