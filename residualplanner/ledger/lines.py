@@ -12,6 +12,7 @@ after a tab, completes it, and has a hash that covers all of it.  Where a charge
 import hashlib
 import re
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -92,16 +93,16 @@ class LedgerTerms:
         }
 
 
-class Line:
+class Line(ABC):
     """A line after the terms."""
 
     __slots__ = ()
     sha256: str
 
     @property
+    @abstractmethod
     def fields(self) -> dict[str, Any]:
         """The fields of the line but its hash."""
-        raise NotImplementedError
 
     @property
     def line(self) -> bytes:

@@ -126,11 +126,12 @@ def test_a_measurement_from_a_store_is_saved_and_read_as_any_other(tmp_path):
 
 
 @pytest.mark.slow
-def test_an_object_store_holds_a_release(monkeypatch):
-    with s3_server() as bucket:
-        begin(bucket("release"), monkeypatch)
-        found = rp.resume_measuring(bucket("release"), RECORDS)
-        again = rp.load_stored_measurement(bucket("release"))
+def test_an_object_store_holds_a_release(tmp_path, monkeypatch):
+    with s3_server() as bucket:  # all servers of a process have the same objects
+        store = bucket(tmp_path.name)
+        begin(store, monkeypatch)
+        found = rp.resume_measuring(store, RECORDS)
+        again = rp.load_stored_measurement(store)
     assert (again.residuals.integers == found.residuals.integers).all()
 
 
