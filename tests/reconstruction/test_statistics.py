@@ -1,6 +1,7 @@
 """Means and quantiles in the files of a release: the numbers of `means` and `quantiles`, with labels and units."""
 
 import json
+import math
 import re
 from urllib.parse import unquote
 
@@ -240,9 +241,14 @@ def test_an_attribute_with_the_name_of_a_column_of_statistics_is_refused_before_
 
 
 def shows(section, value):
-    """Whether a section has a number that is this value, to the decimals that it is written with."""
-    written = [text.replace(",", "") for text in re.findall(r"-?[0-9][0-9,]*(?:\.[0-9]+)?", section)]
-    return any(abs(float(text) - value) < 10.0 ** -len(text.partition(".")[2]) for text in written)
+    """Whether a cell of a section is this value to its decimals: the nearest, or the next above, as an end may be."""
+    cells = [text.replace(",", "") for text in re.findall(r">(-?[0-9][0-9,]*(?:\.[0-9]+)?)<", section)]
+    units = [10.0 ** -len(text.partition(".")[2]) for text in cells]
+    return any(
+        float(text) in (round(value / unit) * unit, math.ceil(value / unit) * unit)
+        or f"{value:.{len(text.partition('.')[2])}f}" == text
+        for text, unit in zip(cells, units, strict=True)
+    )
 
 
 @pytest.mark.slow
