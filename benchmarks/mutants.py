@@ -1,9 +1,11 @@
 """Planted faults: how many of a hundred small changes of the package, where features meet, the tests find.
 
 A mutant is one change of one module, chosen by a seed: a comparison, an operation, a constant or a condition that is
-another.  For each, the meetings and the tests of the module's room run against a copy of the tree, until the first
-failure.  ``python -m benchmarks.mutants`` prints the mutants that survive, and goes on where it was stopped if the tree
-is the same.  One that changes nothing that can be seen is named in ``EQUIVALENT``, and the next takes its turn.
+another.  The whole suite runs once on a copy of the tree in which the functions to be changed say which test calls them
+(``--reach`` keeps what they said).  Then each mutant meets the tests that call its function, quickest first, until one
+fails; where none does, it meets the tests of the module's room and the meetings of features, too.
+``python -m benchmarks.mutants`` prints the mutants that survive, and goes on where it was stopped if the tree is the
+same.  One that changes nothing that can be seen is named in ``EQUIVALENT``, and the next takes its turn.
 """
 
 import argparse
@@ -12,13 +14,17 @@ import copy
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from queue import SimpleQueue
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "mutants.json"
@@ -48,6 +54,19 @@ ROOMS = {
 #: Mutants, by their numbers, that no test can find, and why.
 EQUIVALENT: dict[int, str] = {}
 _SECONDS = 900
+#: How long the tests that call a mutant's function may take in all, before its room's tests have their turn.
+_SECONDS_OF_CALLERS = 300
+#: What stands in the copy whose functions say which test calls them.
+_REACHED = """
+import os
+_said = set()
+def reached(number):
+    test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" (")[0]
+    if test and (number, test) not in _said:
+        _said.add((number, test))
+        with open(os.path.join(FOLDER, str(os.getpid())), "a") as file:
+            file.write(f"{number}\\t{test}\\n")
+"""
 
 _COMPARED: dict[type, type] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -145,38 +164,124 @@ def _replaced(text: str, node: ast.AST, after: str) -> str:
     return (raw[:start] + after.encode() + raw[stop:]).decode()
 
 
-def tests_of(module: str) -> list[list[str]]:
-    """The runs of tests for a mutant of a module, quickest first."""
-    room = str(Path(module).parent.relative_to("residualplanner"))
-    own = [f"tests/{name}" for name in ROOMS[room]]
-    return [["-m", "not slow", *own], ["tests/meetings"], ["-m", "slow", *own, "--ignore=tests/sources/test_spark.py"]]
+def said_by_tests(wanted: list[Mutant], tree: Path, processes: int) -> dict[str, dict[str, float]]:
+    """For each mutant's number the tests that call its function, and their seconds, from one run of the suite."""
+    with tempfile.TemporaryDirectory() as folder:
+        (tree / "residualplanner" / "_reached.py").write_text(f"FOLDER = {folder!r}{_REACHED}")
+        for module in {mutant.module for mutant in wanted}:
+            lines = {mutant.number: mutant.line for mutant in wanted if mutant.module == module}
+            (tree / module).write_text(_saying((tree / module).read_text(), lines))
+        ran = _pytest(tree, "-n", str(processes), "-vv", "--durations=0", "-rfE", timeout=7200)
+        seconds: dict[str, float] = defaultdict(float)
+        for taken, test in re.findall(r"^([0-9.]+)s (?:call|setup|teardown) +(.+)$", ran, re.MULTILINE):
+            seconds[test] += float(taken)
+        failed = set(re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", ran, re.MULTILINE))
+        found: dict[str, dict[str, float]] = {str(mutant.number): {} for mutant in wanted}
+        for file in Path(folder).iterdir():
+            for line in file.read_text().splitlines():
+                number, test = line.split("\t", 1)
+                if test not in failed:
+                    found[number][test] = seconds.get(test, 0.0)
+        print(f"{ran.splitlines()[-1]}; the mutants' functions are called by", sum(map(bool, found.values())), "tests")
+    return found
+
+
+def _saying(text: str, lines: dict[int, int]) -> str:
+    """A module whose functions around some lines begin by saying that they are called."""
+    tree = ast.parse(text)
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    for number, line in lines.items():
+        inner = max(
+            (node for node in functions if node.lineno <= line <= node.end_lineno), key=lambda node: node.lineno
+        )
+        at = 1 if ast.get_docstring(inner) is not None else 0
+        inner.body.insert(at, ast.parse(f"_reached({number})").body[0])
+    at = next(place for place, node in enumerate(tree.body) if not _is_first(node))
+    tree.body[at:at] = ast.parse("from residualplanner._reached import reached as _reached").body
+    return ast.unparse(ast.fix_missing_locations(tree))
+
+
+def _is_first(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) or (isinstance(node, ast.ImportFrom) and node.module == "__future__")
+
+
+def _pytest(tree: Path, *chosen: str, timeout: float) -> str:
+    environment = os.environ | {"PYTHONPATH": str(tree), "OMP_NUM_THREADS": "1"}
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+        file.write("\n".join(chosen))
+        file.flush()
+        command = [sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=no", f"@{file.name}"]
+        ran = subprocess.run(
+            command, cwd=tree, env=environment, capture_output=True, text=True, timeout=timeout, check=False
+        )
+    ended = "" if ran.returncode in (0, 1, 5) else f"\nFAILED pytest ended with {ran.returncode}"
+    return ran.stdout + ended
+
+
+def runs_for(mutant: Mutant, calling: dict[str, float]) -> Iterator[list[str]]:
+    """The runs of tests for a mutant, quickest first: those that call its function, then its room's."""
+    total, batch = 0.0, []
+    for test, seconds in sorted(calling.items(), key=lambda item: item[1]):
+        total += seconds
+        if total > _SECONDS_OF_CALLERS and batch:
+            break
+        batch.append(test)
+        if len(batch) == 40:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+    own = [f"tests/{name}" for name in ROOMS[str(Path(mutant.module).parent.relative_to("residualplanner"))]]
+    yield [*own, "tests/meetings", "--ignore=tests/sources/test_spark.py"]
 
 
 def failing(chosen: list[str], copied: Path) -> str:
     """The first test that fails in a copy of the tree, that time was over, or nothing."""
-    environment = os.environ | {"PYTHONPATH": str(copied), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "--tb=no", *chosen]
     try:
-        ran = subprocess.run(
-            command, cwd=copied, env=environment, capture_output=True, text=True, timeout=_SECONDS, check=False
-        )
+        printed = _pytest(copied, "-x", "-rfE", *chosen, timeout=_SECONDS)
     except subprocess.TimeoutExpired:
         return f"not done after {_SECONDS} seconds"
-    if ran.returncode in (0, 5):
-        return ""
-    failed = [line for line in ran.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    return failed[0].partition(" - ")[0] if failed else f"pytest ended with {ran.returncode}"
+    failed = [line for line in printed.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return failed[0].partition(" ")[2].partition(" - ")[0] if failed else ""
 
 
-def killed_by(mutant: Mutant, mutated: str, copied: Path) -> str:
+def killed_by(mutant: Mutant, mutated: str, calling: dict[str, float], copied: Path) -> str:
     """What finds a mutant, or nothing."""
     target = copied / mutant.module
     original = target.read_text()
     target.write_text(mutated)
     try:
-        return next(filter(None, (failing(chosen, copied) for chosen in tests_of(mutant.module))), "")
+        return next(filter(None, (failing(chosen, copied) for chosen in runs_for(mutant, calling))), "")
     finally:
         target.write_text(original)
+
+
+def copy_of_the_tree(folder: str) -> Path:
+    """The tree in another folder, beside the data that its tests read."""
+    data = ROOT.parent / "shared"
+    if data.exists():
+        (Path(folder) / "shared").symlink_to(data)
+    return Path(shutil.copytree(ROOT, Path(folder) / "tree", ignore=shutil.ignore_patterns(".git", "__pycache__")))
+
+
+def tried(found: list[tuple[Mutant, str]], reach: dict[str, dict[str, float]], done: Path, processes: int) -> None:
+    """Try mutants in several copies of the tree, and add a line to a file for each."""
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(processes) as pool:
+        copies: SimpleQueue[Path] = SimpleQueue()
+        for place in range(processes):
+            (Path(folder) / str(place)).mkdir()
+            copies.put(copy_of_the_tree(f"{folder}/{place}"))
+
+        def one(mutant: Mutant, mutated: str) -> None:
+            copied = copies.get()
+            killer = killed_by(mutant, mutated, reach[str(mutant.number)], copied)
+            copies.put(copied)
+            with done.open("a") as file:
+                file.write(json.dumps(asdict(mutant) | {"killed_by": killer}) + "\n")
+            print(f"{mutant.number}: {killer or 'SURVIVED'}", flush=True)
+
+        for job in [pool.submit(one, *pair) for pair in found]:
+            job.result()
 
 
 def main() -> None:
@@ -185,42 +290,41 @@ def main() -> None:
     parser.add_argument(
         "--done", type=Path, default=Path("mutants.jsonl"), help="a line for each mutant that was tried"
     )
+    parser.add_argument(
+        "--reach", type=Path, default=Path("mutants-reach.json"), help="which tests call their functions"
+    )
     parser.add_argument("--list", action="store_true", help="only show them")
-    parser.add_argument("--part", default="0/1", help="such as 0/2 and 1/2 for two processes, each with a file")
+    parser.add_argument("--processes", type=int, default=2)
     chosen = parser.parse_args()
-    known = [json.loads(line) for line in chosen.done.read_text().splitlines()] if chosen.done.exists() else []
-    part, parts = map(int, chosen.part.split("/"))
     wanted = [found for _, found in zip(range(WANTED + len(EQUIVALENT)), mutants(), strict=False)]
-    wanted = [found for found in wanted if found[0].number not in EQUIVALENT and found[0].number % parts == part]
+    wanted = [found for found in wanted if found[0].number not in EQUIVALENT]
     if chosen.list:
         for mutant, _ in wanted:
             print(f"{mutant.number:3} {mutant.module}:{mutant.line}: {mutant.before[:70]}  ->  {mutant.after[:70]}")
         return
+    if not chosen.reach.exists():
+        with tempfile.TemporaryDirectory() as folder:
+            said = said_by_tests([mutant for mutant, _ in wanted], copy_of_the_tree(folder), chosen.processes)
+        chosen.reach.write_text(json.dumps(said))
+    reach = json.loads(chosen.reach.read_text())
+    chosen.done.touch()
+    have = {json.loads(line)["number"] for line in chosen.done.read_text().splitlines()}
+    tried([found for found in wanted if found[0].number not in have], reach, chosen.done, chosen.processes)
+    _report([json.loads(line) for line in chosen.done.read_text().splitlines()])
+
+
+def _report(known: list[dict[str, object]]) -> None:
+    """Say which survive, after the tests that found the others have passed without a fault."""
+    killers = sorted({str(found["killed_by"]) for found in known if "::" in str(found["killed_by"])})
     with tempfile.TemporaryDirectory() as folder:
-        copied = Path(
-            shutil.copytree(ROOT, Path(folder) / "tree", ignore=shutil.ignore_patterns(".git", "__pycache__"))
-        )
-        if not known:
-            for chosen_tests in {tuple(run): run for mutant, _ in wanted for run in tests_of(mutant.module)}.values():
-                if failed := failing(chosen_tests, copied):
-                    raise SystemExit(f"{failed} fails without a fault; repair it first")
-        have = {found["number"] for found in known}
-        for mutant, mutated in wanted:
-            if mutant.number not in have:
-                known.append(asdict(mutant) | {"killed_by": killed_by(mutant, mutated, copied)})
-                with chosen.done.open("a") as file:
-                    file.write(json.dumps(known[-1]) + "\n")
-                print(f"{mutant.number}: {known[-1]['killed_by'] or 'SURVIVED'}", flush=True)
-    _report(known, is_whole=parts == 1)
-
-
-def _report(known: list[dict[str, object]], *, is_whole: bool) -> None:
+        if failed := failing(killers, copy_of_the_tree(folder)):
+            raise SystemExit(f"{failed} fails without a fault; repair it, and try its mutants again")
     survivors = [found for found in known if not found["killed_by"]]
     print(f"{len(known) - len(survivors)} of {len(known)} mutants were found")
     for found in survivors:
         print(f"| {found['number']} | {found['module']}:{found['line']} | `{found['before']}` | `{found['after']}` |")
-    if is_whole:
-        RESULTS.write_text(json.dumps({"seed": SEED, "mutants": known, "equivalent": EQUIVALENT}, indent=1) + "\n")
+    known.sort(key=lambda found: int(str(found["number"])))
+    RESULTS.write_text(json.dumps({"seed": SEED, "mutants": known, "equivalent": EQUIVALENT}, indent=1) + "\n")
 
 
 if __name__ == "__main__":
