@@ -165,7 +165,7 @@ def nonnegative(  # noqa: PLR0913
             other numbers; it does neither where it is known.
         weights: "protect-margins": a residual moves by its noise variance times 30 for each attribute; "variance": by
             its noise variance alone; "order": by 4 for each attribute, times the variance that independent counts give
-            it, whatever the noise.
+            it, whatever the noise, unless that has a thousand times the standard error that the least has.
         gap: the tables may be this fraction (of the squared distance, plus 1) from the nearest possible ones.
         max_steps: of the solver; if they do not suffice, the result says its true gap, which is at most 1.  Of fewer
             than 5,000 it may be larger.

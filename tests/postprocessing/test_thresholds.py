@@ -27,3 +27,20 @@ def test_nonnegative_tables_and_their_errors_are_found_at_every_budget(budget, t
         made = rp.nonnegative(released(seed, budget, top))
         assert made.gap < 1e-6
         rp.published_errors(made, simulations=10)
+
+
+@pytest.mark.parametrize("total", ["estimate", "free"])
+@pytest.mark.parametrize("weights", ["protect-margins", "variance", "order"])
+def test_noise_without_a_limit_bends_no_table_to_it(weights, total):
+    """Tables of the sums that were measured stay within some standard errors of the unbiased ones."""
+    domain = rp.Domain({"a": 2, "b": 3, "c": 3, "d": 2})
+    threshold = rp.Threshold(tuple(domain.names), 2)
+    plan = rp.select(rp.Workload(domain, [threshold, "a", "b"]), budget=rp.pcost(1))
+    assert plan.noise_variances.max() > 1e12
+    records = np.random.default_rng(1).integers(0, domain.sizes, (3_000, 4))
+    release = rp.reconstruct(rp.measure(plan, records, noise="gaussian", seed=1))
+    made = rp.nonnegative(release, weights=weights, total=total)
+    assert made.gap < 1e-6
+    for query in (threshold, "a", "b"):
+        table = release[query]
+        assert (np.abs(made[query].estimate - table.estimate) < 4 * table.std_err).all()
