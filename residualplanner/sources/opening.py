@@ -68,7 +68,8 @@ _IN_THIS_PROCESS = (
 def open_source(data: object, domain: Domain, *, records_per_person: int = 1) -> Source:
     """Open confidential data for counting, and refuse what can be refused before that.
 
-    Names, types and shapes are read, and nothing of the records: what they hold decides nothing before they are counted.
+    Names, types and shapes are read, and nothing of the records: what they hold decides nothing before they are
+    counted.
 
     Columns are matched by name; other columns and the order of columns do not matter.  All the domain's columns are
     read and checked, whatever the tables, so a table is the same in every workload.
