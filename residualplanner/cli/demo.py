@@ -76,7 +76,7 @@ def run_demo(folder: Path, *, order: int, max_cells: int, output: Output) -> Non
 
         _heading("2. Measure: count the records, and add the noise.  The only step that sees them.", output)
         measurement = AT_ONCE.measured(plan, data, None, output)
-        say_spending(measurement, output)
+        say_spending(measurement, output, repeated=AT_ONCE.repeated)
 
         _heading("3. Reconstruct: tables that are unbiased, agree with one another, and know their errors.", output)
         release = reconstruct(measurement)

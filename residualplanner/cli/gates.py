@@ -72,6 +72,11 @@ class Gate(Protocol):
         """What is told of a measurement that was paid for, and could not be finished or written; None if it is lost."""
         ...
 
+    @property
+    def repeated(self) -> str:
+        """What the same command spends when it is typed again, in words."""
+        ...
+
     def estimate(self, workload: Workload) -> ResourceEstimate:
         """What measuring takes."""
         ...
@@ -110,6 +115,11 @@ class LocalGate:
     def kept(self) -> str | None:
         """Nothing is."""
         return None
+
+    @property
+    def repeated(self) -> str:
+        """As `Gate.repeated`."""
+        return "measuring again spends it again"
 
     def estimate(self, workload: Workload) -> ResourceEstimate:
         """As `Gate.estimate`."""
@@ -171,6 +181,11 @@ class StoreGate:
     def kept(self) -> str | None:
         """What is in the store, and how it is gone on from."""
         return f"What was drawn is in {self.store}: the same command again goes on from there, for the same charge."
+
+    @property
+    def repeated(self) -> str:
+        """As `Gate.repeated`."""
+        return f"the same command again reads the answers from {self.store}, and spends nothing"
 
     def estimate(self, workload: Workload) -> ResourceEstimate:
         """As `Gate.estimate`."""

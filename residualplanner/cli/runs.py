@@ -287,7 +287,7 @@ def _measure_to(
         measurement = gate.measured(plan, records, charged, output)
         with telling_loss(path, charged, gate.kept):
             measurement.save(path)
-    say_spending(measurement, output)
+    say_spending(measurement, output, repeated=gate.repeated)
     say_charge(charged, output, before=before)
     return measurement
 

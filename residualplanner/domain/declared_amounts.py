@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import spelling, value_text
+from residualplanner.domain.entries import is_narrow, spelled
 from residualplanner.errors import DomainError
 
 #: An amount as users declare it; a float is read by its decimal spelling.
@@ -88,6 +89,36 @@ def exact_amount(what: str, amount: object) -> Fraction:
         except (ValueError, OverflowError, ZeroDivisionError):
             pass
     raise DomainError(f"{what} must be a finite number, got {value_text(amount)}")
+
+
+def nearest_units(
+    amounts: NDArray[np.float64], numbers: NDArray[Any], unit: Fraction
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """The nearest multiple of a unit for each amount, in units, and whether the amount is that multiple.
+
+    As for bins, a float of fewer than 64 bits stands for itself and for the decimal that it is written as.  It is the
+    multiple that it is itself; or else the one that is nearest to that decimal, where its digits leave several.
+
+    Args:
+        amounts (m,): 64-bit floats, equal to the numbers or, where these are far away, limited.
+        numbers (m,): as the column has them.
+        unit: positive.
+
+    Example:
+        >>> narrow = np.array([0.7, 500.25], dtype=np.float16)
+        >>> nearest_units(narrow.astype(float), narrow, Fraction(1, 10_000))[0]
+        array([   7000., 5002500.])
+    """
+    p, q = unit.numerator, unit.denominator
+    units = amounts * q / p
+    nearest = np.rint(units)
+    if is_narrow(numbers.dtype):
+        with np.errstate(over="ignore", invalid="ignore"):
+            beside = (np.nextafter(numbers, numbers.dtype.type(end)).astype(np.float64) for end in (-np.inf, np.inf))
+            first, last = (np.rint((amounts + each) / 2 * q / p) for each in beside)
+        is_open = (first != last) & (units != nearest) & (amounts == numbers.astype(np.float64)) & np.isfinite(amounts)
+        nearest[is_open] = np.rint(spelled(numbers[is_open]) * q / p)
+    return nearest, are_written_alike(nearest * p / q, numbers)
 
 
 def are_written_alike(amounts: NDArray[np.float64], numbers: NDArray[Any]) -> NDArray[np.bool_]:

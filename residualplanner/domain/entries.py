@@ -47,6 +47,16 @@ def is_narrow(kind: np.dtype[Any]) -> bool:
     return kind.kind == "f" and kind.itemsize < 8
 
 
+def spelled(floats: NDArray[Any]) -> NDArray[np.float64]:
+    """The decimals that floats (m,) are written as, in the digits of their own type, as 64-bit floats.
+
+    Example:
+        >>> spelled(np.array([0.7, 500.25], dtype=np.float16)), float(np.float16(0.7))
+        (array([  0.7, 500.2]), 0.7001953125)
+    """
+    return np.array([float(spelling(each)) for each in floats], dtype=np.float64)
+
+
 def bounds_in(kind: np.dtype[Any], bounds: Sequence[float], *, upper: bool = False) -> NDArray[Any]:
     """Declared numbers as bounds of a column of floats: compared with these, each float is where its decimal is.
 
@@ -71,7 +81,7 @@ def bounds_in(kind: np.dtype[Any], bounds: Sequence[float], *, upper: bool = Fal
         return exact
     with np.errstate(over="ignore"):
         own = exact.astype(kind)
-    meant = np.stack([own.astype(np.float64), np.array([float(spelling(each)) for each in own])])
+    meant = np.stack([own.astype(np.float64), spelled(own)])
     beyond = (meant > exact).all(axis=0) if upper else (meant < exact).all(axis=0)
     return np.where(beyond, np.nextafter(own, kind.type(-np.inf if upper else np.inf)), own)
 

@@ -25,9 +25,9 @@ from residualplanner.domain.declared_amounts import (
     MOST_UNITS,
     Amount,
     amount_text,
-    are_written_alike,
     edges_in_units,
     exact_amount,
+    nearest_units,
 )
 from residualplanner.domain.entries import number_of
 from residualplanner.domain.families import MISSING, UNKNOWN, Entries, Matching
@@ -264,11 +264,12 @@ class Numeric:
         with np.errstate(over="ignore", invalid="ignore"):
             units = floats * q / p
             is_clipped = (units < self.edges[0]) | (units > self.edges[-1]) if self.outside == "clip" else False
-            nearest = np.rint(np.clip(units, self.edges[0], self.edges[-1]) if self.outside == "clip" else units)
+            nearest, is_multiple = nearest_units(floats, numbers, self.unit)
+            nearest = np.clip(nearest, self.edges[0], self.edges[-1]) if self.outside == "clip" else nearest
             is_amount = np.isfinite(floats)
             if self.between_units == "refuse":
                 is_far = np.abs(nearest) >= MOST_UNITS / p
-                is_amount &= is_clipped | is_far | are_written_alike(nearest * p / q, numbers)
+                is_amount &= is_clipped | is_far | is_multiple
         within = np.clip(np.where(is_amount, nearest, 0), -MOST_UNITS, MOST_UNITS)
         return within.astype(np.int64), is_amount
 

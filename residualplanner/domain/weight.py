@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from residualplanner._checks import IntArray, Number, is_unicode, require_fraction, spelling, value_text
 from residualplanner._words import fraction_text, suggestion
-from residualplanner.domain.declared_amounts import amount_text, are_written_alike
+from residualplanner.domain.declared_amounts import amount_text, nearest_units
 from residualplanner.domain.entries import number_of
 from residualplanner.domain.families import MISSING, UNKNOWN, Column, Entries
 from residualplanner.errors import BudgetError, DomainError
@@ -235,12 +235,11 @@ class Weight:
 
     def _parts_of_numbers(self, numbers: NDArray[Any]) -> IntArray:
         """As `code_of`, for integers or floats, of which NaN is MISSING."""
-        p, q = self.unit.numerator, self.unit.denominator
+        p = self.unit.numerator
         floats = numbers.astype(np.float64)
         is_known = np.isfinite(floats)
         within = np.clip(np.where(is_known, floats, 0), -1, 2 * float(self.maximum))
-        units = np.rint(within * q / p)
-        is_multiple = are_written_alike(units * p / q, numbers)
+        units, is_multiple = nearest_units(within, numbers, self.unit)
         parts = units.astype(np.int64) * p
         codes = np.where(is_multiple, parts, BETWEEN_UNITS)
         is_above = np.where(is_multiple, parts > self._most, floats > float(self.maximum))

@@ -90,16 +90,20 @@ class LedgerAccount:
                 "Ledger.settle(cost) or residualplanner ledger FILE --settle COST"
             )
 
-    def require_new(self, plan_sha256: str) -> None:
-        """Raise BudgetError if a plan was charged before."""
+    def require_new(self, plan_sha256: str, cost: Fraction) -> None:
+        """Raise BudgetError if a plan was charged before; ``cost`` is what it would be charged again."""
         entry = next((entry for entry in self.entries if entry.plan_sha256 == plan_sha256), None)
-        if entry is not None:
-            raise BudgetError(
-                f"entry {entry.sequence} of the ledger is for this plan already ({entry.label}).  What was measured "
-                "then gives every product, such as non-negative tables, at no further cost: reconstruct the folder of "
-                "that release, or its measurement.  To measure anew, at the full cost, as where that run has left "
-                "nothing, write again=True, or --again"
-            )
+        if entry is None:
+            return
+        if self.remaining is not None and cost > self.remaining:
+            anew = "The ledger has too little left to measure it anew"
+        else:
+            anew = "To measure anew, at the full cost, as where that run has left nothing, write again=True, or --again"
+        raise BudgetError(
+            f"entry {entry.sequence} of the ledger is for this plan already ({entry.label}).  What was measured "
+            "then gives every product, such as non-negative tables, at no further cost: reconstruct the folder of "
+            f"that release, or its measurement.  {anew}"
+        )
 
     def require_stages(self, release: str, known: Mapping[str, str]) -> None:
         """Raise BudgetError unless all stages recorded of a release are those of its store, by their digests."""

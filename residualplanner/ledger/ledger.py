@@ -263,7 +263,7 @@ class Ledger(LedgerView):
             account.require_chargeable()
             account.require_whole()
             if not again:
-                account.require_new(plan)
+                account.require_new(plan, cost)
             return account.next_entry(exact, plan, words)
 
         return next_entry

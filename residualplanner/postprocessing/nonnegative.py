@@ -165,7 +165,7 @@ def nonnegative(  # noqa: PLR0913
             other numbers; it does neither where it is known.
         weights: "protect-margins": a residual moves by its noise variance times 30 for each attribute; "variance": by
             its noise variance alone; "order": by 4 for each attribute, times the variance that independent counts give
-            it, whatever the noise.
+            it, whatever the noise, unless that has 30,000 times the standard error of the least.
         gap: the tables may be this fraction (of the squared distance, plus 1) from the nearest possible ones.
         max_steps: of the solver; if they do not suffice, the result says its true gap, which is at most 1.  Of fewer
             than 5,000 it may be larger.
@@ -182,8 +182,8 @@ def nonnegative(  # noqa: PLR0913
         WorkloadError: a fact does not fit the release; facts contradict one another or leave no non-negative tables,
             and are named; there are no such weights.
         BudgetError: ``gap`` or ``max_steps`` is not positive.
-        SolverError: 5,000 steps or more end with a gap above 1, as they may where noise is of very different sizes,
-            which it is of amounts in several bins, and there are more than 4,000 cells.
+        SolverError: 5,000 steps or more end with a gap above 1, as they may where noise is of very different sizes, as
+            of amounts in several bins and of some thresholds, and there are more than 4,000 cells.
         ResourceError: the largest tables, which are made all at once, need more memory than there is.
 
     Guarantees: post-processing; it costs no budget.  Facts from other sources are not protected, which files say.

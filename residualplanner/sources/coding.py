@@ -95,14 +95,13 @@ def blocks_of_matrix(
         watch: is told what is read.
 
     Returns:
-        A function that starts the stream of blocks.
+        A function that starts the stream of blocks, which ends in DataError where the matrix is masked.
 
     Raises:
         DataError: it is not a matrix of integers with one column per attribute, and one of weights where there are any.
     """
-    if matrix.ndim != 2 or matrix.dtype.kind not in "iu" or isinstance(matrix, np.ma.MaskedArray):
-        raise DataError("an array of records must be a matrix of integer codes, one row per record, and none masked")
-    matrix = np.asarray(matrix)  # of an np.matrix the columns would be matrices, too
+    if matrix.ndim != 2 or matrix.dtype.kind not in "iu":
+        raise DataError("an array of records must be a matrix of integer codes, one row per record")
     if matrix.shape[1] != len(domain.columns):
         weights = " and the weights in a last one" if domain.weight.columns else ""
         message = f"a matrix of codes needs one column per attribute, {len(domain)}{weights}; it has {matrix.shape[1]}"
@@ -111,6 +110,9 @@ def blocks_of_matrix(
 
 
 def _blocks(matrix: NDArray[Any], domain: Domain, watch: Watch) -> Iterator[Block]:
+    if isinstance(matrix, np.ma.MaskedArray):  # that entries are masked may follow from what they are
+        raise DataError("an array of records must be a matrix without a mask; fill what is masked, or leave it out")
+    matrix = np.asarray(matrix)  # of an np.matrix the columns would be matrices, too
     sizes = np.array(domain.sizes, dtype=np.int64)
     amounts = {position: numeric for position, each in enumerate(domain.attributes) if (numeric := each.numeric)}
     is_plain = not amounts and not domain.weight.columns

@@ -35,8 +35,7 @@ def type_of_series(column: "pd.Series[Any]") -> Any:
     import pyarrow as pa
 
     if isinstance(column.dtype, pd.CategoricalDtype):
-        categories = column.cat.categories
-        kind = type_of_series(pd.Series(categories)) if len(categories) else pa.null()
+        kind = type_of_series(pd.Series(column.cat.categories))
         return pa.dictionary(pa.int64(), kind or pa.null(), ordered=True) if column.dtype.ordered else kind
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "Oc":
         return None if column.dtype.kind == "O" else pa.struct([])  # Arrow has no complex numbers
@@ -48,12 +47,6 @@ def has_categories(column: "pd.Series[Any]") -> bool:
     import pandas as pd
 
     return isinstance(column.dtype, pd.CategoricalDtype)
-
-
-def type_of_values(column: "pd.Series[Any]") -> Any:
-    """The same, but None for floats that are all missing, which is how pandas reads a column without entries."""
-    is_empty = getattr(column.dtype, "kind", "") == "f" and bool(column.isna().all())
-    return None if is_empty else type_of_series(column)
 
 
 def type_of_spark(name: str) -> Any:
@@ -86,14 +79,18 @@ def _require_type(attribute: Column, kind: Any) -> None:
     if types.is_timestamp(kind) and kind.tz is not None and attribute.values.holds("dates"):
         raise _zone_error(attribute)
     if entries is None or not attribute.values.holds(entries):
-        raise _type_error(attribute, entries or "dates, bytes, lists or other entries")
+        raise _type_error(attribute, entries or "dates, bytes, lists or other entries", kind)
     numbers = integer_range(attribute)
     if types.is_floating(kind) and numbers is not None:
         _require_distinct(attribute, numbers, first_rounded_integer(np.dtype(kind.to_pandas_dtype())))
 
 
-def _type_error(attribute: Column, found: str) -> DataError:
+def _type_error(attribute: Column, found: str, kind: Any) -> DataError:
+    import pyarrow as pa
+
     remedy = "declare dates" if found == "dates" else "declare other values"
+    if pa.types.is_floating(kind):  # whether this column is empty may not be told
+        remedy += '.  pandas makes floats of a column without any entry; give it another type with .astype("string")'
     return DataError(
         f"column {attribute.name!r} is of a type that holds {found}, and the attribute's values are "
         f"{attribute.values.words}, so none could match; convert the column, or {remedy}",

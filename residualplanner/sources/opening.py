@@ -21,7 +21,7 @@ from residualplanner.sources.coding import (
     require_columns,
     require_types_of,
 )
-from residualplanner.sources.column_types import has_categories, type_of_values
+from residualplanner.sources.column_types import has_categories, type_of_series
 from residualplanner.sources.csv_files import CsvFile, names_of_csv, source_of_csv
 from residualplanner.sources.engines import is_of_engine, records_of_engine
 from residualplanner.sources.frames import (
@@ -68,8 +68,8 @@ _IN_THIS_PROCESS = (
 def open_source(data: object, domain: Domain, *, records_per_person: int = 1) -> Source:
     """Open confidential data for counting, and refuse what can be refused before that.
 
-    Names and types of columns are read, and nothing of the records, with two exceptions: a CSV file is searched for
-    lines that are not records where those are an error, and ready counts are compared with each other.
+    Names, types and shapes are read, and nothing of the records: what they hold decides nothing before they are
+    counted.
 
     Columns are matched by name; other columns and the order of columns do not matter.  All the domain's columns are
     read and checked, whatever the tables, so a table is the same in every workload.
@@ -84,8 +84,7 @@ def open_source(data: object, domain: Domain, *, records_per_person: int = 1) ->
 
     Raises:
         DataError: data of an unknown kind; a column that is missing, occurs twice, or is of a type that holds no value
-            of its attribute; a missing file; lines of a CSV file that are not records; counts that are not counts, or
-            contradict each other.
+            of its attribute; a missing file; counts of another shape or type.
 
     Example:
         >>> records = np.array([[0, 1], [1, 1], [1, 0]])
@@ -218,5 +217,5 @@ def _pandas_source(frame: "pd.DataFrame", domain: Domain, contributions: Contrib
     names = names_of_columns(domain, contributions)
     require_columns(names, tuple(frame.columns))
     is_declared = all(has_categories(frame[name]) for name in contributions.columns[1:])
-    require_types_of(domain, contributions, lambda name: type_of_values(frame[name]), is_order_declared=is_declared)
+    require_types_of(domain, contributions, lambda name: type_of_series(frame[name]), is_order_declared=is_declared)
     return source_of_blocks(domain, lambda: blocks_of_pandas(domain, contributions, frame, watch=watch))

@@ -4,7 +4,7 @@ Reads: a mapping from attribute sets to tables of counts.  Gives: Source.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain, combinations
 from typing import Any
 
@@ -18,7 +18,7 @@ from residualplanner.errors import DataError
 from residualplanner.sources.amounts import denominator_of_set
 from residualplanner.sources.counting import zero_tables
 from residualplanner.sources.merging import MergedValues
-from residualplanner.sources.source import Progress, Source
+from residualplanner.sources.source import Progress, Source, guarded
 
 #: Positions of attributes of more than one value, ascending; the others do not change a table.
 Key = tuple[int, ...]
@@ -34,25 +34,51 @@ def source_of_counts(counts: Mapping[Any, Any], domain: Domain) -> Source:
             tables with amounts, whose axes have the cells that `Numeric.ready_counts` gives, the fraction 1/D of one.
         domain: the schema.
 
+    Returns:
+        The source; whoever counts it gets an error where a table has negative counts, or contradicts another: what is
+        in the tables decides nothing before.
+
     Raises:
-        DataError: a table that is not of nonnegative integers, not of the schema's shape, or contradicts another.
+        DataError: a table that is not of integers, or not of the schema's shape.
         DomainError: a name is not in the domain, or comes twice.
 
     Source: spec eq. (104).
     """
-    tables = sorted((_table(names, array, domain) for names, array in counts.items()), key=lambda item: item[1].size)
-    return Source(partial(_count, domain, tables, _holders(domain, tables)))
+    for names, array in counts.items():
+        _require_form(names, array, domain)
+    return Source(partial(_count, domain, _Tables(dict(counts), domain)))
+
+
+class _Tables:
+    """Tables that are checked and brought into the domain's order when they are first counted.
+
+    Args:
+        counts: of the right form.
+        domain: the schema.
+    """
+
+    def __init__(self, counts: Mapping[Any, Any], domain: Domain) -> None:
+        self._counts, self._domain = counts, domain
+
+    @cached_property
+    def holder(self) -> Mapping[Key, Table]:
+        """For every set that some table holds, the first such table; DataError where they are none of counts."""
+        tables = [_table(names, array, self._domain) for names, array in self._counts.items()]
+        tables.sort(key=lambda item: item[1].size)
+        return {key: tables[index] for key, index in _holders(self._domain, tables).items()}
 
 
 def _count(
     domain: Domain,
-    tables: Sequence[Table],
-    holder: Mapping[Key, int],
+    tables: _Tables,
     groups: Sequence[IntArray],
     merged: MergedValues,
     progress: Progress | None,
     later: Sequence[IntArray],
 ) -> list[IntArray] | DataError:
+    holder = guarded(lambda: tables.holder)
+    if isinstance(holder, DataError):
+        return holder
     keys = [[_key(row, domain.sizes) for row in rows.tolist()] for rows in groups]
     wanted = chain(*keys, (_key(row, domain.sizes) for rows in later for row in rows.tolist()))
     absent = next((key for key in wanted if key not in holder), None)
@@ -64,7 +90,7 @@ def _count(
     total, done = sum(map(len, groups)), 0
     for group, stack in zip(keys, stacks, strict=True):
         for table, key in zip(stack.reshape(len(group), -1), group, strict=True):
-            table[:] = merged.of_table(_sum_down(domain, tables[holder[key]], key), key).reshape(-1)
+            table[:] = merged.of_table(_sum_down(domain, holder[key], key), key).reshape(-1)
         done += len(group)
         if progress is not None:
             progress(done, total)
@@ -75,19 +101,30 @@ def _key(positions: Iterable[int], sizes: Sequence[int]) -> Key:
     return tuple(sorted(position for position in positions if sizes[position] > 1))
 
 
-def _table(names: object, array: object, domain: Domain) -> Table:
-    """The table in domain order, without axes of length 1."""
+def _require_form(names: object, array: object, domain: Domain) -> None:
+    """DataError unless names and array have the form of a table of counts, whatever the counts are."""
     if not isinstance(names, tuple):
         raise DataError(
             f'counts are a mapping from tuples of attribute names, like ("age", "sex"), got the key {names!r}'
         )
-    wanted = domain.positions(names)
-    given = [domain.positions((name,))[0] for name in names]
-    shape = tuple(domain.sizes[position] for position in given)
+    domain.positions(names)
+    shape = tuple(domain.sizes[position] for position in _given(names, domain))
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "iu":
         raise DataError(f"the counts of {names} must be a NumPy array of integers")
     if array.shape != shape:
         raise DataError(f"the counts of {names} must have the shape {shape}, got {array.shape}")
+
+
+def _given(names: tuple[str, ...], domain: Domain) -> list[int]:
+    """The positions of attributes in the order in which they are named."""
+    return [domain.positions((name,))[0] for name in names]
+
+
+def _table(names: tuple[str, ...], array: NDArray[Any], domain: Domain) -> Table:
+    """The table in domain order, without axes of length 1; DataError where it is none of counts."""
+    wanted, given = domain.positions(names), _given(names, domain)
+    if isinstance(array, np.ma.MaskedArray):
+        raise DataError(f"the counts of {names} must be an array without a mask; fill what is masked")
     if (array < 0).any():
         raise DataError(f"the counts of {names} must not be negative")
     if int(array.max(initial=0)) * array.size >= 2**63:

@@ -6,6 +6,8 @@ Reads: a stream of coded blocks.  Gives: Source.
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
+import numpy as np
+
 from residualplanner._checks import IntArray
 from residualplanner.domain import Domain
 from residualplanner.errors import DataError
@@ -13,18 +15,20 @@ from residualplanner.sources.amounts import RecordCounts, largest_denominator
 from residualplanner.sources.counting import batch_records
 from residualplanner.sources.merging import MergedValues
 from residualplanner.sources.multiplicities import MOST, too_many
+from residualplanner.sources.passes import Passes, sums_of_block
 from residualplanner.sources.rules import Block, Breach, code_type, data_error_of_breaches, joined, no_records
 from residualplanner.sources.source import Progress, Source, guarded
 
 
 def source_of_blocks(domain: Domain, blocks: Callable[[], Iterator[Block]]) -> Source:
     """Counts of records that come as a stream of coded blocks, in one pass; ``blocks`` starts the stream."""
-    return Source(partial(_count, domain, blocks))
+    return Source(partial(_count, domain, blocks, Passes()))
 
 
 def _count(
     domain: Domain,
     blocks: Callable[[], Iterator[Block]],
+    passes: Passes,
     groups: Sequence[IntArray],
     merged: MergedValues,
     progress: Progress | None,
@@ -34,7 +38,7 @@ def _count(
     counts = RecordCounts(merged.of_domain(domain), groups)
     most = MOST // largest_denominator(domain, [*groups, *later])
     total = sum(map(len, groups))
-    counted, breaches = 0, set[Breach]()
+    counted, breaches, met = 0, set[Breach](), np.zeros(1, dtype=np.uint64)
     stream = regrouped(domain, blocks)
     block = guarded(next, stream, None)
     while isinstance(block, Block):
@@ -44,13 +48,16 @@ def _count(
             counted += block.multiplicities.total
             if counted > most:
                 return too_many()
+            met = met + sums_of_block(block)
             is_last = progress is not None and following is None
             report = (lambda done: progress(done, total)) if progress is not None and is_last else None
             counts.add(merged.of_block(block), report=report)
         block = following
     if isinstance(block, DataError):
         return block
-    return data_error_of_breaches(domain, breaches) if breaches else counts.tables
+    if breaches:
+        return data_error_of_breaches(domain, breaches)
+    return passes.compare(tuple(met.tolist())) or counts.tables
 
 
 def regrouped(domain: Domain, blocks: Callable[[], Iterator[Block]]) -> Iterator[Block]:

@@ -192,6 +192,8 @@ def test_a_store_that_is_complete_is_read_and_no_record_is(run, folder, command)
     again = run(*command, "--store", "s")
     assert again.exit_code == 0, again.output
     assert "complete; no record is read" in again.stdout
+    assert "measuring again spends" not in again.stdout
+    assert "the same command again reads the answers from s, and spends nothing" in again.stdout.replace("\n", " ")
     assert (numbers(folder), entries()) == (first, entry)
 
 

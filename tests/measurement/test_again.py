@@ -143,3 +143,10 @@ def test_the_command_line_asks_for_again_and_says_what_was_likely_meant(tmp_path
     assert (tmp_path / "l.ledger").read_bytes() == before
     assert run(*release, "c", "--again").exit_code == 0
     assert len(rp.Ledger.open(tmp_path / "l.ledger").entries) == 2
+
+
+def test_nothing_is_advised_that_the_ledger_has_too_little_left_for():
+    ledger = rp.Ledger(rp.pcost("1/3"))
+    rp.measure(PLAN, RECORDS, ledger=ledger)
+    with pytest.raises(rp.BudgetError, match=r"is for this plan already .* too little left to measure it anew$"):
+        rp.measure(PLAN, RECORDS, ledger=ledger)

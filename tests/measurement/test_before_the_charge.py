@@ -11,7 +11,7 @@ import pytest
 from residualplanner.domain import Attribute, Domain
 from residualplanner.errors import BudgetError, DataError
 from residualplanner.ledger import Ledger
-from residualplanner.measurement import CsvFile, measure
+from residualplanner.measurement import CsvFile, LimitedRecords, measure, measure_in_store
 from residualplanner.plan import select
 from residualplanner.privacy import pcost
 from residualplanner.workload import marginals
@@ -94,6 +94,35 @@ def test_where_the_charge_comes_first_no_line_of_a_file_decides_whether_it_is_ma
         with pytest.raises(DataError, match="The charge stays"):
             measure(plan_of(STRICT), source, ledger=ledger, charge="first", again=True, **options)
     assert ledger.spent > 1
+
+
+CONTENTS = {
+    "a masked matrix": np.ma.masked_array(np.zeros((2, 2), dtype=int), mask=[[True, False], [False, False]]),
+    "counts that contradict": {("sex",): np.array([1, 2]), ("age",): np.array([1, 1, 2])},
+    "negative counts": {("sex", "age"): np.array([[1, 2, 3], [1, -1, 3]])},
+    "masked counts": {("sex", "age"): np.ma.masked_array([[1, 2, 3], [1, 1, 3]], mask=[[True] * 3, [False] * 3])},
+    "counts too large": {("sex", "age"): np.full((2, 3), 2**61)},
+    "a column without entries": pd.DataFrame({"sex": ["F", "M"], "age": [None, None]}),
+}
+
+
+@pytest.mark.parametrize("data", CONTENTS.values(), ids=CONTENTS)
+@pytest.mark.parametrize("charge", ["first", "counted"])
+@pytest.mark.parametrize("into", [[], ["store"]], ids=["memory", "store"])
+def test_where_the_charge_comes_first_nothing_in_the_records_decides_whether_it_is_made(data, charge, into, tmp_path):
+    ledger, gate = Ledger(pcost(1)), measure_in_store if into else measure
+    with pytest.raises(DataError, match="The charge stays" if charge == "first" else "Nothing was charged"):
+        gate(plan_of(STRICT), data, *(tmp_path / name for name in into), ledger=ledger, charge=charge)
+    assert len(ledger.entries) == (charge == "first")
+
+
+def test_people_are_not_limited_in_records_that_do_not_name_them_whatever_is_in_these():
+    messages = set()
+    for data in [np.zeros((2, 2), dtype=int), *list(CONTENTS.values())[:-1]]:
+        with pytest.raises(DataError, match="does not say whose a record is") as caught:
+            measure(plan_of(STRICT), LimitedRecords(data, person="id"), ledger=Ledger(pcost(1)), charge="first")
+        messages.add(str(caught.value))
+    assert len(messages) == 1
 
 
 def test_newlines_in_values_are_read_where_they_are_asked_for(tmp_path):

@@ -1,7 +1,6 @@
 """Measuring block by block: the same counts however little memory there is, answers put together in their places."""
 
 import os
-import sys
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -12,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from residualplanner.errors import DataError, ResourceError
+from residualplanner.errors import ResourceError
 from residualplanner.ledger import Ledger
 from residualplanner.measurement import blocks, measure
 from residualplanner.measurement.answers import AnswerLayout, FloatResiduals, IntegerResiduals
@@ -169,18 +168,6 @@ def test_memory_is_a_number_of_bytes(memory):
 def test_scratch_is_a_folder(tmp_path):
     with pytest.raises(ResourceError, match="scratch must be a folder that exists"):
         measure(PLAN, RECORDS, memory=LITTLE, scratch=tmp_path / "none")
-
-
-def test_records_that_change_between_two_readings_are_an_error(monkeypatch):
-    left = iter([RECORDS, RECORDS, RECORDS[:-1]])
-
-    class Changing:
-        def count(self, groups, *, progress=None, later=()):
-            return open_source(next(left), DOMAIN).count(groups, progress=progress, later=later)
-
-    monkeypatch.setattr(sys.modules["residualplanner.measurement.measure"], "open_source", lambda *_, **__: Changing())
-    with pytest.raises(DataError, match="the records changed while they were read"):
-        measure(PLAN, RECORDS, memory=LITTLE)
 
 
 def test_a_ledger_is_charged_once_for_all_blocks():

@@ -132,16 +132,26 @@ def test_a_null_beside_large_integers_is_told_instead_of_counted_wrongly():
     assert opened(objects, attribute).count(FIRST)[0].tolist() == [[1, 1, 2]]
 
 
-def test_columns_without_any_value_are_missing_whatever_type_pandas_gives_them():
+def test_columns_without_any_value_are_missing_where_their_type_could_hold_one():
     for attribute in (
         Attribute("a", labels=["F", "M"], missing="M"),
         Attribute("a", labels=[True, False], missing=False),
     ):
-        for column in ([], [np.nan] * 3, pd.Categorical([None] * 3), pd.Series([None] * 3, dtype="Float64")):
+        for column in ([None] * 3, pd.Categorical([None] * 3, categories=["x"]), pd.Series([None] * 3, dtype="string")):
             frame = pd.DataFrame({"a": column})
             assert opened(frame, attribute).count(FIRST)[0].tolist() == [[0, len(column)]]
         assert opened(pa.table({"a": pa.nulls(2)}), attribute).count(FIRST)[0].tolist() == [[0, 2]]
         assert opened(pl.DataFrame({"a": [None] * 2}), attribute).count(FIRST)[0].tolist() == [[0, 2]]
+
+
+@pytest.mark.parametrize("kind", [float, "Float64", "category"])
+@pytest.mark.parametrize("entries", [[], [np.nan] * 3, [np.nan, 1.0]], ids=["none", "missing", "some"])
+def test_whether_a_column_is_refused_follows_from_its_type_and_not_from_its_entries(kind, entries):
+    frame = pd.DataFrame({"a": pd.Series(entries, dtype=float).astype(kind)})
+    with pytest.raises(DataError, match=r"a type that holds numbers, .* any entry; .* \.astype\(\"string\"\)"):
+        opened(frame, Attribute("a", labels=["F", "M"], missing="M"))
+    texts = frame.assign(a=frame["a"].astype("string"))
+    assert opened(texts, Attribute("a", labels=["F", "1.0"], missing="F")).count(FIRST)[0].sum() == len(entries)
 
 
 def test_a_table_without_attributes_has_no_types():

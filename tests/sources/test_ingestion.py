@@ -379,7 +379,6 @@ def test_all_columns_that_break_a_rule_are_named_in_the_domains_order():
         (np.zeros((2, 2)), "must be a matrix of integer codes"),
         (np.zeros((2, 2), dtype=bool), "must be a matrix of integer codes"),
         (np.zeros(2, dtype=int), "must be a matrix of integer codes"),
-        (np.ma.masked_less([[0, 1], [1, 1]], 1), "must be a matrix of integer codes, .* none masked"),
         (np.zeros((2, 3), dtype=int), "needs one column per attribute, 2; it has 3"),
         ("nowhere.csv", "there is no file 'nowhere.csv'"),
     ],

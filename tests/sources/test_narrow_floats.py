@@ -97,6 +97,34 @@ def test_amounts_and_weights_are_the_decimals_that_they_are_written_as(kind, tmp
         assert open_source(data, weighted).count([np.empty((1, 0), dtype=int)])[0].tolist() == [3 + 1 + 7]
 
 
+@pytest.mark.parametrize("rule", ["round", "refuse"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_amounts_and_weights_are_their_decimals_in_units_that_are_finer_than_the_column(kind, rule, tmp_path):
+    """In 16 bits 0.7 is nearer to 0.7002, and in 32 below 0.7; both are 0.7, a limit or not."""
+    for data in containers(["0.30", "0.10", "0.70"], kind, tmp_path):
+        for unit, parts in (("0.0001", 10**4), ("0.00000001", 10**8)):
+            numeric = rp.Numeric("0.1", "0.7", unit=unit, between_units=rule)
+            expected = [each * parts // 10 for each in (4 + 6 + 0, 2 + 0 + 6)]
+            assert counted(data, rp.Domain({"a": numeric})) == expected, type(data)
+            weighted = rp.Domain({}, weight=rp.Weight("a", maximum="0.7", unit=unit))
+            found = open_source(data, weighted).count([np.empty((1, 0), dtype=int)])
+            assert found[0].tolist() == [11 * parts // 10]
+
+
+@given(numbers=st.lists(HUNDREDTHS, min_size=1), edges=st.sets(HUNDREDTHS, min_size=2, max_size=3), data=st.data())
+@few
+def test_an_amount_is_in_the_bin_in_which_it_would_only_be_counted(numbers, edges, data):
+    """In all types, at edges and limits."""
+    kind = data.draw(st.sampled_from(["float16", "float32", "float64"]))
+    digits = data.draw(st.sampled_from([2, 3]))
+    low, *inner, high = (Decimal(number) / 100 for number in sorted(edges))
+    numeric = rp.Numeric(low, high, unit=Decimal(10) ** -digits, bins=inner)
+    column = np.array([number / 100 for number in [*numbers, *edges]], dtype=kind)
+    codes = numeric.codes_of_numbers(column)
+    bins = rp.Bins([float(low), *map(float, inner), float(high)]).codes_of_column("numbers")(column)
+    assert np.where(codes < 0, codes, codes // (numeric.denominator + 1)).tolist() == bins.tolist()
+
+
 @pytest.mark.parametrize("entry", [1000.5, "1000.5", Decimal("1000.5"), np.float32(1000.5), 1e300, -0.5])
 def test_what_is_clipped_need_not_be_a_multiple_of_the_unit(entry):
     """An amount beyond a limit counts as the limit, and one that is between units within them is unknown."""

@@ -86,11 +86,11 @@ def say_caution(claim: PrivacyClaim, output: Output) -> None:
         output.fact("Caution", claim.caution)
 
 
-def say_spending(measurement: Measurement, output: Output) -> None:
-    """Say what has been spent, and what the noise guarantees."""
+def say_spending(measurement: Measurement, output: Output, *, repeated: str) -> None:
+    """Say what has been spent, what the same command ``repeated`` spends, and what the noise guarantees."""
     plan = measurement.plan
     claim = claim_of_budget(plan.budget, plan.neighbors)
-    output.fact("Spent", f"{claim.summary}; measuring again spends it again", **_privacy_facts(plan, claim))
+    output.fact("Spent", f"{claim.summary}; {repeated}", **_privacy_facts(plan, claim))
     say_caution(claim, output)
     output.fact("Guarantee", measurement.noise.guarantee)
 

@@ -224,16 +224,29 @@ def resumed(store: object, data: object, options: Options) -> Measurement:
     release = opened_release(objects)
     if has_ended(objects):
         return load_stored_measurement(objects, scratch=options.scratch)
-    terms = release.terms
-    if terms.has_ledger and options.ledger is None:
-        raise BudgetError("this release is charged to a ledger; give the same one again")
-    if terms.source != options.source.mark:
+    is_drawn = bool(numbered_names(objects, GENERATIONS))
+    _require_same_ledger(release, options.ledger, is_drawn=is_drawn)
+    if release.terms.source != options.source.mark:
         raise BudgetError("this release was begun with random bytes of another source; begin another release")
     tasks = tasks_of_release(release)
     require_public_number(data, tasks.noise.plan.neighbors)
     require_rooms(tasks, require_ready_engine(data, objects))
     job = _Job(data, lambda: release, tasks, _require_room(tasks, objects, options.scratch), options)
-    return job.finished(is_drawn=bool(numbered_names(objects, GENERATIONS)))
+    return job.finished(is_drawn=is_drawn)
+
+
+def _require_same_ledger(release: StoredRelease, ledger: Ledger | None, *, is_drawn: bool) -> None:
+    """BudgetError unless a release goes on with the ledger that it began with: what was drawn was charged there."""
+    if not release.terms.has_ledger:
+        return
+    if ledger is None:
+        raise BudgetError("this release is charged to a ledger; give the same one again")
+    if is_drawn and not any(entry.label.startswith(release.purpose) for entry in ledger.entries):
+        raise BudgetError(
+            "this release was charged to another ledger, which has an entry for it; give that one, so that nothing is "
+            "charged twice.  Where it is lost, as one in memory is with its process, give the release up with "
+            "abort_measuring, and measure into another store"
+        )
 
 
 def _require_room(tasks: Tasks, store: ObjectStore, scratch: PathLike | None) -> AnswersOnDisk:

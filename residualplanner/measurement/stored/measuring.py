@@ -131,7 +131,8 @@ def resume_measuring(
 
     Raises:
         FileFormatError: the store holds no release, or something in it was altered.
-        BudgetError: the ledger is missing, or has too little left; or the store is a copy of one that has gone on.
+        BudgetError: the ledger is missing, is not the one that was charged, or has too little left; or the store is a
+            copy of one that has gone on.
         ResourceError, StoreError, DataError, NoiseError, UnexpectedError: as by `measure_in_store`.
     """
     watched = WatchedProgress(progress)

@@ -11,7 +11,9 @@ from residualplanner.measurement import require_room
 from residualplanner.plan import Plan
 from residualplanner.postprocessing.cells import cell_kinds
 from residualplanner.postprocessing.few_cells.interior import MOST_CELLS
+from residualplanner.postprocessing.reference import reference_map
 from residualplanner.postprocessing.table_map import largest_sets
+from residualplanner.postprocessing.weights import unlimited
 from residualplanner.queries import Kind
 
 #: How many numbers of 8 bytes the solver holds for each cell of the largest tables: measured, and rounded up.
@@ -34,17 +36,27 @@ def nonnegative_bytes(plan: Plan) -> float:
 def require_solvable(plan: Plan) -> None:
     """Raise WorkloadError where the noise of some cells is so much larger than that of others that no solver copes.
 
-    So it is where sums of amounts in several bins are published.  Up to `MOST_CELLS` there is one.
+    So it is where sums of amounts in several bins are published, and where no query depends on some residual, as it may
+    be with thresholds, so that its noise is without a limit.  Up to `MOST_CELLS` there is one.
 
     Source: docs/mathematics.md, section 11.
     """
+    if _cells(plan) <= MOST_CELLS:
+        return
     kinds = zip(plan.domain.attributes, cell_kinds(plan), strict=True)
-    if _cells(plan) > MOST_CELLS and any(_has_uneven_ends(attribute, kind) for attribute, kind in kinds):
-        raise WorkloadError(
-            "non-negative tables of sums or means of amounts in several bins are found for up to "
-            f"{MOST_CELLS:,} cells, and these have {int(_cells(plan)):,}; publish the unbiased tables, without "
-            "nonnegative, or plan smaller tables or amounts in one bin"
-        )
+    if any(_has_uneven_ends(attribute, kind) for attribute, kind in kinds):
+        raise _unsolvable(plan, "sums or means of amounts in several bins", "smaller tables or amounts in one bin")
+    units = reference_map(plan).own.squared_units
+    if (unlimited(plan.noise_variances, units) > 1).any():
+        what = "queries that leave the noise of some sets of attributes without a limit, as thresholds may,"
+        raise _unsolvable(plan, what, "smaller tables, or beside the thresholds the table of all their attributes")
+
+
+def _unsolvable(plan: Plan, what: str, remedy: str) -> WorkloadError:
+    return WorkloadError(
+        f"non-negative tables of {what} are found for up to {MOST_CELLS:,} cells, and these have "
+        f"{int(_cells(plan)):,}; publish the unbiased tables, without nonnegative, or plan {remedy}"
+    )
 
 
 def _has_uneven_ends(attribute: Attribute, kind: Kind) -> bool:

@@ -26,6 +26,7 @@ from residualplanner.sources.clusters.partitions import (
 )
 from residualplanner.sources.counting import shape_of_group, zero_tables
 from residualplanner.sources.merging import MergedValues
+from residualplanner.sources.passes import Passes, records_of_tables
 from residualplanner.sources.people import Contributions
 from residualplanner.sources.source import Progress, Source
 from residualplanner.workers import Workers, is_interrupt
@@ -118,7 +119,7 @@ class EngineCluster:
 
 def source_of_engine(records: EngineRecords, domain: Domain) -> Source:
     """Counts of an engine's records, which are added up at its workers and then come to this process."""
-    return Source(partial(_count, records, domain))
+    return Source(partial(_count, records, domain, Passes()))
 
 
 def _rows(
@@ -169,6 +170,7 @@ def _receipt(numbers: Sequence[int], draw: Draw, task: int, tables: list[IntArra
 def _count(
     records: EngineRecords,
     domain: Domain,
+    passes: Passes,
     groups: Sequence[IntArray],
     merged: MergedValues,
     progress: Progress | None,
@@ -192,7 +194,7 @@ def _count(
     if progress is not None:
         number = sum(map(len, groups))
         progress(number, number)
-    return stacks
+    return passes.compare(records_of_tables(domain, groups, stacks)) or stacks
 
 
 def _runs_of_tasks(sizes: Sequence[int], groups: Sequence[IntArray]) -> list[list[_Run]]:

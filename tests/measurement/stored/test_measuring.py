@@ -364,6 +364,15 @@ def test_a_run_that_ended_before_its_charge_is_charged_when_it_is_resumed(tmp_pa
     assert ledger.spent == found.noise.pcost
 
 
+def test_a_release_that_is_charged_to_one_ledger_is_not_charged_to_another(tmp_path, monkeypatch):
+    first, second = rp.Ledger(rp.pcost(9)), rp.Ledger(rp.pcost(9))
+    begin(tmp_path / "s", monkeypatch, ledger=first)
+    with pytest.raises(rp.BudgetError, match=r"was charged to another ledger.* give that one.* abort_measuring"):
+        rp.resume_measuring(tmp_path / "s", RECORDS, ledger=second)
+    assert second.entries == ()
+    assert rp.resume_measuring(tmp_path / "s", RECORDS, ledger=first).noise.pcost == first.spent
+
+
 def test_a_ledger_in_a_file_is_charged_once_by_two_runs(tmp_path, monkeypatch):
     rp.Ledger.create(tmp_path / "l", budget=rp.pcost(9), data_set="people")
     begin(tmp_path / "s", monkeypatch, ledger=rp.Ledger.open(tmp_path / "l"))
