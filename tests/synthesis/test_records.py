@@ -586,14 +586,31 @@ def test_a_plan_for_records_is_paid_for_as_any_other():
 
 
 #: Labels that some reader takes for missing, for a part of a line, or for a number.
-AWKWARD = ["", "NA", "null", "None", "nan", " a", "a ", 'with "quotes"', '"', "new\nline", "\r", "a\r\nb", "x,y", "1", "#"]
+AWKWARD = [
+    "",
+    "NA",
+    "null",
+    "None",
+    "nan",
+    " a",
+    "a ",
+    'with "quotes"',
+    '"',
+    "new\nline",
+    "\r",
+    "a\r\nb",
+    "x,y",
+    "1",
+    "#",
+]
 
 
 @pytest.mark.parametrize("name", ["records.csv", "records.parquet"])
 @settings(max_examples=15, deadline=None)
 @given(
     labels=st.lists(
-        st.sampled_from(AWKWARD) | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=4),
+        st.sampled_from(AWKWARD)
+        | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=4),
         min_size=2,
         max_size=8,
         unique=True,
