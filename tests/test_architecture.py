@@ -54,6 +54,7 @@ ABOVE_ALL = (
     "_margins",
     "_memory",
     "_words",
+    "_completion",
     "_html",
     "_threads",
     "_version",

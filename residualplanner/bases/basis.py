@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, IntArray
+from residualplanner._completion import hides
 from residualplanner._words import count_text
 from residualplanner.kron import AxisMap, DenseIntegers, IntegerMap, keeping, matrix_map
 from residualplanner.queries import Identity, Kind, Prefix, Range, Rows
@@ -35,6 +36,21 @@ _FEW = 1.5
 _FULL_RANK = (Identity(), Prefix(), Range())
 
 
+@hides(
+    "after_noise",
+    "before_noise",
+    "has_equal_variances",
+    "integer_maps",
+    "is_symmetric",
+    "largest_entry",
+    "noise_values",
+    "present_parts",
+    "random_pair",
+    "reconstruction_transposed",
+    "spans_rows",
+    "takes_differences",
+    "value_groups",
+)
 @dataclass(frozen=True, eq=False, repr=False)
 class Basis(ABC):
     """The residual basis of one attribute of n values: of `integer_basis`, `subtraction_basis` or `nested_basis`.

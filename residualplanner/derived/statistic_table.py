@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from residualplanner._checks import FloatArray
+from residualplanner._completion import hides
 from residualplanner._html import frame_html
 from residualplanner.derived.columns import Column
 from residualplanner.queries import Statistic
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+@hides("axes_of", "columns", "more_axes", "phrase", "title", "title_of", "values", "values_of", "word")
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class StatisticTable:
     """A statistic of the amounts, or bins, of an attribute for each group.

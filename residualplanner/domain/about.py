@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from residualplanner._checks import is_unicode, value_text
+from residualplanner._completion import hides
 from residualplanner.errors import DomainError
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 _LONGEST = 10_000
 
 
+@hides("to_json")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
     """Words about an attribute for readers of tables.  It changes no number; what is empty is left out.

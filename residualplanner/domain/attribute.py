@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from residualplanner._checks import is_unicode, value_text
+from residualplanner._completion import hides
 from residualplanner._html import ROWS, html_table, rest_note
 from residualplanner.domain.about import About
 from residualplanner.domain.bins import Bins
@@ -22,6 +23,7 @@ from residualplanner.domain.rules import checked_rule, list_text
 from residualplanner.errors import DomainError
 
 
+@hides("code_of_label")
 @dataclass(frozen=True, init=False, repr=False)
 class Attribute:
     """One column of the table, described by exactly one of a size, labels, bins, or limits of amounts.

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import IntArray, is_unicode, value_text
+from residualplanner._completion import hides
 from residualplanner.domain.entries import bounds_in, is_narrow
 from residualplanner.domain.families import MISSING, UNKNOWN, Entries, Matching
 from residualplanner.domain.labels import plain_label
@@ -27,6 +28,7 @@ from residualplanner.errors import DomainError
 _PERIODS = 10_000
 
 
+@hides("code_of_label", "codes_of_column", "integer_range", "interval_text", "labels_are_intervals", "to_json")
 @dataclass(frozen=True, init=False, repr=False)
 class Bins:
     """Intervals between neighboring edges, closed on the left and open on the right.

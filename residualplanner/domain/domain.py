@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 from residualplanner._checks import is_frame, value_text
+from residualplanner._completion import hides
 from residualplanner._html import html_table, rest_note
 from residualplanner._words import COUNTS, count_text, names_text, suggestion
 from residualplanner.domain._json import attribute_of_json, json_of_attribute
@@ -38,6 +39,7 @@ class HasAttribute(Protocol):
 DeclaredValues = int | Sequence[Label] | Mapping[Label, str] | Bins | Numeric | Attribute | HasAttribute
 
 
+@hides("from_json", "positions_as_written", "require_equal_weights", "require_no_amounts", "to_json")
 @dataclass(frozen=True, init=False, repr=False)
 class Domain:
     """The attributes of a table, in order; two domains are equal if all their attributes are.

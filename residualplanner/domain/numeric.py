@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from residualplanner._checks import IntArray, value_text
+from residualplanner._completion import hides
 from residualplanner._words import suggestion
 from residualplanner.domain.bins import Bins
 from residualplanner.domain.declared_amounts import (
@@ -43,6 +44,7 @@ LARGEST_DENOMINATOR = 2**30
 _MOST_PARTS = 2**62
 
 
+@hides("code_of_label", "codes_of_column", "integer_range", "of_units", "to_json")
 @dataclass(frozen=True, init=False, repr=False)
 class Numeric:
     """Amounts from one limit to another, such as incomes, whose sums and counts by bin can be published.

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import IntArray, Number, is_unicode, require_fraction, spelling, value_text
+from residualplanner._completion import hides
 from residualplanner._words import fraction_text, suggestion
 from residualplanner.domain.declared_amounts import amount_text, nearest_units
 from residualplanner.domain.entries import number_of
@@ -82,6 +83,7 @@ class EqualWeights:
         return {}
 
 
+@hides("codes_of_column", "from_json", "integer_range", "to_json", "unit_name")
 @dataclass(frozen=True, slots=True, init=False)
 class Weight:
     """A column that says how much each record counts: tables hold totals of it, not numbers of records.

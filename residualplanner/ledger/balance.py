@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from residualplanner._checks import Number, require_fraction
+from residualplanner._completion import hides
 from residualplanner._html import html_table
 from residualplanner.errors import BudgetError
 from residualplanner.privacy import Budget, budget_within, cost_text_down, cost_text_up, pcost, zcdp
@@ -18,6 +19,7 @@ _RHO = zcdp(1)
 _TRACE = Fraction(1, 10**6)
 
 
+@hides("fitting_text", "remaining_text", "spent_text", "told_remaining")
 @dataclass(frozen=True, slots=True, repr=False)
 class Balance:
     """What has been spent of a budget, and what is left.

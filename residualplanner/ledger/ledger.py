@@ -11,6 +11,7 @@ from typing import NoReturn, final
 
 from residualplanner._atomic import PathLike
 from residualplanner._checks import require_path
+from residualplanner._completion import hides
 from residualplanner.errors import BudgetError
 from residualplanner.ledger.account import LedgerAccount
 from residualplanner.ledger.file import create_file
@@ -27,6 +28,7 @@ from residualplanner.ledger.view import LedgerView
 from residualplanner.privacy import Budget, Neighbors, Notion, require_discrete
 
 
+@hides("record_stage", "require_stages")
 @final
 class Ledger(LedgerView):
     """All charges for releases from one data set, within one budget.

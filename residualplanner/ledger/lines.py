@@ -19,6 +19,7 @@ from fractions import Fraction
 from typing import Any, Self
 
 from residualplanner._checks import is_sha256, value_text
+from residualplanner._completion import hides
 from residualplanner._json import json_text, parse_json
 from residualplanner._words import fraction_text
 from residualplanner.errors import BudgetError, FileFormatError
@@ -115,6 +116,7 @@ class Line(ABC):
         return replace(self, sha256=digest)  # type: ignore[type-var]
 
 
+@hides("chained", "line")
 @dataclass(frozen=True, slots=True)
 class LedgerEntry(Line):
     """One charge.

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, frozen
+from residualplanner._completion import hides
 from residualplanner.errors import WorkloadError
 from residualplanner.losses.weights import GIVEN, Weights, given_weights, importance_of, rule_of
 from residualplanner.optimize import BySetProblem, NoiseProblem, Selection
@@ -23,6 +24,28 @@ from residualplanner.workload import Workload
 RESERVE = 1 + 1e-11
 
 
+@hides(
+    "allows_bases_by_set",
+    "basis_importance",
+    "best_noise",
+    "by_set",
+    "cheapest_noise",
+    "default_limit",
+    "has_targets",
+    "importance",
+    "is_of_maximum",
+    "is_proportional",
+    "of",
+    "pcost_for",
+    "stated",
+    "svd_bound",
+    "to_archive",
+    "unit",
+    "unit_noise",
+    "value",
+    "with_more",
+    "words",
+)
 class Loss:
     """What a plan is to make small.
 

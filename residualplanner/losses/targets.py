@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, frozen, require_positive
+from residualplanner._completion import hides
 from residualplanner._margins import margin_factor, require_level
 from residualplanner.errors import BudgetError, WorkloadError
 from residualplanner.losses.loss import Loss
@@ -23,6 +24,7 @@ from residualplanner.workload import QueryLike, Workload, query_numbers
 _ASIDE = 1e-6
 
 
+@hides("are_met", "in_order", "ratios", "weights")
 @dataclass(frozen=True, eq=False, slots=True)
 class Targets(Loss):
     """The margin of error that no cell of a table is to exceed, for some tables of a workload or all.

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from residualplanner._checks import FloatArray
+from residualplanner._completion import hides
 from residualplanner.errors import WorkloadError
 from residualplanner.losses.loss import DescribedLoss, Loss
 from residualplanner.losses.weights import Weights
@@ -37,6 +38,7 @@ from residualplanner.workload import Workload
 _WORTH = 1e-4
 
 
+@hides("kind", "name")
 @dataclass(frozen=True, eq=False, slots=True)
 class SumOfVariances(Loss):
     """The weighted sum over queries of the variance of an average cell.
@@ -88,6 +90,7 @@ class SumOfVariances(Loss):
         return float(self.importance(workload) @ accuracy.average_variances)
 
 
+@hides("kind", "name")
 @dataclass(frozen=True, eq=False, slots=True)
 class MaxVariance(Loss):
     """The largest (weighted) cell variance of the workload.
@@ -121,6 +124,7 @@ class MaxVariance(Loss):
         return float((self.importance(workload) * accuracy.max_variances).max())
 
 
+@hides("weights")
 @dataclass(frozen=True, eq=False, slots=True)
 class ConvexLoss(Loss):
     """Any convex function of the variances of the queries' average cells.

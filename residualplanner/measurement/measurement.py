@@ -13,6 +13,7 @@ from typing import IO, Any, Protocol
 from residualplanner._archive import archive_pieces, open_archive, write_archive
 from residualplanner._array_hashes import content_hash
 from residualplanner._atomic import PathLike
+from residualplanner._completion import hides
 from residualplanner._html import caption_of, html_table
 from residualplanner._verified_file import VerifiedFile
 from residualplanner._words import GET_IT_BACK, count_text, decimal_text_up
@@ -36,6 +37,7 @@ _ANSWERS = {"discrete": {"integers", "wide_groups", "wide_integers"}, "gaussian"
 _KEPT = {"integers", "residuals"}
 
 
+@hides("with_residuals")
 @dataclass(frozen=True, eq=False)
 class Measurement:
     """The noisy answers of all base mechanisms of a plan.  Everything computed from it is free of cost.

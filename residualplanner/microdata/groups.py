@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from residualplanner._checks import FloatArray, frozen, require_numbers, value_text
+from residualplanner._completion import hides
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
 from residualplanner.microdata.solvers.sums import MarginalSums, MatrixSums, ResidualSums, Sums
@@ -19,6 +20,7 @@ from residualplanner.microdata.solvers.sums import MarginalSums, MatrixSums, Res
 Array = NDArray[np.float64]
 
 
+@hides("arranged", "sums")
 class QueryGroup(ABC):
     """Queries on one data set that are measured together."""
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import float_of, is_integer, value_text
+from residualplanner._completion import hides
 from residualplanner.errors import ArgumentError
 from residualplanner.mixtures.blocks import Blocks
 from residualplanner.mixtures.loss import Loss
@@ -26,6 +27,7 @@ _EVERY = 10
 _TINY = 1e-30
 
 
+@hides("rate_at")
 @dataclass(frozen=True, slots=True)
 class Descent:
     """How a mixture is fitted.

@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from residualplanner._checks import FloatArray, frozen
+from residualplanner._completion import hides
 from residualplanner._words import count_text
 from residualplanner.mixtures.blocks import Blocks
 from residualplanner.mixtures.khatri_rao import khatri_rao, product_sums
 
 
+@hides("classes", "of_attribute", "within")
 @dataclass(frozen=True, eq=False, slots=True)
 class Mixture:
     """A distribution of records: a latent class is drawn, and then every attribute by itself.

@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from residualplanner._checks import entry_named, require_positive
+from residualplanner._completion import hides
 from residualplanner._words import count_text
 from residualplanner.errors import SolverError, WorkloadError, memory_for
 from residualplanner.measurement import NoisyAnswers, Progress, warning_of
@@ -53,6 +54,7 @@ _IS_OF_MIXTURE = {"nearest": False, "mixture": True}
 Draws = Callable[[NoisyAnswers, NoisyAnswers], Callable[[np.random.Generator], tuple[Release, float]]]
 
 
+@hides("part_numbers", "simulation")
 @dataclass(frozen=True, eq=False, repr=False)
 class NonNegativeRelease(AdjustedRelease):
     """A mapping from queries to tables that have no negative cell and agree with one another; they are biased.

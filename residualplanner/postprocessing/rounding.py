@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from residualplanner._checks import is_integer, require_type, value_text
+from residualplanner._completion import hides
 from residualplanner._words import count_text
 from residualplanner.errors import ArgumentError, WorkloadError
 from residualplanner.measurement import NoisyAnswers, Progress, warning_of
@@ -64,6 +65,7 @@ class UnbiasedSource:
         return unbiased_simulation(self.release)
 
 
+@hides("part_numbers", "simulation")
 @dataclass(frozen=True, eq=False, repr=False)
 class RoundedRelease(AdjustedRelease):
     """A mapping from queries to tables of integers that add up.

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Self
 
 from residualplanner._checks import Number
+from residualplanner._completion import hides
 from residualplanner._words import fraction_text
 from residualplanner.errors import BudgetError, FileFormatError
 from residualplanner.privacy._exact import MAX_BITS, ROUNDING, float_up, given_text, read_allowance, read_delta
@@ -22,6 +23,7 @@ _KEYS = ("pcost", "notion", "given", "noise")
 _RATIONAL = re.compile(r"[1-9][0-9]{0,2999}/[1-9][0-9]{0,2999}")
 
 
+@hides("from_json", "proved_for", "to_json", "worded")
 @dataclass(frozen=True, slots=True, repr=False)
 class Budget:
     """An exact upper limit on the privacy cost; made by ``zcdp``, ``gdp``, ``approx_dp`` or ``pcost``.

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from residualplanner._checks import value_text
+from residualplanner._completion import hides
 from residualplanner.domain import Attribute, Label, Numeric
 from residualplanner.errors import WorkloadError
 from residualplanner.kron import SameArray, namespace
@@ -210,6 +211,7 @@ def amounts_of(attribute: Attribute, purpose: str) -> Numeric:
     return attribute.numeric
 
 
+@hides("on")
 @dataclass(frozen=True, slots=True, repr=False)
 class Sum(SparseKind, OfAllRecords):
     """The sum of the amounts of an attribute, in the unit of the column: one answer, or one for each bin.

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
+from residualplanner._completion import hides
 from residualplanner.domain import Attribute, Label
 from residualplanner.errors import WorkloadError
 from residualplanner.queries.classifications import Classification, RowItem
@@ -31,6 +32,7 @@ from residualplanner.queries.sparse_kind import SparseKind, is_text, require_mor
 TOTAL = "(total)"
 
 
+@hides("of_classification", "on")
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Hierarchy(FromSources, SparseKind, OfAllRecords):
     """One answer for all values, one for each group of each level, and one for each value.

@@ -5,6 +5,7 @@ Reads: nothing.  Gives: Kind.
 
 from typing import Protocol
 
+from residualplanner._completion import hides
 from residualplanner.domain import Attribute, Label
 from residualplanner.errors import WorkloadError
 from residualplanner.queries.rows import Rows
@@ -13,6 +14,19 @@ from residualplanner.queries.rows import Rows
 SIZE_LIMIT = 10_000
 
 
+@hides(
+    "at_least",
+    "columns_beside",
+    "file_word",
+    "full_names",
+    "is_axis",
+    "of_codes",
+    "require_fit",
+    "scale",
+    "universe",
+    "unselected",
+    "where_words",
+)
 class Kind(Rows, Protocol):
     """A kind of query on one attribute of n values: a basic matrix W (q, n).
 

@@ -10,9 +10,24 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from residualplanner._checks import FloatArray
+from residualplanner._completion import hides
 from residualplanner.kron import SameArray
 
 
+@hides(
+    "apply",
+    "augmented_gram",
+    "centered",
+    "equal_columns",
+    "exchangeable_values",
+    "gram",
+    "is_identity",
+    "matrix",
+    "row_forms",
+    "rows",
+    "sparse_rows",
+    "weighted_gram",
+)
 class Rows(Protocol):
     """A matrix W (q, n) over the values of one attribute.  No method but ``matrix`` forms it densely."""
 

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from residualplanner._checks import IntArray, value_text
+from residualplanner._completion import hides
 from residualplanner.domain import Attribute, Label
 from residualplanner.errors import WorkloadError
 from residualplanner.queries.kind import Kind, require_size
@@ -25,6 +26,24 @@ from residualplanner.queries.tying import tied_kind
 _LETTERS = 40
 
 
+@hides(
+    "at_least",
+    "columns_beside",
+    "file_word",
+    "full_names",
+    "is_axis",
+    "labels",
+    "meanings",
+    "name",
+    "of_codes",
+    "on",
+    "require_fit",
+    "scale",
+    "unit",
+    "universe",
+    "unselected",
+    "where_words",
+)
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Selection(SparseKind):
     """How many records have one of some values, or the answers of another kind about these records.

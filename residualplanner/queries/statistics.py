@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from residualplanner._checks import value_text
+from residualplanner._completion import hides
 from residualplanner.domain import Attribute
 from residualplanner.errors import WorkloadError
 from residualplanner.queries.amounts import amounts_of
@@ -26,6 +27,7 @@ from residualplanner.queries.sparse_kind import ENTRY_LIMIT, SparseKind
 COUNT = "count"
 
 
+@hides("expected", "limits", "on", "to_json", "written")
 class Statistic(SparseKind, OfAllRecords):
     """A kind whose answers are the sums that one statistic of each group is made of, the count first."""
 

@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, frozen
+from residualplanner._completion import hides
 from residualplanner.plan import Plan
 from residualplanner.reconstruction.product import UNBIASED, Product
 
 
+@hides("part", "raveled", "summed", "transposed")
 @dataclass(frozen=True, eq=False, slots=True)
 class Origin:
     """The unbiased estimates that the numbers of a table were made from, and the counts that are possible.

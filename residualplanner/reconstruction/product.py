@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from residualplanner._checks import is_unicode
+from residualplanner._completion import hides
 from residualplanner._json import json_text
 from residualplanner.errors import FileFormatError, WorkloadError
 
 
+@hides("to_json")
 @dataclass(frozen=True, slots=True)
 class Product:
     """What the numbers of a release are.

@@ -5,9 +5,11 @@ Reads: strings that a user declares.  Gives: Publication.
 
 from dataclasses import dataclass
 
+from residualplanner._completion import hides
 from residualplanner.domain import require_words, words_of
 
 
+@hides("to_json")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publication:
     """What is said to readers about all tables of a release together.  It changes no number; what is empty is left out.

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from residualplanner._checks import FloatArray, value_text
+from residualplanner._completion import hides
 from residualplanner._json import json_text
 from residualplanner.errors import FileFormatError, WorkloadError
 
@@ -17,6 +18,7 @@ from residualplanner.errors import FileFormatError, WorkloadError
 RELIABLE, CAUTION, UNRELIABLE = "reliable", "use with caution", "unreliable"
 
 
+@hides("meaning", "to_json")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quality:
     """How large the coefficient of variation of an estimate may be, and whether estimates above that are suppressed.

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from residualplanner._checks import FloatArray, frozen, require_numbers
+from residualplanner._completion import hides
 from residualplanner._margins import margin_factor
 from residualplanner.derived import statistic_of
 from residualplanner.errors import WorkloadError
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
+@hides("of_answers", "positions", "provenance")
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Table(Heading):
     """The answer to one query: unbiased estimates, consistent with every other table, with exact variances.

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from residualplanner._checks import entry_named, float_of, require_integer, value_text
+from residualplanner._completion import hides
 from residualplanner.errors import WorkloadError
 from residualplanner.mixtures import Blocks
 from residualplanner.relaxed_projection.fitted_rows import FittedRows
@@ -23,6 +24,7 @@ _SLOPE_DECAY, _SQUARE_DECAY, _SMALL = 0.9, 0.999, 1e-8
 _LAST_STEP = 0.01
 
 
+@hides("rate_at")
 @dataclass(frozen=True, slots=True)
 class ProjectionSettings:
     """How relaxed records are fitted to noisy answers.

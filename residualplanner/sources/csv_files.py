@@ -135,6 +135,7 @@ class _Table:
     ) -> Iterator[Block]:
         columns, names = [ArrowColumn(column) for column in domain.columns], names_of_columns(domain, contributions)
         indices = [self.names.index(name) for name in names]
+        with_empty = [each.name for each in domain.attributes if each.numeric is None and "" in each.values.labels]
         has_unsound = has_unequal = False
         for text in self._pieces():
             forms = forms_of_records(text, newlines_in_values=self.file.newlines_in_values)
@@ -143,6 +144,7 @@ class _Table:
             has_unequal |= not fits[forms.is_sound].all()
             parsed = _parsed(_kept(text, forms.ends, fits), int(fits.sum()), len(self.names), indices)
             arrays = dict(zip(names, parsed, strict=True))
+            arrays |= {name: _with_empty_text(arrays[name]) for name in with_empty}
             others = int((~fits).sum())
             watch.begin(len(fits))
             watch.lines(forms, fits)
@@ -243,3 +245,17 @@ def _parsed(text: bytes, records: int, columns: int, indices: list[int]) -> list
     if table.num_rows != records:
         raise DataError("PyArrow sees other records in the CSV file; give the frame of a library that reads it")
     return [table.column(name) for name in names]
+
+
+def _with_empty_text(column: Any) -> Any:
+    """A column whose empty fields are the empty text, which is a value of its attribute."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    chunks = [
+        pa.DictionaryArray.from_arrays(
+            pc.fill_null(chunk.indices, len(chunk.dictionary)), pa.concat_arrays([chunk.dictionary, pa.array([""])])
+        )
+        for chunk in column.chunks
+    ]
+    return pa.chunked_array(chunks, column.type)

@@ -13,12 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner._checks import FloatArray, IntArray, frozen
+from residualplanner._completion import hides
 from residualplanner._words import count_text
 from residualplanner.bases import Basis, basis_codes, subtraction_basis
 from residualplanner.errors import WorkloadError
 from residualplanner.workload import Closure, Workload
 
 
+@hides(
+    "factor_bases",
+    "message_starts",
+    "messages_at",
+    "messages_of",
+    "of_attributes",
+    "varying_starts",
+    "with_denominators",
+)
 @dataclass(frozen=True, eq=False, repr=False)
 class Strategy:
     """The basis of every factor, and what proves the cost of measuring with them.

@@ -3,6 +3,7 @@
 Reads: a frame, a release.  Gives: a CSV or Parquet file with a JSON file beside it.
 """
 
+import csv
 import hashlib
 import io
 import json
@@ -146,8 +147,8 @@ def is_sidecar(path: Path) -> bool:
 
 
 def _bytes(frame: "pd.DataFrame", suffix: str, guarantee: str) -> bytes:
-    if suffix == ".csv":
-        return frame.to_csv(index=False, lineterminator="\n").encode()
+    if suffix == ".csv":  # all text in quotes: some readers take "" without them for missing, others lose a "\r"
+        return frame.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC).encode()
     import pyarrow as pa
     import pyarrow.parquet as pq
 

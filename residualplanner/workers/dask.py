@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, final
 from urllib.parse import urlsplit
 
+from residualplanner._completion import hides
 from residualplanner.errors import ResourceError
 from residualplanner.stores import Mark, ObjectStore
 from residualplanner.workers.readiness import (
@@ -33,6 +34,7 @@ ENGINE = Engine(
 )
 
 
+@hides("compute", "were_lost")
 @final
 class DaskWorkers:
     """Dask's workers, wherever Dask computes: those of the active ``distributed.Client``, or this machine's.

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, final
 
+from residualplanner._completion import hides
 from residualplanner.errors import ResourceError
 from residualplanner.stores import Mark, ObjectStore
 from residualplanner.workers.readiness import Answer, Engine, Room, python_version, ready_rooms, sent_to_workers
@@ -45,6 +46,7 @@ _ANSWER = "machine string, executor string, answer string"
 _ATTEMPTS, _PAUSE = 5, 0.5
 
 
+@hides("collect", "were_lost")
 @final
 class SparkWorkers:
     """The Python workers of a Spark session.

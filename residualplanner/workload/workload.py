@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from residualplanner._checks import frozen, require_type
+from residualplanner._completion import hides
 from residualplanner._words import count_text
 from residualplanner.domain import Domain
 from residualplanner.errors import WorkloadError
@@ -23,6 +24,7 @@ from residualplanner.workload.query import QueryKey, QueryLike, WrittenQuery, qu
 from residualplanner.workload.written_queries import blocks_of_queries
 
 
+@hides("from_blocks", "has_sums", "number_of")
 @dataclass(frozen=True, eq=False, init=False)
 class Workload:
     """The tables to publish, and the importance of each.

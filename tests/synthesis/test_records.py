@@ -1,13 +1,18 @@
 """Records have the tables of their mixture, keep to facts, carry labels, and say what they are."""
 
+import csv
 import datetime as dt
 import hashlib
 import json
 from itertools import combinations, product
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import residualplanner as rp
 from residualplanner.mixtures import Blocks, controlled_records, even_records, independent_records, mixture_of
@@ -578,3 +583,58 @@ def test_a_plan_for_records_is_paid_for_as_any_other():
     assert plan.pcost == pytest.approx(0.5)
     assert plan.neighbors.notion == "replace"
     assert list(plan.workload)[-1] == ("a", "b", "c")
+
+
+#: Labels that some reader takes for missing, for a part of a line, or for a number.
+AWKWARD = [
+    "",
+    "NA",
+    "null",
+    "None",
+    "nan",
+    " a",
+    "a ",
+    'with "quotes"',
+    '"',
+    "new\nline",
+    "\r",
+    "a\r\nb",
+    "x,y",
+    "1",
+    "#",
+]
+
+
+@pytest.mark.parametrize("name", ["records.csv", "records.parquet"])
+@settings(max_examples=15, deadline=None)
+@given(
+    labels=st.lists(
+        st.sampled_from(AWKWARD)
+        | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=4),
+        min_size=2,
+        max_size=8,
+        unique=True,
+    )
+)
+def test_every_label_of_a_saved_record_is_read_back(name, labels):
+    """An empty label, and one that means "missing" elsewhere, are values as any other to whoever reads the file."""
+    domain = rp.Domain({"a": labels, "b": ["", "z"]})
+    plan = rp.select(rp.marginals(domain, order=2), budget=rp.zcdp(10**6))
+    release = rp.reconstruct(rp.measure(plan, np.zeros((0, 2), dtype=int), noise="gaussian", seed=1))
+    made = rp.synthesize(release, 20, method="independent", ensemble=SMALL)
+    given = made.to_frame().to_numpy().tolist()
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        made.save(path)
+        records = path
+        if name.endswith(".csv"):
+            with path.open(newline="", encoding="utf-8") as stream:
+                assert list(csv.reader(stream))[1:] == given
+            assert pd.read_csv(path, dtype=str, keep_default_na=False).to_numpy().tolist() == given
+            records = rp.CsvFile(path, newlines_in_values=True)
+        else:
+            assert pd.read_parquet(path).to_numpy().tolist() == given
+        again = rp.reconstruct(rp.measure(plan, records, noise="gaussian", seed=1))[("a", "b")]
+    expected = np.zeros(again.estimate.shape)
+    np.add.at(expected, tuple(made.codes.T), 1)
+    assert again.estimate == pytest.approx(expected, abs=0.1)

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from residualplanner._checks import is_unicode
+from residualplanner._completion import hides
 from residualplanner.errors import WorkloadError
 from residualplanner.queries.classifications.text_table import Origin
 
@@ -52,6 +53,7 @@ class RowItem:
     full_names: tuple[str, ...]
 
 
+@hides("from_json", "groups", "labels", "leaf_names", "leaves_within", "row_items", "to_json")
 @dataclass(frozen=True)
 class Classification:
     """Levels of items, each item inside one item of the level above; the items of the last level are the leaves.

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from residualplanner._checks import IntArray, frozen
+from residualplanner._completion import hides
 from residualplanner.errors import WorkloadError
 from residualplanner.workload import Workload
 
@@ -26,6 +27,7 @@ PART_CELLS = 2**20
 ROW_GROUP_CELLS = 2**18
 
 
+@hides("chosen", "row_groups")
 @dataclass(frozen=True, eq=False, slots=True)
 class Layout:
     """How the tables of a workload, in its order, are divided into parts, and these into row groups.

@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass, field
 
 from residualplanner._checks import is_integer, is_unicode, value_text
+from residualplanner._completion import hides
 from residualplanner.domain import Domain
 from residualplanner.errors import BudgetError, DataError
 from residualplanner.privacy import Neighbors
@@ -15,6 +16,7 @@ from residualplanner.sources.people.contributions import AllRecords, Contributio
 _KEY_BYTES = 32
 
 
+@hides("contributions", "require_public_number")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LimitedRecords:
     """Records of which at most some of each person count, so that ``records_per_person`` is true, not only promised.
