@@ -23,7 +23,6 @@ extensions = [
     "gpu_figures",
     "mathml",
 ]
-exclude_patterns = ["changes"]  # not yet released; CHANGELOG.md has the others
 nitpicky = True
 #: What the package keeps to itself, though an attribute or a signature may name it.
 INTERNAL = [
