@@ -35,6 +35,14 @@ ELSEWHERE = re.compile(
 #: "Source: section 5" does not say of what.
 NO_PAGE = re.compile(r"(?:Source: |; )sections?\s+\d")
 STATEMENT = re.compile(r"[Pp]aper (Definition|Theorem|Lemma|Algorithm)s? ([\w.]*\w(?:(?:, | and )[\w.]*\d)*)")
+#: Equations that no function computes, and why.
+NOT_COMPUTED = {
+    "20": "the paper's estimates, of which (25) are those with any basis",
+    "21": "their covariances, by (26)",
+    "22": "their sums of variances, by (27)",
+    "106": "that the costs of (2), (8), (28) and (37) hold for fractions of records",
+    "123": "an example that plans for a `Mean` reach",
+}
 #: What makes a docstring one with a formula, and what tells where the formula is from.
 FORMULA = re.compile(r"sum_\w|sigma_\w|sqrt\(|sigma squared|Kronecker product|subtraction matrix")
 ORIGIN = re.compile(r"Source: |\beqs?\. \(")
@@ -132,14 +140,15 @@ def test_every_citation_names_an_equation_a_section_or_a_page_that_exists():
 
 
 def test_every_statement_of_the_paper_that_is_cited_is_on_the_page_of_notation():
-    rows = set(re.findall(r"^\| ((?:Definition|Theorem|Lemma|Algorithm) \S+) \|", page("notation"), flags=re.MULTILINE))
+    rows = re.findall(r"^\| (Definition|Theorem|Lemma|Algorithm)s? ([^|]*) \|", page("notation"), flags=re.MULTILINE)
+    known = {(kind, number) for kind, numbers in rows for number in re.split(r", | and | to ", numbers)}
     cited = {
-        f"{kind} {number}"
+        (kind, number)
         for text in TEXTS.values()
         for kind, numbers in STATEMENT.findall(text)
         for number in re.split(r", | and ", numbers)
     }
-    assert cited - rows == set()
+    assert cited - known == set()
     assert len(cited) >= 5
 
 
@@ -160,8 +169,10 @@ def test_every_theorem_on_the_page_has_a_proof_that_ends():
     assert PAGE.count("$\\square$") >= PAGE.count("*Proof")
 
 
-def test_the_package_cites_the_page():
-    assert sum(len(list(cited_equations(text))) for text in PACKAGE_TEXTS.values()) >= 400
+def test_every_equation_is_cited_where_it_is_computed():
+    numbers = set(re.findall(r"\\tag\{(\d+)\}", PAGE))
+    cited = {tag for text in PACKAGE_TEXTS.values() for name, tag in cited_equations(text) if name == "mathematics"}
+    assert numbers - cited == set(NOT_COMPUTED)
 
 
 def test_a_formula_without_its_source_is_noticed():
