@@ -22,6 +22,8 @@ extensions = [
     "docstrings",
     "gpu_figures",
     "mathml",
+    "public_names",
+    "search_order",
 ]
 nitpicky = True
 #: What the package keeps to itself, though an attribute or a signature may name it.

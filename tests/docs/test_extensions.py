@@ -18,7 +18,7 @@ def path_of_extensions(monkeypatch):
     monkeypatch.syspath_prepend(str(FOLDER))
 
 
-@pytest.mark.parametrize("name", ["contents", "docstrings", "mathml"])
+@pytest.mark.parametrize("name", ["contents", "docstrings", "mathml", "public_names", "search_order"])
 def test_examples_of_the_extensions_hold(name):
     module = importlib.import_module(name)
     assert doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE).failed == 0
