@@ -32,16 +32,15 @@ def names_of_page(text: str) -> list[str]:
 
 
 def line_of(name: str) -> str:
-    """The line of a public name: a link, and the first line of its docstring.
+    """The line of a public name: a link, and the first line of its docstring up to a semicolon or a full stop.
 
     Example:
-        >>> line_of("Attribute").split(", ")[0]
-        '- {py:obj}`Attribute <residualplanner.Attribute>`: one column of the table'
+        >>> line_of("Domain")
+        '- {py:obj}`Domain <residualplanner.Domain>` – The attributes of a table, in order.'
     """
     summary = (inspect.getdoc(getattr(residualplanner, name)) or "").splitlines()[0]
-    plain = summary.replace("``", "`")
-    start = plain[0].lower() if plain[1:2].islower() or plain[1:2] == " " else plain[0]
-    return f"- {{py:obj}}`{name} <residualplanner.{name}>`: {start}{plain[1:]}"
+    plain = re.split(r"; |\. |\.$", summary)[0].replace("``", "`") + "."
+    return f"- {{py:obj}}`{name} <residualplanner.{name}>` – {plain}"
 
 
 def list_names(app: "Sphinx", page: str, source: list[str]) -> None:
