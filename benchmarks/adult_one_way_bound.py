@@ -25,7 +25,7 @@ roots of the eigenvalues of R^1/2 C R^1/2, where C = A L A'.  Cells are weighted
 follows from its means and second moments: component k has distribution ``own`` on attribute k, and ``other`` on the
 other attributes.
 
-**Residual bases.**  With docs/mathematics.md, section 5, let Y_i = s_i^2 X_i and h = 1 / s_0^2.  The cost is h + sum_i
+**Residual bases.**  With docs/mathematics.md section 5, let Y_i = s_i^2 X_i and h = 1 / s_0^2.  The cost is h + sum_i
 max_j (e_j - u_i)' Z Y_i^-1 Z' (e_j - u_i), and the variance of row w of attribute i is w' Z Y_i Z' w + (w' u_i)^2 / h.
 For weights m and a distribution l_i of the values of each attribute, means and Cauchy and Schwarz give
 

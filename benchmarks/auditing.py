@@ -353,7 +353,7 @@ def _groups(experiment: Experiment) -> BasisGroups:
 
 
 def _marginals(experiment: Experiment, table: NDArray[np.int64], numbers: Any) -> list[NDArray[np.int64]]:
-    """The marginal tables of some sets, in fractions with the denominator of each.  Source: spec eq. (104)."""
+    """The marginal tables of some sets, in fractions with the denominator of each.  Source: eq. (104)."""
     sets, attributes = list(experiment.plan.closure), experiment.plan.domain.attributes
     found = []
     for number in np.asarray(numbers):
@@ -363,7 +363,7 @@ def _marginals(experiment: Experiment, table: NDArray[np.int64], numbers: Any) -
 
 
 def denominator_of(plan: Plan) -> int:
-    """D of the table of all attributes, times q where records are weighted.  Source: spec eqs. (100) and (104)."""
+    """D of the table of all attributes, times q where records are weighted.  Source: eqs. (100) and (104)."""
     return plan.domain.denominator * math.prod(attribute.denominator for attribute in plan.domain.attributes)
 
 

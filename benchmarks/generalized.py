@@ -4,7 +4,7 @@
 
 Prints each figure with the published ones; exits with 1 if one misses its target.  RMSE of real domains: at or below
 the prototype's and the published ones, to the last printed digit; of equal attributes and full products at most a part
-in 100,000 above that, since each attribute of a product may lose three millionths to integers (spec eq. (36)).
+in 100,000 above that, since each attribute of a product may lose three millionths to integers (eq. (36)).
 Maximum variance: within 0.5% of the prototype's and 2% of the bound where these are given, else at least 20% below the
 paper's bases computed consistently.  Always: not above the best orthogonal bases.
 """

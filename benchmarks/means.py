@@ -10,7 +10,7 @@ are even, or as good as possible for the sum of all variances with sums in units
 
 Three plans of the same workload, `Mean` by job and by year: with the loss "sum", for which the best split is best; with
 the loss "max", for which the even one is; and with `Targets`, each table's being the smaller error of OpenDP's two.
-Prints root mean square errors over all groups, as they are predicted (those of means by spec eq. (118) at the truth)
+Prints root mean square errors over all groups, as they are predicted (those of means by eq. (118) at the truth)
 and as they are drawn; those of means over groups of 30 records or more, since the mean of fewer is noise with either.
 Prints which budget gives the smaller of OpenDP's errors with targets, and the least that any mechanism needs (33).
 Exits with 1 unless every error, predicted and drawn, of the first plan is below that of the best split, of the second

@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = ("quick-start", *(f"tutorial-{name}" for name in (
     "census", "employed", "errors", "fairness", "geography", "pay", "ranges-and-regions",
 )))  # fmt: skip
-#: What margins have beyond the normal quantile, in standard errors.  Source: spec eq. (47).
+#: What margins have beyond the normal quantile, in standard errors.  Source: eq. (47).
 _BEYOND_NORMAL = 16 / 2**22
 _NONE = "–"
 _READ = """() => {

@@ -1,6 +1,7 @@
 """Figures as published, and the domains they are for.
 
-Source: He et al., ResidualPlanner+ (VLDB Journal), its tables for pure marginals at privacy cost 1; spec section 9.
+Source: He et al., ResidualPlanner+ (VLDB Journal), its tables for pure marginals at privacy cost 1;
+docs/mathematics.md section 9.
 """
 
 DOMAINS = {

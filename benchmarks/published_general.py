@@ -1,6 +1,7 @@
 """Figures for generalized marginals: as published for other methods, and as a prototype of our bases reached.
 
-Source: He et al., ResidualPlanner+ (VLDB Journal), tables 7 to 14; spec section 10.  All at privacy cost 1.
+Source: He et al., ResidualPlanner+ (VLDB Journal), tables 7 to 14, all at privacy cost 1;
+docs/mathematics.md section 10.
 """
 
 #: How many leading attributes of each domain of `published.DOMAINS` are numerical, with prefix sums.

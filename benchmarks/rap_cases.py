@@ -46,7 +46,7 @@ class Case:
         return len(self.codes)
 
     def rho(self, epsilon: float) -> float:
-        """The zCDP of the papers: spec (A16), at delta = 1 / n**2."""
+        """The zCDP of the papers, epsilon = rho + 2 sqrt(rho ln(1/delta)), at delta = 1 / n**2."""
         log = 2 * math.log(self.records)
         return (epsilon / (math.sqrt(log + epsilon) + math.sqrt(log))) ** 2
 

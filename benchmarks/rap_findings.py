@@ -437,7 +437,7 @@ def f18(_: Results) -> Finding:
 
 
 def threshold_seconds() -> tuple[float, float, float]:
-    """Seconds for 2-of-4 thresholds of 250 cells and 1000 records: by (A3), by (A5), and by the recursion (A6)."""
+    """Seconds for 2-of-4 thresholds of 250 cells, 1000 records: by definition, inclusion-exclusion, and recursion."""
     columns = list(np.random.default_rng(0).random((4, 250, 1000)).astype(np.float32))
     found = [by_definition(columns), by_inclusion_exclusion(columns), threshold_probability(columns, 2)]
     assert np.allclose(found[0], found[1], atol=1e-4)
@@ -457,7 +457,7 @@ def timed(function: Callable[[], Any]) -> float:
 
 
 def by_definition(columns: list[Any]) -> Any:
-    """(A3) for r = 2."""
+    """The sum over the sets of at least r = 2 matches."""
     total: Any = 0.0
     for count in range(2, len(columns) + 1):
         for members in combinations(range(len(columns)), count):
@@ -469,7 +469,7 @@ def by_definition(columns: list[Any]) -> Any:
 
 
 def by_inclusion_exclusion(columns: list[Any]) -> Any:
-    """(A5) for r = 2."""
+    """The same by products of matches alone, for r = 2."""
     total: Any = 0.0
     for count in range(2, len(columns) + 1):
         factor = (-1) ** (count - 2) * math.comb(count - 1, count - 2)

@@ -1,6 +1,6 @@
 """How far the tables of synthetic records are from those of the records: the measures of all comparisons.
 
-Source: rap-and-microdata, section A8.
+Source: docs/synthetic-records.md.
 """
 
 from collections.abc import Iterable, Sequence

@@ -5,7 +5,7 @@
 prints the root mean square error at privacy cost 1 of the best plan, how far it is above what no mechanism can beat,
 and that of independent noise whose scale follows from the joint sensitivity of all queries together, or from each query
 by itself, as mechanisms for such queries have been published.
-Source: rap-and-microdata (A9), its table of thresholds; (A10) and (A15).
+Source: eqs. (58), (59) and (61).
 """
 
 import itertools

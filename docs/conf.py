@@ -22,8 +22,9 @@ extensions = [
     "docstrings",
     "gpu_figures",
     "mathml",
+    "public_names",
+    "search_order",
 ]
-exclude_patterns = ["changes"]  # not yet released; CHANGELOG.md has the others
 nitpicky = True
 #: What the package keeps to itself, though an attribute or a signature may name it.
 INTERNAL = [

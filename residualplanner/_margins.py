@@ -2,7 +2,7 @@
 
 Reads: a confidence level.  Gives: the number of standard errors in a margin.
 
-Source: spec eqs. (45) to (47).
+Source: eqs. (45) to (47).
 """
 
 from statistics import NormalDist
@@ -26,7 +26,7 @@ def margin_factor(level: float) -> float:
 
     Guarantees: an estimate is within its margin of the truth with probability at least ``level``, whatever sum of
         noise it contains, discrete or continuous.  The normal quantile is less by 4 millionths.
-    Source: spec eq. (47).
+    Source: eq. (47).
 
     Example:
         >>> round(margin_factor(0.95), 4), round(margin_factor(0.9), 3)

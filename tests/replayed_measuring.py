@@ -30,7 +30,7 @@ def integers_of(measurement: Measurement) -> dict[tuple[int, ...], NDArray[Any]]
 
 
 def refinements(plan: Plan) -> list[int]:
-    """The f of spec eq. (44) of every set, by doubling it until the noise of all sets with the same bases is wide."""
+    """The f of eq. (44) of every set, by doubling it until the noise of all sets with the same bases is wide."""
     groups, precision = groups_of_plan(plan), [Fraction(float(np.nextafter(1 / s, 0))) for s in plan.noise_variances]
     found = [1] * len(precision)
     for bases, members in zip(groups.bases, groups.members, strict=True):
@@ -114,7 +114,7 @@ def along_axes(tables: NDArray[Any], matrices: list[NDArray[Any] | None]) -> NDA
 
 
 def before_noise(counts: NDArray[Any], bases: Sequence[Basis]) -> NDArray[Any]:
-    """Xi v of spec eqs. (34) and (36)."""
+    """Xi v of eqs. (34) and (36)."""
     sizes = counts.shape[1:]
     matrices = [
         n * np.eye(n, dtype=int) - 1 if basis.matrix is None else basis.matrix
@@ -124,7 +124,7 @@ def before_noise(counts: NDArray[Any], bases: Sequence[Basis]) -> NDArray[Any]:
 
 
 def after_noise(noisy: NDArray[Any], bases: Sequence[Basis]) -> NDArray[Any]:
-    """The differences of spec eq. (35), along the axes that have the subtraction basis."""
+    """The differences of eq. (35), along the axes that have the subtraction basis."""
     matrices = [
         np.hstack([np.ones((n - 1, 1), dtype=int), -np.eye(n - 1, dtype=int)]) if basis.matrix is None else None
         for n, basis in zip(noisy.shape[1:], bases, strict=True)
@@ -138,7 +138,7 @@ class Replay:
 
     Attributes:
         measurement: what left the gate.
-        centered: in the order of the work, what spec eq. (44) adds noise to, f Xi v, for every stack of tables; the run
+        centered: in the order of the work, what eq. (44) adds noise to, f Xi v, for every stack of tables; the run
             gave what differences of this and of the noise give.
         noise: the noise of each.
         requests: how many random bytes were requested at a time.

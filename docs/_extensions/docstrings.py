@@ -2,7 +2,7 @@
 
 Napoleon reads their sections Args, Returns, Raises, Attributes, Yields and Example.  What it does not know is rewritten
 before: shapes after names ("matrix (m, n): ..."), and sections of one paragraph that begin with their name
-("Guarantees: ...", "Cost: ...", "Source: spec eq. (8)"), whose equations become links.
+("Guarantees: ...", "Cost: ...", "Source: eq. (8)").  Equations and pages of the manual become links.
 """
 
 import re
@@ -23,16 +23,20 @@ PARAGRAPH = re.compile(r"(?:^|(?<=\.  ))(Guarantees|Cost|Source): ", flags=re.MU
 SHAPE = re.compile(r"^( +\w+) (\([^)]*\)): ", flags=re.MULTILINE)
 CITATION = re.compile(r"\beqs?\.\s+(?:\(\d+\)(?:,\s+and\s+|,\s+|\s+and\s+|\s+to\s+)?)+")
 EQUATION = re.compile(r"\((\d+)\)")
+PAGE = re.compile(r"\bdocs/([\w/-]+)\.md\b")
 
 
 def linked(text: str) -> str:
-    """Link the equations of citations to the mathematics page.
+    """Link the equations of citations to the mathematics, and pages that are named to themselves.
 
     Example:
-        >>> linked("Source: spec eqs. (8) and (11); paper Lemma (1).")
-        'Source: spec eqs. :ref:`(8) <spec-8>` and :ref:`(11) <spec-11>`; paper Lemma (1).'
+        >>> linked("Source: eqs. (8) and (11); paper Lemma 1.")
+        'Source: eqs. :ref:`(8) <equation-8>` and :ref:`(11) <equation-11>`; paper Lemma 1.'
+        >>> linked("Source: docs/exact-noise.md section 2.")
+        'Source: :doc:`/exact-noise` section 2.'
     """
-    return CITATION.sub(lambda match: EQUATION.sub(r":ref:`(\1) <spec-\1>`", match[0]), text)
+    text = CITATION.sub(lambda match: EQUATION.sub(r":ref:`(\1) <equation-\1>`", match[0]), text)
+    return PAGE.sub(r":doc:`/\1`", text)
 
 
 def rewrite(_app: "Sphinx", kind: str, _name: str, _object: Any, _options: Any, lines: list[str]) -> None:

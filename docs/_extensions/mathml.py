@@ -19,7 +19,8 @@ SIZED = re.compile(r"\\(bigg|Bigg|big|Big)(?![a-zA-Z])\s*(\\[a-zA-Z]+|\\.|.)")
 CLOSING = (")", "]", r"\}", r"\rangle", r"\rceil", r"\rfloor")
 #: The bars of norms and sizes; a browser would stretch them to the height of the line.
 BAR = re.compile(r'<mo(?: class="mathopen")?>([‖|])</mo>')
-SPEC = "mathematics"
+#: The page whose equations docstrings cite by their numbers alone.
+CITED = "mathematics"
 
 
 #: TeX that GitHub reads, and what docutils makes the same of.  An accent would take the index for its own, a fraction
@@ -80,8 +81,8 @@ def name_equations(app: "Sphinx", document: nodes.document) -> None:
         if tag is None:
             continue
         block["ids"].append(f"equation-{tag}")
-        if page == SPEC:
-            app.env.domains.standard_domain.anonlabels[f"spec-{tag}".lower()] = (page, f"equation-{tag}")
+        if page == CITED:
+            app.env.domains.standard_domain.anonlabels[f"equation-{tag}".lower()] = (page, f"equation-{tag}")
 
 
 def setup(app: "Sphinx") -> dict[str, bool]:

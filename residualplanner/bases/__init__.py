@@ -4,7 +4,7 @@ Reads: integer matrices, or Gram matrices of queries.  Gives: bases; the best on
 `subtraction_basis`, `integer_basis` and `nested_basis` make the sorts of `Basis`; nothing outside of this folder tells
 them apart.
 With T the row of ones above a residual matrix and ``[u | G]`` its pseudo-inverse, a query W is ``W (u 1^T + G S)``.
-Source: spec sections 2, 4 and 5; eqs. (5), (8), (11), (12), (23) to (31), (35) and (36).
+Source: eqs. (5), (8), (11), (12), (23) to (31), (35) and (36).
 """
 
 from residualplanner.bases.basis import Basis, basis_codes

@@ -4,7 +4,7 @@ Reads: kinds of query.  Gives: Basis, of which `SubtractionBasis`, `MatrixBasis`
 
 With T the row of ones above the residual matrix S, and ``[u | G]`` its pseudo-inverse, every query whose rows are
 combinations of T's is ``W (u 1^T + G S)``.
-Source: spec section 5, eqs. (12) and (23) to (28).
+Source: eqs. (12) and (23) to (28).
 """
 
 from abc import ABC, abstractmethod
@@ -71,7 +71,7 @@ class Basis(ABC):
             better.
         takes_differences: whether noise is added to all n values, and the answers are differences of noisy values.
 
-    Source: spec eqs. (24) and (28).
+    Source: eqs. (24) and (28).
     """
 
     size: int
@@ -117,7 +117,7 @@ class Basis(ABC):
 
     @property
     def divisor(self) -> int:
-        """What exact answers are multiplied by to be integers.  Source: spec eqs. (35) and (104)."""
+        """What exact answers are multiplied by to be integers.  Source: eqs. (35) and (104)."""
         return self.denominator * (self.size if self.takes_differences else 1)
 
     @property
@@ -152,14 +152,14 @@ class Basis(ABC):
     @property
     @abstractmethod
     def column_squares(self) -> list[Fraction]:
-        """``||B e_j||**2`` of every value, exactly; one entry, p, for a symmetric basis.  Source: spec eq. (28)."""
+        """``||B e_j||**2`` of every value, exactly; one entry, p, for a symmetric basis.  Source: eq. (28)."""
 
     @property
     @abstractmethod
     def extreme_pairs(self) -> FloatArray:
         """Pairs of columns of B: the squared length of the longer one, of the other, and their product, (t, 3).
 
-        For every two values there is a pair of no smaller lengths and no larger product.  Source: spec eq. (37).
+        For every two values there is a pair of no smaller lengths and no larger product.  Source: eq. (37).
         """
 
     @property
@@ -181,7 +181,7 @@ class Basis(ABC):
     @property
     @abstractmethod
     def reconstruction(self) -> AxisMap:
-        """The map ``[u | G]`` from the total and the residual answers to the values.  Source: spec eq. (25)."""
+        """The map ``[u | G]`` from the total and the residual answers to the values.  Source: eq. (25)."""
 
     @property
     def reconstruction_transposed(self) -> AxisMap:
@@ -220,7 +220,7 @@ class Basis(ABC):
         """Weights on values along one axis as weights on the noise where the attribute is present.
 
         ``G^T`` times the weights; for the subtraction basis, with noise of covariance ``Sub Sub^T``, their deviations
-        from the mean.  Source: spec eqs. (12) and (26).
+        from the mean.  Source: eqs. (12) and (26).
         """
         found: NDArray[np.float64] = np.moveaxis(np.moveaxis(values, axis, -1) @ self._spread, -1, axis)
         return found
@@ -231,7 +231,7 @@ class Basis(ABC):
         ``||W G||**2 / q`` and ``||W u||**2 / q`` for q answers: from the factors of the rows where these are few, else
         from their Gram matrix.
 
-        Source: spec eqs. (11) and (27).
+        Source: eqs. (11) and (27).
 
         Example:
             >>> from residualplanner.bases import integer_basis
@@ -252,7 +252,7 @@ class Basis(ABC):
 
         ``||w_r G||**2`` and ``(w_r u)**2`` for the rows w_r of the basic matrix; (1,) where all are equal by symmetry.
 
-        Source: spec eqs. (23) and (26).
+        Source: eqs. (23) and (26).
         """
         rows, constant = kind.centered(self.size)
         absent: FloatArray = (constant + rows.apply(self.u, 0)) ** 2
@@ -265,7 +265,7 @@ class Basis(ABC):
     def cell_covariances(self, kind: Kind) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The covariance factors of the answers, (q, q) each: where the attribute is absent, where it is present.
 
-        Source: spec eqs. (12) and (26); paper Theorems 4.4 and 7.2.
+        Source: eqs. (12) and (26); paper Theorems 4.4 and 7.2.
 
         Example:
             >>> from residualplanner.bases import subtraction_basis

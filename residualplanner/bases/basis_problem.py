@@ -1,7 +1,7 @@
 """The problem of the best residual basis in coordinates, and the search for its solution.
 
 Reads: Gram matrices of queries, the directions that queries depend on.  Gives: Problem; ResidualBasis.
-Source: spec section 5, eqs. (24), (29) and (31); docs/bases.md has the proof.
+Source: eqs. (24), (29) and (31).
 
 With T = [1^T; S] and its inverse [u | G], cost and variances depend on S only through u and ``X = (Z^T G)(Z^T G)^T``,
 where the columns of Z are an orthonormal basis of the vectors that sum to 0: ``G G^T = Z X Z^T`` and
@@ -10,7 +10,8 @@ where the columns of Z are an orthonormal basis of the vectors that sum to 0: ``
     tr(V_t Z X Z^T) + u^T V_s u   subject to   (e_j - u)^T Z X^{-1} Z^T (e_j - u) <= 1  for every value j,
 
 a convex problem in (X, u) together.  For multipliers l_j >= 0 of the constraints the best X is a matrix square root,
-the best u solves a linear system, and the multipliers are found by the multiplicative update of spec section 3.
+the best u solves a linear system, and the multipliers are found by the multiplicative update of
+docs/mathematics.md section 5.
 """
 
 import math

@@ -1,7 +1,7 @@
 """Differences among values that can be exchanged, in the problem of the best basis.
 
 Reads: weights and multipliers of groups.  Gives: Contrasts.
-Source: spec section 18, eqs. (113) and (114).
+Source: eqs. (113) and (114).
 """
 
 from typing import NamedTuple
@@ -21,7 +21,7 @@ class Contrasts(NamedTuple):
         freedom (n,): the number of contrasts that are measured: ``width - 1``, or 0.
         weight (n,): the eigenvalue of V_t on them.
 
-    Source: spec eqs. (113) and (114).
+    Source: eqs. (113) and (114).
     """
 
     width: FloatArray

@@ -1,7 +1,7 @@
 """Pairs of columns that replacing a value of one attribute can cost the most with.
 
 Reads: columns, or layers of nested ones.  Gives: those of the pairs that no other pair surpasses.
-Source: spec eq. (37).
+Source: eq. (37).
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,7 @@
 """Integer matrices in place of real ones, so that a basis of any kind can be measured with exact noise.
 
 Reads: a basis matrix S.  Gives: IntegerTwin: ``B = round(2**b S)``, of which `integer_basis` makes a basis.
-Source: spec eq. (36).
+Source: eq. (36).
 """
 
 import math
@@ -50,7 +50,7 @@ def integer_twin(basis: ArrayLike, *, loss: float = LOSS) -> IntegerTwin:
     Guarantees: at equal cost, for every query W the part of the variances that comes from the attribute's own answers,
         ``W G G^T W^T``, grows by less than ``loss`` relative, and so does, for identity queries, the part
         ``W u u^T W^T`` that comes from the total; u moves by less than ``loss / 2`` of its length.
-    Source: spec eq. (36).
+    Source: eq. (36).
 
     Example:
         >>> from residualplanner.bases import integer_basis

@@ -1,7 +1,7 @@
 """The inverse ``[u | G]`` of a row of ones above a residual matrix; of integers to the last digits of floating point.
 
 Reads: a matrix.  Gives: u and G.
-Source: spec section 5, eq. (24).
+Source: eq. (24).
 """
 
 import numpy as np
@@ -44,7 +44,7 @@ def pseudo_inverse_parts(B: IntArray) -> tuple[FloatArray, FloatArray]:
 
     Guarantees: errors of a few units in the last place of each column's largest entry, where B has distinct columns
         for an inverse.
-    Source: spec eq. (24).
+    Source: eq. (24).
     """
     scale = np.exp2(np.ceil(np.log2(np.maximum(np.abs(B).max(axis=1), 1))))  # powers of 2: no digit is lost
     rows = np.vstack([np.ones(B.shape[1]), B / scale[:, None]])

@@ -1,7 +1,7 @@
 """A basis of integers: any residual matrix, measured with independent noise of equal variance.
 
 Reads: an integer matrix.  Gives: MatrixBasis.
-Source: spec section 5, eqs. (24) to (28) and (36).
+Source: eqs. (24) to (28) and (36).
 """
 
 import math
@@ -31,7 +31,7 @@ class MatrixBasis(Basis):
         inverse: u (n,) and G (n, m), the pseudo-inverse of a row of ones above B, its inverse where B has n-1 rows; the
             other members are those of `Basis`.
 
-    Source: spec eqs. (24) and (36).
+    Source: eqs. (24) and (36).
     """
 
     inverse: tuple[FloatArray, FloatArray] = field(repr=False)

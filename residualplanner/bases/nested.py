@@ -1,7 +1,7 @@
 """A basis of groups of values, of groups in groups, and of the values in each group: nothing of size n x n.
 
 Reads: how many members groups have, a matrix of integers for each.  Gives: NestedBasis.
-Source: spec section 18, eqs. (110) to (112).
+Source: eqs. (110) to (112).
 
 Of each group its sum is known from the layer above, and a matrix C of integers says what is measured of its members
 beside that.  So B stacks ``C E``, with sums E of the values below each member; it has a few entries for each value.
@@ -40,7 +40,7 @@ class NestedBasis(Basis):
         maps: from counts to answers, and back; the other members are those of `Basis`.
         array: the layers in one array; `nested_basis_of_array` reads it.
 
-    Source: spec eqs. (110) to (112).
+    Source: eqs. (110) to (112).
     """
 
     maps: NestedMaps = field(repr=False)
@@ -131,7 +131,7 @@ class NestedBasis(Basis):
     def row_variance_factors(self, kind: Kind) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """``||w_r G||**2`` and ``(w_r u)**2`` of each row, (q,) each, layer by layer.
 
-        Source: spec eq. (112).
+        Source: eq. (112).
         """
         rows, constant = kind.centered(self.size)
         present, absent = row_factors(self.maps, rows.sparse_rows(self.size))
@@ -168,7 +168,7 @@ def nested_basis(layers: Sequence[NestedLayer], order: IntArray, family: str) ->
         WorkloadError: the layers do not fit one another, or what is measured of a group's members is not independent of
             one another and of their sum.
 
-    Source: spec eq. (110).
+    Source: eq. (110).
 
     Example:
         >>> pair = NestedLayer(np.array([2]), np.array([1, -1]))

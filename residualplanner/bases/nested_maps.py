@@ -1,7 +1,7 @@
 """From what is measured of the members of groups to the maps of all layers, and what rows of queries become in each.
 
 Reads: matrices of groups, sparse rows.  Gives: NestedLayer; NestedMaps; variance factors of rows.
-Source: spec section 18, eqs. (110) to (112).
+Source: eqs. (110) to (112).
 """
 
 from collections.abc import Iterator, Sequence
@@ -70,7 +70,7 @@ def row_factors(maps: NestedMaps, rows: sparse.csr_array) -> tuple[FloatArray, F
     A row that holds whole groups has one entry for each of them in the layers above, so this takes a few operations for
     each entry of the rows.
 
-    Source: spec eq. (112).
+    Source: eq. (112).
     """
     *parts, total = parts_of_rows(maps, rows)
     present: FloatArray = np.sum([squared_lengths(part) for part in parts], axis=0)

@@ -1,7 +1,7 @@
 """Newton steps towards the best multipliers and u of the basis problem, where the multiplicative update is slow.
 
 Reads: the problem's atoms, multipliers and v to begin near.  Gives: better and better ones; their user judges them.
-Source: spec section 5, the best basis of one attribute.
+Source: docs/mathematics.md section 5, the best basis of one attribute.
 
 With ``M = sum_j l_j (c_j - v)(c_j - v)^T`` the Lagrangian ``2 tr M^{1/2} - sum_j l_j + u^T V_s u`` is concave in the
 multipliers l and convex in v.  At the optimum ``length_j + z_j = 1`` with slacks z >= 0 and ``l_j z_j = 0``.  With a
@@ -61,7 +61,7 @@ def newton_points(
         start: multipliers and v to begin near.
 
     Cost: O(n^2 r^2 + n^3) a step.
-    Source: spec section 5.
+    Source: docs/mathematics.md section 5.
     """
     multipliers, v = np.maximum(start[0], _LEAST * start[0].mean()), start[1]
     n, slack = len(multipliers), np.empty(0)

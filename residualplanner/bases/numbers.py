@@ -1,7 +1,7 @@
 """What attributes contribute to privacy cost and to variances, as arrays over all attributes.
 
 Reads: bases, and the kinds of query of each attribute.  Gives: ResidualNumbers.
-Source: spec eqs. (8), (11), (27) and (28).
+Source: eqs. (8), (11), (27) and (28).
 """
 
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ def residual_numbers(bases: Sequence[Basis], kinds: Sequence[Kind], uses: ArrayL
 
     Cost: one pass over n by n matrices for each distinct pair of a basis and a kind; identity queries on the
         subtraction basis are closed forms.
-    Source: spec eqs. (27) and (28).
+    Source: eqs. (27) and (28).
 
     Example:
         >>> numbers = residual_numbers([subtraction_basis(4)], [Identity()], [[True]])
@@ -76,7 +76,7 @@ def subtraction_numbers(sizes: ArrayLike) -> ResidualNumbers:
     Returns:
         p = (n-1)/n, present = (n-1)/n and absent = 1/n**2, with one column for the one kind, identity.
 
-    Source: spec eqs. (8) and (11); paper Theorems 4.3 and 4.4.
+    Source: eqs. (8) and (11); paper Theorems 4.3 and 4.4.
 
     Example:
         >>> numbers = subtraction_numbers([2, 4])

@@ -1,7 +1,7 @@
 """The best residual basis of one attribute, for given weights of its two variance factors: a convex problem.
 
 Reads: Gram matrices of queries.  Gives: ResidualBasis, a real matrix, with a proof of how good it is.
-Source: spec section 5, eqs. (24), (29) and (31).
+Source: eqs. (24), (29) and (31).
 """
 
 import numpy as np
@@ -57,7 +57,7 @@ def optimal_residuals(  # noqa: PLR0913 - a problem, and how it is to be solved
 
     Guarantees: the gap is certified by a dual bound, up to rounding.
     Cost: for each step an eigenvalue problem of size n; usually 10 to 30 steps.
-    Source: spec eqs. (29) and (31).
+    Source: eqs. (29) and (31).
 
     Example:
         >>> found = optimal_residuals(np.eye(3), np.eye(3))

@@ -1,7 +1,7 @@
 """Integer matrices close to real ones, with columns that are as long.
 
 Reads: a real residual matrix.  Gives: integers.
-Source: spec eq. (36).
+Source: eq. (36).
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """The subtraction basis: differences between the first value and each other one, with closed forms for all numbers.
 
 Reads: a number of values.  Gives: SubtractionBasis.
-Source: spec eqs. (5), (8), (12), (13) and (35); paper Theorems 4.3 and 4.4.
+Source: eqs. (5), (8), (12), (13) and (35); paper Theorems 4.3 and 4.4.
 """
 
 from fractions import Fraction
@@ -19,7 +19,7 @@ from residualplanner.queries import Kind, Rows
 class SubtractionBasis(Basis):
     """The subtraction basis, measured by ``n I - 1 1^T`` with noise that becomes ``Sub Sub^T``; members as of `Basis`.
 
-    Source: spec eqs. (5) and (35).
+    Source: eqs. (5) and (35).
     """
 
     is_symmetric = True

@@ -33,7 +33,7 @@ def mean_std_err(
         WorkloadError: the attribute has no amounts, or the plan does not answer its means by these groups.
         BudgetError: ``records`` is not a positive number.
 
-    Source: spec eq. (122).
+    Source: eq. (122).
 
     Example:
         >>> import residualplanner as rp

@@ -81,7 +81,7 @@ def means(release: Any, attribute: str, by: QueryLike = (), *, level: float = 0.
         WorkloadError: the attribute has no amounts, or the release does not answer its sums or counts by these groups.
         BudgetError: ``level`` is not between 0 and 1.
 
-    Source: spec eqs. (118), (119) and (121).
+    Source: eqs. (118), (119) and (121).
 
     Example:
         >>> import numpy as np, pandas as pd
@@ -105,7 +105,7 @@ def mean_table(answers: StatisticAnswers, level: float) -> MeanTable:
     Raises:
         BudgetError: ``level`` is not between 0 and 1.
 
-    Source: spec eqs. (118), (119) and (121).
+    Source: eqs. (118), (119) and (121).
     """
     kind = answers.kind
     assert isinstance(kind, Mean)

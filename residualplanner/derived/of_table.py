@@ -28,7 +28,7 @@ def statistic_of(table: TableOfAnswers, level: float) -> StatisticTable | None:
     Raises:
         BudgetError: ``level`` is not between 0 and 1.
 
-    Source: spec eqs. (118) to (120).
+    Source: eqs. (118) to (120).
     """
     answers = answers_of(table)
     return None if answers is None else statistic_of_answers(answers, level)

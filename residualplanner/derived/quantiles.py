@@ -86,7 +86,7 @@ def quantiles(
             probability is not between 0 and 1.
         BudgetError: ``level`` is not between 0 and 1.
 
-    Source: spec eqs. (120) and (124).
+    Source: eqs. (120) and (124).
 
     Example:
         >>> import numpy as np, pandas as pd
@@ -109,7 +109,7 @@ def quantile_table(answers: StatisticAnswers, level: float) -> QuantileTable:
     Raises:
         BudgetError: ``level`` is not between 0 and 1.
 
-    Source: spec eqs. (120) and (124).
+    Source: eqs. (120) and (124).
     """
     kind, margin = answers.kind, margin_factor(level)
     assert isinstance(kind, Quantiles)

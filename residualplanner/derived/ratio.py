@@ -37,7 +37,7 @@ class Ratio:
     def std_err(self) -> FloatArray:
         """By the delta method, to first order in the errors; NaN where C is not above 0.
 
-        Source: spec eq. (118).
+        Source: eq. (118).
         """
         return np.sqrt(self._variance_of_difference(self.estimate)) / np.where(self.below > 0, self.below, np.nan)
 
@@ -52,7 +52,7 @@ class Ratio:
         The ratio of what is estimated is in it as often as a normal variable is within ``margin`` standard deviations,
         however small C is, if it is in that range.
 
-        Source: spec eq. (119); Fieller 1954.
+        Source: eq. (119); Fieller 1954.
         """
         square = margin**2
         a = self.below**2 - square * self.below_variance

@@ -62,7 +62,7 @@ def exponential_choices(
     Guarantees: no rounding decides an outcome.  If neighboring records change every score by at most 1, a draw is
         2 * rate bounded-range, hence ``rate**2 / 2``-zCDP: its pcost is ``rate**2``.
     Cost: O(g) and about 30 microseconds a draw.
-    Source: rap-and-microdata (A13), (A14); docs/adaptive-projection.md (the method and its proof).
+    Source: docs/adaptive-projection.md eqs. (c) and (d), with the proof.
 
     Example:
         >>> from residualplanner.discrete_gaussian import OperatingSystemBits

@@ -4,7 +4,7 @@ Reads: limits, bins and a unit that a user declares.  Gives: Numeric, a family o
 
 An amount v in a bin from l to h counts (h - v) / (h - l) at the bin's low end and (v - l) / (h - l) at its high end.
 In integers: k / D counts at the high end, D the least common multiple of the widths in units.
-Source: spec eqs. (104) and (105).
+Source: eqs. (104) and (105).
 """
 
 import math
@@ -70,7 +70,7 @@ class Numeric:
         DomainError: a limit is not below the next one or is not a multiple of the unit; amounts have 2**53 units or
             more; the common multiple of the bins' widths is above 2**30 units; there are too many bins; another word.
 
-    Source: spec eqs. (104) and (105).
+    Source: eqs. (104) and (105).
 
     Example:
         >>> salary = Numeric(0, 200_000, unit=100, bins=[50_000, 100_000], outside="clip")
@@ -192,7 +192,7 @@ class Numeric:
         Raises:
             DomainError: the shapes are not these, or no amounts within the bins have such counts and sums.
 
-        Source: spec eqs. (104) and (105): the counts are the sums of both ends, the sums those of ends times amounts.
+        Source: eqs. (104) and (105): the counts are the sums of both ends, the sums those of ends times amounts.
 
         Example:
             >>> Numeric(0, 30, bins=[10]).ready_counts([2, 1], [13, 17])

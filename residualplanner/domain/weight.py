@@ -2,7 +2,7 @@
 
 Reads: a declaration, and entries of that column.  Gives: Weight, and weights as integers.
 
-A record of weight w is w / maximum of a record of the largest weight, and costs at most as much (spec eq. (101)).
+A record of weight w is w / maximum of a record of the largest weight, and costs at most as much (eq. (101)).
 Weights are multiples of a declared unit p / q, so that ``q w`` is an integer and sums of weights are exact.
 """
 
@@ -105,7 +105,7 @@ class Weight:
         DomainError: no name; numbers that are not positive; a maximum that is not a multiple of the unit, or has too
             many of them.
 
-    Source: spec eqs. (100) to (102).
+    Source: eqs. (100) to (102).
 
     Example:
         >>> Weight("hours", maximum=60, unit=0.5, above="clip")

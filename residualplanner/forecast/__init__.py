@@ -2,7 +2,7 @@
 
 Reads: a domain, masses.  Gives: `FeatureDistribution`, sets of attribute names, and workloads with a history.
 Nothing here has seen a record: what people are interested in says nothing about the records.
-Source: rap-and-microdata section A10; Avent and Korolova, section on partial knowledge.
+Source: docs/adaptive-projection.md eqs. (i) to (k); Avent and Korolova, section on partial knowledge.
 """
 
 from residualplanner.forecast.features import FeatureDistribution

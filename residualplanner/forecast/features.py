@@ -1,7 +1,7 @@
 """How often people are interested in each attribute, and how that drifts.
 
 Reads: a domain, masses.  Gives: FeatureDistribution.
-Source: rap-and-microdata section A10.
+Source: docs/adaptive-projection.md eq. (j).
 """
 
 from collections.abc import Callable
@@ -106,7 +106,7 @@ class FeatureDistribution:
         Raises:
             WorkloadError: the amount is not between 0 and 1; the seed is no integer from 0.
 
-        Source: rap-and-microdata (A25).
+        Source: docs/adaptive-projection.md eq. (j).
 
         Example:
             >>> now = FeatureDistribution(Domain({"a": 2, "b": 2, "c": 2}), [0.6, 0.3, 0.1])

@@ -1,7 +1,7 @@
 """Queries that are known, and queries that were asked before, as one workload.
 
 Reads: two workloads, how much the second matters.  Gives: a weighted workload.
-Source: rap-and-microdata section A10.
+Source: docs/adaptive-projection.md eq. (k).
 """
 
 from dataclasses import replace
@@ -29,7 +29,7 @@ def with_history(prespecified: Workload, historical: Workload, *, history_weight
     Raises:
         WorkloadError: the workloads are of different domains, or lambda is not between 0 and 1.
 
-    Source: rap-and-microdata section A10, combining known and historical queries.
+    Source: docs/adaptive-projection.md eq. (k).
 
     Example:
         >>> from residualplanner.domain import Domain

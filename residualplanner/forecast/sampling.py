@@ -1,7 +1,7 @@
 """Sets of attributes drawn at random, whose probability is known exactly.
 
 Reads: a feature distribution.  Gives: sets of attribute names.
-Source: rap-and-microdata (A24).
+Source: docs/adaptive-projection.md eq. (i).
 """
 
 import math
@@ -53,7 +53,7 @@ def sample_sets(
             argument is invalid.
 
     Cost: O(d k) for each draw; sets are not enumerated.
-    Source: rap-and-microdata (A24).
+    Source: docs/adaptive-projection.md eq. (i).
 
     Example:
         >>> from residualplanner.domain import Domain

@@ -55,7 +55,7 @@ def products_modulo(
     Guarantees: the first are exact; the second are near, after n_i roundings for each matrix and 1 more.
     Cost: as `integer_products` in int64; a product more in double precision for each matrix from the one on with which
         int64 may be too narrow.
-    Source: spec eq. (36).
+    Source: eq. (36).
 
     Example:
         >>> products_modulo(np.array([[2**40, 1]]), {1: np.array([[2**30, 3]])}, total=2**41)

@@ -43,7 +43,7 @@ def exact_product(matrix: IntArray, tables: IntArray, total: int) -> IntArray:
         computes modulo ``2**64``, adding up the limbs gives the result modulo ``2**64``.  The choice depends on
         the matrix, the sizes and ``total`` alone.
     Cost: 2 L floating-point operations for each entry of the matrix and each of the m results.
-    Source: spec eq. (36).
+    Source: eq. (36).
 
     Example:
         >>> exact_product(np.array([[1, -1]]), np.array([[[5], [3]]]), 8)

@@ -1,7 +1,7 @@
 """Matrices of integers in whatever form, as they are applied along one axis of tables.
 
 Reads: stacks of tables.  Gives: stacks; exact ones of integers, and beside them nearly, in floating point.
-Source: spec eq. (36).
+Source: eq. (36).
 """
 
 import math

@@ -4,7 +4,7 @@ Reads: a stack of equal-shaped tables of integers, batch axis first.  Gives: a s
 
 NumPy only, in place of any library of the array API: counts stay on the machine that reads them.  Arrays are int64, or
 hold Python integers (``dtype=object``), which never overflow; the caller knows that int64 is wide enough.
-Source: spec eqs. (34), (35) and (36).
+Source: eqs. (34), (35) and (36).
 """
 
 import math
@@ -34,7 +34,7 @@ def differences_of_tables(
         The differences, (b, m_1, .., m_k), with ``m_i = n_i - 1`` for these axes and n_i for the others.
 
     Guarantees: exact.  Along each of these axes numbers at most double in size.
-    Source: spec eq. (35), the product with Sub along every axis.
+    Source: eq. (35), the product with Sub along every axis.
 
     Example:
         >>> differences_of_tables(np.array([[5, 3, 1]]))
@@ -68,7 +68,7 @@ def integer_products(tables: Array, matrices: Mapping[int, IntArray | IntegerMap
         times the matrices' largest entries is below ``2**63``, Python integers from there on.
 
     Guarantees: exact.  Every number is at most ``total`` times the product of the matrices' largest entries in size.
-    Source: spec eq. (36).
+    Source: eq. (36).
 
     Example:
         >>> integer_products(np.array([[[1, 2], [3, 4]]]), {2: np.array([[1, -1]])}, total=10)

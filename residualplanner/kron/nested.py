@@ -3,7 +3,7 @@
 Reads: stacks of tables, batch axis first.  Gives: stacks.
 
 From fine to coarse, each layer maps the entries of every group to answers, and adds them up for the next layer.
-Source: spec eqs. (110) and (111).
+Source: eqs. (110) and (111).
 """
 
 from collections.abc import Callable
@@ -91,7 +91,7 @@ class NestedMaps:
         return np.concatenate(parts[::-1])
 
     def rebuilt(self, answers: FloatArray) -> FloatArray:
-        """The values (n, c) of the total and the answers (1 + m, c).  Source: spec eq. (111)."""
+        """The values (n, c) of the total and the answers (1 + m, c).  Source: eq. (111)."""
         values, first = answers[:1], 1
         for layer in self.layers:
             last = first + layer.rows.shape[0]
@@ -137,7 +137,7 @@ class NestedIntegers:
         maps: whose rows are int64.
         largest: the largest entry in size, at least 1.
 
-    Source: spec eq. (36).
+    Source: eq. (36).
     """
 
     maps: NestedMaps

@@ -1,7 +1,7 @@
 """Residuals of tables and back: the subtraction matrix along every axis, and its inverse or any other map.
 
 Reads: stacks of equal-shaped tables or residuals, batch axis first.  Gives: stacks.
-Source: spec eqs. (5), (7), (13) and (25).
+Source: eqs. (5), (7), (13) and (25).
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ def tables_of_residuals(
     Returns:
         The tables, (b, n_1, .., n_k), double precision where there are divisors.
 
-    Source: spec eqs. (10), (13) and (25).
+    Source: eqs. (10), (13) and (25).
 
     Example:
         >>> maps = ProductMap([rebuilding(3)])
@@ -52,7 +52,7 @@ def tables_of_residuals(
 def tensors_of_residuals(
     blocks: Sequence[Array], rows: NDArray[np.int64], divisors: Sequence[int] | None, scratch: Scratch
 ) -> Array:
-    """The tensor Z of spec eq. (13) of each table, (b, 1 + m_1, .., 1 + m_k), in slot 0 of ``scratch``.
+    """The tensor Z of eq. (13) of each table, (b, 1 + m_1, .., 1 + m_k), in slot 0 of ``scratch``.
 
     Arguments as in `tables_of_residuals`.
     """
@@ -79,7 +79,7 @@ def _is_run(rows: NDArray[np.int64]) -> bool:
 def subtracting(size: int) -> AxisMap:
     """The subtraction matrix as the map of one axis, in O(n).
 
-    Source: spec eq. (5).
+    Source: eq. (5).
 
     Example:
         >>> subtracting(3).matrix
@@ -93,7 +93,7 @@ def subtracting(size: int) -> AxisMap:
 def rebuilding(size: int) -> AxisMap:
     """The inverse of a row of ones above the subtraction matrix as the map of one axis, in O(n).
 
-    Source: spec eqs. (9) and (13).
+    Source: eqs. (9) and (13).
 
     Example:
         >>> rebuilding(2).matrix
@@ -107,7 +107,7 @@ def rebuilding(size: int) -> AxisMap:
 def rebuilding_differences(size: int) -> AxisMap:
     """The same without a total, from the ``size - 1`` differences alone, in O(n): what they add to each value.
 
-    Source: spec eq. (9).
+    Source: eq. (9).
 
     Example:
         >>> rebuilding_differences(2).matrix

@@ -1,7 +1,7 @@
 """Answers to r-of-k thresholds: how many records match a cell of a table in at least r of its k attributes.
 
 Reads: tables, probabilities, or the sizes of attributes.  Gives: tables, probabilities, or integers.
-Source: spec eqs. (58) and (59); rap-and-microdata (A2) to (A11) and (A21).
+Source: eqs. (58) and (59); docs/adaptive-projection.md eq. (b).
 
 Everything here is one recursion over the attributes.  It keeps, for j = 0 to r, what has matched exactly j attributes
 so far, or for j = r at least as many; what is kept are tables, probabilities or numbers of cells.
@@ -32,7 +32,7 @@ def threshold_map(table: SameArray, at_least: int, *, axes: Sequence[int] | None
 
     Guarantees: integers stay integers, and are exact where 64 bits hold the sum of the table times 2**k.
     Cost: about 2 k r additions for each cell.  The map is symmetric: it is its own adjoint.
-    Source: spec eq. (58); rap-and-microdata (A9).
+    Source: eq. (58).
 
     Example:
         >>> import numpy as np
@@ -66,7 +66,7 @@ def threshold_probability(probabilities: Sequence[SameArray], at_least: int) -> 
         WorkloadError: r is not from 1 to k.
 
     Cost: about 2 k r multiplications for each entry.
-    Source: spec eq. (58) with p and 1 - p in place of the matrices; rap-and-microdata (A3), by the recursion (A6).
+    Source: eq. (58) with p and 1 - p in place of the matrices.
 
     Example:
         >>> threshold_probability([0.5, 0.5, 0.5], 2)
@@ -97,7 +97,7 @@ def threshold_count(sizes: Sequence[int], at_least: int) -> int:
     Raises:
         WorkloadError: r is not from 1 to k.
 
-    Source: spec eq. (59), of no attribute; rap-and-microdata (A10).
+    Source: eq. (59), of no attribute.
 
     Example:
         >>> [threshold_count([3, 2, 4], r) for r in (1, 2, 3)]
@@ -120,7 +120,7 @@ def threshold_factor(sizes: Sequence[int], members: Sequence[int], at_least: int
     Raises:
         WorkloadError: r is not from 1 to k.
 
-    Source: spec eq. (59); rap-and-microdata (A21).
+    Source: eq. (59).
 
     Example:
         >>> [threshold_factor([3, 2, 4], members, 2) for members in ([], [0], [1], [2], [0, 1, 2])]
@@ -144,7 +144,7 @@ def threshold_distance(sizes: Sequence[int], at_least: int, *, agreeing: Sequenc
     Raises:
         WorkloadError: r is not from 1 to k.
 
-    Source: rap-and-microdata (A11).
+    Source: docs/adaptive-projection.md eq. (b).
 
     Example:
         >>> [threshold_distance([3, 2, 4], r) for r in (1, 2, 3)]

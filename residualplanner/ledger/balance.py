@@ -1,7 +1,7 @@
 """What has been spent of a budget and what is left, exactly, and in the words in which the budget was stated.
 
 Reads: a budget, exact costs.  Gives: Balance; a sentence never shows less spent, or more left, than there is.
-Source: spec section 1: the costs of releases from the same records add up.
+Source: docs/mathematics.md section 1: the costs of releases from the same records add up.
 """
 
 from dataclasses import dataclass, replace

@@ -1,7 +1,7 @@
 """The ledger: the total cost of a data set's releases, and whether another one may be made.
 
 Reads: exact privacy costs.  Gives: Ledger, in memory or in a file that is only ever appended to.
-Source: spec section 1: the costs of releases from the same records add up.
+Source: docs/mathematics.md section 1: the costs of releases from the same records add up.
 """
 
 from collections.abc import Mapping

@@ -2,7 +2,7 @@
 
 Reads: what a user or a file states as a loss; a problem of noise.  Gives: Loss, which finds its best noise and its
 lower bound, and describes itself in words and in files.
-Source: spec section 3, eqs. (14) to (18) and (33).
+Source: eqs. (14) to (18) and (33).
 """
 
 from residualplanner.losses.loss import RESERVE, DescribedLoss, Loss

@@ -1,7 +1,7 @@
 """What every loss can do: find its best noise, weigh queries, and describe itself in words and files.
 
 Reads: a problem of noise.  Gives: Loss.
-Source: spec section 3.
+Source: docs/mathematics.md section 3.
 """
 
 from collections.abc import Mapping
@@ -147,7 +147,7 @@ class Loss:
         Raises:
             WorkloadError: no such bound is known, or it is too large a computation.
 
-        Source: spec eq. (33).
+        Source: eq. (33).
         """
         del workload
         raise WorkloadError("svd_bound is for the losses 'sum', 'max', SumOfVariances(...) and MaxVariance(...)")

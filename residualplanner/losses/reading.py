@@ -112,7 +112,7 @@ def svd_bound(workload: Workload, *, loss: LossLike = "sum") -> float:
     Cost: for marginals, and for queries that have all but marginals in common, as much as `select`.  Else eigenvalues
         of matrices whose rows are, for each set of attributes that a query has in other kinds than identity,
         the product of their sizes less one; for "max" of some tens of them.
-    Source: spec eq. (33).
+    Source: eq. (33).
 
     Example:
         >>> from residualplanner.domain import Domain
@@ -120,7 +120,7 @@ def svd_bound(workload: Workload, *, loss: LossLike = "sum") -> float:
         >>> from residualplanner.workload import marginals
         >>> cps = Domain({"income": 50, "age": 100, "race": 7, "marital": 4, "sex": 2})
         >>> pairs = marginals(cps, order=2)
-        >>> round(float(svd_bound(pairs) / pairs.cells.sum()) ** 0.5, 3)  # root mean square error, spec section 9
+        >>> round(float(svd_bound(pairs) / pairs.cells.sum()) ** 0.5, 3)  # root mean square error
         2.035
         >>> round(svd_bound(marginals(cps, order=1, kinds={"age": Prefix(), "income": Prefix()}), loss="max"), 3)
         9.603

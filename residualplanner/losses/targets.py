@@ -48,7 +48,7 @@ class Targets(Loss):
     Raises:
         BudgetError: ``level`` or ``reserve`` is not between 0 and 1.
 
-    Source: spec eq. (125), for targets that are the errors of another mechanism.
+    Source: eq. (125), for targets that are the errors of another mechanism.
 
     Example:
         >>> from residualplanner.domain import Domain
@@ -117,7 +117,7 @@ class Targets(Loss):
         return np.where(importance > 0, importance, float(scaled[scaled > 0].min()) * _ASIDE / workload.scales**2)
 
     def unit_noise(self, problem: NoiseProblem) -> Selection:
-        """The least maximum of cell variances relative to those at the targets.  Source: spec eqs. (14) to (17)."""
+        """The least maximum of cell variances relative to those at the targets.  Source: eqs. (14) to (17)."""
         return problem.selection(least_largest_ratio(problem, reserve=self.reserve))
 
     def stated(self, variance: float) -> float:

@@ -1,7 +1,7 @@
 """Losses that are functions of the variances: weighted sums and maxima, and any convex function.
 
 Reads: weights, or a function on CVXPY expressions; a problem of noise.  Gives: SumOfVariances, MaxVariance, ConvexLoss.
-Source: spec eqs. (14) to (18) and (33).
+Source: eqs. (14) to (18) and (33).
 """
 
 from collections.abc import Callable, Mapping
@@ -48,7 +48,7 @@ class SumOfVariances(Loss):
             square root of its cells), a mapping from query to weight, or a weight per query.  The workload's own
             weights multiply these.
 
-    Source: spec eq. (14); paper section 6.
+    Source: eq. (14); paper section 6.
 
     Example:
         >>> SumOfVariances("sqrt").words
@@ -63,7 +63,7 @@ class SumOfVariances(Loss):
     def unit_noise(self, problem: NoiseProblem) -> Selection:
         """The least sum, with bases that vary by set where these are searched for and better.
 
-        Source: spec eqs. (14), (40) and (41).
+        Source: eqs. (14), (40) and (41).
         """
         plain = problem.selection(least_sum(problem))
         if problem.by_set is None:
@@ -82,7 +82,7 @@ class SumOfVariances(Loss):
         return by_set_problem(workload, importance)
 
     def svd_bound(self, workload: Workload) -> float:
-        """The bound for the sum.  Source: spec eq. (33)."""
+        """The bound for the sum.  Source: eq. (33)."""
         return sum_bound(workload, self.importance(workload))
 
     def value(self, workload: Workload, accuracy: Accuracy) -> float:
@@ -99,7 +99,7 @@ class MaxVariance(Loss):
         weights: a weight that multiplies each query's variance, as for `SumOfVariances`; None for equal ones.  The
             workload's own weights multiply these.  A query of weight 0 does not count.
 
-    Source: spec eq. (15).
+    Source: eq. (15).
 
     Example:
         >>> MaxVariance().words
@@ -112,11 +112,11 @@ class MaxVariance(Loss):
     is_of_maximum: ClassVar[bool] = True
 
     def unit_noise(self, problem: NoiseProblem) -> Selection:
-        """The least maximum.  Source: spec eqs. (15) to (17) and (23)."""
+        """The least maximum.  Source: eqs. (15) to (17) and (23)."""
         return problem.selection(least_maximum(problem))
 
     def svd_bound(self, workload: Workload) -> float:
-        """The largest bound over all sums in which cells have weights that add up to 1.  Source: spec eq. (33)."""
+        """The largest bound over all sums in which cells have weights that add up to 1.  Source: eq. (33)."""
         return greatest_bound(workload, self.importance(workload))
 
     def value(self, workload: Workload, accuracy: Accuracy) -> float:
@@ -135,7 +135,7 @@ class ConvexLoss(Loss):
         function: from a CVXPY vector, one variance per query in the workload's order, to a convex CVXPY expression.
         solver: the solver CVXPY uses, such as "CLARABEL" or "ECOS".
 
-    Source: spec eq. (18).
+    Source: eq. (18).
     """
 
     function: Callable[[Any], Any]
@@ -148,12 +148,12 @@ class ConvexLoss(Loss):
         return f"convex loss, solver {self.solver}"
 
     def best_noise(self, problem: NoiseProblem, pcost: float) -> Selection:
-        """The noise with the least loss at this privacy cost.  Source: spec eq. (18)."""
+        """The noise with the least loss at this privacy cost.  Source: eq. (18)."""
         search = partial(minimize_convex_loss, loss=self.function, pcost=pcost, solver=self.solver)
         return problem.selection(convex_noise(problem, search, partial(at_higher_cost, loss=self.function)))
 
     def cheapest_noise(self, problem: NoiseProblem, at_most: float) -> Selection:
-        """The noise with the least privacy cost whose loss is at most this.  Source: spec eq. (18)."""
+        """The noise with the least privacy cost whose loss is at most this.  Source: eq. (18)."""
         search = partial(minimize_privacy_cost, loss=self.function, at_most=at_most, solver=self.solver)
         return replace(problem.selection(convex_noise(problem, search, costing_more)), loss=at_most)
 

@@ -4,7 +4,7 @@ Reads: a plan, confidential records, perhaps a ledger.  Gives: `Measurement`, al
 Protocol: everything that can be decided without a record is checked, records are counted, the exact cost is charged,
 then noise is drawn; `require_measurable` stops before records.  What is raised leads to no record, and says what was
 charged.
-Equations: spec (34) to (36) and (44) for discrete noise, (7) and (26) for continuous; paper Algorithms 1 and 3.
+Source: eqs. (34) to (36) and (44) for discrete noise, eqs. (7) and (26) for continuous; paper Algorithms 1 and 3.
 """
 
 from residualplanner.measurement.answers import FloatResiduals, IntegerResiduals

@@ -110,7 +110,7 @@ class IntegerResiduals(AnswerLayout):
         FileFormatError: there are more or fewer numbers than the groups need, or one that int64
             can hold is in ``wide``.
 
-    Source: spec eqs. (35), (36) and (44).
+    Source: eqs. (35), (36) and (44).
     """
 
     divisors: tuple[int, ...]

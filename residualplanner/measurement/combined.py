@@ -72,7 +72,7 @@ class CombinedMeasurement:
         plan: what they measured together; its noise is that of the averages.
         residuals: the averages, rounded to floats; where only one measurement has a residual, its own answers.
 
-    Source: spec section 7, on several measurements.
+    Source: docs/mathematics.md section 7, on several measurements.
     """
 
     measurements: tuple[Measurement, ...]
@@ -117,7 +117,7 @@ def combine(measurements: Sequence[Measurement]) -> CombinedMeasurement:
         WorkloadError: they are over different domains, or measure an attribute in different bases.
 
     Guarantees: post-processing; the cost is what all of them have cost together.
-    Source: spec section 7, on several measurements.
+    Source: docs/mathematics.md section 7, on several measurements.
     """
     chosen = tuple(measurements)
     if len(chosen) < 2 or not all(isinstance(measurement, Measurement) for measurement in chosen):

@@ -131,7 +131,7 @@ def rows_of(sets: AttributeSets, numbers: NDArray[np.int64]) -> IntArray:
 
 
 def denominator_of_group(groups: BasisGroups, group: int) -> int:
-    """D: how often a record counts in all in a table of a group.  Source: spec eq. (104)."""
+    """D: how often a record counts in all in a table of a group.  Source: eq. (104)."""
     return math.prod(basis.denominator for basis in groups.bases[group])
 
 
@@ -185,7 +185,7 @@ def _sum_over_axis(
 ) -> None:
     """Sum some tables of ``larger`` (g, n_1, .., n_k) over one axis, and store them in the ``rows`` of ``target``.
 
-    Every record counts as often as the ``denominator`` of that axis says, and then once.  Source: spec eq. (104).
+    Every record counts as often as the ``denominator`` of that axis says, and then once.  Source: eq. (104).
     """
     step = max(1, _CHUNK // math.prod(larger.shape[1:]))
     for start in range(0, len(rows), step):

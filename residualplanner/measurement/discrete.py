@@ -1,7 +1,7 @@
 """Base mechanisms with discrete Gaussian noise, exact in distribution: integers from the counts to the answers.
 
 Reads: counts, precisions, random bytes.  Gives: IntegerResiduals.  Nothing computed from the counts is ever rounded.
-Source: spec eqs. (34) to (36) and (44); paper Algorithm 3.
+Source: eqs. (34) to (36) and (44); paper Algorithm 3.
 """
 
 import math
@@ -65,7 +65,7 @@ def integer_answers(
     Raises:
         NoiseError: the random bytes or the machine's arithmetic failed a check.
 
-    Guarantees: the answers are exactly those of spec eqs. (35), (36) and (44), in integers; nothing overflows.
+    Guarantees: the answers are exactly those of eqs. (35), (36) and (44), in integers; nothing overflows.
     Cost: 35 nanoseconds a cell, most of it for random bytes; 1.5 microseconds where int64 is too narrow for the noise;
         for each attribute that has a matrix of m rows about ``m / 5`` nanoseconds more.
     """

@@ -95,7 +95,7 @@ def exact_noise(plan: Plan) -> ExactNoise:
             exceeds the budget.
         WorkloadError: the tables are too large to hold.
 
-    Source: spec eqs. (34) to (36) and (44).
+    Source: eqs. (34) to (36) and (44).
 
     Example:
         >>> from residualplanner.domain import Domain

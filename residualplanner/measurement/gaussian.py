@@ -106,7 +106,7 @@ def gaussian_mechanism(generator: np.random.Generator, denominator: int = 1) -> 
     Guarantees: the answers of a set with noise variance s have mean ``H v`` and covariance ``s F F^T``, up to rounding,
         where H and F are Kronecker products: of ``Sub`` in both for an attribute that has the subtraction basis, of B
         and the identity for one that has a matrix B.
-    Source: spec eqs. (6), (7) and (26); paper Algorithms 1 and 5.
+    Source: eqs. (6), (7) and (26); paper Algorithms 1 and 5.
 
     Example:
         >>> from residualplanner.bases import subtraction_basis

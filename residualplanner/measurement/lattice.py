@@ -4,7 +4,7 @@ Reads: precisions.  Gives: what the integers of each group of sets are to be div
 
 Counts are multiplied by a power of two before noise is added whose scale is as many times as large; the privacy cost
 is the same, and intervals are as exact as those of continuous noise.
-Source: spec eqs. (44) to (47).
+Source: eqs. (44) to (47).
 """
 
 from residualplanner._checks import FloatArray
@@ -30,7 +30,7 @@ def lattice_divisors(
 
     Guarantees: f is the least power of two for which no set of the group has noise of a scale below `NOISE_SCALE`; it
         is a function of the plan alone.
-    Source: spec eq. (44).
+    Source: eq. (44).
     """
     return tuple(
         _divisor(

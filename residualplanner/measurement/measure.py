@@ -101,7 +101,7 @@ def measure(  # noqa: PLR0913
 
     Guarantees: zCDP at half the exact cost that the result states, which is at most the plan's rho, for neighbors as
         the plan says.
-    Source: spec eqs. (34) to (36) and (44), paper Algorithm 3; for "gaussian" eqs. (7) and (26), Algorithm 1.
+    Source: eqs. (34) to (36) and (44), paper Algorithm 3; for "gaussian" eqs. (7) and (26), paper Algorithm 1.
     """
     require_type("measure", "plan", plan, Plan, "write measure(plan, records); load_plan(path) reads a plan")
     require_guarded_main("measure")

@@ -1,7 +1,7 @@
 """Counts, integer noise, noisy answers: one stack of tables, exact whatever the size of the numbers.
 
 Reads: counts, noise.  Gives: integers.  Nothing computed from the counts is ever rounded.
-Source: spec eqs. (34) to (36) and (44); docs/mathematics.md section 6.
+Source: eqs. (34) to (36) and (44); docs/mathematics.md section 6.
 """
 
 import math
@@ -60,7 +60,7 @@ def noisy_answers(
 
     ``(kron F) (f (kron M) v + z)``: for an attribute that has the subtraction basis M is ``n I`` and F is ``Sub``, for
     one that has a matrix B, M is B and F the identity; f makes the lattice of the noise fine.  As ``Sub 1 = 0``, these
-    are the integers that ``n I - 1 1^T`` in place of ``n I`` gives, which is the mechanism of spec eq. (35) and what
+    are the integers that ``n I - 1 1^T`` in place of ``n I`` gives, which is the mechanism of eq. (35) and what
     the cost is about.
 
     Args:
@@ -78,7 +78,7 @@ def noisy_answers(
         The residual answers times the divisor, (b, m_1, .., m_k).
 
     Guarantees: exact.  The steps depend on the bases, ``records``, ``width`` and the answers alone.
-    Source: spec eqs. (35), (36) and (44).
+    Source: eqs. (35), (36) and (44).
 
     Example:
         >>> from residualplanner.bases import subtraction_basis

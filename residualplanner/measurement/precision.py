@@ -57,7 +57,7 @@ def precision_of(noise_variance: FloatArray) -> FloatArray:
     Guarantees: ``w <= 1 / noise_variance`` exactly; the exact variance ``1 / w`` is larger by less than ``2**-51``
         relative as long as ``1 / noise_variance`` is a normal float (from 2e-308 to 2e308).  The rounded quotient errs
         by at most half a unit in the last place, so one float below it is never above the exact one.
-    Source: spec eq. (34).
+    Source: eq. (34).
 
     Example:
         >>> Fraction(float(precision_of(np.array([3.0]))[0])) < Fraction(1, 3)
@@ -74,7 +74,7 @@ def gamma2_ratio(divisor: int, precision: float) -> tuple[int, int]:
         divisor: of the integers: f times the product of the n_i of the attributes that have the subtraction basis.
         precision: from `precision_of`.
 
-    Source: spec eqs. (34) and (36).
+    Source: eqs. (34) and (36).
 
     Example:
         >>> gamma2_ratio(6, 0.25)
@@ -110,7 +110,7 @@ def measured_cost(plan: Plan, precision: FloatArray) -> Fraction:
         own cost, rounded up: that of ``1 / noise_variance``, which no precision exceeds, and costs grow with every
         precision.
 
-    Source: spec eqs. (8) and (28) with ``1 / sigma_A**2`` = precision, and eq. (37); spec eq. (41);
+    Source: eqs. (8) and (28) with ``1 / sigma_A**2`` = precision, eqs. (37) and (41);
         paper Theorem 5.1.
     """
     if plan.neighbors.has_public_total:

@@ -3,7 +3,7 @@
 Reads: noisy answers, or a release.  Gives: Fit; bounds on errors.
 Everything here is post-processing: it sees no record and costs no privacy budget.
 Source: Abowd, Ashmead, Cumings-Menon, Garfinkel, Kifer, Leclerc, Sexton, Simpson, Task and Zhuravlev, An Uncertainty
-Principle is a Price of Privacy-Preserving Microdata (NeurIPS 2021); spec section 14.
+Principle is a Price of Privacy-Preserving Microdata (NeurIPS 2021); docs/mathematics.md section 14.
 """
 
 from residualplanner.microdata.bounds import (

@@ -1,7 +1,7 @@
 """The uncertainty principle: how small the errors of single cells and of their total can be together.
 
 Reads: privacy parameters, the number of cells.  Gives: errors that no mechanism is below, and errors that one has.
-Source: spec eqs. (92) to (98); Abowd et al., Theorems 3 and 4.
+Source: eqs. (92) to (98); Abowd et al., Theorems 3 and 4.
 """
 
 import math
@@ -55,7 +55,7 @@ def least_total_error(
         BudgetError: a privacy parameter, or an error, is out of range.
         WorkloadError: there are fewer than 2 cells; no bound of this method was published.
 
-    Source: spec eqs. (92) to (96).
+    Source: eqs. (92) to (96).
 
     Example:
         >>> round(least_total_error(20.0, 10_000, epsilon=0.1))
@@ -80,7 +80,7 @@ def least_cell_error(
 
     Arguments, units and errors are as in `least_total_error`.
 
-    Source: spec eqs. (92) to (96).
+    Source: eqs. (92) to (96).
 
     Example:
         >>> round(least_cell_error(800**0.5, 10_000, epsilon=0.1) ** 2)
@@ -152,7 +152,7 @@ def errors_of_clipping(cells: int, *, epsilon: float | None = None, rho: float |
         BudgetError: not one of both is given, or it is out of range.
         WorkloadError: there is no cell.
 
-    Source: spec eq. (97); Abowd et al., Theorem 4.
+    Source: eq. (97); Abowd et al., Theorem 4.
 
     Example:
         >>> errors_of_clipping(100, rho=0.5)
@@ -167,7 +167,7 @@ def errors_of_sequential_fit(cells: int, *, epsilon: float | None = None, rho: f
 
     Arguments and errors are as in `errors_of_clipping`.
 
-    Source: spec eq. (98); Abowd et al., Theorem 4.
+    Source: eq. (98); Abowd et al., Theorem 4.
 
     Example:
         >>> errors = errors_of_sequential_fit(100, epsilon=0.1)

@@ -2,7 +2,7 @@
 
 Reads: a scale.  Gives: NoiseLaw.
 Protocol: a law has a variance, the logarithm of its distribution function, and the median of the largest of some draws.
-Source: spec eqs. (84) and (85).
+Source: eqs. (84) and (85).
 """
 
 import math
@@ -33,7 +33,7 @@ class NoiseLaw(ABC):
     def largest_of(self, draws: int) -> tuple[float, float]:
         """The means of the largest absolute value of so many independent draws, and of its square.
 
-        Source: spec eq. (98).
+        Source: eq. (98).
         """
 
     @abstractmethod
@@ -42,7 +42,7 @@ class NoiseLaw(ABC):
 
     @abstractmethod
     def median_of_largest(self, draws: ArrayLike) -> Array:
-        """The median of the largest of so many independent draws (...), in counts.  Source: spec eq. (85)."""
+        """The median of the largest of so many independent draws (...), in counts.  Source: eq. (85)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Laplace(NoiseLaw):
         return 2 * self.noise_scale**2
 
     def largest_of(self, draws: int) -> tuple[float, float]:
-        """Sums of inverse integers, and of their squares, times the scale.  Source: spec eq. (98)."""
+        """Sums of inverse integers, and of their squares, times the scale.  Source: eq. (98)."""
         from scipy.special import digamma, zeta  # takes a tenth of the time to import the package
 
         first = float(digamma(draws + 1.0)) + np.euler_gamma
@@ -85,7 +85,7 @@ class Laplace(NoiseLaw):
         return np.where(scaled < 0, scaled - math.log(2), far)
 
     def median_of_largest(self, draws: ArrayLike) -> Array:
-        """The median of the largest of so many independent draws (...), in counts.  Source: spec eq. (85)."""
+        """The median of the largest of so many independent draws (...), in counts.  Source: eq. (85)."""
         found: Array = -self.noise_scale * np.log(2 * _tail_of_median(draws))
         return found
 
@@ -116,7 +116,7 @@ class Gaussian(NoiseLaw):
         return self.noise_scale**2
 
     def largest_of(self, draws: int) -> tuple[float, float]:
-        """Integrals of the probability that a number is exceeded.  Source: spec eq. (98)."""
+        """Integrals of the probability that a number is exceeded.  Source: eq. (98)."""
         from scipy.special import erfc  # takes a tenth of the time to import the package
 
         edges = np.linspace(0, _FAR, _POINTS)
@@ -132,7 +132,7 @@ class Gaussian(NoiseLaw):
         return found
 
     def median_of_largest(self, draws: ArrayLike) -> Array:
-        """The median of the largest of so many independent draws (...), in counts.  Source: spec eq. (85)."""
+        """The median of the largest of so many independent draws (...), in counts.  Source: eq. (85)."""
         from scipy.special import ndtri  # takes a tenth of the time to import the package
 
         found: Array = -self.noise_scale * ndtri(_tail_of_median(draws))
@@ -152,7 +152,7 @@ def noise_for(groups: int, *, epsilon: float | None = None, rho: float | None = 
     Raises:
         BudgetError: not one of both is given, or it is out of range.
 
-    Source: spec eq. (79); Abowd et al., section 6.
+    Source: eq. (79); Abowd et al., section 6.
 
     Example:
         >>> noise_for(4, epsilon=0.5), noise_for(4, rho=0.125)

@@ -1,7 +1,7 @@
 """Least squares without the constraint that cells are non-negative, in closed form.
 
 Reads: noisy answers.  Gives: Fit; variances that are known before any answer.
-Source: spec eqs. (80) and (89).
+Source: eqs. (80) and (89).
 """
 
 import math
@@ -38,7 +38,7 @@ def least_squares(noisy: NoisyGroups) -> Fit:
         WorkloadError: groups are sums of any cells, and there are more than 3,000 cells.
 
     Cost: O(cells) for each group and draw of the noise.
-    Source: spec eq. (80).
+    Source: eq. (80).
 
     Example:
         >>> from residualplanner import Domain
@@ -69,7 +69,7 @@ def least_squares_variance(noisy: NoisyGroups, names: Iterable[str] = ()) -> flo
         DomainError: an attribute is not in the domain.
         WorkloadError: groups are sums of any cells, or do not determine the marginal.
 
-    Source: spec eq. (89).
+    Source: eq. (89).
 
     Example:
         >>> from residualplanner import Domain
@@ -101,7 +101,7 @@ def _index(subset: Iterable[int], count: int) -> tuple[int, ...]:
 def _precisions(noisy: NoisyGroups) -> Array | None:
     """The precision of every component, an axis of length 2 for each attribute: absent, present; None if there is none.
 
-    Source: spec eq. (80).
+    Source: eq. (80).
     """
     count = len(noisy.domain)
     found = np.zeros((2,) * count)
@@ -115,7 +115,7 @@ def _precisions(noisy: NoisyGroups) -> Array | None:
 
 
 def _by_components(noisy: NoisyGroups, precisions: Array) -> Array:
-    """The cells (b, n), each component divided by its precision.  Source: spec eq. (80)."""
+    """The cells (b, n), each component divided by its precision.  Source: eq. (80)."""
     draws, sizes = len(noisy.values[0]), noisy.domain.sizes
     pulled = np.zeros((draws, *sizes))
     for sums, values, variance in zip(noisy.groups, noisy.values, noisy.variances, strict=True):

@@ -1,7 +1,7 @@
 """MaxFit: no answer is further off than it must be, and among such cells the least squares.
 
 Reads: noisy answers.  Gives: Fit.
-Source: spec eqs. (86) and (87); Abowd et al., section 4.
+Source: eqs. (86) and (87); Abowd et al., section 4.
 """
 
 import math
@@ -54,7 +54,7 @@ def max_fit(noisy: NoisyGroups, *, slack: float = 0.01) -> Fit:
 
     Guarantees: post-processing of noisy answers; it costs no budget.
     Cost: three milliseconds for each draw of 216 cells.
-    Source: spec eqs. (86) and (87); Abowd et al., section 4.
+    Source: eqs. (86) and (87); Abowd et al., section 4.
 
     Example:
         >>> from residualplanner import Domain

@@ -35,7 +35,7 @@ def nonnegative_least_squares(noisy: NoisyGroups) -> Fit:
 
     Guarantees: post-processing of noisy answers; it costs no budget.
     Cost: for few sums a tenth of a millisecond for each draw of 216 cells; for a million cells some seconds.
-    Source: spec eqs. (81) to (83); Abowd et al., section 4.
+    Source: eqs. (81) to (83); Abowd et al., section 4.
 
     Example:
         >>> from residualplanner import Domain

@@ -2,7 +2,7 @@
 
 Reads: privacy parameters.  Gives: PrivacyNotion.
 Protocol: a notion bounds the least total error for a given cell error.
-Source: spec eqs. (92) to (96).
+Source: eqs. (92) to (96).
 """
 
 import math
@@ -43,7 +43,7 @@ class PrivacyNotion(ABC):
         return {"tight": self.total_error}
 
     def total_error(self, cell_error: float, thresholds: Array, cells: int) -> Array:
-        """The least D for C = ``cell_error`` and each threshold (t,).  Source: spec eqs. (92) to (94)."""
+        """The least D for C = ``cell_error`` and each threshold (t,).  Source: eqs. (92) to (94)."""
         records = np.ceil(2 * cell_error + thresholds)
         return (self.least_weight(records, cells * thresholds) - records) / 2
 
@@ -69,7 +69,7 @@ class PureDP(PrivacyNotion):
         return 1 / self.epsilon
 
     def least_weight(self, records: Array, hidden: float | Array) -> Array:
-        """``exp(-epsilon m) d k / 2``.  Source: spec eq. (92)."""
+        """``exp(-epsilon m) d k / 2``.  Source: eq. (92)."""
         found: Array = np.exp(-self.epsilon * records) * hidden / 2
         return found
 
@@ -79,7 +79,7 @@ class PureDP(PrivacyNotion):
         return {"tight": self.total_error, "published": self.published_total_error}
 
     def published_total_error(self, cell_error: float, thresholds: Array, cells: int) -> Array:
-        """The published bound on D, for each threshold (t,).  Source: spec eq. (95)."""
+        """The published bound on D, for each threshold (t,).  Source: eq. (95)."""
         hidden = thresholds * (cells - 1) * np.exp(-2 * self.epsilon * (2 * cell_error + thresholds))
         found: Array = (hidden - 16 * cell_error - 4 * thresholds) / 8
         return _of_counts(found, cell_error, thresholds)
@@ -98,7 +98,7 @@ class ApproximateDP(PrivacyNotion):
         return 1 / self.epsilon
 
     def least_weight(self, records: Array, hidden: float | Array) -> Array:
-        """``d k (exp(-epsilon m) / 2 - delta / (exp(epsilon) - 1))``.  Source: spec eq. (93)."""
+        """``d k (exp(-epsilon m) / 2 - delta / (exp(epsilon) - 1))``.  Source: eq. (93)."""
         lost = self.delta * math.exp(-self.epsilon) / -math.expm1(-self.epsilon)
         found: Array = hidden * (np.exp(-self.epsilon * records) / 2 - lost)
         return found
@@ -109,7 +109,7 @@ class ApproximateDP(PrivacyNotion):
         return {"tight": self.total_error, "published": self.published_total_error}
 
     def published_total_error(self, cell_error: float, thresholds: Array, cells: int) -> Array:
-        """The published bound on D, for each threshold (t,).  Source: spec eq. (96)."""
+        """The published bound on D, for each threshold (t,).  Source: eq. (96)."""
         kept = np.exp(-self.epsilon * (4 * cell_error + 2 * thresholds)) / 4 - self.delta / self.epsilon
         found: Array = (thresholds * (cells - 1) * kept - 4 * cell_error - thresholds) / 2
         return _of_counts(found, cell_error, thresholds)
@@ -127,7 +127,7 @@ class ConcentratedDP(PrivacyNotion):
         return 1 / math.sqrt(2 * self.rho)
 
     def least_weight(self, records: Array, hidden: float | Array) -> Array:
-        """``d k exp(-(sqrt(ln 2) + m sqrt(rho))**2)``.  Source: spec eq. (94)."""
+        """``d k exp(-(sqrt(ln 2) + m sqrt(rho))**2)``.  Source: eq. (94)."""
         found: Array = hidden * np.exp(-((math.sqrt(math.log(2)) + records * math.sqrt(self.rho)) ** 2))
         return found
 

@@ -38,7 +38,7 @@ def groups_of_release(release: Release) -> NoisyGroups:
             `nonnegative` works on tables of any size.
 
     Guarantees: post-processing of what is released; it costs no budget.
-    Source: spec eq. (48).
+    Source: eq. (48).
 
     Example:
         >>> from residualplanner import Domain, Workload, measure, reconstruct, select, zcdp

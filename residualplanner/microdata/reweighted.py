@@ -1,7 +1,7 @@
 """Reweighted fits: answers that may well be noise alone count less, and their sum counts by itself.
 
 Reads: noisy answers.  Gives: Fit.
-Source: spec eqs. (84) and (85); Abowd et al., Algorithm 2.
+Source: eqs. (84) and (85); Abowd et al., Algorithm 2.
 """
 
 import math
@@ -41,7 +41,7 @@ def reweighted_fit(noisy: NoisyGroups, *, confidence: float = 0.99) -> Fit:
         SolverError: the gap is above 1e-6.
 
     Guarantees: post-processing of noisy answers; it costs no budget.
-    Source: spec eqs. (84) and (85); Abowd et al., Algorithm 2.
+    Source: eqs. (84) and (85); Abowd et al., Algorithm 2.
 
     Example:
         >>> from residualplanner import Domain
@@ -72,7 +72,7 @@ class _Parts:
 
 
 def _reweighted(sums: Sums, values: Array, law: NoiseLaw, confidence: float) -> _Parts:
-    """The terms of a group with answers (b, k).  Source: spec eqs. (84) and (85)."""
+    """The terms of a group with answers (b, k).  Source: eqs. (84) and (85)."""
     low = low_answers(values, law, confidence)
     count = np.maximum(low.sum(axis=1, keepdims=True), 1)
     penalty = np.maximum(law.median_of_largest(count), 1) ** 2
@@ -90,7 +90,7 @@ def low_answers(values: Array, law: NoiseLaw, confidence: float) -> NDArray[np.b
         >>> low_answers(np.array([[-5.0, 3, 10, 40, 200]]), Laplace(8.0), 0.99).tolist()
         [[True, True, True, True, False]]
 
-    Source: spec eq. (84).
+    Source: eq. (84).
     """
     ordered = np.sort(values, axis=1)
     ranks = np.arange(1, values.shape[1] + 1)

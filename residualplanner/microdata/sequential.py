@@ -1,7 +1,7 @@
 """Sequential fits: the most important answers first, and what they say is kept by all that follow.
 
 Reads: noisy answers in the order of their priority.  Gives: Fit.
-Source: spec eqs. (90) and (91); Abowd et al., Algorithm 1.
+Source: eqs. (90) and (91); Abowd et al., Algorithm 1.
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ def sequential_fit(noisy: NoisyGroups) -> Fit:
 
     Guarantees: post-processing of noisy answers; it costs no budget.
     Cost: for nested marginals two tenths of a millisecond for each draw of 216 cells.
-    Source: spec eqs. (90) and (91); Abowd et al., Algorithm 1.
+    Source: eqs. (90) and (91); Abowd et al., Algorithm 1.
 
     Example:
         >>> from residualplanner import Domain
@@ -84,7 +84,7 @@ class _Table:
 
 
 def _by_tables(noisy: NoisyGroups, axes: Sequence[tuple[int, ...]]) -> list[Solution]:
-    """Every stage as a problem about the cells of one marginal.  Source: spec eq. (91)."""
+    """Every stage as a problem about the cells of one marginal.  Source: eq. (91)."""
     sizes = noisy.domain.sizes
     stages: list[Solution] = []
     kept: list[_Table] = []
@@ -119,7 +119,7 @@ def _exact(own: tuple[int, ...], table: _Table, axes: tuple[int, ...], sizes: tu
 
 
 def _by_cells(noisy: NoisyGroups) -> list[Solution]:
-    """Every stage as a problem about all cells.  Source: spec eq. (90)."""
+    """Every stage as a problem about all cells.  Source: eq. (90)."""
     sizes = noisy.domain.sizes
     stages: list[Solution] = []
     for number, term in enumerate(noisy.terms()):

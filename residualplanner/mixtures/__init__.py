@@ -2,7 +2,7 @@
 
 Reads: measured tables with their noise, as arrays.  Gives: Mixture, with all its tables.
 Everything here is post-processing: it sees no record and costs no privacy budget.
-Source: spec section 13; rap-and-microdata (A1), (A7) and (A20).
+Source: docs/mathematics.md section 13.
 """
 
 from residualplanner.mixtures.blocks import Blocks

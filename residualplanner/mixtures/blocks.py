@@ -56,7 +56,7 @@ class Blocks:
     def softmax(self, logits: NDArray[np.floating]) -> NDArray[np.floating]:
         """Probabilities of each attribute's values, (d', c); a logit of minus infinity has probability 0.
 
-        Source: spec eq. (66).
+        Source: eq. (66).
         """
         largest = np.maximum.reduceat(logits, self.offsets[:-1], axis=0)
         found = np.exp(logits - self.repeated(largest))
@@ -66,7 +66,7 @@ class Blocks:
     def slope_of_logits(self, probabilities: NDArray[np.floating], slope: NDArray[np.floating]) -> NDArray[np.floating]:
         """The slope of a function in logits (d', c), from its slope in the probabilities, (d', c).
 
-        Source: spec eq. (71).
+        Source: eq. (71).
         """
         found = probabilities * slope
         found -= probabilities * self.repeated(self.sums(found))

@@ -1,7 +1,7 @@
 """Records of a mixture whose tables of pairs are controlled: brought nearer to the mixture's by exchanging values.
 
 Reads: a mixture.  Gives: codes of records.
-Source: spec section 13; controlled selection, Goodman and Kish (1950).
+Source: docs/mathematics.md section 13; controlled selection, Goodman and Kish (1950).
 """
 
 from collections.abc import Iterator
@@ -58,7 +58,7 @@ def controlled_records(
         report: called when records are made, and each time that an attribute has been gone through.
 
     Cost: some ten times the number of records times the square of the number of attributes, or its cube.
-    Source: spec section 13.
+    Source: docs/mathematics.md section 13.
     """
     codes, classes = even_records_by_class(mixture, records, generator, points=independent_points)
     correct_margins(mixture, codes, classes, generator)

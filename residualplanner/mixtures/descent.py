@@ -1,7 +1,7 @@
 """Fitting one mixture: Adam on logits, slowed where noise explains the slope.
 
 Reads: a loss, a start.  Gives: Fit.
-Source: spec eqs. (70) to (72); Adam is Kingma and Ba (2015), Algorithm 1.
+Source: eqs. (70) to (72); Adam is Kingma and Ba (2015), Algorithm 1.
 """
 
 import math
@@ -125,7 +125,7 @@ def fit(loss: Loss, start: Start, descent: Descent, *, enough: float | None = No
         The mixture at the last step.
 
     Cost: for each step a few matrix products of all features with all classes.
-    Source: spec eqs. (70) to (72).
+    Source: eqs. (70) to (72).
     """
     blocks, least = loss.blocks, loss.enough if enough is None else enough
     logits = _Means(start.logits.astype(loss.dtype))
@@ -154,7 +154,7 @@ def _softmax(logits: Floats) -> Floats:
 
 
 def _trust(slope: Floats, variance: Floats, caution: float) -> Floats:
-    """The part of each step that is made: ``g**2 / (g**2 + caution * variance)``.  Source: spec eq. (72)."""
+    """The part of each step that is made: ``g**2 / (g**2 + caution * variance)``.  Source: eq. (72)."""
     squared = slope * slope
     return np.asarray(squared / (squared + caution * variance + _TINY))
 

@@ -1,7 +1,7 @@
 """Several mixtures fitted to the same answers from different starts, and their mean.
 
 Reads: a loss, starts.  Gives: EnsembleFit.
-Source: spec eq. (73).
+Source: eq. (73).
 """
 
 from collections.abc import Callable
@@ -77,7 +77,7 @@ def fit_ensemble(
         seed: of the starts; the same seed gives the same mixtures.
         report: called after each member.
 
-    Source: spec eq. (73).
+    Source: eq. (73).
     """
     fits = []
     for number, generator in enumerate(np.random.default_rng(seed).spawn(ensemble.members), start=1):

@@ -1,7 +1,7 @@
 """Tables of products of several arrays, summed over their columns, by one matrix product; and their slopes.
 
 Reads: arrays (n_i, c).  Gives: tables (n_1, .., n_k).
-Source: spec eq. (67); rap-and-microdata (A7).
+Source: eq. (67).
 """
 
 import math

@@ -1,7 +1,7 @@
 """The part of a loss that is about tables of three or more views that have all views but one in common.
 
 Reads: measured tables.  Gives: PrefixTerm; tables in groups.
-Source: spec eqs. (67) and (68); rap-and-microdata (A7).
+Source: eqs. (67) and (68).
 """
 
 from collections.abc import Iterator, Sequence

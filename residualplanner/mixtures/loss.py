@@ -1,7 +1,7 @@
 """How far the tables of a mixture are from noisy answers, in units of the noise.
 
 Reads: views, measured tables, the number of records.  Gives: Loss.
-Source: spec eqs. (68) and (69); rap-and-microdata (A20).
+Source: eqs. (68) and (69).
 """
 
 import math
@@ -70,7 +70,7 @@ class Loss:
 
         Below it a mixture fits the noise.
 
-        Source: spec eq. (70).
+        Source: eq. (70).
         """
         return self.freedom - 2 * math.sqrt(2 * self.freedom)
 
@@ -89,7 +89,7 @@ class Loss:
     def slope_variances(self, probabilities: Floats, weights: Floats) -> Floats:
         """The variances of the slopes in the probabilities that the noise of the answers causes, (d', c).
 
-        Source: spec eq. (72).
+        Source: eq. (72).
         """
         point = Point(self.features.apply(probabilities), weights * self.dtype(self.records))
         variances = np.zeros((len(self.features.views), len(weights)), dtype=self.dtype)

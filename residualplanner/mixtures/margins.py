@@ -1,7 +1,7 @@
 """Records whose tables of single attributes are those of their mixture, to less than one record.
 
 Reads: a mixture, records by class.  Gives: codes of records.
-Source: spec section 13.
+Source: docs/mathematics.md section 13.
 """
 
 import numpy as np
@@ -27,7 +27,7 @@ def correct_margins(mixture: Mixture, codes: IntArray, classes: IntArray, genera
 
     Guarantees: no class gets a value that it does not have; so where none that has the one has the other, too, the
         value stays.
-    Source: spec section 13.
+    Source: docs/mathematics.md section 13.
     """
     for attribute in range(codes.shape[1]):
         probabilities = mixture.of_attribute(attribute)

@@ -1,7 +1,7 @@
 """A mixture of products: records whose attributes are independent of one another within each latent class.
 
 Reads: weights and probabilities.  Gives: Mixture; its tables, which are non-negative and agree with one another.
-Source: spec eqs. (66) and (67).
+Source: eqs. (66) and (67).
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ class Mixture:
         weights (c,): the probability of each latent class; they add up to 1.
         probabilities (d', c): of the values of each attribute in each class; those of an attribute add up to 1.
 
-    Source: spec eq. (66).
+    Source: eq. (66).
 
     Example:
         >>> mixture = Mixture(Blocks((2, 2)), np.array([0.5, 0.5]), np.array([[1.0, 0], [0, 1], [1, 0], [0, 1]]))
@@ -61,7 +61,7 @@ class Mixture:
             attributes: different ones, by position in the domain.
 
         Cost: one matrix product, of as many multiplications as there are cells times classes.
-        Source: spec eq. (67).
+        Source: eq. (67).
         """
         factors = [self.of_attribute(attribute) for attribute in attributes]
         return product_sums(factors, self.weights).astype(np.float64, copy=False)

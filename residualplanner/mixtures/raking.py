@@ -1,7 +1,7 @@
 """Mixtures whose tables of single attributes are given ones.
 
 Reads: a mixture, tables.  Gives: a mixture.
-Source: spec eq. (75); iterative proportional fitting, Deming and Stephan (1940).
+Source: eq. (75); iterative proportional fitting, Deming and Stephan (1940).
 """
 
 from collections.abc import Mapping

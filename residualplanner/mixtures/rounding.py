@@ -1,7 +1,7 @@
 """Records drawn from a mixture: independent ones, or ones that are spread evenly.
 
 Reads: a mixture.  Gives: codes of records.
-Source: spec eq. (76); rap-and-microdata (A11).
+Source: eq. (76).
 """
 
 from collections.abc import Callable, Iterator
@@ -62,7 +62,7 @@ def even_records(
         generator: of random numbers.
         report: called with how many records are made, some at a time.
 
-    Source: spec eq. (76).
+    Source: eq. (76).
     """
     codes, _ = even_records_by_class(mixture, records, generator, report=report)
     return generator.permutation(codes)
@@ -85,7 +85,7 @@ def even_records_by_class(
         points: makes the points that combinations of values follow; those of a Sobol sequence unless given.
         report: as of `even_records`.
 
-    Source: spec eq. (76).
+    Source: eq. (76).
     """
     made = points or sobol_points
     classes = _even_classes(mixture.weights, records, generator)

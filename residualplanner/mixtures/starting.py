@@ -28,7 +28,7 @@ def denoised(table: FloatArray, noise_scale: float) -> FloatArray:
         table (n,): noisy counts.
         noise_scale: their standard error; 0 if the counts are known.
 
-    Source: spec section 13; rap-and-microdata, section A9.
+    Source: docs/mathematics.md section 13.
 
     Example:
         >>> denoised(np.array([90.0, 13.0, -3.0]), 10.0).round(3).tolist()

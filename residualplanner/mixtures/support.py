@@ -3,7 +3,7 @@
 Reads: which cells of tables can occur.  Gives: which values each class may have.
 
 The values that a class may have are a set for each attribute, and all combinations of them can occur.
-Source: spec eq. (74).
+Source: eq. (74).
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """The parts of a loss: squared distances between tables of a mixture's features and what was measured.
 
 Reads: measured tables, their precisions.  Gives: Term, of which `PairTerm` and `TableTerm` are two sorts.
-Source: spec eqs. (68) and (69).
+Source: eqs. (68) and (69).
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,7 @@
 """Expected tables of three attributes, laid out for one attribute after the other.
 
 Reads: a mixture.  Gives: Beside, by attribute.
-Source: spec section 13.
+Source: docs/mathematics.md section 13.
 """
 
 import math

@@ -2,7 +2,7 @@
 
 Reads: a workload, a budget or a limit, a loss; files.  Gives: Plan, its error table, and answers to what other budgets,
 losses and queries would cost.  Never sees a record.
-Source: spec sections 2 and 3; paper section 6.
+Source: docs/mathematics.md sections 2 and 3; paper section 6.
 """
 
 from residualplanner.plan.combined_plan import combined_plan, combined_precision, is_combined_from

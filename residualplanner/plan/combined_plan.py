@@ -50,7 +50,7 @@ def combined_plan(plans: Sequence[Plan]) -> Plan:
         BudgetError: they protect different changes of the records, cost more together than any budget can allow, or
             have noise so large that the sum of variances is not finite.
 
-    Source: spec eq. (8), and section 7 on several measurements.
+    Source: eq. (8), and docs/mathematics.md section 7 on several measurements.
 
     Example:
         >>> from residualplanner.domain import Domain

@@ -57,7 +57,7 @@ class Plan(PlanErrors):
             workload's queries; weights or targets do not fit the workload; bases vary by set, and records are replaced.
 
     Guarantees: ``pcost``, recomputed from the noise and rounded up, is at most the budget.
-    Source: spec eqs. (8), (11), (12); paper Theorems 4.3 and 4.4.
+    Source: eqs. (8), (11), (12); paper Theorems 4.3 and 4.4.
     """
 
     budget: Budget
@@ -121,7 +121,7 @@ class Plan(PlanErrors):
     def pcost(self) -> float:
         """The privacy cost of this noise for these neighbors, rounded up; rho-zCDP holds with rho = pcost / 2.
 
-        Where bases vary by set it is a bound of the cost.  Source: spec eqs. (8), (37) and (41).
+        Where bases vary by set it is a bound of the cost.  Source: eqs. (8), (37) and (41).
         """
         return cost_upper_bound(self.strategy, self.noise_variances, self.neighbors)
 
@@ -135,7 +135,7 @@ class Plan(PlanErrors):
             WorkloadError: it is another loss, or the bound is too large a computation; see `svd_bound`.
             BudgetError: records are replaced; the bound is for adding or removing records.
 
-        Cost: that of `svd_bound`.  Source: spec eq. (33).
+        Cost: that of `svd_bound`.  Source: eq. (33).
         """
         if self.neighbors.has_public_total:
             raise BudgetError("the bound is for adding or removing records; plan with neighbors='add-remove' for it")

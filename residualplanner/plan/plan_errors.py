@@ -52,7 +52,7 @@ class PlanErrors:
     def rmse(self) -> float:
         """The root of the average variance over all cells of all queries, in counts.
 
-        Errors of sums are measured as losses do: in units of the largest amount.  Source: spec eq. (107).
+        Errors of sums are measured as losses do: in units of the largest amount.  Source: eq. (107).
         """
         cells, variances = self.workload.cells, self.average_variances / self.workload.scales**2
         return math.sqrt(float((cells / cells.sum()) @ variances))
@@ -60,7 +60,7 @@ class PlanErrors:
     @property
     @_within_memory
     def max_variances(self) -> FloatArray:
-        """The largest cell variance of every query, (q,), in counts squared.  Source: spec eqs. (23) and (26)."""
+        """The largest cell variance of every query, (q,), in counts squared.  Source: eqs. (23) and (26)."""
         return self._accuracy.max_variances
 
     @property
@@ -87,7 +87,7 @@ class PlanErrors:
         Raises:
             WorkloadError: the plan does not answer the query, or the array would be too large.
 
-        Source: spec eqs. (11) and (26); paper Theorems 4.4 and 7.2.
+        Source: eqs. (11) and (26); paper Theorems 4.4 and 7.2.
         """
         return query_table(self._accuracy, query).variances()
 
@@ -98,7 +98,7 @@ class PlanErrors:
         Raises:
             WorkloadError: the plan does not answer the query, or the matrix is too large.
 
-        Source: spec eqs. (12) and (26); paper Theorems 4.4 and 7.2.
+        Source: eqs. (12) and (26); paper Theorems 4.4 and 7.2.
         """
         return query_table(self._accuracy, query).covariance()
 
@@ -114,7 +114,7 @@ class PlanErrors:
             WorkloadError: the plan does not answer the query, or the weights do not have its table's shape.
 
         Cost: O(cells) for identity queries with the subtraction basis, else a product with a matrix of each attribute.
-        Source: spec eqs. (12) and (26).
+        Source: eqs. (12) and (26).
         """
         table = query_table(self._accuracy, query)
         array = require_numbers("weights must be numbers, one for each cell", weights)
@@ -133,7 +133,7 @@ class PlanErrors:
         Raises:
             WorkloadError: the plan does not answer the query, or its table has too many cells that differ.
 
-        Source: Sidak, J. Am. Stat. Assoc. 62 (1967), 626-633; spec eqs. (26) and (46).
+        Source: Sidak, J. Am. Stat. Assoc. 62 (1967), 626-633; eqs. (26) and (46).
         """
         return mean_largest_error(query_table(self._accuracy, query))
 

@@ -48,7 +48,7 @@ def select(
         loss: "sum" (of all cell variances), "max" (the largest cell variance), `SumOfVariances`, `MaxVariance`,
             `Targets` (margins of error that tables are to have: the largest one relative to its target), or a function
             from a CVXPY vector of the queries' average cell variances to a convex CVXPY expression.
-        bases: what is measured of attributes with other kinds than identity: "optimal" (spec section 5),
+        bases: what is measured of attributes with other kinds than identity: "optimal" (docs/mathematics.md section 5),
             "orthogonal" (the paper's section 7), "optimal_by_set" (an attribute may have other bases in other sets of
             attributes; for sums, and where records are added or removed), or a mapping from attribute name to a matrix
             S of shape (n-1, n) whose rows are independent of one another and of a row of ones, such as ``plan.bases``
@@ -74,7 +74,7 @@ def select(
         SolverError: the convex solver gave no usable answer.
 
     Guarantees: the plan's privacy cost, recomputed and rounded up, is at most the budget.
-    Source: spec section 3; paper section 6.
+    Source: docs/mathematics.md section 3; paper section 6.
 
     Example:
         >>> from residualplanner.domain import Domain
@@ -82,7 +82,7 @@ def select(
         >>> from residualplanner.workload import marginals
         >>> cps = Domain({"income": 50, "age": 100, "race": 7, "marital": 4, "sex": 2})
         >>> plan = select(marginals(cps, order=2), budget=pcost(1))
-        >>> round(plan.rmse, 3)  # spec section 9
+        >>> round(plan.rmse, 3)
         2.035
     """
     goal = read_loss(loss)

@@ -1,7 +1,7 @@
 """The dual problem solved: an accelerated ascent finds the cells that are 0, Newton's method makes them exactly 0.
 
 Reads: a problem.  Gives: Solution, with a proved gap.
-Source: spec eqs. (50) to (56); Nesterov, Soviet Math. Dokl. 27 (1983); O'Donoghue and Candes, Found. Comput. Math. 15
+Source: eqs. (50) to (56); Nesterov, Soviet Math. Dokl. 27 (1983); O'Donoghue and Candes, Found. Comput. Math. 15
 (2015).
 """
 
@@ -61,7 +61,7 @@ class Ascent:
         self._cells, self._next = np.empty_like(multipliers), np.empty_like(multipliers)
 
     def advance(self, steps: int) -> None:
-        """Take some steps.  The momentum is dropped where it points downhill.  Source: spec eqs. (53) and (54)."""
+        """Take some steps.  The momentum is dropped where it points downhill.  Source: eqs. (53) and (54)."""
         problem, ahead, cells = self.problem, self._ahead, self._cells
         for _ in range(steps):
             problem.cells(problem.components(ahead), cells)
@@ -131,7 +131,7 @@ def solve(
 
 
 def mixed(problem: Problem, found: Candidate, center: tuple[Array, Array] | None, steps_done: int) -> Solution:
-    """A candidate moved towards the center until no cell is negative.  Source: spec eq. (55)."""
+    """A candidate moved towards the center until no cell is negative.  Source: eq. (55)."""
     if center is None:
         return Solution(frozen(found.components), found.gap, max(found.violation, 0.0), steps_done)
     components, cells = center

@@ -73,7 +73,7 @@ class CellAxis:
         present: that of ``C G N``.
         is_orthogonal: whether the columns of the two are orthogonal.
 
-    Source: spec eqs. (25) and (48).
+    Source: eqs. (25) and (48).
     """
 
     kind: Kind
@@ -123,7 +123,7 @@ def answers_of_components(bases: Sequence[Basis]) -> ProductMap:
 
 
 def components_of_counts(bases: Sequence[Basis]) -> ProductMap:
-    """The map from a table of counts to the components of its residual.  Source: spec eq. (7)."""
+    """The map from a table of counts to the components of its residual.  Source: eq. (7)."""
     return ProductMap([_component_map(basis) for basis in bases])
 
 

@@ -4,7 +4,7 @@ Reads: a measurement.  Gives: ComponentLayout; flat arrays of components, and re
 
 The component of a set is what independent noise of one variance would have been: where its attributes have the
 subtraction basis a table whose sum along every axis is 0, else the residual answers themselves.
-Source: spec eq. (48).
+Source: eq. (48).
 """
 
 import math
@@ -111,7 +111,7 @@ def noise_like(layout: ComponentLayout, variances: FloatArray, generator: np.ran
         variances (m,): of the noise of each set, in counts squared.
         generator: of normal variates.
 
-    Source: spec eqs. (6) and (48).
+    Source: eqs. (6) and (48).
     """
     drawn = generator.standard_normal(layout.count) * np.sqrt(layout.spread(variances))
     for group, bases in enumerate(layout.groups.bases):

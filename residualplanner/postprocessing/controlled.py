@@ -1,7 +1,7 @@
 """Controlled rounding: integers next to numbers, with given sums of rows and columns.
 
 Reads: arrays.  Gives: arrays of integers, as floats.
-Source: spec eq. (57); Cox and Ernst, INFOR 20 (1982); Cox, J. Am. Stat. Assoc. 82 (1987).
+Source: eq. (57); Cox and Ernst, INFOR 20 (1982); Cox, J. Am. Stat. Assoc. 82 (1987).
 """
 
 from typing import Any
@@ -55,7 +55,7 @@ def controlled_rounding(numbers: FloatArray, rows: FloatArray, columns: FloatArr
         rows (n,): integers.
         columns (m,): integers of the same sum.
 
-    Source: spec eq. (57): a transportation problem, whose corners are integers.
+    Source: eq. (57): a transportation problem, whose corners are integers.
 
     Example:
         >>> halves, ones = np.full((2, 2), 0.5), np.ones(2)

@@ -1,7 +1,7 @@
 """What tables that agree have in common: their margins over one attribute, and the residuals that these follow from.
 
 Reads: a problem.  Gives: Facets.
-Source: spec eqs. (48) and (62).
+Source: eqs. (48) and (62).
 """
 
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ def facets_of(problem: Problem) -> Facets | None:
     """The facets of a problem, or None where its tables are not described by them.
 
     They are if all bases are subtraction bases, no cell must be 0, and all residuals that tables share are less free
-    than the tables' own: w of spec eq. (62) is positive.
+    than the tables' own: w of eq. (62) is positive.
     """
     tables = problem.tables
     if not (problem.reference.is_identity and problem.lowest.ndim == 0) or not _has_facets(tables):

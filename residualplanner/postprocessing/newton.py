@@ -1,7 +1,7 @@
 """Newton's method for the dual problem: the cells that should be 0 are made so, all at once.
 
 Reads: a problem, multipliers.  Gives: Candidate, with a bound of the objective.
-Source: spec eqs. (50), (55) and (56); Hintermueller, Ito and Kunisch, SIAM J. Optim. 13 (2002).
+Source: eqs. (50), (55) and (56); Hintermueller, Ito and Kunisch, SIAM J. Optim. 13 (2002).
 """
 
 from collections.abc import Iterator
@@ -53,7 +53,7 @@ class Candidate:
 
 
 def candidate(problem: Problem, multipliers: Array) -> Candidate:
-    """The candidate of some multipliers.  Source: spec eqs. (50) and (55)."""
+    """The candidate of some multipliers.  Source: eqs. (50) and (55)."""
     components = problem.components(multipliers)
     cells = problem.cells(components, np.empty_like(multipliers))
     distance = problem.distance(components)
@@ -92,7 +92,7 @@ def polished(problem: Problem, found: Candidate, gradients: int) -> Array:
 
     These are the cells that a step of the ascent leaves a multiplier.
 
-    Source: spec eq. (56).
+    Source: eq. (56).
     """
     active = (found.multipliers - problem.steps * found.cells > 0) | (problem.lowest < 0)
     sought = np.where(active, found.multipliers, 0.0)

@@ -3,7 +3,7 @@
 Reads: a problem.  Gives: multipliers near those of the solution.
 
 Tables are kept non-negative, and made to agree; most of their cells are 0, and steps of Newton's method touch only the
-others.  Source: spec eqs. (62) to (65); Lorenz, Manns and Meyer, Appl. Math. Optim. 83 (2021), for two attributes.
+others.  Source: eqs. (62) to (65); Lorenz, Manns and Meyer, Appl. Math. Optim. 83 (2021), for two attributes.
 """
 
 from collections.abc import Callable
@@ -57,7 +57,7 @@ class Agreement:
         self._stacks = list(zip(problem.tables.stacks, facets.starts, facets.freedom, strict=True))
 
     def before_cut(self, stack: TableStack, starts: tuple[int, ...], freedom: Array, potentials: Array) -> Array:
-        """Cells of which the negative are cut at 0, (b, n_1, .., n_k).  Source: spec eq. (63)."""
+        """Cells of which the negative are cut at 0, (b, n_1, .., n_k).  Source: eq. (63)."""
         found = self.unbiased[stack.cells].reshape(stack.shape).copy()
         scale = freedom.reshape(-1, *(1,) * len(starts))
         for axis, start in enumerate(starts):
@@ -67,7 +67,7 @@ class Agreement:
         return found
 
     def multipliers(self, potentials: Array) -> Array:
-        """Of all cells, (y,): what was cut, over the freedom of its table.  Source: spec eq. (65)."""
+        """Of all cells, (y,): what was cut, over the freedom of its table.  Source: eq. (65)."""
         found = np.empty(self.problem.tables.size)
         for stack, starts, freedom in self._stacks:
             cut = np.maximum(-self.before_cut(stack, starts, freedom, potentials), 0)
@@ -75,7 +75,7 @@ class Agreement:
         return found
 
     def at(self, potentials: Array) -> _Point:
-        """The value of the dual problem, and its derivatives.  Source: spec eqs. (63) and (64)."""
+        """The value of the dual problem, and its derivatives.  Source: eqs. (63) and (64)."""
         values, columns, freedoms, orders = [], [], [], []
         for stack, starts, freedom in self._stacks:
             cells = self.before_cut(stack, starts, freedom, potentials).ravel()
@@ -143,7 +143,7 @@ def first_multipliers(
 
 
 def _direction(agreement: Agreement, point: _Point, damping: float) -> Array:
-    """The damped step of Newton's method, by conjugate gradients.  Source: spec eq. (64)."""
+    """The damped step of Newton's method, by conjugate gradients.  Source: eq. (64)."""
     facets, forward = agreement.facets, point.margins
     back = forward.T.tocsr()
     diagonal = back @ point.freedoms + facets.curvature[facets.cell]

@@ -1,7 +1,7 @@
 """The problem of the nearest tables that are non-negative and keep to known facts, and its dual.
 
 Reads: components, freedoms.  Gives: Problem.
-Source: spec eqs. (49) to (51) and (55).
+Source: eqs. (49) to (51) and (55).
 """
 
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class Problem:
     def components(self, multipliers: NDArray[np.float64]) -> NDArray[np.float64]:
         """The best components for given multipliers (y,): ``start + freedom * M^T multipliers``.
 
-        Source: spec eq. (50).
+        Source: eq. (50).
         """
         pulled = self.reference.transposed(self.tables.transposed(multipliers))
         pulled *= self.freedom

@@ -62,7 +62,7 @@ def published_errors(
     Guarantees: post-processing of what is published; it costs no budget.
     Cost: for each simulation about a third of `nonnegative`, of millions of cells half; memory of nine numbers a cell,
         in single precision from two million cells on, beside that of `nonnegative`, whatever the number of simulations.
-    Source: spec eqs. (6), (48) and (50).
+    Source: eqs. (6), (48) and (50).
 
     Example:
         >>> from residualplanner import Domain, Workload, measure, nonnegative, reconstruct, select, zcdp

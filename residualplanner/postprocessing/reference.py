@@ -3,7 +3,7 @@
 Reads: a plan.  Gives: ReferenceMap, of which `SameBases` and `BasesBySet` are the two sorts.
 
 `Reconstructor` does the first for answers; here it is a linear map with a transpose.
-Source: spec eqs. (38) and (43).
+Source: eqs. (38) and (43).
 """
 
 from abc import ABC, abstractmethod
@@ -108,7 +108,7 @@ class BasesBySet(ReferenceMap):
     ``r_A = (kron R G) w_A + sum_D (-1)**(|D| + 1) (kron over D of R u) x r_{A without D}`` over the sets D of one or
     more attributes of A whose basis in A is not the reference.
 
-    Source: spec eqs. (38) and (43).
+    Source: eqs. (38) and (43).
     """
 
     is_identity = False

@@ -1,7 +1,7 @@
 """Tables of integers that add up, table by table.
 
 Reads: a release.  Gives: RoundedRelease.  Costs no privacy budget.
-Source: spec eq. (57).
+Source: eq. (57).
 """
 
 from collections.abc import Iterator
@@ -163,7 +163,7 @@ def rounded(release: Release | NonNegativeRelease | SavedTables | SavedParts, *,
 
     Guarantees: post-processing; it costs no budget.  The same release gives the same integers, in any order of look-up.
     Cost: for a table of two attributes or more a linear program with a variable for each number that is no integer.
-    Source: spec eq. (57).
+    Source: eq. (57).
 
     Example:
         >>> import numpy as np

@@ -1,7 +1,7 @@
 """The problem that a measurement and the facts state.
 
 Reads: a measurement, facts, weights.  Gives: Problem, and a point inside its constraints where one is known.
-Source: spec eqs. (48), (49) and (52).
+Source: eqs. (48), (49) and (52).
 """
 
 from dataclasses import dataclass

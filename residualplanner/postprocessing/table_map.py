@@ -1,7 +1,7 @@
 """All largest tables of a plan as one linear function of the components, and its transpose.
 
 Reads: components.  Gives: cells in one flat array; and the reverse.  Tables of equal bases are mapped together.
-Source: spec eqs. (48) to (51).
+Source: eqs. (48) to (51).
 """
 
 import math
@@ -102,7 +102,7 @@ class TableMap:
         return out
 
     def transposed(self, cells: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The transposed map of cells (y,), to components (c,).  Source: spec eq. (51)."""
+        """The transposed map of cells (y,), to components (c,).  Source: eq. (51)."""
         for stack in self.stacks:
             out = self._tensors[stack.tensors].reshape(stack.tensor_shape)
             stack.gather.apply(cells[stack.cells].reshape(stack.shape), scratch=self._scratch, out=out)
@@ -156,7 +156,7 @@ def dual_steps(tables: TableMap, freedoms: FloatArray) -> FloatArray:
         tables: the map M.
         freedoms (m,): v_A of every set.
 
-    Source: spec eq. (54).
+    Source: eq. (54).
     """
     together = np.zeros(len(freedoms))
     for stack in tables.stacks:

@@ -1,7 +1,7 @@
 """How freely each residual may move while tables are made non-negative.
 
 Reads: the noise of a plan.  Gives: Weights, by name.
-Source: spec section 11.
+Source: docs/mathematics.md section 11.
 """
 
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class Weights:
             units (m,): the variances that components have where counts are independent of variance 1.
             orders (m,): how many attributes each set has.
 
-        Source: spec eq. (52).
+        Source: eq. (52).
 
         Example:
             >>> variances, units, orders = np.array([1.0, 2.0]), np.ones(2), np.array([0, 1])

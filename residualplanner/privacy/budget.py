@@ -1,7 +1,7 @@
 """A privacy budget: an exact upper limit on the privacy cost of a release, and its promises.
 
 Reads: numbers only.  Gives: Budget.
-Source: spec eq. (2), (3), (4).
+Source: eqs. (2), (3) and (4).
 """
 
 import re
@@ -92,7 +92,7 @@ class Budget:
 
     @property
     def pcost(self) -> float:
-        """The privacy cost allowed, rounded up to a float.  Source: spec eq. (2)."""
+        """The privacy cost allowed, rounded up to a float.  Source: eq. (2)."""
         return float_up(self.pcost_exact)
 
     @property
@@ -121,7 +121,7 @@ class Budget:
 
         Guarantees: never below the exact value, and at most 1e-9 above it relative.
         Cost: about two milliseconds for discrete noise, a few tens for continuous.
-        Source: spec eq. (4) for "discrete", (3) for "gaussian".
+        Source: eq. (4) for "discrete", eq. (3) for "gaussian".
 
         Example:
             >>> budget = zcdp(0.5)
@@ -145,7 +145,7 @@ class Budget:
 
         Guarantees: never below the exact value, and at most 1e-9 above it relative.
         Cost: about two milliseconds.
-        Source: spec eq. (4) for "discrete", (3) for "gaussian".
+        Source: eq. (4) for "discrete", eq. (3) for "gaussian".
 
         Example:
             >>> f"{zcdp(0.5).delta(5):.3e}"
@@ -204,7 +204,7 @@ def pcost(c: Number) -> Budget:
     Raises:
         BudgetError: ``c`` is out of range or not a number.
 
-    Source: spec eq. (2).
+    Source: eq. (2).
 
     Example:
         >>> pcost(1).rho
@@ -223,7 +223,7 @@ def zcdp(rho: Number) -> Budget:
     Raises:
         BudgetError: ``rho`` is out of range or not a number.
 
-    Source: spec eq. (2).
+    Source: eq. (2).
 
     Example:
         >>> zcdp(0.5).pcost
@@ -245,7 +245,7 @@ def gdp(mu: Number) -> Budget:
     Raises:
         BudgetError: ``mu`` is out of range or not a number.
 
-    Source: spec eq. (2).
+    Source: eq. (2).
 
     Example:
         >>> gdp("0.3").pcost_exact
@@ -270,7 +270,7 @@ def approx_dp(epsilon: Number, delta: Number, *, noise: Noise = "discrete") -> B
 
     Guarantees: the budget's privacy cost is rounded down, by at most 1e-14 relative.
     Cost: about two milliseconds for discrete noise, a few tens for continuous.
-    Source: spec eq. (4) for "discrete", (3) for "gaussian".
+    Source: eq. (4) for "discrete", eq. (3) for "gaussian".
 
     Example:
         >>> budget = approx_dp(1, 1e-6)

@@ -43,7 +43,7 @@ class PrivacyClaim:
 
     @property
     def rho(self) -> Fraction:
-        """The exact rho of the zCDP that holds.  Source: spec eq. (2)."""
+        """The exact rho of the zCDP that holds.  Source: eq. (2)."""
         return self.pcost / 2
 
     @property
@@ -126,7 +126,7 @@ class PrivacyClaim:
         Raises:
             BudgetError: ``delta`` is not a number strictly between 0 and 1.
 
-        Source: spec eq. (4), and (3) for continuous noise.
+        Source: eq. (4), and eq. (3) for continuous noise.
         """
         return self._law.curve.epsilon(self.pcost, delta)
 

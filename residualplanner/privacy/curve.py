@@ -1,7 +1,7 @@
 """The (epsilon, delta) that a privacy cost implies, and the cost that they allow.
 
 Reads: exact privacy costs, epsilons, deltas.  Gives: PrivacyCurve; every number is rounded to the safe side.
-Source: spec eqs. (2), (3), (4).
+Source: eqs. (2), (3), (4).
 """
 
 from collections.abc import Callable
@@ -43,7 +43,7 @@ class PrivacyCurve:
     Guarantees: delta and epsilon are never below the exact values, and at most 1e-9 above them relative for rho from
         1e-8 to 1e3; the largest cost is not above the exact one, and below it by less than 1e-14 relative.
     Cost: about two milliseconds for zCDP, a few tens for GDP's epsilon and cost.
-    Source: spec eqs. (3) and (4).
+    Source: eqs. (3) and (4).
 
     Example:
         >>> from residualplanner.privacy.zcdp_curve import ZCDP

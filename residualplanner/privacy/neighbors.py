@@ -1,7 +1,7 @@
 """Which data sets count as neighbors: what one person may change.
 
 Reads: names and numbers.  Gives: Neighbors.
-Source: spec sections 1 and 8.
+Source: docs/mathematics.md sections 1 and 8.
 """
 
 import math
@@ -61,7 +61,7 @@ class Neighbors:
     def cost_factor(self) -> Fraction:
         """How much more all records of a person cost than one of weight 1: k w squared, when all fall into one cell.
 
-        Source: spec eqs. (101) and (102).
+        Source: eqs. (101) and (102).
         """
         return (self.records_per_person * self.largest_weight) ** 2
 

@@ -3,7 +3,7 @@
 Reads: kinds on bins, the ends of bins.  Gives: ByBin and Sum, kinds on the cells.
 
 A record has a part at the low end of its bin and the rest at the high end: (1, 1) counts it, (l, h) sums it up.
-Source: spec eq. (105).
+Source: eq. (105).
 """
 
 from dataclasses import dataclass, field, replace
@@ -226,7 +226,7 @@ class Sum(SparseKind, OfAllRecords):
     Raises:
         WorkloadError: ``by`` is another word.
 
-    Source: spec eq. (105).
+    Source: eq. (105).
 
     Example:
         >>> from residualplanner.domain import Numeric

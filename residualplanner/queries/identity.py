@@ -74,7 +74,7 @@ class ValueRows(PlainRows, Protocol):
 class Identity(ValueRows):
     """One answer per value: the basic matrix is the identity.
 
-    Source: spec eq. (1).
+    Source: eq. (1).
 
     Example:
         >>> Identity().matrix(2)
@@ -98,7 +98,7 @@ class Matching(ValueRows):
     Raises:
         WorkloadError: r is not a positive integer.
 
-    Source: spec eq. (58).
+    Source: eq. (58).
 
     Example:
         >>> Matching(1).name

@@ -5,7 +5,7 @@ Reads: the kinds of query on each attribute.  Gives: tables; the factor of every
 The attributes of a query fall into groups.  Each attribute of an ordinary kind is answered for itself; those of one
 joint kind together, which is a linear map of the table of their counts that commutes with permutations of each
 attribute's values.  On the residual of a set of attributes such a map is a number.
-Source: spec eqs. (58) and (59).
+Source: eqs. (58) and (59).
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ def answered_jointly(tables: SameArray, kinds: Sequence[Kind], *, first_axis: in
         first_axis: the axis of the first attribute; all before it are of stacks.
 
     Cost: about 2 k r additions for each cell, for r-of-k.
-    Source: spec eq. (58).
+    Source: eq. (58).
 
     Example:
         >>> from residualplanner.queries.identity import Matching
@@ -56,7 +56,7 @@ def joint_factors(kinds: Sequence[Kind], codes: NDArray[np.int16], sizes: NDArra
         codes (m, k): the number of each attribute's kind among them.
         sizes (m, k): how many values each attribute has.
 
-    Source: spec eq. (59).
+    Source: eq. (59).
 
     Example:
         >>> from residualplanner.queries.identity import Matching

@@ -71,7 +71,7 @@ class Rows(Protocol):
     def exchangeable_values(self, size: int) -> NDArray[np.int64]:
         """Numbers (n,) that are equal only where values can be exchanged: some order of the rows is then unchanged.
 
-        Source: spec eq. (113).
+        Source: eq. (113).
         """
         ...
 

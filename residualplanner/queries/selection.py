@@ -69,7 +69,7 @@ class Selection(SparseKind):
     Raises:
         WorkloadError: there are no values, one is no label, or ``of`` is no kind that records can be selected for.
 
-    Source: spec eq. (108).
+    Source: eq. (108).
 
     Example:
         >>> employed = Selection("yes").on(Attribute("employed", labels=["yes", "no", "child"]))

@@ -2,7 +2,7 @@
 
 Reads: limits of amounts, edges of bins.  Gives: Mean and Quantiles: the rows of the sums that a statistic is made of.
 A plan makes the errors of these rows small, and so those of the statistic, whatever it turns out to be.
-Source: spec eqs. (121) and (124).
+Source: eqs. (121) and (124).
 """
 
 from abc import abstractmethod
@@ -69,7 +69,7 @@ class Mean(Statistic):
     Raises:
         WorkloadError: ``between`` is not two increasing numbers; or, once tied, not within the limits.
 
-    Source: spec eq. (121).
+    Source: eq. (121).
 
     Example:
         >>> from residualplanner.domain import Numeric
@@ -142,7 +142,7 @@ class Mean(Statistic):
     def sparse_rows(self, size: int) -> sparse.csr_array:
         """The count, and what is above one amount and below the other, (3, size); 0 for other labels.
 
-        Source: spec eq. (121).
+        Source: eq. (121).
         """
         (low, high), (least, most) = self.limits, self.expected
         ends = np.ravel([*pairwise(self.edges or ())])
@@ -171,7 +171,7 @@ class Quantiles(Statistic):
     Raises:
         WorkloadError: a probability is not between 0 and 1, or is there twice.
 
-    Source: spec eqs. (120) and (124).
+    Source: eqs. (120) and (124).
 
     Example:
         >>> from residualplanner.domain import Bins
@@ -247,7 +247,7 @@ class Quantiles(Statistic):
     def sparse_rows(self, size: int) -> sparse.csr_array:
         """The count, and the excesses, (1 + p (bins - 1), size); 0 for other labels.
 
-        Source: spec eq. (124).
+        Source: eq. (124).
         """
         if self.edges is None:
             raise WorkloadError("quantiles have no matrix before they are tied to an attribute of amounts or bins")

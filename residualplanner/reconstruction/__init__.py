@@ -2,7 +2,7 @@
 
 Reads: a measurement, or the folder of a release.
 Gives: Release and SavedTables, mappings from queries to tables, and the files of a release.
-Equations: (10), (13) and (25), which turn residual answers into tables; (38) where bases vary between sets.
+Source: eqs. (10), (13) and (25), which turn residual answers into tables; eq. (38) where bases vary by set.
 Everything here is post-processing: it sees no record and costs no privacy budget.
 """
 

@@ -148,7 +148,7 @@ class Profile:
             level: the confidence level.
             origin: of the cells: the unbiased estimates.
 
-        Source: spec section 7.
+        Source: docs/mathematics.md section 7.
         """
         moe = margin_factor(level) * std_err
         shown = estimate.astype(np.int64) if self.has_integers else estimate

@@ -1,7 +1,7 @@
 """How one axis of a table follows from an attribute's total and its residual answers.
 
 Reads: bases and kinds of query.  Gives: maps of axes, for `kron`.
-Source: spec eq. (25).
+Source: eq. (25).
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ def reconstruction_map(basis: Basis, kind: Kind) -> AxisMap:
     Its matrix is ``W [u | G]`` (q, 1 + m).  Where W has many rows, or the values follow from the answers in O(n), the
     values are rebuilt first, ``[u | G]``, and W is applied to them in its own fast way.
 
-    Source: spec eqs. (13) and (25).
+    Source: eqs. (13) and (25).
 
     Example:
         >>> from residualplanner.bases import integer_basis
@@ -57,7 +57,7 @@ def components_of_answers(bases: Sequence[Basis]) -> ProductMap:
     Where its attributes have the subtraction basis, components are a table whose sum along every axis is 0; else they
     are the answers.
 
-    Source: spec eq. (48).
+    Source: eq. (48).
     """
     return ProductMap(
         [rebuilding_differences(basis.size) if basis.takes_differences else keeping(basis.answers) for basis in bases]

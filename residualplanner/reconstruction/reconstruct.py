@@ -1,7 +1,7 @@
 """From noisy answers to a release.
 
 Reads: a measurement, or several.  Gives: Release.  Costs no privacy budget.
-Source: spec eqs. (10), (13) and (25), and section 7 on several measurements.
+Source: eqs. (10), (13) and (25), and docs/mathematics.md section 7 on several measurements.
 """
 
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ def reconstruct(measurement: Measured | Sequence[Measured], *, device: Device | 
 
     Guarantees: post-processing; it costs no budget.  Estimates are unbiased, and tables agree on common marginals.  The
         guarantee of several measurements is for the sum of their costs.
-    Source: spec eqs. (10), (13) and (25), and section 7 on several measurements; paper Algorithms 2 and 6.
+    Source: eqs. (10), (13) and (25); docs/mathematics.md section 7, on several measurements; paper Algorithms 2 and 6.
 
     Example:
         >>> import numpy as np

@@ -5,7 +5,7 @@ Reads: a measurement.  Gives: residual answers, from which tables are reconstruc
 The basis R of an attribute in the set of it alone is its *reference*.  The answers of the reference bases in a set are
 a linear function of the set's own answers and of the reference answers in its subsets, since all bases of an attribute
 answer the same queries.
-Source: spec eqs. (38) and (43).
+Source: eqs. (38) and (43).
 """
 
 import math
@@ -36,7 +36,7 @@ def reference_answers(measurement: NoisyAnswers, device: Device = HOST) -> Integ
 
     Guarantees: exact up to rounding; integers of any size are rounded to floats once.
     Cost: O(cells * n) for each attribute of a set whose basis is not the reference, and a float for each answer.
-    Source: spec eq. (38), with R applied to both sides.
+    Source: eq. (38), with R applied to both sides.
     """
     plan, measured = measurement.plan, measurement.residuals
     if not plan.strategy.varying.any():

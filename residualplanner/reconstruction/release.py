@@ -73,7 +73,7 @@ class Release(ReleaseTables):
         Raises:
             MissingExtraError: mbi is not installed.
 
-        Source: spec eqs. (7) and (48).
+        Source: eqs. (7) and (48).
         """
         return mbi_problem(self.measurement)
 
@@ -99,7 +99,7 @@ class Release(ReleaseTables):
         Raises:
             WorkloadError: there is no such part.
 
-        Source: spec eqs. (13) and (25).
+        Source: eqs. (13) and (25).
         """
         runs = self._runs(only)
         done, total = 0, sum(last - first for first, last in runs)

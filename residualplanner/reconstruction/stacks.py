@@ -76,7 +76,7 @@ class Reconstructor:
         Yields:
             Rows of the same bases and kinds, in order; each row comes once.
 
-        Source: spec eqs. (10), (13), (25) and (58).
+        Source: eqs. (10), (13), (25) and (58).
         """
         trivial = self._closure.trivial[attributes]
         for pattern in _patterns(trivial):

@@ -83,7 +83,7 @@ class Table(Heading):
     def variance(self) -> NDArray[np.float64]:
         """The exact variance of every cell, (q_1, .., q_k), in counts squared.
 
-        Source: spec eqs. (11) and (26).
+        Source: eqs. (11) and (26).
         """
         return self.plan.variance(self.query)
 
@@ -99,7 +99,7 @@ class Table(Heading):
             BudgetError: ``level`` is not between 0 and 1.
             WorkloadError: the numbers are not unbiased.
 
-        Source: spec eq. (47).
+        Source: eq. (47).
         """
         self.product.require_unbiased("a margin of error")
         return margin_factor(level) * self.std_err
@@ -114,7 +114,7 @@ class Table(Heading):
             BudgetError: ``level`` is not between 0 and 1.
             WorkloadError: the numbers are not unbiased, and come from a file; ``frame`` of the folder has them.
 
-        Source: spec eq. (47).
+        Source: eq. (47).
         """
         if self.origin is not None:
             return self.origin.interval(margin_factor(level) * self.std_err)
@@ -127,7 +127,7 @@ class Table(Heading):
         Raises:
             WorkloadError: the matrix is too large; `combine` needs none.
 
-        Source: spec eqs. (12) and (26).
+        Source: eqs. (12) and (26).
         """
         return self.plan.covariance(self.query)
 
@@ -141,7 +141,7 @@ class Table(Heading):
             WorkloadError: the weights are not numbers, or not one for each cell; the numbers are not unbiased.
 
         Cost: O(cells) where all is identity, else a product with a matrix for each attribute.
-        Source: spec eqs. (12) and (26).
+        Source: eqs. (12) and (26).
         """
         self.product.require_unbiased("the variance of a combination")
         array = require_numbers("weights must be numbers, one for each cell", weights)
@@ -188,7 +188,7 @@ class Table(Heading):
             DomainError: the table does not have such an attribute.
             WorkloadError: the rows of a query do not add up to the number of records, as those of prefix sums.
 
-        Source: spec eqs. (11) and (26).
+        Source: eqs. (11) and (26).
         """
         axes = [self.names.index(name) for name in require_members(self.names, names)]
         for axis in axes:

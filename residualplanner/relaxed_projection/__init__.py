@@ -4,7 +4,7 @@ Reads: a `RapPlan`, confidential records, perhaps a ledger.  Gives: `RapResult`,
 Protocol: a plan is checked before a record is read, and its whole budget is charged before the first selection; within
 a run every selection and every answer is charged to an exact `Account` before it is drawn.
 Besides `measurement`, this is the only room that sees records.
-Source: rap-and-microdata (A1) to (A19).
+Source: docs/adaptive-projection.md eqs. (a) to (h).
 """
 
 from residualplanner.relaxed_projection.gate import rap

@@ -1,7 +1,7 @@
 """All noisy answers of a run so far, and how relaxed records are fitted to them.
 
 Reads: noisy answers, which are public.  Gives: Answered, which gives a Fit.  No record is involved.
-Source: rap-and-microdata (A17), and section A9 on active cells.
+Source: docs/adaptive-projection.md eq. (e), and "Limits" on cells that are off the model.
 """
 
 from collections.abc import Mapping, Sequence
@@ -83,7 +83,7 @@ class Answered:
                 self.active.append(np.empty(0, dtype=np.int64))
 
     def _is_listed(self, threshold: ThresholdTable, measured: int) -> bool:
-        """Whether a table is fitted cell by cell: in part, or where (A9) does not hold and it is small enough."""
+        """Whether a table is fitted cell by cell: in part, or where eq. (58) does not hold and it is small enough."""
         is_marginal = threshold.at_least == len(threshold.positions)
         is_mapped = is_marginal or self.settings.kind.sums_to_one or threshold.cells > WHOLE_CELLS
         return measured < threshold.cells or not is_mapped

@@ -1,7 +1,7 @@
 """The answers of relaxed records to listed cells, and their gradients.
 
 Reads: values of relaxed records, cells of tables.  Gives: CellBlock.
-Source: rap-and-microdata (A3), (A6).
+Source: eq. (58), with probabilities in place of the matrices.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,7 +41,7 @@ class CellBlock:
         return [values[rows] for rows in self.rows.T]
 
     def answers(self, columns: Sequence[Relaxed]) -> FloatArray:
-        """The fraction of records in each cell (q,): the mean over relaxed records of (A3).
+        """The fraction of records in each cell (q,): the mean over relaxed records of eq. (58).
 
         Args:
             columns (k,): from `columns`.
@@ -99,7 +99,7 @@ _States = dict[int, Relaxed | float]
 
 
 def _slopes(columns: Sequence[Relaxed], at_least: int) -> Iterator[Relaxed | float]:
-    """For each attribute the probability that exactly r - 1 of the others match: the derivative of (A3)."""
+    """For each attribute the probability that exactly r - 1 of the others match: the derivative of eq. (58)."""
     others = at_least - 1
     before = _exactly(columns[:-1], others)
     after = _exactly(columns[:0:-1], others)[::-1]

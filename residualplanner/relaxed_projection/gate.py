@@ -98,7 +98,7 @@ def rap(
 
     Guarantees: zCDP at half the plan's cost, for neighbors as the plan says: choices have exactly the law of the
         exponential mechanism, and answers exactly discrete Gaussian noise.
-    Source: rap-and-microdata section A5; docs/adaptive-projection.md has the proof.
+    Source: docs/adaptive-projection.md eqs. (a) to (e), with the proofs.
 
     Example:
         >>> import residualplanner as rp

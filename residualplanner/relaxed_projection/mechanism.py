@@ -1,7 +1,7 @@
 """RAP as a mechanism: the loop that chooses, answers and fits, between the charge and the result.
 
 Reads: a plan, exact counts, random bytes.  Gives: RapResult.
-Source: rap-and-microdata section A5.
+Source: docs/adaptive-projection.md eqs. (a) to (e).
 """
 
 from collections.abc import Mapping, Sequence

@@ -51,7 +51,7 @@ class RapPlan:
             invalid; there are fewer cells or tables than all rounds choose.
         BudgetError: the budget does not hold for discrete noise; the neighbors or a fraction is invalid.
 
-    Source: rap-and-microdata section A5.
+    Source: docs/adaptive-projection.md eqs. (a) to (e).
 
     Example:
         >>> from residualplanner.domain import Domain
@@ -130,7 +130,7 @@ class RapPlan:
 
     @cached_property
     def importance(self) -> tuple[float, ...]:
-        """The weight w of each table in (A17), as a fraction of the largest."""
+        """The weight w of each table in docs/adaptive-projection.md eq. (e), as a fraction of the largest."""
         weights = self.workload.weights
         return tuple((weights / weights.max()).tolist())
 

@@ -1,7 +1,7 @@
 """Relaxed projection: relaxed records whose answers are nearest to noisy ones.
 
 Reads: noisy answers, which are public.  Gives: Fit.  No record is involved.
-Source: rap-and-microdata (A17).
+Source: docs/adaptive-projection.md eq. (e).
 """
 
 import math
@@ -98,7 +98,7 @@ def relaxed_projection(
 
     Cost: for each step 4 k multiplications for each listed cell and relaxed record, and for each cell of whole tables
         three times as many as for the table itself.
-    Source: rap-and-microdata (A17); Adam is Kingma and Ba 2015.
+    Source: docs/adaptive-projection.md eq. (e); Adam is Kingma and Ba 2015.
     """
     kind = settings.kind
     mentioned = np.zeros(len(parameters), dtype=np.bool_)

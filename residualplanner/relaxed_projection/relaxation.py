@@ -1,7 +1,7 @@
 """Relaxed records: how each attribute's block of numbers is kept in its domain while it is fitted.
 
 Reads: parameters, one column for each relaxed record.  Gives: values, which are probabilities but for "clip".
-Source: rap-and-microdata (A1) and its table of relaxations.
+Source: docs/adaptive-projection.md eq. (f).
 """
 
 from abc import ABC, abstractmethod
@@ -14,7 +14,7 @@ from residualplanner.mixtures import Blocks
 
 #: A row for each value of each attribute, a column for each relaxed record; single precision.
 Relaxed = NDArray[np.float32]
-#: Steps of Newton's method for the threshold of (A1), which ends earlier where nothing changes any more.
+#: Steps of Newton's method for the threshold of docs/adaptive-projection.md eq. (f); it ends where nothing changes.
 _NEWTON_STEPS = 100
 
 
@@ -150,7 +150,7 @@ def sparsemax(points: Relaxed, blocks: Blocks) -> Relaxed:
     Returns:
         The nearest points (rows, records): ``max(0, z - tau)`` with sum 1 in each block.
 
-    Source: rap-and-microdata (A1).
+    Source: docs/adaptive-projection.md eq. (f).
 
     Example:
         >>> sparsemax(np.array([[1], [0.5], [0.1]], dtype=np.float32), Blocks((3,))).ravel().tolist()

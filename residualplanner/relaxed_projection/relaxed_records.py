@@ -34,8 +34,8 @@ class RelaxedRecords:
     def fractions(self, threshold: ThresholdTable) -> FloatArray:
         """The table of a threshold, as fractions of all records.
 
-        Where the values of each attribute add up to 1, it is a linear map of the marginal (A9); elsewhere, as under
-        the relaxation "clip", it is the polynomial (A3) that is fitted, by (A8).
+        Where the values of each attribute add up to 1, it is a linear map of the marginal; elsewhere, as under the
+        relaxation "clip", it is the polynomial of eq. (58) that is fitted.
 
         Example:
             >>> records = RelaxedRecords(Blocks((2, 2)), np.full((4, 8), 0.5, dtype=np.float32))
@@ -54,7 +54,7 @@ class RelaxedRecords:
             WorkloadError: the records are no distribution, as under the relaxation "clip", and the query has a
                 threshold beside other kinds.
 
-        Source: rap-and-microdata (A7) to (A9); spec eqs. (26) and (58).
+        Source: eqs. (58) and (67); docs/adaptive-projection.md eq. (g).
         """
         parts = [np.empty((0, self.values.shape[1]), dtype=self.values.dtype)]
         for position, kind in zip(*query, strict=True):
@@ -75,7 +75,7 @@ class RelaxedRecords:
     def of_tile(self, tile: Tile) -> FloatArray:
         """The answers (cells,) of `fractions` in a tile.
 
-        Source: rap-and-microdata (A7) and (A9), or (A8), for some values and, as one more, the sum of the others.
+        Source: eqs. (58) and (67), or docs/adaptive-projection.md eq. (g), for some values and the sum of the others.
         """
         at_least, order = tile.threshold.at_least, len(tile.values)
         if at_least < order and not self._are_distributions:

@@ -120,7 +120,7 @@ class RapResult:
                 ``seed`` is no integer from 0.
             ResourceError: so many records take more memory than there is.
 
-        Source: rap-and-microdata (A11).
+        Source: eq. (76).
         """
         count = self.total if records is None else records
         for name, value in (("records", count), ("seed", seed)):

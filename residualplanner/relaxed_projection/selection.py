@@ -1,7 +1,7 @@
 """The choice of what to measure next: exact draws of the exponential mechanism over all cells or tables.
 
 Reads: exact counts and the answers of relaxed records, as integers.  Gives: Chosen candidates, and nothing else.
-Source: rap-and-microdata (A13), (A14).
+Source: docs/adaptive-projection.md eqs. (c) and (d).
 """
 
 from collections.abc import Callable, Iterator, Sequence

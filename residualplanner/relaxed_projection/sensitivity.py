@@ -30,7 +30,7 @@ class Sensitivity(Protocol):
 class Joint:
     """All cells together: a record counts in few cells of a table, however many are measured.
 
-    Source: rap-and-microdata (A15), summed over tables.
+    Source: docs/adaptive-projection.md eq. (a).
 
     Example:
         >>> table = ThresholdTable((0, 1), (10, 10), 2)

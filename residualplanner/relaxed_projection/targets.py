@@ -1,7 +1,7 @@
 """Noisy answers that relaxed records are to meet, as listed cells or as whole tables.
 
 Reads: noisy answers, which are public.  Gives: Targets with one protocol.
-Source: rap-and-microdata (A17).
+Source: docs/adaptive-projection.md eq. (e).
 """
 
 import math

@@ -1,7 +1,7 @@
 """All answers of relaxed records to one threshold, where the values of an attribute need not add up to 1.
 
 Reads: values of relaxed records.  Gives: tables (t_1, .., t_k).
-Source: rap-and-microdata (A8).
+Source: docs/adaptive-projection.md eq. (g).
 """
 
 from collections.abc import Sequence
@@ -13,14 +13,14 @@ from residualplanner.relaxed_projection.relaxation import Relaxed
 
 
 def threshold_means(columns: Sequence[Relaxed], at_least: int) -> Relaxed:
-    """The mean over relaxed records of the polynomial (A3), for all cells (t_1, .., t_k).
+    """The mean over relaxed records of the polynomial of eq. (58), for all cells (t_1, .., t_k).
 
     Args:
         columns: of each attribute its values (t_i, n'), any real numbers; at least one attribute.
         at_least: r, from 1 to k.
 
     Cost: at most as many matrix products as the smaller half has attributes, and one.
-    Source: rap-and-microdata (A8): j matches in one half of the attributes, and at least r - j in the other.
+    Source: docs/adaptive-projection.md eq. (g): j matches in one half of the attributes, at least r - j in the other.
 
     Example:
         >>> half = np.full((2, 1), 0.5)

@@ -35,13 +35,13 @@ class ThresholdTable:
         return math.prod(self.shape)
 
     def answers(self, marginal: SameArray) -> SameArray:
-        """Its table, from that of the marginal over its attributes.  Source: rap-and-microdata (A9)."""
+        """Its table, from that of the marginal over its attributes.  Source: eq. (58)."""
         return threshold_map(marginal, self.at_least) if self.at_least < len(self.positions) else marginal
 
     def most_changed(self, neighbors: Neighbors) -> int:
         """In how many cells at most the tables of two data sets differ if one record does.
 
-        Source: rap-and-microdata (A10), (A11).
+        Source: eq. (59) of no attribute; docs/adaptive-projection.md eq. (b).
 
         Example:
             >>> ThresholdTable((0, 1, 2), (3, 2, 4), 2).most_changed(Neighbors("replace"))

@@ -1,7 +1,7 @@
 """Tables in tiles: consecutive cells, so few at a time that all that is computed of them has room.
 
 Reads: tables, a number of bytes.  Gives: Tile.
-Source: rap-and-microdata section A2.
+Source: docs/adaptive-projection.md eq. (h).
 """
 
 import math
@@ -27,7 +27,7 @@ MOST_TILES = 100_000
 #: Bytes for each cell: its count, its answer, its score and the steps between them; for thresholds besides for each of
 #: their attributes.
 _CELL_BYTES, _ATTRIBUTE_BYTES = 64, 16
-#: Bytes for each row and relaxed record of the factors of (A7); of thresholds, (A8), for each of their attributes.
+#: Bytes for each row and relaxed record of the factors of eq. (67); of thresholds for each of their attributes.
 _FACTOR_BYTES = 12
 
 
@@ -73,7 +73,7 @@ class Tile:
     def answers(self, marginal: SameArray) -> SameArray:
         """The answers in these cells, from the marginal with merged values, which come last; its shape is the tile's.
 
-        Source: rap-and-microdata (A9), which holds for the attributes with merged values as for any others.
+        Source: eq. (58), which holds for the attributes with merged values as for any others.
         """
         found: SameArray = self.threshold.answers(marginal)[tuple(map(slice, self.shape))]  # type: ignore[index]
         return found

@@ -35,7 +35,7 @@ def fairness_data(plan: Plan) -> "pd.DataFrame":
         cell variance, in counts; of sums of amounts in units of the largest amount, so that tables can be compared),
         a row for each query of the workload, in its order.
 
-    Source: paper section 6.2; of sums spec eq. (107).
+    Source: paper section 6.2; of sums eq. (107).
 
     Example:
         >>> from residualplanner.domain import Domain
@@ -51,7 +51,7 @@ def fairness_data(plan: Plan) -> "pd.DataFrame":
 def comparable(errors: "pd.DataFrame") -> "pd.DataFrame":
     """The standard errors of an error table in counts, those of sums in units of the largest amount.
 
-    Source: spec eq. (107).
+    Source: eq. (107).
     """
     scaled = errors.assign(std_err=errors["std_err"] / errors.get("scale", 1.0))
     return scaled[["query", "order", "cells", "std_err"]]

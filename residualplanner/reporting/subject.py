@@ -115,7 +115,7 @@ class Subject:
 
     @property
     def _scales(self) -> "pd.Series[float] | float":
-        """What the errors of each table are measured in where tables are compared.  Source: spec eq. (107)."""
+        """What the errors of each table are measured in where tables are compared.  Source: eq. (107)."""
         return self.errors.get("scale", 1.0)
 
     @property

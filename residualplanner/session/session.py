@@ -45,7 +45,7 @@ class Session:
         OSError: it cannot be read, made or locked.
 
     Guarantees: all that is released through sessions with one ledger satisfies the ledger's budget.
-    Source: spec section 1: the costs of releases from the same records add up.
+    Source: docs/mathematics.md section 1: the costs of releases from the same records add up.
 
     Example:
         >>> import numpy as np

@@ -2,7 +2,7 @@
 
 Reads: coded blocks.  Gives: integer tables, in which a record counts D in all, the product of the denominators of the
 table's amounts.  A set without amounts is counted as ever.
-Source: spec eq. (104).
+Source: eq. (104).
 """
 
 import math
@@ -73,7 +73,7 @@ def _report_after(report: Callable[[int], None], before: int, done: int) -> None
 def denominator_of_set(domain: Domain, members: Sequence[int]) -> int:
     """D: how often a record counts in all in the table of a set of attributes, given by their positions.
 
-    Source: spec eq. (104).
+    Source: eq. (104).
     """
     return math.prod(domain.attributes[position].denominator for position in members)
 

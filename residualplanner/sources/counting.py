@@ -52,7 +52,7 @@ def count_groups(
 
     Cost: one addition and one count per record and table where neighboring rows of a group differ in their last
         position only; memory is that of the tables.
-    Source: spec eq. (1).
+    Source: eq. (1).
 
     Example:
         >>> codes = np.array([[0, 1, 1], [2, 0, 0]])

@@ -112,7 +112,7 @@ class Several:
     Attributes:
         entries (records,): int64, none negative; `several` checks their sum.
 
-    Source: spec eq. (100).
+    Source: eq. (100).
     """
 
     entries: IntArray

@@ -42,7 +42,7 @@ def source_of_counts(counts: Mapping[Any, Any], domain: Domain) -> Source:
         DataError: a table that is not of integers, or not of the schema's shape.
         DomainError: a name is not in the domain, or comes twice.
 
-    Source: spec eq. (104).
+    Source: eq. (104).
     """
     for names, array in counts.items():
         _require_form(names, array, domain)

@@ -1,7 +1,7 @@
 """What is measured, before any noise, and what follows from it: its cost, and how accurate every query is.
 
 Reads: a closure and bases; noise variances.  Gives: Strategy; costs; Accuracy.
-Source: spec sections 2 and 5; eqs. (8), (11), (12), (23), (26) to (28), (37) and (38) to (41).
+Source: eqs. (8), (11), (12), (23), (26) to (28), (37) and (38) to (41).
 """
 
 from residualplanner.strategy.accuracy import Accuracy

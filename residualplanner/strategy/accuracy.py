@@ -1,7 +1,7 @@
 """How accurate the queries of a workload are, with some noise.
 
 Reads: a workload, a strategy, noise variances.  Gives: arrays, one entry per query; variances within one table.
-Source: spec eqs. (11), (12), (26) and (40); paper Theorems 4.3, 4.4 and 7.2.
+Source: eqs. (11), (12), (26) and (40); paper Theorems 4.3, 4.4 and 7.2.
 """
 
 from collections.abc import Iterator, Sequence
@@ -48,7 +48,7 @@ class Accuracy:
 
     @cached_property
     def average_variances(self) -> FloatArray:
-        """The variance of an average cell of every query, (q,).  Source: spec eqs. (11) and (40)."""
+        """The variance of an average cell of every query, (q,).  Source: eqs. (11) and (40)."""
         variances = np.empty(len(self.workload))
         for queries, sets, coefficients in self.pieces():
             variances[queries] = np.einsum("qs,qs->q", coefficients, self.noise[sets])
@@ -56,7 +56,7 @@ class Accuracy:
 
     @cached_property
     def max_variances(self) -> FloatArray:
-        """The largest cell variance of every query, (q,).  Source: spec eqs. (23), (26) and (40)."""
+        """The largest cell variance of every query, (q,).  Source: eqs. (23), (26) and (40)."""
         if self._has_equal_cells:
             return self.average_variances
         answers = answer_factors(self.workload, self.strategy, on_hull=True)
@@ -102,7 +102,7 @@ class Accuracy:
     def pieces(self) -> Iterator[Piece]:
         """For runs of queries: which they are, their sets, and what an average cell takes of their noise, (m, 2**k).
 
-        Source: spec eqs. (11) and (40).
+        Source: eqs. (11) and (40).
         """
         for queries, run in self.workload.runs(CHUNK):
             coefficients = subset_products(*(factors[run.attributes, run.kinds] for factors in self._factors))
@@ -118,7 +118,7 @@ class Accuracy:
         Raises:
             WorkloadError: what is measured of an attribute does not answer its kind.
 
-        Source: spec eqs. (12), (26), (40) and (60).
+        Source: eqs. (12), (26), (40) and (60).
         """
         positions, kinds = query.in_domain_order
         names, axes = self.workload.domain.names, self._axes(positions, kinds)
@@ -136,7 +136,7 @@ class Accuracy:
             kinds: of query on each attribute; what is measured answers them.
 
         Cost: O(cells) after the factors of each basis and kind: nothing loops over tables of the same bases.
-        Source: spec eqs. (26) and (40).
+        Source: eqs. (26) and (40).
         """
         codes = np.broadcast_to(np.arange(len(kinds), dtype=np.int16), attributes.shape)
         varying, tables = self._tables.numbered(attributes, codes, kinds)
@@ -155,7 +155,7 @@ class Accuracy:
     ) -> NDArray[np.float64]:
         """The noise of every subset of some queries' attributes, times what their answers multiply it by, (m, 2**k).
 
-        Source: spec eq. (60).
+        Source: eq. (60).
         """
         sizes = np.array(self.workload.domain.sizes, dtype=np.int64)[attributes]
         return self.noise[self.strategy.closure.subset_positions(attributes)] * joint_factors(kinds, codes, sizes) ** 2

@@ -39,7 +39,7 @@ class BasisGroups:
     def divisor(self, group: int) -> int:
         """The product of what each basis multiplies counts by so that its answers are integers.
 
-        Source: spec eqs. (34) and (36).
+        Source: eqs. (34) and (36).
         """
         return math.prod(basis.divisor for basis in self.bases[group])
 

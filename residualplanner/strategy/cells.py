@@ -1,7 +1,7 @@
 """The cells of all queries of a workload at once: the largest variance of each query, and the variances of all cells.
 
 Reads: a workload, a strategy, noise variances.  Gives: AnswerFactors; arrays, one entry per query or cell.
-Source: spec eqs. (23) and (26).
+Source: eqs. (23) and (26).
 """
 
 from collections.abc import Iterator
@@ -98,7 +98,7 @@ def largest_cells(
         The variances, and where no attribute varies the index of the cell in C order.
 
     Cost: one pass over all combinations of the answers to try.
-    Source: spec eqs. (23), (26) and (40).
+    Source: eqs. (23), (26) and (40).
     """
     largest, index = np.full(len(workload), -np.inf), np.zeros(len(workload), dtype=np.int64)
     for numbers, factors, noise in _runs(workload, answers, noise_variance, tables, most=_CHUNK):

@@ -1,7 +1,7 @@
 """The privacy cost of noise: exactly, as a float rounded up, for either notion of neighbors, and set by set.
 
 Reads: a strategy, noise variances or precisions, neighbors.  Gives: numbers that are never less than the exact cost.
-Source: spec eqs. (8), (28), (37) and (41).
+Source: eqs. (8), (28), (37) and (41).
 """
 
 import math
@@ -41,7 +41,7 @@ def cost_upper_bound(strategy: Strategy, noise_variance: FloatArray, neighbors: 
     Guarantees: each term is a product and quotient of at most 2k + 4 rounded numbers; the sum of terms is rounded once.
         Over all ways to differ, rounding is bounded by that of the sum of absolute values.  Sets with varying
         attributes are computed exactly.
-    Source: spec eqs. (8), (28), (37) and (41).
+    Source: eqs. (8), (28), (37) and (41).
     """
     closure, bases = strategy.closure, strategy.of_attributes
     costs = unit_costs(closure, bases, neighbors)
@@ -70,7 +70,7 @@ def exact_cost(strategy: Strategy, precision: FloatArray) -> Fraction:
         The cost for adding or removing one record.
 
     Cost: about a second for a million sets; for sets with varying attributes that of `exact_varying_cost`.
-    Source: spec eqs. (8), (28) and (41); paper Theorem 5.1.
+    Source: eqs. (8), (28) and (41); paper Theorem 5.1.
     """
     if precision.shape != (len(strategy.closure),):
         raise ValueError(f"one precision for each of {len(strategy.closure)} sets, got shape {precision.shape}")
@@ -100,7 +100,7 @@ def cost_parts(strategy: Strategy, noise_variance: FloatArray) -> FloatArray:
         strategy: the bases and the messages.
         noise_variance (m,): sigma squared of every set.
 
-    Source: spec eqs. (8), (28) and (41).
+    Source: eqs. (8), (28) and (41).
 
     Example:
         >>> from residualplanner.bases import integer_basis
@@ -145,7 +145,7 @@ def require_public_total(domain: Domain, neighbors: Neighbors) -> None:
     Raises:
         BudgetError: records are replaced, and are weighted, or an attribute drops records.
 
-    Source: docs/mathematics.md, section 15.
+    Source: docs/mathematics.md section 15.
     """
     if not neighbors.has_public_total:
         return

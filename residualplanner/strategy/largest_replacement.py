@@ -1,7 +1,7 @@
 """The two records whose exchange costs the most: a search over what can differ in each class of attributes.
 
 Reads: precisions by how many attributes of each class a set has, what can differ.  Gives: Found.
-Source: spec eq. (37).
+Source: eq. (37).
 
 The cost of two records is ``P(a) + P(b) - 2 P(c)``: a and b have the squared length of each record's column for every
 attribute, c has their product, and P, a sum over sets of products, is linear in each attribute.  Attributes of a class

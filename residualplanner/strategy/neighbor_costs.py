@@ -1,7 +1,7 @@
 """What sets cost at unit noise, for either notion of neighbors: one sum, or the largest of several.
 
 Reads: a closure, bases, neighbors.  Gives: UnitCosts; rows of costs, and costs.
-Source: spec eqs. (8) and (37).
+Source: eqs. (8) and (37).
 
 Where a record is added or removed, one cell is the worst for all sets at once, and costs add up.  Where one is
 replaced, two records that cost one set the most need not do so for others, and the largest cost of all pairs of records
@@ -62,7 +62,7 @@ def unit_costs(closure: Closure, bases: Sequence[Basis], neighbors: Neighbors) -
         bases (d,): of the attributes, none of which varies.
         neighbors: who must not be told apart.
 
-    Source: spec eqs. (8), (28) and (37).
+    Source: eqs. (8), (28) and (37).
 
     Example:
         >>> from residualplanner.bases import subtraction_basis

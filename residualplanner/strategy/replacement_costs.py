@@ -1,7 +1,7 @@
 """What replacing a record costs: the largest cost of all pairs of records, and which pairs cost that.
 
 Reads: a closure, bases, noise variances.  Gives: ReplacementCosts.
-Source: spec eq. (37).
+Source: eq. (37).
 """
 
 import math
@@ -68,7 +68,7 @@ class ReplacementCosts:
         prod K_i(s, s) - 2 prod K_i(r, s)`` for records r and s.  Each factor is at most p_i in size, and a product
         below 0 has a factor below 0.  For the subtraction basis some pair of records attains the bound.
 
-        Source: spec eq. (37).
+        Source: eq. (37).
         """
         opposite = np.zeros(len(self.bases))
         for i in occurring(self.closure).tolist():
@@ -94,7 +94,7 @@ class ReplacementCosts:
         return np.array([mean, most])
 
     def rows(self, ways: FloatArray) -> FloatArray:
-        """What every set costs at unit noise in some ways (c, 3, d) to differ, (c, m).  Source: spec eq. (37)."""
+        """What every set costs at unit noise in some ways (c, 3, d) to differ, (c, m).  Source: eq. (37)."""
         rows = np.empty((len(ways), len(self.closure)))
         for row, (first, second, products) in zip(rows, ways, strict=True):
             lengths = self.closure.products(first) + self.closure.products(second)
@@ -109,7 +109,7 @@ class ReplacementCosts:
         full length, which add up to ``size``; each has as many rounded factors as attributes, and takes part in so
         many operations.
 
-        Source: spec eq. (37).
+        Source: eq. (37).
 
         Example:
             >>> from residualplanner.bases import subtraction_basis

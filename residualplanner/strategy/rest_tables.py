@@ -1,7 +1,7 @@
 """How what is measured of a set of attributes spreads over the other attributes of a table, with bases by set.
 
 Reads: for each set, what each attribute's total is spread by.  Gives: tables.
-Source: spec eq. (39).
+Source: eq. (39).
 
 A subset of a table's attributes is given by its bits: bit i stands for the attribute of axis i.  Arrays have an
 axis for each attribute of the table, of length 1 where the attribute makes no difference.
@@ -31,7 +31,7 @@ def rest_tables(origins: Mapping[tuple[int, int], _Array], start: _Array, order:
     B}``.
 
     Cost: ``4**k`` products of tables at most, for k attributes that are not spread in the same way in all sets.
-    Source: spec eq. (39).
+    Source: eq. (39).
 
     Example:
         >>> origins = {(1, 0): [[1.0], [0]], (3, 0): [[0.5], [0.5]], (2, 1): [[1.0, 0]], (3, 1): [[0.5, 0.5]]}

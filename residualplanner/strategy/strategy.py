@@ -1,7 +1,7 @@
 """What is measured, before any noise: the basis of every factor.
 
 Reads: a closure, bases.  Gives: Strategy.
-Source: spec section 5; eqs. (38) to (41).
+Source: eqs. (38) to (41).
 """
 
 from collections import Counter
@@ -51,7 +51,7 @@ class Strategy:
             bases of a varying attribute are of different sizes or answer different queries, or one of them is the
             subtraction basis.
 
-    Source: spec eq. (41).
+    Source: eq. (41).
 
     Example:
         >>> from residualplanner.bases import integer_basis
@@ -168,7 +168,7 @@ class Strategy:
     def with_denominators(self, denominators: Sequence[int]) -> "Strategy":
         """The same with bases that know the denominators of the fractions of records that are counted, (d,).
 
-        Source: spec eq. (104).
+        Source: eq. (104).
         """
         if all(denominator == 1 for denominator in denominators):
             return self

@@ -1,7 +1,7 @@
 """Variances and covariances within one table: of all cells, of all pairs of cells, of one combination.
 
 Reads: a table's attributes, the noise of all their subsets.  Gives: TableAccuracy.
-Source: spec eqs. (12), (26) and (40); paper Theorems 4.4 and 7.2.
+Source: eqs. (12), (26) and (40); paper Theorems 4.4 and 7.2.
 """
 
 import math
@@ -64,7 +64,7 @@ class TableAccuracy:
         Raises:
             WorkloadError: there are too many.
 
-        Source: spec eqs. (26) and (40).
+        Source: eqs. (26) and (40).
         """
         self._require_at_most(_CELL_LIMIT, math.prod(self.shape))
         return np.broadcast_to(self.differing_variances(), self._lengths).reshape(self.shape)
@@ -87,7 +87,7 @@ class TableAccuracy:
         Raises:
             WorkloadError: there are too many.
 
-        Source: spec eqs. (26) and (40).
+        Source: eqs. (26) and (40).
         """
         self._require_at_most(_CELL_LIMIT, math.prod(self.shape) * len(noise))
         found = self._with_noise(noise).transpose(0, *(1 + axis for axis in self.written))
@@ -99,7 +99,7 @@ class TableAccuracy:
         Raises:
             WorkloadError: the matrix would have more than 2**28 entries.
 
-        Source: spec eqs. (12), (26) and (40).
+        Source: eqs. (12), (26) and (40).
         """
         cells, order = math.prod(self.shape), len(self.axes)
         if cells**2 > _ENTRY_LIMIT:
@@ -118,7 +118,7 @@ class TableAccuracy:
         The weights are multiplied by the transposes of each basic matrix and of the parts u and G of each basis: the
         result has the weight of the noise of every residual answer.
 
-        Source: spec eqs. (26) and (40).
+        Source: eqs. (26) and (40).
         """
         weights = weights.reshape(self._lengths).transpose(np.argsort(self.written))
         for number in self.varying.axes:
@@ -140,7 +140,7 @@ class TableAccuracy:
         Raises:
             WorkloadError: there are too many.
 
-        Source: spec eqs. (26) and (40).
+        Source: eqs. (26) and (40).
         """
         factors = [axis.basis.row_variance_factors(axis.kind) for axis in self._constant]
         differing = math.prod([*self.varying.shape, *(len(present) for present, _ in factors)])
@@ -184,7 +184,7 @@ class TableAccuracy:
 def _covariance(axes: Sequence[Axis], parts: NDArray[np.float64]) -> NDArray[np.float64]:
     """The covariance of all cells, from those over varying attributes for all subsets of ``axes``, (2, .., 2, x, x).
 
-    Source: spec eq. (26).
+    Source: eq. (26).
     """
     if not axes:
         return parts

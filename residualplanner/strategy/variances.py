@@ -1,7 +1,7 @@
 """How the variances of queries follow from the noise of the base mechanisms: linear maps, as arrays.
 
 Reads: a workload, the numbers of its attributes, noise variances.  Gives: arrays.
-Source: spec eqs. (11), (14) and (60); paper Theorem 4.4.
+Source: eqs. (11), (14) and (60); paper Theorem 4.4.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ def variance_pieces(
 ) -> Iterator[tuple[slice, IntArray, FloatArray]]:
     """For runs of queries: which they are, the closure sets within each and their coefficients, both (m, 2**k).
 
-    Source: spec eqs. (11) and (60): the variance of an average cell of Q is ``sum_A m_{Q,A} sigma_A**2``.
+    Source: eqs. (11) and (60): the variance of an average cell of Q is ``sum_A m_{Q,A} sigma_A**2``.
     """
     for queries, run in workload.runs(CHUNK):
         absent, present = (factors[run.attributes, run.kinds] for factors in (numbers.absent, numbers.present))
@@ -34,7 +34,7 @@ def variance_pieces(
 
 
 def variance_matrix(workload: Workload, closure: Closure, numbers: ResidualNumbers) -> sparse.csr_array:
-    """The matrix m of spec section 3, sparse: a row per query (q,), a column per closure set (m,)."""
+    """The matrix m of docs/mathematics.md section 3, sparse: a row per query (q,), a column per closure set (m,)."""
     columns, entries, counts = [], [], []
     for _, positions, coefficients in variance_pieces(workload, closure, numbers):
         columns.append(positions.astype(np.int32).ravel())
@@ -48,7 +48,7 @@ def variance_matrix(workload: Workload, closure: Closure, numbers: ResidualNumbe
 def variance_weights(workload: Workload, numbers: ResidualNumbers, importance: FloatArray) -> FloatArray:
     """The weight v_A of each closure set's noise (m,) in a sum of variances weighted by ``importance`` (q,).
 
-    Source: spec eq. (14).
+    Source: eq. (14).
     """
     return noise_weights(variance_pieces(workload, workload.closure, numbers), importance, len(workload.closure))
 
@@ -56,7 +56,7 @@ def variance_weights(workload: Workload, numbers: ResidualNumbers, importance: F
 def noise_weights(pieces: Iterable[Piece], importance: FloatArray, count: int) -> FloatArray:
     """The weight of the noise of each of ``count`` sets in a sum of variances weighted by ``importance`` (q,), (m,).
 
-    Source: spec eq. (14).
+    Source: eq. (14).
     """
     weights = np.zeros(count)
     for queries, positions, coefficients in pieces:

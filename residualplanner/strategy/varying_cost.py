@@ -1,7 +1,7 @@
 """A bound of the privacy cost of the sets that have varying attributes, in exact arithmetic.
 
 Reads: a strategy, precisions.  Gives: fractions.
-Source: spec eq. (41).
+Source: eq. (41).
 """
 
 import math
@@ -31,7 +31,7 @@ def exact_varying_cost(strategy: Strategy, precision: FloatArray) -> Fraction:
 
     Cost: one pass over the tables of these sets in floating point, where equal entries count once and constant
         attributes not at all, and about 50 microseconds a set.
-    Source: spec eq. (41).
+    Source: eq. (41).
 
     Example:
         >>> from residualplanner.bases import integer_basis

@@ -1,7 +1,7 @@
 """The variance factors of a table by its varying attributes: a table over these for each subset, beside a product.
 
 Reads: the kinds of query of varying attributes, and their bases in each subset.  Gives: VaryingTable.
-Source: spec eqs. (39) and (40).
+Source: eqs. (39) and (40).
 
 The variance of a cell is a sum over the subsets B of its table's attributes: of the noise of B, times a factor for each
 constant attribute, times what this module gives, a function of the cell's answers on the varying attributes.  Without
@@ -78,7 +78,7 @@ class VaryingTable:
 
         Attributes with more answers than values enter by their Gram matrices: nothing has an entry for each answer.
 
-        Source: spec eq. (40).
+        Source: eq. (40).
         """
         grams = {
             number: kind.augmented_gram(size) / kind.rows(size)
@@ -96,7 +96,7 @@ class VaryingTable:
     def of_cells(self, most: float = math.inf) -> Iterator[_Array]:
         """The factor of the noise of each subset in the variance of cells, at most so many at a time, (2**k, cells).
 
-        Source: spec eq. (40).
+        Source: eq. (40).
         """
         if not self.axes:
             yield np.ones((1 << self.order, 1))
@@ -124,7 +124,7 @@ class VaryingTable:
         Args:
             noise (2**c, 2**v): sigma squared of every subset, as `columns` has them.
 
-        Source: spec eq. (40).
+        Source: eq. (40).
         """
         order, cells = len(self.axes), math.prod(self.shape)
         rests = self._rests()
@@ -148,7 +148,7 @@ class VaryingTable:
                 and values of the varying attributes, (.., 1 + n_i, ..): the axes of all attributes, in order.
             noise (2**c, 2**v): as of `covariances`.
 
-        Source: spec eq. (40).
+        Source: eq. (40).
         """
         rests, total = self._rests(by_value=range(len(self.axes))), 0.0
         for weights, variances, columns in zip(parts, noise.tolist(), self.columns.tolist(), strict=True):

@@ -1,7 +1,7 @@
 """Weights of records with which known tables hold.
 
 Reads: codes of records, their weights, known tables.  Gives: weights.
-Source: spec eq. (75); iterative proportional fitting, Deming and Stephan (1940).
+Source: eq. (75); iterative proportional fitting, Deming and Stephan (1940).
 """
 
 from collections.abc import Sequence

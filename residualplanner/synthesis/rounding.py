@@ -1,7 +1,7 @@
 """How records are made of a mixture: controlled, spread evenly, as weighted copies, or independent of one another.
 
 Reads: a mixture.  Gives: Rounding, by name.
-Source: spec section 13.
+Source: docs/mathematics.md section 13.
 """
 
 from collections.abc import Callable

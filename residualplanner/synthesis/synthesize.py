@@ -61,7 +61,7 @@ def synthesize(
         records; with "weighted" known tables hold exactly wherever records are, and others about.
     Cost: of Adult, 91 tables of pairs, 3 to 5 CPU seconds for epsilon up to 1; with 121 tables of three attributes
         besides, at epsilon 10, about 15 for the fit and 20 for the records.
-    Source: spec eqs. (66) to (76).
+    Source: eqs. (66) to (76).
 
     Example:
         >>> import numpy as np

@@ -35,7 +35,7 @@ class Among(Mapping[str, Kind]):
         WorkloadError: ``query`` is no query, ``where`` no mapping to labels, or no labels are selected; or records are
             selected in an attribute of a threshold.  Whether there are such labels is checked in a workload.
 
-    Source: spec eq. (108).
+    Source: eq. (108).
 
     Example:
         >>> employed = Among(("age", "sex"), where={"employed": "yes"})

@@ -112,7 +112,7 @@ class WrittenQuery(NamedTuple):
             answers (.., q_1, .., q_k): of whatever gives counts.
             first_axis: the axis of the first attribute; all before it are of stacks.
 
-        Source: spec eqs. (58) and (108).
+        Source: eqs. (58) and (108).
         """
         found = answered_jointly(answers, self.kinds, first_axis=first_axis)
         return found.reshape((*found.shape[:first_axis], *self.table_axes.shape(domain)))

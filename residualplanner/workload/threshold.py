@@ -26,7 +26,7 @@ class Threshold(Mapping[str, Kind]):
     Raises:
         WorkloadError: the attributes are not names in order, or ``at_least`` is not an integer from 1 to their number.
 
-    Source: spec eq. (58).
+    Source: eq. (58).
 
     Example:
         >>> either = Threshold(("sex", "region"), 1)

@@ -216,7 +216,7 @@ class Workload:
     def scales(self) -> NDArray[np.float64]:
         """What losses measure the errors of each query in, (m,): 1 count, or the most that one record adds to a sum.
 
-        Source: spec eq. (107).
+        Source: eq. (107).
         """
         scales = np.array([kind.scale for kind in self.kinds])
         if (scales == 1).all():
@@ -265,7 +265,7 @@ class Workload:
         It is 1 unless attributes are answered together.  Bit i of a column's number says whether the
         subset has the i-th attribute.
 
-        Source: spec eq. (59).
+        Source: eq. (59).
 
         Example:
             >>> from residualplanner.workload.threshold import Threshold

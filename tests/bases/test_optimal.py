@@ -47,7 +47,7 @@ def test_no_basis_does_better_than_the_bound(seed, size, weight):
     [(kind, weight, 0.0) for kind in KINDS for weight in (0.1, 1.0)] + [(Prefix(), 20.0, 0.05)],
 )
 def test_a_general_optimizer_finds_nothing_better(kind, weight, better):
-    """Spec eq. (29) by L-BFGS over ``K = A^T A`` with columns of length 1, from several starts.
+    """Equation (29) by L-BFGS over ``K = A^T A`` with columns of length 1, from several starts.
 
     Where the total matters much, bases whose columns are not all equally long are better than any such K.
     """

@@ -18,7 +18,7 @@ def path_of_extensions(monkeypatch):
     monkeypatch.syspath_prepend(str(FOLDER))
 
 
-@pytest.mark.parametrize("name", ["contents", "docstrings", "mathml"])
+@pytest.mark.parametrize("name", ["contents", "docstrings", "mathml", "public_names", "search_order"])
 def test_examples_of_the_extensions_hold(name):
     module = importlib.import_module(name)
     assert doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE).failed == 0
@@ -62,11 +62,11 @@ def test_bars_of_norms_do_not_stretch():
 
 
 def test_a_docstring_becomes_what_napoleon_reads():
-    lines = ["Do it.", "", "Args:", "    matrix (m, n): what.", "", "Cost: O(n).", "Source: spec eqs. (8) and (11)."]
+    lines = ["Do it.", "", "Args:", "    matrix (m, n): what.", "", "Cost: O(n).", "Source: eqs. (8) and (11)."]
     importlib.import_module("docstrings").rewrite(None, "function", "", None, None, lines)
     assert lines[3] == "    matrix: ``(m, n)``: what."
     assert "**Cost.** O(n)." in lines
-    assert "**Source.** spec eqs. :ref:`(8) <spec-8>` and :ref:`(11) <spec-11>`." in lines
+    assert "**Source.** eqs. :ref:`(8) <equation-8>` and :ref:`(11) <equation-11>`." in lines
     assert lines[lines.index("**Cost.** O(n).") - 1] == ""
 
 

@@ -32,7 +32,7 @@ def test_the_saved_numbers_are_those_of_the_library(data):
 
 
 def test_the_total_has_the_standard_error_of_the_closed_form():
-    # Spec eqs. (11) and (14) by hand, at privacy cost 1: with sums over the workload written out for each set.
+    # Eqs. (11) and (14) by hand, at privacy cost 1: with sums over the workload written out for each set.
     sizes = np.array([100, 100, 100, 99, 85, 42, 16, 15, 9, 7, 6, 5, 2, 2], dtype=float)
     sets = [()] + [(i,) for i in range(14)] + [(i, j) for i in range(14) for j in range(i)]
     sets += [(i, j, k) for i in range(14) for j in range(i) for k in range(j)]

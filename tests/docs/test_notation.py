@@ -1,15 +1,12 @@
-"""The page of notation is true: words and statements once each, all equations, and functions that exist."""
+"""The page of notation is true: words and statements once each, and functions that exist."""
 
 import ast
 import re
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "notation.md").read_text(encoding="utf-8")
-MATHEMATICS = (ROOT / "docs" / "mathematics.md").read_text(encoding="utf-8")
 
 #: What the paper numbers, read off it.
 STATEMENTS = [
@@ -19,13 +16,10 @@ STATEMENTS = [
     *(f"Algorithm {number}" for number in range(1, 7)),
     *(f"Example {number}" for number in range(1, 4)),
     *(f"Remark {number}" for number in range(1, 3)),
-    *(f"Equation ({number})" for number in range(1, 4)),
-    "Equations (4) to (7)",
-    *(f"Equation ({number})" for number in range(8, 10)),
-    "Equations (10) to (13)",
+    *(f"Equation {number}" for number in range(1, 14)),
 ]
+PAPER = "The paper, statement by statement"
 FUNCTION = re.compile(r"`(residualplanner/[\w/]+\.py):([\w.]+)`")
-CITATION = re.compile(r"\((\d+)\)(?:\s+to\s+\((\d+)\))?")
 
 
 def rows(heading: str) -> list[list[str]]:
@@ -55,10 +49,12 @@ def definitions(path: str, name: str) -> list[ast.AST]:
     return found
 
 
-def cites(nodes: list[ast.AST], equation: int) -> bool:
-    text = " ".join(ast.get_docstring(node) or "" for node in nodes)
-    cited = CITATION.findall(" ".join(re.findall(r"eqs?\.[^;:]*", text)))
-    return any(int(first) <= equation <= int(last or first) for first, last in cited)
+def statements(cell: str) -> list[str]:
+    """The statements of a row, one by one: "Lemmas 4 to 7" are four."""
+    kind, numbers = cell.split(" ", 1)
+    first, _, last = numbers.replace("(", "").replace(")", "").partition(" to ")
+    each = map(str, range(int(first), int(last) + 1)) if last else first.split(" and ")
+    return [f"{kind.removesuffix('s')} {number}" for number in each]
 
 
 @cache
@@ -72,37 +68,27 @@ def identifiers() -> frozenset[str]:
     return frozenset(found - {None})
 
 
-def test_the_statements_of_the_paper_are_all_there_in_order():
-    assert [row[0] for row in rows("The paper, statement by statement")] == STATEMENTS
+def test_a_row_about_several_statements_is_read_as_such():
+    assert statements("Lemmas 4 to 6") == ["Lemma 4", "Lemma 5", "Lemma 6"]
+    assert statements("Equations (3) and (9)") == ["Equation 3", "Equation 9"]
+    assert statements("Theorem B.1") == ["Theorem B.1"]
 
 
-def test_the_equations_of_the_mathematics_are_all_there_in_order():
-    numbers = sorted(map(int, re.findall(r"\\tag\{(\d+)\}", MATHEMATICS)))
-    cells = [row[0] for row in rows("The mathematics, equation by equation")]
-    assert cells == [f"[({number})](mathematics.md#equation-{number})" for number in numbers]
+def test_the_statements_of_the_paper_are_all_there_once():
+    found = [each for row in rows(PAPER) for each in statements(row[0])]
+    assert sorted(found) == sorted(STATEMENTS)
 
 
-TABLES = ("The paper, statement by statement", "The mathematics, equation by equation")
-
-
-@pytest.mark.parametrize("heading", TABLES)
-def test_a_row_names_a_function_or_says_why_there_is_none(heading):
-    for row in rows(heading):
+def test_a_row_names_a_function_or_says_why_there_is_none():
+    for row in rows(PAPER):
         named = FUNCTION.findall(row[-1])
         assert named or re.match(r"none( as such)?: \w", row[-1]), row
         assert row[-1].count(".py") == len(named), row
 
 
-@pytest.mark.parametrize("heading", TABLES)
-def test_every_function_that_is_named_exists(heading):
-    named = [(row[0], *found) for row in rows(heading) for found in FUNCTION.findall(row[-1])]
+def test_every_function_that_is_named_exists():
+    named = [(row[0], *found) for row in rows(PAPER) for found in FUNCTION.findall(row[-1])]
     assert [(row, path, name) for row, path, name in named if not definitions(path, name)] == []
-
-
-def test_a_function_named_for_an_equation_cites_it():
-    found = rows("The mathematics, equation by equation")
-    named = [(int(row[0][2:].split(")")[0]), *each) for row in found for each in FUNCTION.findall(row[-1])]
-    assert [each for each in named if not cites(definitions(*each[1:]), each[0])] == []
 
 
 def test_the_glossary_defines_every_word_once():

@@ -3,6 +3,7 @@
 import importlib
 import importlib.util
 import re
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -27,6 +28,30 @@ needs_sphinx = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("sphinx", "myst_parser", "furo")),
     reason="the packages of the extra docs are not installed",
 )
+
+
+needs_chromium = pytest.mark.skipif(shutil.which("chromium") is None, reason="there is no chromium to search in")
+
+
+def results_of_searches(site: Path, queries: list[str]) -> dict[str, list[str]]:
+    """The pages that a reader's browser lists for each query, without anchors, the first first."""
+    from playwright.sync_api import sync_playwright
+
+    found = {}
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
+        )
+        page = browser.new_page()
+        for query in queries:
+            page.goto(f"{(site / 'search.html').as_uri()}?q={query}")
+            page.wait_for_function("document.querySelector('.search-summary')?.textContent.includes('found')")
+            links = page.eval_on_selector_all(
+                "#search-results li > a", "all => all.map(each => each.getAttribute('href'))"
+            )
+            found[query] = [re.split(r"[?#]", link)[0] for link in links]
+        browser.close()
+    return found
 
 
 class Page(HTMLParser):
@@ -109,6 +134,12 @@ def test_every_name_of_the_reference_exists(path):
     assert [name for module, name in names if not hasattr(importlib.import_module(module), name)] == []
 
 
+@pytest.mark.parametrize("path", sorted((MANUAL / "api").glob("*.md")), ids=lambda path: path.name)
+def test_a_page_of_the_reference_begins_with_how_its_subject_is_made(path):
+    fences = re.findall(r"^```(\S+)$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert path.name == "index.md" or fences[0] == "python"
+
+
 def test_names_of_other_modules_are_not_taken_for_public_ones():
     block = "```{{eval-rst}}\n.. currentmodule:: {}\n\n.. autoclass:: Kind\n```\n"
     assert public_names(block.format("residualplanner.queries")) == []
@@ -119,6 +150,31 @@ def test_names_of_other_modules_are_not_taken_for_public_ones():
 def test_every_public_name_has_an_anchor_on_the_site(pages):
     anchors = Counter(anchor for page in pages.values() for anchor in page.anchors)
     assert [name for name in names_on_pages() if anchors[f"residualplanner.{name}"] != 1] == []
+
+
+@needs_sphinx
+def test_the_index_of_the_reference_has_a_line_for_each_public_name(pages):
+    (index,) = [page for path, page in pages.items() if path.match("api/index.html")]
+    listed = [link.partition("#residualplanner.")[2] for link in index.links if ".html#residualplanner." in link]
+    assert sorted(listed) == sorted(set(names_on_pages()) - {"__version__"})
+
+
+@needs_sphinx
+@needs_chromium
+def test_a_search_finds_pages_for_users_first_and_those_for_developers_last(site):
+    found = results_of_searches(site, ["median", "percentages", "k-anonymity", "proof"])
+    index = (MANUAL / "index.md").read_text(encoding="utf-8")
+    for_developers = re.findall(
+        r"^\| \[[^]]*\]\((.*)\.md\)", index.partition("## For developers")[2], flags=re.MULTILINE
+    )
+    assert found["median"][0] == "tutorial-pay.html"
+    assert found["percentages"][0] == "tables.html"
+    assert found["k-anonymity"][0] == "pitfalls.html"
+    for pages_found in found.values():
+        names = [page.removesuffix(".html") for page in pages_found]
+        last = [name in for_developers or name.startswith("decisions/") for name in names]
+        assert last == sorted(last)
+    assert "mathematics.html" in found["proof"]
 
 
 @needs_sphinx

@@ -64,7 +64,7 @@ def test_costs_and_variances_are_those_of_the_explicit_mechanism(case, bases):
 @given(case=asked(), seed=st.integers(0, 2**32 - 1))
 @few
 def test_no_fraction_of_records_costs_more_than_the_plan_says(case, seed):
-    """Spec eq. (106): at the ends of bins, inside them, and at any mixture of all values of each attribute."""
+    """Eq. (106): at the ends of bins, inside them, and at any mixture of all values of each attribute."""
     plan, chance = plan_for(case), np.random.default_rng(seed)
     B, covariance = mechanism(plan)
     information = B.T @ np.linalg.solve(covariance, B)
@@ -349,7 +349,7 @@ def test_a_sum_alone_is_as_accurate_as_the_largest_amount_allows():
 
 
 def test_sums_and_counts_matter_alike_whatever_the_unit():
-    """Spec eq. (107): in cents, dollars or thousands, the plan is the same."""
+    """Eq. (107): in cents, dollars or thousands, the plan is the same."""
     found = []
     for factor in (1, 100, 1000):
         pay = Attribute("pay", numeric=Numeric(0, 30 * factor, unit=factor))

@@ -80,7 +80,7 @@ def test_equal_attributes_in_equal_company_share_a_basis():
 
 
 def test_attributes_of_one_size_may_have_different_bases():
-    """Spec section 10, warning 2."""
+    """Warning 2 of docs/mathematics.md section 10."""
     domain = Domain({"a": 8, "b": 8, "c": 20})
     workload = Workload(domain, [{"a": Prefix()}, {"b": Prefix(), "c": Prefix()}])
     bases = select(workload, budget=ONE).bases

@@ -27,7 +27,7 @@ PAIRS = marginals(ABC, up_to=2)
 
 
 def z(level: float) -> float:
-    """The factor of spec eq. (47)."""
+    """The factor of eq. (47)."""
     return NormalDist().inv_cdf((1 + level) / 2) + 2**-18
 
 

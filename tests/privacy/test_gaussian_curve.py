@@ -1,4 +1,4 @@
-"""The curve of the Gaussian mechanism, spec eq. (3), against 50-digit arithmetic."""
+"""The curve of the Gaussian mechanism, eq. (3), against 50-digit arithmetic."""
 
 import math
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""The curve of zCDP, spec eq. (4), against 50-digit arithmetic."""
+"""The curve of zCDP, eq. (4), against 50-digit arithmetic."""
 
 import math
 from fractions import Fraction

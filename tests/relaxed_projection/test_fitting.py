@@ -23,7 +23,7 @@ BLOCKS = Blocks(SIZES)
 
 
 def by_definition(columns, r):
-    """(A3): the sum over all sets of at least r attributes."""
+    """The definition: the sum over all sets of at least r attributes."""
     total = 0.0
     for count in range(r, len(columns) + 1):
         for chosen in combinations(range(len(columns)), count):

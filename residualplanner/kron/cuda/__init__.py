@@ -1,6 +1,6 @@
 """Tables from residual answers by one CUDA kernel, which makes slabs of them in shared memory.
 
-Reads: residual answers on a device, and the maps of the tables' axes.  Gives: tables there, spec eq. (13).
+Reads: residual answers on a device, and the maps of the tables' axes.  Gives: tables there, eq. (13).
 What a launch needs follows from the maps alone, and is worked out without a device: SlabLayout, Launch, AxisLaunch.
 """
 

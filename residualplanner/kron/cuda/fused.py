@@ -59,7 +59,7 @@ def fused_tables(
         units in the last place of the largest answer.
     Cost: 16 bytes of device memory traffic for each cell, 24 more for each axis of a table that is cut.  A launch takes
         as long as its preparation at some 10**7 cells: give it more.
-    Source: spec eqs. (10), (13) and (25).
+    Source: eqs. (10), (13) and (25).
     """
     cupy = _cupy()
     device = cupy.cuda.Device().id

@@ -4,7 +4,7 @@ Reads: centers of cells, sums.  Gives: CellProblem; Dual, as matrices or as maps
 
 Minimize ``sum_i d_i (x_i - c_i)**2 / 2 + sum_k w_k (q_k x - a_k)**2 / 2`` over ``x >= 0``, where a weight w_k may be
 infinite: then ``q_k x = a_k``.  There are as many multipliers as sums, far fewer than cells.
-Source: spec eqs. (81) and (82).
+Source: eqs. (81) and (82).
 """
 
 from abc import ABC, abstractmethod
@@ -115,7 +115,7 @@ class Dual(ABC):
         """
 
     def cells_of(self, multipliers: Array) -> Array:
-        """The best cells for given multipliers (b, k), (b, n).  Source: spec eq. (81)."""
+        """The best cells for given multipliers (b, k), (b, n).  Source: eq. (81)."""
         cells = self.pulled(multipliers)
         cells /= self.weight
         cells += self.center
@@ -124,7 +124,7 @@ class Dual(ABC):
     def value(self, multipliers: Array, cells: Array) -> Array:
         """What the best multipliers make least, (b,): the value of the dual problem, turned round, up to a constant.
 
-        Source: spec eq. (82).
+        Source: eq. (82).
         """
         of_cells = np.einsum("bn,bn->b", cells, cells * self.weight)
         of_sums = np.einsum("bk,bk->b", multipliers, multipliers * self.spread - 2 * self.target)
@@ -132,5 +132,5 @@ class Dual(ABC):
         return found
 
     def residual(self, multipliers: Array, cells: Array) -> Array:
-        """The gradient of `value`, (b, k): by how much the sums are off, in counts.  Source: spec eq. (82)."""
+        """The gradient of `value`, (b, k): by how much the sums are off, in counts.  Source: eq. (82)."""
         return self.answered(cells) + multipliers * self.spread - self.target

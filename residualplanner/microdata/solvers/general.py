@@ -1,7 +1,7 @@
 """Fits within bounds on every answer's error for one draw of the noise, by general solvers.
 
 Reads: bounds of one draw, which rounding kept others from.  Gives: Inside, with a proved gap.
-Source: spec eq. (86).
+Source: eq. (86).
 """
 
 from dataclasses import replace

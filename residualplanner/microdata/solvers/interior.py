@@ -1,7 +1,7 @@
 """Fits within bounds on every answer's error, by an interior-point method for many draws of the noise at once.
 
 Reads: bounds, a point strictly inside.  Gives: Inside, with a proved gap.
-Source: spec eqs. (86) and (87); Mehrotra, SIAM J. Optim. 2 (1992).
+Source: eqs. (86) and (87); Mehrotra, SIAM J. Optim. 2 (1992).
 """
 
 from collections.abc import Callable
@@ -45,7 +45,7 @@ def inside(bounds: Bounds, start: Inside) -> tuple[Inside, Array]:
 
 
 def _stepped(bounds: Bounds, point: Inside) -> Inside:
-    """A predicted step to the boundary, and a corrected one that stays near the center.  Source: spec eq. (87)."""
+    """A predicted step to the boundary, and a corrected one that stays near the center.  Source: eq. (87)."""
     state = state_of(bounds, point)
     solve = _newton(bounds, point, state)
     count = 2 * bounds.answers.shape[1] + point.cells.shape[1]
@@ -74,7 +74,7 @@ Drift = tuple[Array, Array, Array]
 def _newton(bounds: Bounds, point: Inside, state: State) -> Callable[[Array, Array, Array], tuple[Inside, Drift]]:
     """Newton's equations for any products of slacks and multipliers; the direction, and how slacks change.
 
-    Source: spec eq. (87).
+    Source: eq. (87).
     """
     stiff_above, stiff_below = point.above / state.room_above, point.below / state.room_below
     equations = bounds.equations(bounds.weight + stiff_above + stiff_below, point.of_cells / state.room_of_cells)

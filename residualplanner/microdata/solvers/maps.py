@@ -1,7 +1,7 @@
 """The dual problem with all sums as maps of whole tables: for millions of cells, one draw of the noise at a time.
 
 Reads: a problem.  Gives: MapDual.
-Source: spec eqs. (81) to (83); Hestenes and Stiefel, J. Res. Nat. Bur. Standards 49 (1952).
+Source: eqs. (81) to (83); Hestenes and Stiefel, J. Res. Nat. Bur. Standards 49 (1952).
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """The dual problem with all sums as rows of matrices: many draws of the noise at once, for few sums.
 
 Reads: a problem.  Gives: MatrixDual.
-Source: spec eqs. (81) to (83).
+Source: eqs. (81) to (83).
 """
 
 from collections.abc import Callable, Sequence
@@ -68,7 +68,7 @@ class MatrixDual(Dual):
     def factored(self, part: Array, diagonal: Array) -> Callable[[Array], Array]:
         """The equations of `newton_step` for any right side: the largest group, whose block is diagonal, is eliminated.
 
-        Source: spec eq. (83).
+        Source: eq. (83).
         """
         largest = self._largest
         kept = np.concatenate([self._rest, np.arange(len(self._same), diagonal.shape[1])])

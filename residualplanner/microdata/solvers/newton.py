@@ -1,7 +1,7 @@
 """Newton's method for the dual problem of fits: exact once the positive cells are found.
 
 Reads: a problem.  Gives: Solution, with a proved gap.
-Source: spec eqs. (81) to (83); Qi and Sun, Math. Programming 58 (1993).
+Source: eqs. (81) to (83); Qi and Sun, Math. Programming 58 (1993).
 """
 
 from collections.abc import Sequence
@@ -110,7 +110,7 @@ def _is_solved(dual: Dual, cells: Array, residual: Array) -> NDArray[np.bool_]:
 
 
 def _above(dual: Dual, residual: Array) -> Array:
-    """How far the objective of each draw is above the dual value, where sums have errors.  Source: spec eq. (82)."""
+    """How far the objective of each draw is above the dual value, where sums have errors.  Source: eq. (82)."""
     has_error = dual.spread > 0
     found: Array = np.where(has_error, residual**2 / np.where(has_error, dual.spread, 1), 0).sum(axis=1) / 2
     return found
@@ -129,7 +129,7 @@ def _scale(dual: Dual) -> Array:
 
 
 def _stepped(dual: Dual, multipliers: Array, cells: Array, residual: Array) -> tuple[Array, Array]:
-    """The best multiple of a Newton step, of 1, 1/2, 1/4 and so on.  Source: spec eq. (83)."""
+    """The best multiple of a Newton step, of 1, 1/2, 1/4 and so on.  Source: eq. (83)."""
     part = np.where(cells > 0, 1 / dual.weight, 0)
     step = -dual.newton_step(part, _diagonal(dual, part, residual), residual)
     slope = np.einsum("bk,bk->b", step, residual)

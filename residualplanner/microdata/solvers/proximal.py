@@ -1,7 +1,7 @@
 """Fits where single cells were not measured: a sequence of problems in which each cell is held a little.
 
 Reads: terms about sums of cells.  Gives: Solution.
-Source: spec eq. (88); Rockafellar, SIAM J. Control Optim. 14 (1976).
+Source: eq. (88); Rockafellar, SIAM J. Control Optim. 14 (1976).
 """
 
 import math
@@ -27,7 +27,7 @@ def solve_without_cells(shape: tuple[int, ...], terms: Sequence[Term]) -> Soluti
         shape (d,): of the cells.
         terms: sums, one group of which has every cell.
 
-    Source: spec eq. (88).
+    Source: eq. (88).
     """
     draws, count = max(len(term.target) for term in terms), math.prod(shape)
     spreads = np.concatenate([term.spread.ravel() for term in terms])
@@ -46,7 +46,7 @@ def solve_without_cells(shape: tuple[int, ...], terms: Sequence[Term]) -> Soluti
 
 
 def _without_center(found: Solution, center: Array, weight: float, terms: Sequence[Term]) -> Solution:
-    """The solution as one of the problem in which cells are not held, with its gap.  Source: spec eq. (88)."""
+    """The solution as one of the problem in which cells are not held, with its gap.  Source: eq. (88)."""
     moved = found.cells - center
     objective = found.objective - weight * (moved**2).sum(axis=1) / 2
     most = found.cells.sum(axis=1) + _most_in_total(terms, objective)
@@ -77,7 +77,7 @@ class _Best:
 
 
 def _most_in_total(terms: Sequence[Term], objective: Array) -> Array:
-    """No better cells have a larger total than this, (b,).  Source: spec eq. (88)."""
+    """No better cells have a larger total than this, (b,).  Source: eq. (88)."""
     found = np.full(len(objective), np.inf)
     for term in terms:
         if term.sums.covers:

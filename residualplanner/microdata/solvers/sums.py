@@ -71,7 +71,7 @@ class Sums(ABC):
     def precision(self, subset: Sequence[int]) -> float | None:  # noqa: ARG002 - for those that have none
         """The eigenvalue of spreading the answers, on components of a set of axes; None where that is none.
 
-        Source: spec eq. (80).
+        Source: eq. (80).
         """
         return None
 
@@ -125,7 +125,7 @@ class MarginalSums(Sums):
         return values.reshape(-1, *(n if axis in self.axes else 1 for axis, n in enumerate(self.shape)))
 
     def precision(self, subset: Sequence[int]) -> float | None:
-        """How many cells a sum has, for components that the marginal has; else 0.  Source: spec eq. (80)."""
+        """How many cells a sum has, for components that the marginal has; else 0.  Source: eq. (80)."""
         others = [n for axis, n in enumerate(self.shape) if axis not in self.axes]
         return float(math.prod(others)) if set(subset) <= set(self.axes) else 0.0
 
@@ -169,7 +169,7 @@ class ResidualSums(Sums):
         return self._marginal.spread(self._centered(values))
 
     def precision(self, subset: Sequence[int]) -> float | None:
-        """As of the marginal, for components of just these axes; else 0.  Source: spec eq. (80)."""
+        """As of the marginal, for components of just these axes; else 0.  Source: eq. (80)."""
         return self._marginal.precision(subset) if set(subset) == set(self.axes) else 0.0
 
     def _centered(self, values: Array) -> Array:

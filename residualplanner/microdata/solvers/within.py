@@ -5,7 +5,7 @@ Reads: answers.  Gives: Bounds, Inside.
 Minimize ``t`` or ``sum_q w_q (q x - a_q)**2 / 2`` over ``x >= f`` subject to ``|q x - a_q| <= t s_q`` for all answers.
 Cells x are measured from a fit, so that they and the answers a are small however large the counts are; f is minus that
 fit.
-Source: spec eqs. (86) and (87).
+Source: eqs. (86) and (87).
 """
 
 from collections.abc import Callable
@@ -61,7 +61,7 @@ class Bounds:
         return found + values[:, count:] if self.has_cells else found
 
     def repair(self, lacking: Array, room: Array) -> Array:
-        """What it costs, (b,), to raise multipliers of answers so that cells lack no force.  Source: spec eq. (86).
+        """What it costs, (b,), to raise multipliers of answers so that cells lack no force.  Source: eq. (86).
 
         Args:
             lacking (b, n): the force that each cell needs, at least 0.
@@ -76,7 +76,7 @@ class Bounds:
     def equations(self, curvature: Array, of_cells: Array) -> Callable[[Array], Array]:
         """The solution of ``(diag(of_cells) + A^T diag(curvature) A) z = right`` for any right side (b, n).
 
-        Source: spec eq. (87).
+        Source: eq. (87).
         """
         count = self.sums.spread.shape[1]
         part = 1 / (of_cells + curvature[:, count:] if self.has_cells else of_cells)
@@ -180,7 +180,7 @@ def objective_of(bounds: Bounds, point: Inside) -> Array:
 
 
 def state_of(bounds: Bounds, point: Inside) -> State:
-    """What follows from a point.  Source: spec eq. (86)."""
+    """What follows from a point.  Source: eq. (86)."""
     off = bounds.answered(point.cells) - bounds.answers
     slack = point.bound[:, None] * bounds.std_err
     room_above, room_below, room_of_cells = slack - off, slack + off, point.cells - bounds.floor

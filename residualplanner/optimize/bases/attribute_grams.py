@@ -1,7 +1,7 @@
 """The kinds of query of one attribute as Gram matrices, and what the search for its basis needs of them.
 
 Reads: Gram matrices.  Gives: AttributeGrams.
-Source: spec sections 4 and 5, eqs. (19), (31) and (36); docs/bases.md.
+Source: eqs. (19), (31) and (36); docs/bases.md.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Which residual basis each attribute gets: the best for its kinds of query, given those of the others.
 
 Reads: a workload, the importance of its queries.  Gives: Basis for each attribute.
-Source: spec section 5, eqs. (29) to (31); docs/bases.md.
+Source: eqs. (29) to (31); docs/bases.md.
 
 The optimal loss is the square of ``F = sum_A sqrt(p_A v_A)``.  With p = 1 for every attribute it is concave in the
 variance factors of each attribute, so its tangent lies above it: minimizing the tangent, which is a convex problem of
@@ -66,7 +66,7 @@ def choose_bases(
         grams_of: gives the form that kinds are searched for in; by default attributes of many values may have nested
             bases, where values can be exchanged.
 
-    Source: spec eqs. (31) and (109); with "orthogonal" spec section 4, paper section 7.
+    Source: eqs. (31) and (109); with "orthogonal" docs/mathematics.md section 4, paper section 7.
     """
     grams = attribute_grams(workload, grams_of)
     many = any(len(forms.width) > _FULL_VALUES for forms in grams.values())
@@ -251,7 +251,7 @@ def _slopes(
 ) -> tuple[float, FloatArray, FloatArray]:
     """F, and its derivatives in the variance factors of each attribute and kind, (d, kinds) both.
 
-    Source: spec eqs. (30) and (31).
+    Source: eqs. (30) and (31).
     """
     closure = workload.closure
     pieces = list(variance_pieces(workload, closure, numbers))

@@ -1,7 +1,7 @@
 """The option of which bases to measure: a word, or a matrix for some attributes.
 
 Reads: a workload, the option.  Gives: a Basis for each attribute.
-Source: spec section 5, eqs. (24) and (36).
+Source: eqs. (24) and (36).
 """
 
 from collections.abc import Mapping

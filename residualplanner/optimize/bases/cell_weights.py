@@ -1,7 +1,7 @@
 """Weights on the cells of many queries at once, and what follows from them: arrays in, arrays out.
 
 Reads: a workload, variance factors of rows.  Gives: weighted sums of variances and their slopes.
-Source: spec eqs. (14), (23) and (27); docs/bases.md.
+Source: eqs. (14), (23) and (27); docs/bases.md.
 
 A query's attributes are of two sorts.  Those with a basis of their own have rows with different variance factors: each
 is an axis of the query's array of weights.  For the others all rows have the same.
@@ -54,7 +54,7 @@ class CellGroup:
     def noise_weights(self, factors: FloatArray, weights: FloatArray, orbits: int) -> FloatArray:
         """The weight of each noise variance in the sum of variances with ``weights`` (m, rows, .., rows), (orbits,).
 
-        Source: spec eq. (14).
+        Source: eq. (14).
         """
         summed = weights
         for column, width in enumerate(self.widths):

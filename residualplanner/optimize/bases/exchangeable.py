@@ -1,7 +1,7 @@
 """Values of an attribute that can be exchanged, and the rows of its queries over groups of them.
 
 Reads: kinds of query.  Gives: the group of each value; MergedRows.
-Source: spec section 18, eqs. (112) and (113).
+Source: eqs. (112) and (113).
 
 Two values can be exchanged if every row treats them in the same way, apart from rows of a single value, of which both
 have the same: in a hierarchy, leaves of one parent.
@@ -56,7 +56,7 @@ class MergedRows:
     def contrasts(self, weights: FloatArray) -> FloatArray:
         """The eigenvalue of that Gram matrix on the differences among the values of each group, (g,).
 
-        Source: spec eq. (113).
+        Source: eq. (113).
         """
         single = self.alone >= 0
         summed = np.bincount(self.alone[single], (weights * self.square)[single], minlength=len(self.width))
@@ -80,7 +80,7 @@ class MergedRows:
 def exchangeable_groups(kinds: Sequence[Kind], size: int) -> IntArray:
     """The group of each value, (n,), numbered in the order of their first values; two at least.
 
-    Source: spec eq. (113).
+    Source: eq. (113).
 
     Example:
         >>> from residualplanner.queries import Hierarchy

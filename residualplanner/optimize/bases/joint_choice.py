@@ -1,7 +1,7 @@
 """Residual bases for the least maximum of cell variances, chosen together with the noise.
 
 Reads: a workload, the importance of its queries.  Gives: Basis for each attribute.
-Source: spec sections 3 and 5, eqs. (16), (17) and (31); docs/bases.md.
+Source: eqs. (16), (17) and (31); docs/bases.md.
 
 Weights on all cells of all queries, with sum 1, make the maximum a weighted sum, whose least value over noise and bases
 is below the least maximum.  The weights are found as for given bases: a cell whose variance is above the present level
@@ -66,7 +66,7 @@ def choose_bases_for_maximum(workload: Workload, importance: FloatArray) -> tupl
 
     Cost: 2**k passes over one weight for each cell of a query of each orbit, at most `_WEIGHTS` in all, for each of up
         to 150 rounds.
-    Source: spec section 10, warning 1; eqs. (17) and (31).
+    Source: docs/mathematics.md section 5, the least maximum of cell variances; eqs. (17) and (31).
     """
     grams = attribute_grams(workload, grams_for_maximum)
     bases = [subtraction_basis(size) for size in workload.domain.sizes]
@@ -211,7 +211,7 @@ class _Search:
         return weights
 
     def _tangents(self, noise: FloatArray) -> list[Tangent]:
-        """For each basis the weighted sum of variances as a problem of its basis, spec eq. (31)."""
+        """For each basis the weighted sum of variances as a problem of its basis, eq. (31)."""
         sums = np.zeros_like(self.factors)
         for group, weights in zip(self.groups, self.weights, strict=True):
             group.add_slopes(sums, self.factors, weights, noise)

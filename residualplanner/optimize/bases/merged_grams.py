@@ -1,7 +1,7 @@
 """The kinds of query of an attribute whose values can be exchanged in groups: a problem of the groups' size.
 
 Reads: a workload.  Gives: MergedGrams.
-Source: spec section 18, eqs. (112) to (114).
+Source: eqs. (112) to (114).
 
 Exchanges of values within a group leave cost and variances as they are, so some best basis is invariant: one of the
 sums of the groups, and for the contrasts among the values of each group one scale.

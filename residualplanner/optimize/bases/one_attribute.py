@@ -1,7 +1,7 @@
 """The basis that is best for one attribute, for given weights of its kinds of query, in full and in integers.
 
 Reads: AttributeGrams, and the tangent of the loss.  Gives: a ResidualBasis, and a Basis of integers.
-Source: spec section 5, eqs. (31) and (36); docs/bases.md.
+Source: eqs. (31) and (36); docs/bases.md.
 """
 
 import math
@@ -38,7 +38,7 @@ def in_full(
         tangent: the objective, for ``grams``.
         option: "orthogonal" keeps u at ``1/n`` for every value; else u is free.
 
-    Source: spec eq. (31).
+    Source: eq. (31).
     """
     while coarse is not grams:
         finer = grams.coarse(3 * len(coarse.width))
@@ -91,7 +91,7 @@ def basis_in_integers(
     Raises:
         SolverError: no such matrix was found.
 
-    Source: spec eq. (36).
+    Source: eq. (36).
     """
     for exponent in range(_FEWEST_DIGITS + len(grams.width).bit_length(), _MOST_DIGITS + 1):
         with suppress(np.linalg.LinAlgError, WorkloadError):

@@ -1,7 +1,7 @@
 """The objective of one attribute's basis, for given weights of its kinds: what is minimized in each round.
 
 Reads: Gram matrices.  Gives: Tangent; a ResidualBasis.
-Source: spec section 5, eq. (31).
+Source: eq. (31).
 """
 
 from functools import lru_cache
@@ -55,7 +55,7 @@ class Tangent(NamedTuple):
         )
 
     def loss(self, S: NDArray[np.float64]) -> float:
-        """Its value for a residual matrix (g-1, g).  Source: spec eq. (31)."""
+        """Its value for a residual matrix (g-1, g).  Source: eq. (31)."""
         u, form = inverse_forms(S)
         return float((S * S).sum(axis=0).max() * (self.present * form).sum()) + self.at(u)
 

@@ -1,7 +1,7 @@
 """The kinds of query of an attribute whose groups form a tree with many nodes: problems of the size of its branches.
 
 Reads: a workload.  Gives: TreeGrams.
-Source: spec section 18, eqs. (115) to (117).
+Source: eqs. (115) to (117).
 """
 
 from collections.abc import Sequence

@@ -1,11 +1,11 @@
 """The best nested basis of a hierarchy: a small problem for each branch, tied together by the lengths of columns.
 
 Reads: branches, weights of nodes.  Gives: TreeBasis, and a bound for all bases, nested or not.
-Source: spec section 18, eqs. (115) to (117).
+Source: eqs. (115) to (117).
 
 The noise of a branch's root, and the total where the attribute is absent, are divided among its members in proportions
 u; the branch adds noise of covariance ``Z X Z^T``.  Multipliers of the columns' lengths are common to all branches, and
-are updated as in spec section 5.
+are updated as in docs/mathematics.md section 5.
 """
 
 import math
@@ -129,7 +129,7 @@ class TreeProblem:
         return float(lengths.max()) * trace + float(absent.nodes[0]) + self.weights.constant
 
     def forms(self, weights: FloatArray, proportions: list[FloatArray]) -> "_Forms":
-        """The forms of all branches, where what is below a member is divided by them.  Source: spec eq. (115)."""
+        """The forms of all branches, where what is below a member is divided by them.  Source: eq. (115)."""
         nodes, forms = weights.copy(), []
         for equal, proportion in zip(reversed(self.tree.branches), reversed(proportions), strict=True):
             form = equal.forms(nodes)
@@ -138,13 +138,13 @@ class TreeProblem:
         return _Forms(nodes, forms[::-1])
 
     def bound(self, multipliers: FloatArray, proportions: list[FloatArray]) -> float:
-        """What no basis is below.  Source: spec eqs. (116) and (117)."""
+        """What no basis is below.  Source: eqs. (116) and (117)."""
         weights, trace = self.weights, self.trace(multipliers)
         absent = float(self.forms(weights.absent, proportions).nodes[0]) if self.fixed else self._least_absent()
         return trace * trace / float(multipliers.sum()) + absent + weights.constant
 
     def trace(self, multipliers: FloatArray) -> float:
-        """What the trace of the root of M is at least, whatever u is.  Source: spec eq. (116)."""
+        """What the trace of the root of M is at least, whatever u is.  Source: eq. (116)."""
         tree, weights = self.tree, self.weights
         below = np.maximum(tree.below @ multipliers, _TINY)
         inside = _subtree_sums(tree, weights.present * below * below) / (below * below)
@@ -225,7 +225,7 @@ def _levels(tree: Tree) -> Iterator[tuple[int, int]]:
 def _best_covariance(
     form: NDArray[np.float64], multipliers: FloatArray, proportion: FloatArray
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """``Z X Z^T`` (b, k, k) for the best X of each branch, and ``Z X^{-1} Z^T``.  Source: spec section 5, the dual."""
+    """``Z X Z^T`` (b, k, k) for the best X of each branch, and ``Z X^{-1} Z^T``.  From the dual problem."""
     Z = zero_sum_basis(form.shape[1])
     values, vectors = np.linalg.eigh(Z.T @ form @ Z)
     least = _LEAST * np.maximum(values.mean(axis=1, keepdims=True), _TINY)

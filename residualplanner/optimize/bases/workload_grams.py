@@ -1,7 +1,7 @@
 """Which attributes of a workload have a basis to search for, and the Gram matrices of their kinds of query.
 
 Reads: a workload.  Gives: AttributeGrams.
-Source: spec section 5, eq. (31); docs/bases.md.
+Source: eq. (31); docs/bases.md.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """A lower bound on the sum of variances of any mechanism, from the singular values of the workload.
 
 Reads: a workload, the importance of its queries.  Gives: a number; blocks of the workload's Gram matrix.
-Source: spec eqs. (33) and (61).
+Source: eqs. (33) and (61).
 
 A block belongs to a set B of attributes present in their tails, and is a sum over the queries that contain B.  The term
 of a query depends on its other attributes: those with no more than a corner give a number; the others, each with its
@@ -34,7 +34,7 @@ def sum_bound(workload: Workload, importance: FloatArray) -> float:
         WorkloadError: the eigenvalues of too large matrices would be needed, or a threshold has an attribute on
             which there are queries for more than single values.
 
-    Source: spec eqs. (33) and (61).
+    Source: eqs. (33) and (61).
     """
     matters = np.flatnonzero(importance > 0)
     workload, weights = workload.take(matters), (importance / workload.cells)[matters]

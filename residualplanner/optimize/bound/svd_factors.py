@@ -1,7 +1,7 @@
 """What each attribute contributes to the singular values of a workload: a small matrix, and a number for the rest.
 
 Reads: a workload.  Gives: AttributeFactors.
-Source: spec eq. (33).
+Source: eq. (33).
 
 With ``1/sqrt(n)`` for the first coordinate, a kind's Gram matrix over n is ``[[a, b^T], [b, C]]``, and that of an
 attribute that is summed out has a single 1 in its corner.  In the eigenvectors of C only one direction for each
@@ -55,7 +55,7 @@ def attribute_factors(workload: Workload) -> AttributeFactors:
         WorkloadError: an attribute has too many values, or joint and other kinds.
 
     Cost: an eigenvalue problem of size n for each attribute with other kinds than identity.
-    Source: spec eq. (33).
+    Source: eq. (33).
     """
     require_exchangeable_values(workload)
     sizes = workload.domain.sizes

@@ -1,7 +1,7 @@
 """The greatest singular value bound over all weights of cells: a lower bound on the largest cell variance.
 
 Reads: a workload, the importance of its queries.  Gives: a number.
-Source: spec eqs. (16), (17) and (33); section 10, warning 1.
+Source: eqs. (16), (17) and (33); docs/mathematics.md section 10, warning 1.
 
 With weights of sum 1 on the cells, the largest variance is at least the weighted sum, and that at least its bound.  The
 root of the bound is concave in the weights; its slope in a weight is half of what the cell's variance would be in the
@@ -44,7 +44,7 @@ def greatest_bound(workload: Workload, importance: FloatArray) -> float:
     Raises:
         WorkloadError: matrices or weights are too large.
 
-    Source: spec eqs. (17) and (33).
+    Source: eqs. (17) and (33).
     """
     matters = np.flatnonzero(importance > 0)
     return _Search.of(workload.take(matters), importance[matters]).run()
@@ -191,7 +191,7 @@ class _Search:
     def _at(self, weights: list[FloatArray]) -> _Point:
         """Evaluate the root of the bound and its slopes.
 
-        Source: spec eq. (33).
+        Source: eq. (33).
         """
         slopes = [np.zeros_like(weight) for weight in weights]
         simple = self.table @ np.array([float(weights[number]) for number in self.flat])

@@ -1,7 +1,7 @@
 """One basis of a group of factors: its factors in cost and loss, and the chain rule.
 
 Reads: OwnAxis, a matrix or its coordinates.  Gives: GroupBasis, Numbers.
-Source: spec eqs. (24), (40) and (41).
+Source: eqs. (24), (40) and (41).
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """The bound (41) of the privacy cost with smooth maxima, and its slopes.
 
 Reads: classes of sets, lengths of columns, messages.  Gives: numbers and arrays.
-Source: spec eq. (41).
+Source: eq. (41).
 """
 
 import math

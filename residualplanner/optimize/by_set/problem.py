@@ -1,7 +1,7 @@
 """What there is to choose where attributes have bases by set: groups of factors, and the terms of cost and loss.
 
 Reads: a workload, the importance of its queries.  Gives: BySetProblem.
-Source: spec eqs. (39) to (41).
+Source: eqs. (39) to (41).
 
 Attributes that are only counted by single values have the subtraction basis everywhere: they change factors only.  The
 others, the *own* attributes, have one basis in each group of factors.  Tables have an axis for each own attribute.

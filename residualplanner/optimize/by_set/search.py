@@ -1,7 +1,7 @@
 """The search for bases by set: down the slope of loss times cost, from a plan with one basis for each attribute.
 
 Reads: BySetProblem, a basis for each attribute.  Gives: Member, the best one found.
-Source: spec eqs. (40) and (41); docs/bases.md.
+Source: eqs. (40) and (41); docs/bases.md.
 
 The maxima in the cost are smooth, and become sharper.  The problem is not convex: what is found is as good as a local
 search is.

@@ -1,7 +1,7 @@
 """The best noise for any convex loss of the variances, and the least cost that reaches a loss.
 
 Reads: numbers only, and the loss as a function on CVXPY expressions.  Gives: NoiseChoice.
-Source: spec eq. (18).
+Source: eq. (18).
 
 The solver is not trusted.  Its noise is where the search for better noise begins, its loss is evaluated anew, and the
 bound is an average of planes that touch the loss, of which none can be above it.
@@ -57,7 +57,7 @@ def minimize_convex_loss(
         SolverError: the solver is not installed or gave no usable answer.
         WorkloadError: the loss raises, or is not a convex scalar by CVXPY's rules.
 
-    Source: spec eq. (18).
+    Source: eq. (18).
 
     Example:
         >>> import cvxpy

@@ -1,7 +1,7 @@
 """Newton steps towards the best weights of a minimax problem, where many rows compete for the same noise.
 
 Reads: cost rows, variance rows, weights to begin near.  Gives: better and better weights; their user judges them.
-Source: spec eqs. (16), (17) and (37).
+Source: eqs. (16), (17) and (37).
 
 Weights lambda of the queries and mu of the costs maximize the concave ``g = sum_A sqrt((mu N)_A (lambda M)_A)``, both
 at least 0 with sum 1.  At the optimum there are a level for either sort of weights, and slacks z >= 0 with
@@ -39,7 +39,7 @@ def interior_weights(
         start (q,), (c,): positive weights to begin near.
 
     Cost: a product of M with itself and a dense factorization, O(m**3), each.
-    Source: spec eqs. (16), (17) and (37).
+    Source: eqs. (16), (17) and (37).
     """
     problem = _Problem(variance_rows, sparse.csr_array(cost_rows))
     state = problem.begin(start)

@@ -1,7 +1,7 @@
 """The least privacy cost that brings a convex loss down to a limit, found by planning for one budget after another.
 
 Reads: numbers only, and the loss as a function on CVXPY expressions.  Gives: NoiseChoice.
-Source: spec eq. (18).
+Source: eq. (18).
 
 The noise for a budget, made larger or smaller in proportion until it just reaches the limit, costs at least the least
 cost; the planes below the loss cost at most it.  The two meet after a few budgets.
@@ -57,7 +57,7 @@ def minimize_privacy_cost(
         SolverError: the solver is not installed or gave no usable answer.
         WorkloadError: the loss raises, or is not a convex scalar by CVXPY's rules.
 
-    Source: spec eq. (18), the utility-constrained twin.
+    Source: eq. (18), the utility-constrained twin.
 
     Example:
         >>> import cvxpy

@@ -1,7 +1,7 @@
 """A user's convex loss as a function of numbers, and planes that touch it from below.
 
 Reads: a function on CVXPY expressions.  Gives: ConvexLossFunction, Tangents, Plane.
-Source: spec eqs. (16) and (18).
+Source: eqs. (16) and (18).
 
 Each plane touches the loss at one point with a subgradient of the loss there, so by convexity the loss is nowhere below
 it; nor is it below an average of such planes.  For a plane the best noise is known in closed form.
@@ -229,11 +229,11 @@ class Plane:
     rise: float
 
     def least_loss(self, pcost: float) -> float:
-        """No noise of this privacy cost has a smaller loss.  Source: spec eq. (18)."""
+        """No noise of this privacy cost has a smaller loss.  Source: eq. (18)."""
         return self.intercept + self.rise / pcost
 
     def least_cost(self, at_most: float) -> float:
-        """No noise of a smaller privacy cost has a loss of at most this; inf if none has.  Source: spec eq. (18)."""
+        """No noise of a smaller privacy cost has a loss of at most this; inf if none has.  Source: eq. (18)."""
         room = at_most - self.intercept + _ROUNDING * abs(at_most)
         if room > 0:
             return self.rise / room

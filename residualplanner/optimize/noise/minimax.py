@@ -1,7 +1,7 @@
 """The least possible maximum of variances, with a certificate, where cost may be a maximum too.
 
 Reads: numbers only, one entry per base mechanism, a sparse row per query, a row per cost.  Gives: NoiseChoice.
-Source: spec eqs. (15) to (17) and (37).
+Source: eqs. (15) to (17) and (37).
 
 With M s the variances and N (1/s) the costs, the product of the largest variance and the largest cost does not change
 when all noise is scaled, so the best noise at any budget minimizes it.  For query weights lambda and cost weights mu,
@@ -68,7 +68,7 @@ def minimize_maximum_variance(
 
     Guarantees: up to rounding, the noise has privacy cost ``pcost``, and none of that cost has a loss below ``bound``.
     Cost: two products with M a step; usually between 5 and 100 steps, then 10 to 20 Newton steps if need be.
-    Source: spec eqs. (15) to (17).
+    Source: eqs. (15) to (17).
 
     Example:
         >>> M = sparse.csr_array([[1.0, 0.0], [0.5, 1.0]])
@@ -138,7 +138,7 @@ class _Problem:
     variance_columns: sparse.csc_array
 
     def at(self, query_weights: FloatArray, cost_weights: FloatArray) -> _Point:
-        """Evaluate both sides of the certificate, spec eqs. (16) and (17)."""
+        """Evaluate both sides of the certificate, eqs. (16) and (17)."""
         p, v = cost_weights @ self.cost_rows, np.maximum(self.variance_columns @ query_weights, _LEAST)
         root_sum = float(np.sqrt(p * v).sum())
         noise_variance = np.sqrt(p / v)

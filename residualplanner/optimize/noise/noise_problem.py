@@ -1,7 +1,7 @@
 """The best noise of every set for a loss, for either notion of neighbors.
 
 Reads: a workload, bases, the importance of the queries, neighbors.  Gives: NoiseProblem; NoiseChoice.
-Source: spec eqs. (14) to (18), (27) and (37).
+Source: eqs. (14) to (18), (27) and (37).
 
 Sums and maxima are in proportion to the noise: that of privacy cost 1 serves, scaled, every budget.
 """
@@ -132,7 +132,7 @@ def least_sum(problem: NoiseProblem) -> NoiseChoice:
     Raises:
         WorkloadError: some noise matters to no query of positive importance.
 
-    Source: spec eq. (14); for "replace" eq. (37).
+    Source: eq. (14); for "replace" eq. (37).
     """
     workload, costs = problem.workload, problem.costs
     weights = variance_weights(workload, problem.numbers, problem.importance)
@@ -153,7 +153,7 @@ def least_maximum(problem: NoiseProblem) -> NoiseChoice:
     Raises:
         WorkloadError: some noise matters to no query of positive importance.
 
-    Source: spec eqs. (15) to (17) and (23); for "replace" eq. (37).
+    Source: eqs. (15) to (17) and (23); for "replace" eq. (37).
     """
     workload, closure = problem.workload, problem.workload.closure
     orbits = workload_orbits(workload, problem.numbers.code, problem.importance)
@@ -180,7 +180,7 @@ def least_largest_ratio(problem: NoiseProblem, *, reserve: float) -> NoiseChoice
     Raises:
         BudgetError: records are replaced, and the only query with a target is their number, which is public.
 
-    Source: spec eqs. (14), (15) and (23); for "replace" eq. (37).
+    Source: eqs. (14), (15) and (23); for "replace" eq. (37).
     """
     importance, closure = problem.importance, problem.workload.closure
     limited = np.flatnonzero(importance > 0)
@@ -229,7 +229,7 @@ def convex_noise(problem: NoiseProblem, search: ConvexSearch, pay: Payment) -> N
         pay: from what a search found, the variances, and by what factor its noise costs more than the search knew, the
             same for that cost.
 
-    Source: spec eqs. (18) and (37).
+    Source: eqs. (18) and (37).
     """
     closure, costs = problem.workload.closure, problem.costs
     apart = sparse.diags_array(1 / problem.workload.scales**2)

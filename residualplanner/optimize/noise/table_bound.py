@@ -1,7 +1,7 @@
 """What a sum of variances is at least, where the cost is a sum of maxima over tables: a proof from weights of cells.
 
 Reads: numbers only.  Gives: a lower bound.
-Source: spec eqs. (41) and (42).
+Source: eqs. (41) and (42).
 """
 
 from collections.abc import Mapping, Sequence
@@ -54,7 +54,7 @@ def least_loss(
         cells: for tables of two columns or more indices of cells, (m, k), and weights, (m,), which are made to agree.
         axes: for each axis weights of its values, (g,).
 
-    Source: spec eqs. (41) and (42).
+    Source: eqs. (41) and (42).
 
     Example:
         >>> tables = [CostTable((0,), (np.array([1.0, 4.0]),)), CostTable((), ())]

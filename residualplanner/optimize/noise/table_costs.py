@@ -1,7 +1,7 @@
 """The least weighted sum of variances where the cost is a sum of maxima over tables, with a certificate.
 
 Reads: numbers only.  Gives: TableChoice.
-Source: spec eq. (41).
+Source: eq. (41).
 
 The problem is a cone program.  Its rows for the cells of tables are added as they are violated, since few of them hold
 with equality.  The solver is only trusted to be close: the cost is computed again from all cells, and the bound is
@@ -64,7 +64,7 @@ def minimize_over_tables(
     Raises:
         SolverError: the solver gave no usable answer.
 
-    Source: spec eq. (41).
+    Source: eq. (41).
     """
     model = _Program(variance_weight, tables, start)
     model.add_worst(start, messages)

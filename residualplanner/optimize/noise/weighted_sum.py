@@ -1,7 +1,7 @@
 """The best noise for a weighted sum of variances, in closed form.
 
 Reads: numbers only, one entry per base mechanism.  Gives: NoiseChoice.
-Source: spec eq. (14); paper section 6, Lemma 2.
+Source: eq. (14); paper section 6, Lemma 2.
 """
 
 import numpy as np
@@ -30,7 +30,7 @@ def minimize_weighted_variance(
 
     Guarantees: the mechanism with this noise has privacy cost ``pcost`` up to rounding.
     Cost: O(m).
-    Source: spec eq. (14); paper Lemma 2.
+    Source: eq. (14); paper Lemma 2.
 
     Example:
         >>> minimize_weighted_variance([0.5, 0.25], [2.0, 1.0], pcost=1.0).noise_variance

@@ -107,7 +107,7 @@ def cost_of_more(
         BudgetError: ``moe`` or ``level`` is out of range.
 
     Cost: one `select` for all queries, or with ``moe`` two.
-    Source: spec eqs. (14) to (17).
+    Source: eqs. (14) to (17).
 
     Example:
         >>> from residualplanner.domain import Domain

@@ -58,7 +58,7 @@ def sweep(
 
     Cost: one `select` for each loss, since the noise is the same at each budget but for its scale; for a function of
         CVXPY one for each budget too.
-    Source: spec eqs. (14) to (18).
+    Source: eqs. (14) to (18).
 
     Example:
         >>> from residualplanner.domain import Domain

@@ -4,7 +4,7 @@ Reads: numbers by query.  Gives: tables of integers.
 
 The integers of a set of attributes are made from those of smaller sets: of its first attribute alone, and of the others
 together.  They agree with both.
-Source: spec eq. (57).
+Source: eq. (57).
 """
 
 from collections.abc import Mapping
@@ -85,7 +85,7 @@ class Integers:
         return counts
 
     def _new_integers(self, attributes: tuple[int, ...]) -> FloatArray:
-        """The numbers of the cells of a set of several values each, in units of the base.  Source: spec eq. (57)."""
+        """The numbers of the cells of a set of several values each, in units of the base.  Source: eq. (57)."""
         numbers = self._numbers(attributes) / self.base
         if not attributes:
             return frozen(np.asarray(np.rint(numbers)))

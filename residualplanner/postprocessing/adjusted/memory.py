@@ -39,7 +39,7 @@ def require_solvable(plan: Plan) -> None:
     So it is where sums of amounts in several bins are published, and where no query depends on some residual, as it may
     be with thresholds, so that its noise is without a limit.  Up to `MOST_CELLS` there is one.
 
-    Source: docs/mathematics.md, section 11.
+    Source: docs/mathematics.md section 11.
     """
     if _cells(plan) <= MOST_CELLS:
         return

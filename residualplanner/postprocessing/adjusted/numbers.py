@@ -137,7 +137,7 @@ class AdjustedNumbers:
         return {"numbers": self.product.to_json(), "adjusted_sha256": self.answers.sha256}
 
     def tables_of(self, measurement: NoisyAnswers) -> RunOfTables:
-        """The tables of a run of queries, from the measurement.  Source: spec eqs. (13) and (25)."""
+        """The tables of a run of queries, from the measurement.  Source: eqs. (13) and (25)."""
         run = UNBIASED_NUMBERS.tables_of(self._adjusted(measurement))
 
         def finished(first: int, last: int) -> Iterator[TableBatch]:

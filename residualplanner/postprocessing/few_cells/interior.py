@@ -6,7 +6,7 @@ thresholds have: in the matrix of the dual problem it hides all others, to the l
 components themselves, where much noise is a small entry of the matrix, and does not harm.
 
 Reads: a problem.  Gives: Candidate.
-Source: spec eqs. (49), (50) and (55); Mehrotra, SIAM J. Optim. 2 (1992).
+Source: eqs. (49), (50) and (55); Mehrotra, SIAM J. Optim. 2 (1992).
 """
 
 import math
@@ -112,7 +112,7 @@ class _Interior:
 
     @property
     def bound(self) -> float:
-        """The value of the dual problem.  Source: spec eq. (55)."""
+        """The value of the dual problem.  Source: eq. (55)."""
         pull = self.matrix.T @ self.multipliers
         return -float(pull @ (pull / self.stiffness / 2 + self.start) + self.multipliers @ self.fixed)
 

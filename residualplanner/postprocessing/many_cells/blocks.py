@@ -99,7 +99,7 @@ class Margins:
         return values
 
     def raised_by(self, means: Array) -> Array:
-        """By how much multipliers raise the cells beyond themselves, from centered means.  Source: spec eq. (99)."""
+        """By how much multipliers raise the cells beyond themselves, from centered means.  Source: eq. (99)."""
         found: Array = self.facets.spread(means * self.over_freedom)[self.facets.cell]
         found /= self.lengths
         self.centered(found)

@@ -1,7 +1,7 @@
 """Records that cover what tables are short of: added to the tables, none of their cells is negative.
 
 Reads: a problem, the cells of nearly non-negative tables.  Gives: components, and their cells.
-Source: spec eq. (55); the covering of spec section 11.
+Source: eq. (55); docs/mathematics.md section 11, covering.
 """
 
 from collections.abc import Iterator, Sequence

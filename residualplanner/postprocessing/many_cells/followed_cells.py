@@ -1,7 +1,7 @@
 """The cells that may be positive, once most cells are surely 0: what follows from potentials needs no others.
 
 Reads: margins, unbiased cells.  Gives: FollowedCells.
-Source: spec eq. (63).
+Source: eq. (63).
 """
 
 from dataclasses import dataclass

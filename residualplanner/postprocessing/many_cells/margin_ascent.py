@@ -1,7 +1,7 @@
 """The accelerated ascent where there are very many cells: in single precision, each step from the tables' margins.
 
 Reads: a problem, facets.  Gives: what margins raise the cells by, from which multipliers follow.
-Source: spec eqs. (53) and (99).
+Source: eqs. (53) and (99).
 """
 
 import math
@@ -32,7 +32,7 @@ class MarginAscent:
         self._means, self._momentum = np.zeros(len(facets.cell)), 1.0
 
     def advance(self, steps: int) -> None:
-        """Take some steps.  The momentum is dropped where it points downhill.  Source: spec eqs. (53) and (99)."""
+        """Take some steps.  The momentum is dropped where it points downhill.  Source: eqs. (53) and (99)."""
         for _ in range(steps):
             moved = self._raised_by().astype(np.float32)
             downhill = sum(self._step(block, moved) for block in self._blocks)

@@ -1,7 +1,7 @@
 """Potentials on the margins of very many cells: ascent in the dual problem of agreement, where few cells are followed.
 
 Reads: margins, unbiased cells.  Gives: multipliers.
-Source: spec eqs. (63), (65) and (99), and what follows these in section 11.
+Source: eqs. (63), (65) and (99), and what follows these on the page.
 """
 
 from dataclasses import dataclass
@@ -74,7 +74,7 @@ class PotentialAscent:
                 self._look(start.potentials)
 
     def multipliers(self) -> Array:
-        """Of all cells, (y,).  Source: spec eq. (65)."""
+        """Of all cells, (y,).  Source: eq. (65)."""
         found = self._problem.cells(self._problem.start, np.empty(self._problem.tables.size))
         raised_by = self._point.potentials / self._margins.over_freedom
         for block in self._margins.blocks:
@@ -98,7 +98,7 @@ class PotentialAscent:
         self._point = self._at(potentials)
 
     def _at(self, potentials: Array) -> _Point:
-        """The value of the dual problem, and its gradient.  Source: spec eqs. (63) and (64)."""
+        """The value of the dual problem, and its gradient.  Source: eqs. (63) and (64)."""
         margins, facets, followed = self._margins, self._margins.facets, self._followed
         cells = followed.cut(potentials / margins.over_freedom)
         together = np.bincount(facets.cell, potentials, facets.joint.size)

@@ -1,7 +1,7 @@
 """The nearest non-negative tables where there are very many cells.
 
 Reads: a problem, facets.  Gives: Solution, with a proved gap.
-Source: spec eqs. (50), (53) and (55).
+Source: eqs. (50), (53) and (55).
 """
 
 import math

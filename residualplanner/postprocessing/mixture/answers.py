@@ -1,7 +1,7 @@
 """What was measured, as tables that a mixture is compared with.
 
 Reads: a measurement, facts.  Gives: MeasuredTables.
-Source: spec eqs. (48) and (68).
+Source: eqs. (48) and (68).
 """
 
 import math
@@ -135,7 +135,7 @@ def _views(
 
 
 def _view(attribute: int, basis: Basis) -> View:
-    """What the components of an attribute are of its values.  Source: spec eqs. (7) and (48)."""
+    """What the components of an attribute are of its values.  Source: eqs. (7) and (48)."""
     if basis.takes_differences:
         return Centered(attribute)
     return Rows(attribute, basis.after_noise.matrix @ basis.before_noise.matrix)

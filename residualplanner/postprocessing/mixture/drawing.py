@@ -2,7 +2,7 @@
 
 Reads: answers, facts.  Gives: what draws them.
 The noise is continuous and from a generator with a seed; it is not the noise of a release.
-Source: spec eqs. (6), (48) and (68).
+Source: eqs. (6), (48) and (68).
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """A mixture fitted to a release.
 
 Reads: a measurement, facts.  Gives: FittedMixture.
-Source: spec section 13.
+Source: docs/mathematics.md section 13.
 """
 
 import math
@@ -142,7 +142,7 @@ def distance_of_independence(loss: Loss, measured: MeasuredTables) -> float:
 def ensemble_for(doublings: float) -> Ensemble:
     """The ensemble where independence is so many doublings farther away than noise explains.
 
-    Source: spec eq. (73).
+    Source: eq. (73).
     """
     is_far = doublings > _FAR
     steps = min(round(_STEPS + _MORE_STEPS * doublings), _MOST_STEPS)

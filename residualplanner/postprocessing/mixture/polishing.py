@@ -1,7 +1,7 @@
 """A mixture whose tables fit worse than noise explains, fitted further with more weight on these.
 
 Reads: measured tables, a mixture.  Gives: a mixture.
-Source: spec eq. (78).
+Source: eq. (78).
 """
 
 from dataclasses import replace
@@ -29,7 +29,7 @@ def polished(measured: MeasuredTables, mixture: Mixture) -> Mixture:
         measured: what the mixture is fitted to.
         mixture: the fit so far.
 
-    Source: spec eq. (78).
+    Source: eq. (78).
     """
     weights = np.ones(len(measured.tables))
     for _ in range(_ROUNDS):

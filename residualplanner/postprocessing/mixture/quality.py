@@ -1,7 +1,7 @@
 """How well tables fit what was measured: each beside its noise.
 
 Reads: components of tables, what was measured.  Gives: FitQuality.
-Source: spec eq. (77).
+Source: eq. (77).
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ class FitQuality:
         distances (m,): squared, in units of the noise; of the truth the expected value is the degrees of freedom.
         freedoms (m,): the degrees of freedom; 0 where a table is known.
 
-    Source: spec eq. (77).
+    Source: eq. (77).
     """
 
     names: tuple[tuple[str, ...], ...]

@@ -1,7 +1,7 @@
 """Noisy answers as measurements of the package mbi, whose graphical models (Private-PGM) then fit them.
 
 Reads: noisy answers.  Gives: mbi's domain and list of measurements.  Costs no privacy budget.
-Source: spec eqs. (6), (7) and (48); McKenna, Sheldon and Miklau, Graphical-model based estimation and inference for
+Source: eqs. (6), (7) and (48); McKenna, Sheldon and Miklau, Graphical-model based estimation and inference for
 differential privacy, ICML 2019.
 
 mbi minimizes a sum of squares, each over the variance of its noise.  With a measurement for each residual this is the
@@ -121,7 +121,7 @@ def mbi_problem(measurement: NoisyAnswers) -> MbiProblem:
         MissingExtraError: mbi is not installed.
 
     Guarantees: post-processing; it costs no budget.
-    Source: spec eqs. (7) and (48).
+    Source: eqs. (7) and (48).
     """
     mbi, plan = _imported(), measurement.plan
     groups, closure = measurement.residuals.groups, list(plan.closure)

@@ -69,7 +69,7 @@ class UnbiasedNumbers:
         return {}
 
     def tables_of(self, measurement: NoisyAnswers) -> RunOfTables:
-        """The tables of a run of queries, from the measurement.  Source: spec eqs. (13) and (25)."""
+        """The tables of a run of queries, from the measurement.  Source: eqs. (13) and (25)."""
         reconstructor, workload = Reconstructor(measurement), measurement.plan.workload
         return lambda first, last: chain.from_iterable(chunks(reconstructor, workload, first, last))
 

@@ -2,7 +2,7 @@
 
 Reads: a column that says whose each record is, and perhaps one by which they are ordered.  Gives: `LimitedRecords`,
 `Contributions`, and blocks of those records that are kept.  That others come or go changes nothing of which records of
-a person are kept, so the privacy cost is that of k records (spec eq. (103)).
+a person are kept, so the privacy cost is that of k records (eq. (103)).
 """
 
 from residualplanner.sources.people.contributions import AllRecords, Contributions, FirstRecords, PersonReader

@@ -41,7 +41,7 @@ def kept_blocks(
     Raises:
         DataError: there is too little memory to hold all of them.
 
-    Source: spec eq. (103).
+    Source: eq. (103).
     """
     read: list[Block] = []
     held = checked = 0

@@ -28,7 +28,7 @@ class KeptRecords:
         keep: how many records of each person are counted, at most.
         order: the column by which a person's records are ordered, the first of which are counted; None: at random.
 
-    Source: spec eq. (103).
+    Source: eq. (103).
 
     Example:
         >>> KeptRecords("patient", 3, "date").sentence[:85]

@@ -41,7 +41,7 @@ class LimitedRecords:
     Raises:
         DataError: a name that is none, the same name twice, a number that is none.
 
-    Source: spec eq. (103).
+    Source: eq. (103).
 
     Example:
         >>> LimitedRecords("visits.parquet", person="patient", keep=3, order="date")
@@ -79,7 +79,7 @@ class LimitedRecords:
         Raises:
             BudgetError: records are replaced.
 
-        Source: docs/mathematics.md, section 15.
+        Source: docs/mathematics.md section 15.
         """
         if neighbors.has_public_total:
             raise BudgetError(

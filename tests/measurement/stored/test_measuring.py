@@ -63,7 +63,7 @@ def begin(store, monkeypatch, *, ledger=None, draws=1, error=rp.DataError("the e
 
 @given(plans(), st.integers(1, 200), st.integers(0, 30), st.integers(0, 2**32 - 1))
 def test_answers_in_a_store_are_f_xi_v_and_noise_of_each_sets_own_scale(plan, task_cells, records, seed):
-    """Source: spec eqs. (35), (36) and (44), without noise; and the scales of the noise by themselves."""
+    """Source: eqs. (35), (36) and (44), without noise; and the scales of the noise by themselves."""
     codes = np.random.default_rng(seed).integers(0, plan.domain.sizes, (records, len(plan.domain)))
     with pytest.MonkeyPatch.context() as patch:
         noise_left_out(patch)
