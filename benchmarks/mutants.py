@@ -3,7 +3,7 @@
 A mutant is one change of one module, chosen by a seed: a comparison, an operation, a constant or a condition that is
 another.  The whole suite runs once on a copy of the tree in which the functions to be changed say which test calls them
 (``--reach`` keeps what they said).  Then each mutant meets the tests that call its function, quickest first, until one
-fails; where none does, it meets the tests of the module's room and the meetings of features, too.
+fails or five minutes are over; where nothing calls it, it meets the tests of the module's room.
 ``python -m benchmarks.mutants`` prints the mutants that survive, and goes on where it was stopped if the tree is the
 same.  One that changes nothing that can be seen is named in ``EQUIVALENT``, and the next takes its turn.
 """
@@ -54,7 +54,7 @@ ROOMS = {
 #: Mutants, by their numbers, that no test can find, and why.
 EQUIVALENT: dict[int, str] = {}
 _SECONDS = 900
-#: How long the tests that call a mutant's function may take in all, before its room's tests have their turn.
+#: How long the tests that call a mutant's function may take in all, in one copy of the tree.
 _SECONDS_OF_CALLERS = 300
 #: What stands in the copy whose functions say which test calls them.
 _REACHED = """
@@ -219,7 +219,7 @@ def _pytest(tree: Path, *chosen: str, timeout: float) -> str:
 
 
 def runs_for(mutant: Mutant, calling: dict[str, float]) -> Iterator[list[str]]:
-    """The runs of tests for a mutant, quickest first: those that call its function, then its room's."""
+    """The runs of tests for a mutant: those that call its function, quickest first, or else its room's."""
     total, batch = 0.0, []
     for test, seconds in sorted(calling.items(), key=lambda item: item[1]):
         total += seconds
@@ -231,8 +231,9 @@ def runs_for(mutant: Mutant, calling: dict[str, float]) -> Iterator[list[str]]:
             batch = []
     if batch:
         yield batch
-    own = [f"tests/{name}" for name in ROOMS[str(Path(mutant.module).parent.relative_to("residualplanner"))]]
-    yield [*own, "tests/meetings", "--ignore=tests/sources/test_spark.py"]
+    if not calling:
+        own = [f"tests/{name}" for name in ROOMS[str(Path(mutant.module).parent.relative_to("residualplanner"))]]
+        yield [*own, "tests/meetings", "--ignore=tests/sources/test_spark.py"]
 
 
 def failing(chosen: list[str], copied: Path) -> str:

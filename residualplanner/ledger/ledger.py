@@ -265,7 +265,7 @@ class Ledger(LedgerView):
             account.require_chargeable()
             account.require_whole()
             if not again:
-                account.require_new(plan, cost)
+                account.require_new(plan, exact)
             return account.next_entry(exact, plan, words)
 
         return next_entry
