@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 import residualplanner as rp
-from residualplanner.derived import statistic_of
+from residualplanner.release.statistics import statistic_of
 
 PLACES, JOBS, PEOPLE, HIGH = 60, 5, 8000, 150_000
 #: Budgets, numbers of bins of pay, and which part of the draws is made.

@@ -26,7 +26,7 @@ import residualplanner as rp
 from benchmarks.auditing import DELTA, STANDARD_ERRORS, Audit, Scores, audit
 from benchmarks.auditing_rap import RapExperiment, contradicts, difference_scores, round_scores
 from benchmarks.auditing_synthesis import SynthesisExperiment
-from residualplanner.discrete_gaussian import OperatingSystemBits
+from residualplanner.gate.discrete_gaussian import OperatingSystemBits
 
 COST = Fraction(1)
 ONE_ROUND = RapExperiment.of(COST)

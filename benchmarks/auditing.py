@@ -26,24 +26,26 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta, norm
 
-from residualplanner.bases import Basis, integer_basis
-from residualplanner.discrete_gaussian import ByteSource, InsecureTestBits
-from residualplanner.domain import Domain
-from residualplanner.kron import ProductMap, rebuilding, tables_of_residuals
-from residualplanner.losses import DescribedLoss
-from residualplanner.measurement import measure
-from residualplanner.measurement.answers import IntegerResiduals
-from residualplanner.measurement.discrete import integer_answers
-from residualplanner.measurement.lattice import lattice_divisors
-from residualplanner.measurement.measurement import groups_of_plan
-from residualplanner.measurement.precision import precision_of
-from residualplanner.plan import Plan
-from residualplanner.privacy import zcdp
-from residualplanner.queries import Prefix
-from residualplanner.reconstruction import reconstruct
-from residualplanner.sources import open_source
-from residualplanner.strategy import BasisGroups, varying_strategy
-from residualplanner.workload import Workload
+from residualplanner.gate.discrete_gaussian import ByteSource, InsecureTestBits
+from residualplanner.gate.measurement.answers import IntegerResiduals
+from residualplanner.gate.measurement.discrete import integer_answers
+from residualplanner.gate.measurement.lattice import lattice_divisors
+from residualplanner.gate.measurement.measure import measure
+from residualplanner.gate.measurement.measurement import groups_of_plan
+from residualplanner.gate.measurement.precision import precision_of
+from residualplanner.gate.sources.opening import open_source
+from residualplanner.method.bases.basis import Basis
+from residualplanner.method.bases.matrix import integer_basis
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.kron import ProductMap, rebuilding, tables_of_residuals
+from residualplanner.method.losses import DescribedLoss
+from residualplanner.method.plan.plan import Plan
+from residualplanner.method.privacy import zcdp
+from residualplanner.method.queries.runs import Prefix
+from residualplanner.method.strategy.basis_groups import BasisGroups
+from residualplanner.method.strategy.strategy import varying_strategy
+from residualplanner.method.workload.workload import Workload
+from residualplanner.release.reconstruct import reconstruct
 
 Scores = NDArray[np.float64]
 

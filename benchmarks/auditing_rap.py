@@ -21,14 +21,16 @@ from numpy.typing import NDArray
 
 import residualplanner as rp
 from benchmarks.auditing import DELTA, STANDARD_ERRORS, Audit, Scores, audit
-from residualplanner.discrete_gaussian import ByteSource
-from residualplanner.mixtures import Blocks
-from residualplanner.relaxed_projection.account import root_down
-from residualplanner.relaxed_projection.counts import KeptCounts
-from residualplanner.relaxed_projection.mechanism import Drawn, Run
-from residualplanner.relaxed_projection.relaxed_records import RelaxedRecords
-from residualplanner.relaxed_projection.tiles import tiles_of
-from residualplanner.sources import Source, count_groups, open_source
+from residualplanner.fits.mixtures import Blocks
+from residualplanner.fits.rap.account import root_down
+from residualplanner.fits.rap.counts import KeptCounts
+from residualplanner.fits.rap.mechanism import Drawn, Run
+from residualplanner.fits.rap.relaxed_records import RelaxedRecords
+from residualplanner.fits.rap.tiles import tiles_of
+from residualplanner.gate.discrete_gaussian import ByteSource
+from residualplanner.gate.sources.counting import count_groups
+from residualplanner.gate.sources.opening import open_source
+from residualplanner.gate.sources.source import Source
 
 Codes = NDArray[np.int64]
 DOMAIN = rp.Domain({"a": 2, "b": 2})

@@ -15,8 +15,8 @@ import numpy as np
 
 import residualplanner as rp
 from benchmarks.auditing import Experiment, Scores, blocks, likelihood_scores
-from residualplanner.discrete_gaussian import ByteSource
-from residualplanner.measurement.measurement import groups_of_plan
+from residualplanner.gate.discrete_gaussian import ByteSource
+from residualplanner.gate.measurement.measurement import groups_of_plan
 
 DOMAIN = rp.Domain({"a": 2, "b": 2, "c": 3})
 #: The record of the experiments: it moves the answers about a and about b in opposite directions.

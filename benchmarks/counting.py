@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.sources import count_groups
+from residualplanner.gate.sources.counting import count_groups
 
 SIZE = 10
 #: How many records are counted at a time, so that they stay in the processor's cache.

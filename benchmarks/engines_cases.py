@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import residualplanner as rp
-from residualplanner.sources import open_source
+from residualplanner.gate.sources.opening import open_source
 
 PART = 1_000_000
 TEXT = [f"t{i}" for i in range(5)]

@@ -27,9 +27,9 @@ import numpy as np
 
 import residualplanner as rp
 from benchmarks.watched_processes import add_rows, run_watched
-from residualplanner._checks import IntArray
-from residualplanner.sources import open_cluster
-from residualplanner.sources.clusters import Cluster, CountingTask
+from residualplanner.ground.checks import IntArray
+from residualplanner.scale.engines.cluster import Cluster, CountingTask
+from residualplanner.scale.engines.opening import open_cluster
 
 SIZE = 10
 ORDER = 3

@@ -30,7 +30,7 @@ from typing import NamedTuple, NoReturn
 
 from benchmarks.fuzz_files import Files
 from benchmarks.fuzz_readers import READERS, Reader
-from residualplanner.errors import NoLedgerWarning, ResidualPlannerError
+from residualplanner.ground.errors import NoLedgerWarning, ResidualPlannerError
 
 MUTATIONS, SEED = 100_000, 1
 #: What reading a small file may take: seconds of the processor, and bytes of memory beyond what good files take.

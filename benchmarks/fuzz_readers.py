@@ -26,17 +26,17 @@ from benchmarks.fuzz_files import (
     changed_table,
     changed_toml,
 )
-from residualplanner.cli.spec.file import read_spec
-from residualplanner.cli.spec.objects import budget_of_spec, domain_of_spec, targets_of_spec, workload_of_spec
-from residualplanner.errors import ResidualPlannerError
-from residualplanner.measurement import IntegerResiduals, Measurement, NoiseRecord
-from residualplanner.measurement.answers import AnswerLayout
-from residualplanner.measurement.lattice import lattice_divisors
-from residualplanner.measurement.measurement import groups_of_plan
-from residualplanner.measurement.precision import measured_cost, precision_of
-from residualplanner.pictures.maps.projection import plane_rings
-from residualplanner.reporting.promises import promise_of
-from residualplanner.reporting.report import subject_of
+from residualplanner.gate.measurement.answers import AnswerLayout, IntegerResiduals
+from residualplanner.gate.measurement.lattice import lattice_divisors
+from residualplanner.gate.measurement.measurement import Measurement, groups_of_plan
+from residualplanner.gate.measurement.noise_record import NoiseRecord
+from residualplanner.gate.measurement.precision import measured_cost, precision_of
+from residualplanner.ground.errors import ResidualPlannerError
+from residualplanner.publish.maps.projection import plane_rings
+from residualplanner.publish.report.promises import promise_of
+from residualplanner.publish.report.report import subject_of
+from residualplanner.shell.cli.spec.file import read_spec
+from residualplanner.shell.cli.spec.objects import budget_of_spec, domain_of_spec, targets_of_spec, workload_of_spec
 
 _SPEC = """
 budget = { zcdp = "0.5" }

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 import residualplanner as rp
 from benchmarks.published_general import K_WAY_PREFIX
-from residualplanner.bases import Basis
+from residualplanner.method.bases.basis import Basis
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -22,8 +22,8 @@ import numpy as np
 import pandas as pd
 
 import residualplanner as rp
-from residualplanner.discrete_gaussian import InsecureTestBits
-from residualplanner.measurement.measure import measure_with_bits
+from residualplanner.gate.discrete_gaussian import InsecureTestBits
+from residualplanner.gate.measurement.measure import measure_with_bits
 
 AGES = {"minor": [0, 1], "adult": [2, 3, 4]}
 COLUMNS = {"age": 5, "sex": ["F", "M"], "region": ["north", "south", "east"], "income": rp.Bins([0, 10, 50, 200])}

@@ -44,8 +44,9 @@ from benchmarks.gpu_cases import (
     worst_difference,
 )
 from benchmarks.gpu_speed import PROBLEMS, Bench
-from residualplanner.kron import Device, cuda_device, tables_of_residuals
-from residualplanner.kron.cuda import fused_tables, kernel_sha256
+from residualplanner.method.kron import tables_of_residuals
+from residualplanner.release.devices import Device, cuda_device
+from residualplanner.scale.cuda import fused_tables, kernel_sha256
 
 RESULTS = Path(__file__).parent / "results" / "gpu.json"
 #: Criteria: which figure is at least how many times which other one.

@@ -10,15 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 import residualplanner as rp
-from residualplanner.bases import integer_basis, subtraction_basis
-from residualplanner.losses import DescribedLoss
-from residualplanner.measurement import FloatResiduals, IntegerResiduals, Measurement, NoiseRecord
-from residualplanner.measurement.answers import AnswerLayout
-from residualplanner.measurement.lattice import lattice_divisors
-from residualplanner.measurement.measurement import groups_of_plan
-from residualplanner.measurement.precision import precision_of
-from residualplanner.queries import Kind
-from residualplanner.reconstruction import TableBatch
+from residualplanner.gate.measurement.answers import AnswerLayout, FloatResiduals, IntegerResiduals
+from residualplanner.gate.measurement.lattice import lattice_divisors
+from residualplanner.gate.measurement.measurement import Measurement, groups_of_plan
+from residualplanner.gate.measurement.noise_record import NoiseRecord
+from residualplanner.gate.measurement.precision import precision_of
+from residualplanner.method.bases.matrix import integer_basis
+from residualplanner.method.bases.subtraction import subtraction_basis
+from residualplanner.method.losses import DescribedLoss
+from residualplanner.method.queries.kind import Kind
+from residualplanner.release.batches import TableBatch
 
 #: How far a table may be from NumPy's, in its largest standard errors.
 TOLERANCE = 1e-12

@@ -20,11 +20,12 @@ import numpy as np
 import residualplanner as rp
 from benchmarks.gpu_cases import TOLERANCE, cases, estimates_of, expected_of, worst_difference
 from benchmarks.strict_device import DEVICES
-from residualplanner.kron import Device, axis_maps, residuals, tables_of_residuals
-from residualplanner.kron.arrays import like
-from residualplanner.queries import runs, sparse_kind
-from residualplanner.reconstruction import batches, reference_answers, stacks
-from residualplanner.reconstruction.device_answers import DeviceAnswers
+from residualplanner.method.kron import axis_maps, residuals, tables_of_residuals
+from residualplanner.method.kron.arrays import like
+from residualplanner.method.queries import runs, sparse_kind
+from residualplanner.release import batches, reference_answers, stacks
+from residualplanner.release.device_answers import DeviceAnswers
+from residualplanner.release.devices import Device
 
 HOST, OTHER = strict.Device("CPU_DEVICE"), strict.Device("device2")
 SOUND_SUM = strict.sum

@@ -28,7 +28,7 @@ import numpy as np
 import residualplanner as rp
 from benchmarks.gpu_cases import cases, estimates_of
 from benchmarks.strict_device import DEVICES
-from residualplanner.kron import arrays
+from residualplanner.method.kron import arrays
 
 RECORD = Path(__file__).parent / "results" / "gpu_calls.json"
 PACKAGE = Path(rp.__file__).parent

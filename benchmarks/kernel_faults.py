@@ -2,7 +2,8 @@
 
     python -m benchmarks.kernel_faults [--only WORD] [--json FILE]
 
-Each fault is an edit of one piece of `residualplanner/kron/cuda/fused_tables.cu`.  The source with the edit is built by
+Each fault is an edit of one piece of `residualplanner/scale/cuda/fused_tables.cu`.  The source with the edit is built
+by
 g++ with threads as a block of threads, and looked at in three ways: the tables are compared with those of NumPy's
 operations, ThreadSanitizer looks for races, and AddressSanitizer for slips in memory.  Prints what each says; exits
 with 1 if a fault is found by none, or the source as it is shipped by any, and with 2 without g++.
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from benchmarks.kernel_twin import COMPILER
 from benchmarks.kernel_twin.checks import CHECKS
-from residualplanner.kron.cuda import kernel_source
+from residualplanner.scale.cuda import kernel_source
 
 
 @dataclass(frozen=True)

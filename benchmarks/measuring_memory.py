@@ -20,11 +20,12 @@ import numpy as np
 import residualplanner as rp
 from benchmarks.processes import anonymous_bytes
 from benchmarks.watched import Watched
-from residualplanner.measurement.blocks import blocks_within
-from residualplanner.measurement.counting import count_tables, parents
-from residualplanner.measurement.measurement import groups_of_plan
-from residualplanner.plan import Plan, measuring_bytes
-from residualplanner.sources import open_source
+from residualplanner.gate.measurement.blocks import blocks_within
+from residualplanner.gate.measurement.counting import count_tables, parents
+from residualplanner.gate.measurement.measurement import groups_of_plan
+from residualplanner.gate.measurement.measuring_memory import measuring_bytes
+from residualplanner.gate.sources.opening import open_source
+from residualplanner.method.plan.plan import Plan
 
 SIZE, RECORDS, MOST_OFF = 10, 10_000, 0.15
 #: Up to so many attributes all counts are compared.

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 import residualplanner as rp
 from benchmarks.microdata_data import LAWS, PUBLISHED_LAW, DataSet, noisy, published_rows, puma, synthetic
 from benchmarks.microdata_published import CELLS, METHODS, REFERENCE, TOTAL
-from residualplanner import microdata
+from residualplanner.fits import microdata
 
 Array = NDArray[np.float64]
 FITS: dict[str, Callable[[microdata.NoisyGroups], microdata.Fit]] = dict(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import residualplanner as rp
-from residualplanner import microdata
+from residualplanner.fits import microdata
 
 Array = NDArray[np.float64]
 #: A position counts from 1 to 100; the first one holds most records.

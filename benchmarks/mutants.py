@@ -31,25 +31,27 @@ RESULTS = ROOT / "benchmarks" / "results" / "mutants.json"
 SEED, WANTED = 26, 100
 #: The modules where features meet, by folder, and the tests of each.
 ROOMS = {
-    "measurement": ["measurement", "replay/test_neighbors.py"],
-    "measurement/stored": ["measurement"],
-    "sources": ["sources"],
-    "sources/people": ["sources"],
-    "sources/clusters": ["sources"],
-    "reconstruction": ["reconstruction"],
-    "reconstruction/files": ["reconstruction"],
-    "reconstruction/parts": ["reconstruction"],
-    "derived": ["derived"],
-    "postprocessing": ["postprocessing"],
-    "postprocessing/adjusted": ["postprocessing"],
-    "workload": ["workload"],
-    "queries": ["queries"],
-    "strategy": ["plan"],
-    "domain": ["domain"],
-    "session": ["session"],
-    "reporting": ["reporting"],
-    "cli": ["cli"],
-    "cli/spec": ["cli"],
+    "gate/measurement": ["gate", "replay/test_neighbors.py"],
+    "scale/stored": ["scale/stored"],
+    "gate/sources": ["gate/sources"],
+    "gate/sources/people": ["gate/sources"],
+    "scale/engines": ["scale/engines"],
+    "release": ["release"],
+    "publish/files": ["publish/files"],
+    "publish/parts": ["publish/parts"],
+    "release/statistics": ["release"],
+    "fits/nonnegative": ["fits/nonnegative"],
+    "fits/adjusted": ["fits"],
+    "method/workload": ["method/workload", "more/queries"],
+    "method/queries": ["method/queries"],
+    "more/queries": ["more/queries"],
+    "more/amounts": ["more/amounts"],
+    "method/strategy": ["method/plan", "more"],
+    "method/domain": ["method/domain"],
+    "shell": ["shell/session"],
+    "publish/report": ["publish/report"],
+    "shell/cli": ["shell/cli"],
+    "shell/cli/spec": ["shell/cli"],
 }
 #: Mutants, by their numbers, that no test can find, and why.
 EQUIVALENT: dict[int, str] = {}
@@ -233,7 +235,7 @@ def runs_for(mutant: Mutant, calling: dict[str, float]) -> Iterator[list[str]]:
         yield batch
     if not calling:
         own = [f"tests/{name}" for name in ROOMS[str(Path(mutant.module).parent.relative_to("residualplanner"))]]
-        yield [*own, "tests/meetings", "--ignore=tests/sources/test_spark.py"]
+        yield [*own, "tests/meetings", "--ignore=tests/scale/engines/test_spark.py"]
 
 
 def failing(chosen: list[str], copied: Path) -> str:

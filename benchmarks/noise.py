@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import residualplanner as rp
-from residualplanner.discrete_gaussian import Scales, discrete_gaussian_flat
+from residualplanner.gate.discrete_gaussian import Scales, discrete_gaussian_flat
 
 SIZES = (85, 9, 100, 16, 7, 15, 6, 5, 2, 100, 100, 99, 42, 2)
 RECORDS = 48_842

@@ -29,10 +29,10 @@ import residualplanner as rp
 from benchmarks.naive_ascent import seconds_to_gap
 from benchmarks.trees_cases import counties
 from residualplanner.datasets.adult import adult
-from residualplanner.postprocessing.many_cells import solving
-from residualplanner.postprocessing.newton import Candidate, candidate
-from residualplanner.postprocessing.problem import Problem
-from residualplanner.postprocessing.weights import WEIGHTS, Weights
+from residualplanner.fits.nonnegative.many_cells import solving
+from residualplanner.fits.nonnegative.newton import Candidate, candidate
+from residualplanner.fits.nonnegative.problem import Problem
+from residualplanner.fits.nonnegative.weights import WEIGHTS, Weights
 
 BUDGETS = (0.3, 1.0, 3.0)
 DELTA = 1e-9

@@ -25,7 +25,7 @@ from typing import Any
 
 from benchmarks.protocol_world import MemoryStore, World
 from benchmarks.s3_server import s3_server
-from residualplanner.stores import Folder, ObjectStore
+from residualplanner.ground.stores import Folder, ObjectStore
 
 MakeStore = Callable[[int], ObjectStore]
 

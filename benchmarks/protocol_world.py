@@ -18,11 +18,14 @@ from unittest import mock
 import numpy as np
 
 import residualplanner as rp
-from residualplanner.discrete_gaussian import OperatingSystemBits
-from residualplanner.measurement import Measurement
-from residualplanner.measurement.stored import job
-from residualplanner.measurement.stored.answer_objects import CLOSED, Outcome, Receipt
-from residualplanner.measurement.stored.object_names import (
+from residualplanner.gate.discrete_gaussian import OperatingSystemBits
+from residualplanner.gate.measurement.measurement import Measurement
+from residualplanner.gate.sources.opening import open_source
+from residualplanner.ground.stores import ObjectStore
+from residualplanner.scale.engines.cluster import CountingTask
+from residualplanner.scale.stored import job
+from residualplanner.scale.stored.answer_objects import CLOSED, Outcome, Receipt
+from residualplanner.scale.stored.object_names import (
     ANSWERS,
     CLAIMS,
     GENERATIONS,
@@ -31,9 +34,7 @@ from residualplanner.measurement.stored.object_names import (
     generation_of,
     task_of,
 )
-from residualplanner.measurement.stored.tasks import tasks_of_release
-from residualplanner.sources import CountingTask, open_source
-from residualplanner.stores import ObjectStore
+from residualplanner.scale.stored.tasks import tasks_of_release
 
 DOMAIN = rp.Domain({"a": 3, "b": 2, "c": 4, "d": 2})
 PLAN = rp.select(rp.marginals(DOMAIN, up_to=2), budget=rp.zcdp("1"))

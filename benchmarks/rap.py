@@ -26,15 +26,15 @@ import numpy as np
 
 import residualplanner as rp
 from benchmarks.rap_cases import adult_case, errors, loans_like, rap_answers, released
-from residualplanner.kron import threshold_map
-from residualplanner.mixtures import Blocks
-from residualplanner.relaxed_projection.cells import CellBlock, cell_blocks
-from residualplanner.relaxed_projection.projection import Adam
-from residualplanner.relaxed_projection.relaxation import RELAXATIONS
-from residualplanner.relaxed_projection.relaxed_records import RelaxedRecords
-from residualplanner.relaxed_projection.targets import ListedCells
-from residualplanner.relaxed_projection.threshold_table import thresholds_of
-from residualplanner.relaxed_projection.tiles import tiles_of
+from residualplanner.fits.mixtures import Blocks
+from residualplanner.fits.rap.cells import CellBlock, cell_blocks
+from residualplanner.fits.rap.projection import Adam
+from residualplanner.fits.rap.relaxation import RELAXATIONS
+from residualplanner.fits.rap.relaxed_records import RelaxedRecords
+from residualplanner.fits.rap.targets import ListedCells
+from residualplanner.fits.rap.threshold_table import thresholds_of
+from residualplanner.fits.rap.tiles import tiles_of
+from residualplanner.more.queries.thresholds import threshold_map
 
 RECORDS = 1000
 #: Of which half is for counts: those of 64 tables are 46,202,888 bytes, and those of 256 are 112,794,408.

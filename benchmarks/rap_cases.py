@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 import residualplanner as rp
 from residualplanner.datasets.adult import adult
-from residualplanner.kron import threshold_map
-from residualplanner.relaxed_projection.threshold_table import ThresholdTable, thresholds_of
-from residualplanner.sources import count_groups
+from residualplanner.fits.rap.threshold_table import ThresholdTable, thresholds_of
+from residualplanner.gate.sources.counting import count_groups
+from residualplanner.more.queries.thresholds import threshold_map
 
 Array = NDArray[np.float64]
 #: Columns of loans that are empty for most of them.

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from residualplanner.kron import threshold_probability
+from residualplanner.more.queries.thresholds import threshold_probability
 
 RESULTS = Path(__file__).parent / "results"
 #: What the three benchmarks wrote, as it is kept.

@@ -26,9 +26,9 @@ import numpy as np
 
 import residualplanner as rp
 from benchmarks.rap_cases import Case, adult_case, all_zero, errors, gaussian, rap_answers, residual_planner
-from residualplanner.mixtures import Mixture
-from residualplanner.relaxed_projection.threshold_table import ThresholdTable, thresholds_of
-from residualplanner.sources import count_groups
+from residualplanner.fits.mixtures import Mixture
+from residualplanner.fits.rap.threshold_table import ThresholdTable, thresholds_of
+from residualplanner.gate.sources.counting import count_groups
 
 ALL_RECORDS = 48_842
 METHODS = (("zero", "joint"), ("gaussian", "joint"), ("gaussian", "per-cell"), ("residual planner", "joint"))

@@ -20,9 +20,9 @@ from pathlib import Path
 import numpy as np
 
 import residualplanner as rp
-from residualplanner.losses import LossLike
-from residualplanner.plan import ResourceEstimate
-from residualplanner.queries import Kind
+from residualplanner.gate.measurement.resource_estimate import ResourceEstimate
+from residualplanner.method.losses import LossLike
+from residualplanner.method.queries.kind import Kind
 
 ADULT = (85, 9, 100, 16, 7, 15, 6, 5, 2, 100, 100, 99, 42, 2)
 RECORDS = 50_000

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from residualplanner.stores import Bucket
+from residualplanner.ground.stores import Bucket
 
 BUCKET = "curator"
 

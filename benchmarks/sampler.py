@@ -26,11 +26,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from residualplanner.discrete_gaussian import Scales, discrete_gaussian, discrete_gaussian_flat
-from tests.measurement.discrete_gaussian.sampler_oracles import canonne_kamath_steinke
+from residualplanner.gate.discrete_gaussian import Scales, discrete_gaussian, discrete_gaussian_flat
+from tests.gate.discrete_gaussian.sampler_oracles import canonne_kamath_steinke
 
 GAMMAS = (1, 10, 10**3, 10**6, 10**9)
-TESTS = Path(__file__).parents[1] / "tests" / "measurement" / "discrete_gaussian"
+TESTS = Path(__file__).parents[1] / "tests" / "gate" / "discrete_gaussian"
 MILLION = 1_000_000
 
 

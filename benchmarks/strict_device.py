@@ -10,7 +10,8 @@ import array_api_strict as strict
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.kron import Array, Device
+from residualplanner.method.kron import Array
+from residualplanner.release.devices import Device
 
 
 def to_host(array: Array) -> NDArray[np.float64]:

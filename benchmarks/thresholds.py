@@ -14,7 +14,7 @@ import math
 import residualplanner as rp
 from benchmarks.figures import domain_of
 from benchmarks.published import DOMAINS
-from residualplanner.kron import threshold_count
+from residualplanner.more.queries.thresholds import threshold_count
 
 #: Of the best plan, by k and r, as the specification has them.
 RMSE = {

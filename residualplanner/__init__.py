@@ -8,6 +8,6 @@ in ``__init__.pyi`` (see Scientific Python's SPEC 1).
 
 import lazy_loader
 
-from residualplanner._version import __version__ as __version__
+from residualplanner.ground.version import __version__ as __version__
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,11 +1,20 @@
-from . import losses as losses
-from . import microdata as microdata
-from . import privacy as privacy
-from .bases import Basis, orthogonal_residuals
-from .checking import RecordsCheck, check
-from .derived import MeanTable, QuantileTable, mean_std_err, means, quantiles
-from .domain import About, Attribute, Bins, Domain, Numeric, Weight
-from .errors import (
+from .fits import microdata as microdata
+from .fits.adjusted.rounding import RoundedRelease, rounded
+from .fits.mixtures import Descent, Ensemble
+from .fits.nonnegative.mixture import FitQuality
+from .fits.nonnegative.nonnegative import NonNegativeRelease, nonnegative
+from .fits.nonnegative.published_errors import PublishedErrors
+from .fits.nonnegative.published_errors_simulation import published_errors
+from .fits.rap import ProjectionSettings, RapPlan, RapResult, rap
+from .fits.synthesis import SyntheticRecords, synthesis_plan, synthesize
+from .gate.checking import RecordsCheck, check
+from .gate.ledger import Balance, Ledger
+from .gate.measurement.measure import measure
+from .gate.measurement.measurement import Measurement, load_measurement
+from .gate.measurement.resource_estimate import resource_estimate
+from .gate.sources.csv_files import CsvFile
+from .gate.sources.people import LimitedRecords
+from .ground.errors import (
     ArgumentError,
     BudgetError,
     DataError,
@@ -22,44 +31,53 @@ from .errors import (
     UnforcedError,
     WorkloadError,
 )
-from .forecast import FeatureDistribution, sample_sets, with_history
-from .ledger import Balance, Ledger
-from .losses import ConvexLoss, MaxVariance, SumOfVariances, Targets, svd_bound
-from .measurement import (
-    CsvFile,
+from .method import losses as losses
+from .method import privacy as privacy
+from .method.bases.basis import Basis
+from .method.domain.about import About
+from .method.domain.attribute import Attribute
+from .method.domain.bins import Bins
+from .method.domain.domain import Domain
+from .method.losses import ConvexLoss, MaxVariance, SumOfVariances, Targets, svd_bound
+from .method.plan.files import load_plan
+from .method.plan.plan import Plan
+from .method.plan.select import select
+from .method.privacy import Budget, approx_dp, gdp, pcost, zcdp
+from .method.queries.custom import Custom
+from .method.queries.identity import Identity, Matching
+from .method.queries.runs import Prefix, Range
+from .method.strategy.strategy import Strategy, constant_strategy, subtraction_strategy, varying_strategy
+from .method.workload.families import marginals
+from .method.workload.workload import Workload
+from .more.amounts.amounts import Sum
+from .more.amounts.numeric import Numeric
+from .more.amounts.statistics import Mean, Quantiles
+from .more.amounts.weight import Weight
+from .more.classifications.hierarchy import Hierarchy
+from .more.queries.among import Among
+from .more.queries.selection import Selection
+from .more.queries.threshold import Threshold
+from .more.searches.orthogonal import orthogonal_residuals
+from .publish.files.publication import Publication
+from .publish.files.reading import load_tables
+from .publish.maps import Boundaries, choropleth
+from .publish.report import write_report
+from .release.quality import Quality
+from .release.reconstruct import reconstruct
+from .release.release import Release
+from .release.statistics import MeanTable, QuantileTable, mean_std_err, means, quantiles
+from .release.table import Table
+from .scale.stored import (
     EngineCheck,
-    LimitedRecords,
-    Measurement,
     abort_measuring,
     check_engine,
-    load_measurement,
     load_stored_measurement,
-    measure,
     measure_in_store,
     resume_measuring,
 )
-from .mixtures import Descent, Ensemble
-from .pictures import Boundaries
-from .plan import Plan, compare, cost_of_more, load_plan, resource_estimate, select, sweep
-from .postprocessing import (
-    FitQuality,
-    NonNegativeRelease,
-    PublishedErrors,
-    RoundedRelease,
-    nonnegative,
-    published_errors,
-    rounded,
-)
-from .privacy import Budget, approx_dp, gdp, pcost, zcdp
-from .queries import Custom, Hierarchy, Identity, Matching, Mean, Prefix, Quantiles, Range, Selection, Sum
-from .reconstruction import Publication, Quality, Release, Table, choropleth, load_tables, reconstruct
-from .relaxed_projection import ProjectionSettings, RapPlan, RapResult, rap
-from .reporting import write_report
-from .session import Session
-from .strategy import Strategy, constant_strategy, subtraction_strategy, varying_strategy
-from .synthesis import SyntheticRecords, synthesis_plan, synthesize
-from .workers import DaskWorkers, SparkWorkers
-from .workload import Among, Threshold, Workload, marginals
+from .scale.workers import DaskWorkers, SparkWorkers
+from .shell.questions import FeatureDistribution, compare, cost_of_more, sample_sets, sweep, with_history
+from .shell.session import Session
 
 __all__ = [
     "About",

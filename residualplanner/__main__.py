@@ -1,6 +1,6 @@
 """``python -m residualplanner``: the same as the command ``residualplanner``."""
 
-from residualplanner.cli import main
+from residualplanner.shell.cli import main
 
 if __name__ == "__main__":
     main()

@@ -10,8 +10,12 @@ import numpy as np
 from hypothesis import strategies as st
 
 from kinds import kinds_of
-from residualplanner.domain import Attribute, Domain, Numeric
-from residualplanner.queries import Hierarchy, Kind, Sum
+from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.queries.kind import Kind
+from residualplanner.more.amounts.amounts import Sum
+from residualplanner.more.amounts.numeric import Numeric
+from residualplanner.more.classifications.hierarchy import Hierarchy
 
 Rows = list[list[float]]
 

@@ -15,15 +15,15 @@ for _library in ("OMP", "OPENBLAS", "MKL"):
 
 #: What takes most of the time: replays, statistics, engines, a browser, killed processes, whole figures and pages.
 SLOW = (
-    "cli/test_killed.py",
+    "shell/cli/test_killed.py",
     "docs",
     "figures",
-    "measurement/discrete_gaussian",
-    "measurement/test_what_leaves_the_gate.py",
+    "gate/discrete_gaussian",
+    "gate/measurement/test_what_leaves_the_gate.py",
+    "publish/report/test_browser.py",
     "replay",
-    "reporting/test_browser.py",
-    "sources/test_engines.py",
-    "sources/test_spark.py",
+    "scale/engines/test_engines.py",
+    "scale/engines/test_spark.py",
     "statistical",
     "test_fuzz.py",
 )
@@ -66,7 +66,7 @@ def pytest_collection_modifyitems(items, config):
 @pytest.fixture(scope="module")
 def memory_asked_once():
     """Of thousands of measurements only the first reads how much memory is left: it takes a sixth of their time."""
-    resources = importlib.import_module("residualplanner.measurement.resources")
+    resources = importlib.import_module("residualplanner.gate.measurement.resources")
     left = list(resources.memory_left())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(resources, "memory_left", lambda _system: iter(left))

@@ -6,8 +6,12 @@ from itertools import product
 import numpy as np
 from hypothesis import strategies as st
 
-from residualplanner.domain import MISSING, Attribute, Bins, Domain, codes_of_values
-from residualplanner.sources import open_source
+from residualplanner.gate.sources.opening import open_source
+from residualplanner.gate.sources.values import codes_of_values
+from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.domain.bins import Bins
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.domain.families import MISSING
 
 TEXT = ["01", "1", "NO", "None", "é", "nan", "a b"]
 RULES = {"unknown": "drop", "missing": "drop"}

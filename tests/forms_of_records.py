@@ -11,10 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from leaks import DIGITS, TEXT
-from residualplanner.domain import Attribute, Bins, Domain
-from residualplanner.plan import select
-from residualplanner.privacy import pcost
-from residualplanner.workload import marginals
+from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.domain.bins import Bins
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.plan.select import select
+from residualplanner.method.privacy import pcost
+from residualplanner.method.workload.families import marginals
 
 DOMAIN = Domain(
     {

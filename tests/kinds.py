@@ -3,7 +3,10 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from residualplanner.queries import Custom, Hierarchy, Identity, Prefix, Range
+from residualplanner.method.queries.custom import Custom
+from residualplanner.method.queries.identity import Identity
+from residualplanner.method.queries.runs import Prefix, Range
+from residualplanner.more.classifications.hierarchy import Hierarchy
 
 entries = st.integers(-3, 3).map(float) | st.floats(-4, 4).map(lambda number: round(number, 3))
 

@@ -8,8 +8,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 
-from residualplanner.domain import Domain
-from residualplanner.errors import DataError
+from residualplanner.ground.errors import DataError
+from residualplanner.method.domain.domain import Domain
 
 #: Of these every mark is made: as text, as a number with 12 digits, as its negative, and as a float.
 TEXT, DIGITS = "canary", 918273

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import linprog, nnls
 
 import residualplanner as rp
-from residualplanner import microdata
+from residualplanner.fits import microdata
 
 LETTERS = "abcd"
 

@@ -17,16 +17,24 @@ from numpy.typing import NDArray
 import dense
 from dense import Matrix, Members
 from kinds import kinds_of
-from residualplanner.bases import Basis, integer_basis, subtraction_basis
-from residualplanner.domain import Domain
-from residualplanner.losses import DescribedLoss
-from residualplanner.optimize.bases.workload_grams import attribute_grams, plain_grams
-from residualplanner.plan import Plan, select
-from residualplanner.privacy import Neighbors, pcost
-from residualplanner.queries import Custom, Hierarchy, Identity, Kind, Prefix, Range
-from residualplanner.queries.rows import Centered, bordered
-from residualplanner.strategy import Strategy, constant_strategy, cost_upper_bound, varying_strategy
-from residualplanner.workload import Workload
+from residualplanner.method.bases.basis import Basis
+from residualplanner.method.bases.matrix import integer_basis
+from residualplanner.method.bases.subtraction import subtraction_basis
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.losses import DescribedLoss
+from residualplanner.method.plan.plan import Plan
+from residualplanner.method.plan.select import select
+from residualplanner.method.privacy import Neighbors, pcost
+from residualplanner.method.queries.custom import Custom
+from residualplanner.method.queries.identity import Identity
+from residualplanner.method.queries.kind import Kind
+from residualplanner.method.queries.rows import Centered, bordered
+from residualplanner.method.queries.runs import Prefix, Range
+from residualplanner.method.strategy.costs import cost_upper_bound
+from residualplanner.method.strategy.strategy import Strategy, constant_strategy, varying_strategy
+from residualplanner.method.workload.workload import Workload
+from residualplanner.more.classifications.hierarchy import Hierarchy
+from residualplanner.more.searches.workload_grams import attribute_grams, plain_grams
 from strategies import NAMES, Case, cases, names_of, noise_of, sizes
 
 MaybeMatrix = NDArray[np.int64] | None

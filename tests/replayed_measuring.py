@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from residualplanner.bases import Basis
-from residualplanner.discrete_gaussian import InsecureTestBits
-from residualplanner.measurement import Measurement, measure
-from residualplanner.measurement import discrete as mechanism
-from residualplanner.measurement.measure import measure_with_bits
-from residualplanner.measurement.measurement import groups_of_plan
-from residualplanner.plan import Plan
+from residualplanner.gate.discrete_gaussian import InsecureTestBits
+from residualplanner.gate.measurement import discrete as mechanism
+from residualplanner.gate.measurement.measure import measure, measure_with_bits
+from residualplanner.gate.measurement.measurement import Measurement, groups_of_plan
+from residualplanner.method.bases.basis import Basis
+from residualplanner.method.plan.plan import Plan
 
 
 def integers_of(measurement: Measurement) -> dict[tuple[int, ...], NDArray[Any]]:

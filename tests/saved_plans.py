@@ -12,11 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from residualplanner.domain import Bins, Domain
-from residualplanner.errors import FileFormatError
-from residualplanner.plan import Plan, load_plan, plan_hash, plan_to_archive, select
-from residualplanner.privacy import zcdp
-from residualplanner.workload import marginals
+from residualplanner.ground.errors import FileFormatError
+from residualplanner.method.domain.bins import Bins
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.plan.files import load_plan, plan_hash
+from residualplanner.method.plan.plan import Plan, plan_to_archive
+from residualplanner.method.plan.select import select
+from residualplanner.method.privacy import zcdp
+from residualplanner.method.workload.families import marginals
 
 DOMAIN = Domain({"age": Bins([0, 18, 65, 120]), "sex": ["F", "M"], "region": 4})
 

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 import residualplanner as rp
-from residualplanner.discrete_gaussian import OperatingSystemBits
-from residualplanner.measurement import require_measurable
-from residualplanner.sources import Source
+from residualplanner.gate.discrete_gaussian import OperatingSystemBits
+from residualplanner.gate.measurement.measure import require_measurable
+from residualplanner.gate.sources.source import Source
 
 WORKLOAD = rp.marginals(rp.Domain({"a": 2, "b": 3}), up_to=2)
 PLAN = rp.select(WORKLOAD, budget=rp.pcost("1/3"))

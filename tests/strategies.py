@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 from dense import Members
-from residualplanner.bases import Basis, subtraction_basis
-from residualplanner.domain import Domain
-from residualplanner.plan import Plan
-from residualplanner.workload import Workload
+from residualplanner.method.bases.basis import Basis
+from residualplanner.method.bases.subtraction import subtraction_basis
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.plan.plan import Plan
+from residualplanner.method.workload.workload import Workload
 
 NAMES = "abcdefgh"
 

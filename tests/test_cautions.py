@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 import residualplanner as rp
 from html_pages import read_page
-from residualplanner.cli.app import app
-from residualplanner.reporting import write_report
+from residualplanner.publish.report import write_report
+from residualplanner.shell.cli.app import app
 
 CAUTION = "above 10, a budget hardly protects anyone"
 SPEC = """\

@@ -20,7 +20,7 @@ def test_a_source_distribution_holds_the_package_and_nothing_that_was_made_besid
     (made,) = SdistBuilder(str(tmp_path)).build(directory=str(tmp_path / "dist"), versions=["standard"])
     with tarfile.open(made) as archive:
         found = {name.partition("/")[2] for name in archive.getnames()}
-    assert {"residualplanner/ledger/ledger.py", "tests/test_it.py", "pyproject.toml", "LICENSE"} <= found
+    assert {"residualplanner/gate/ledger/ledger.py", "tests/test_it.py", "pyproject.toml", "LICENSE"} <= found
     assert {name.split("/")[0] for name in found} <= {
         *(
             "residualplanner",

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 import residualplanner as rp
-from residualplanner.errors import BudgetError, DomainError, WorkloadError
-from residualplanner.microdata import groups_of_release, least_squares, nonnegative_least_squares
-from residualplanner.mixtures import Ensemble
+from residualplanner.fits.microdata import groups_of_release, least_squares, nonnegative_least_squares
+from residualplanner.fits.mixtures import Ensemble
+from residualplanner.ground.errors import BudgetError, DomainError, WorkloadError
 from slowness import slow
 
 RANDOM = np.random.default_rng(0)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
-from residualplanner.postprocessing import require_base
-from residualplanner.privacy import Neighbors
-from residualplanner.reconstruction.parts.writers import writers_of
+from residualplanner.fits.adjusted.rounding import require_base
+from residualplanner.method.privacy import Neighbors
+from residualplanner.publish.parts.writers import writers_of
 
 PAIRS = rp.marginals(rp.Domain({"a": 3, "b": 2}), order=2)
 

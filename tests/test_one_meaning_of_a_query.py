@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 import residualplanner as rp
-from residualplanner import microdata
+from residualplanner.fits import microdata
 
 Array = NDArray[Any]
 DOMAIN = rp.Domain({"a": ["x", "y", "z"], "age": rp.Bins([0, 10, 20, 40]), "c": ["no", "yes"]})

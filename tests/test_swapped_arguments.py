@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import residualplanner as rp
-from residualplanner.reporting import write_report
+from residualplanner.publish.report import write_report
 
 SECRET = 918273645
 DOMAIN = rp.Domain({"age": 2, "sex": 3, "home": 4})

@@ -10,8 +10,8 @@ import time
 import numpy as np
 import pytest
 
-from residualplanner._archive import read_archive, write_archive
-from residualplanner._atomic import write_atomically, write_folder_atomically
+from residualplanner.ground.archive import read_archive, write_archive
+from residualplanner.ground.atomic import write_atomically, write_folder_atomically
 
 KIND = {"kind": "plan", "version": 3}
 
@@ -66,7 +66,7 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(path):
     before = path.read_bytes()
     script = (
         "import resource, signal, sys, numpy as np\n"
-        "from residualplanner._archive import write_archive\n"
+        "from residualplanner.ground.archive import write_archive\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
         "write_archive(sys.argv[1], kind='plan', version=3, header={}, arrays={'a': np.zeros(10**6)})\n"
@@ -131,8 +131,8 @@ def test_a_folder_that_was_filled_meanwhile_is_kept(tmp_path):
 
 KILLED = """
 import sys, pathlib, numpy as np
-from residualplanner._archive import write_archive
-from residualplanner._atomic import write_folder_atomically
+from residualplanner.ground.archive import write_archive
+from residualplanner.ground.atomic import write_folder_atomically
 base = pathlib.Path(sys.argv[1])
 print("ready", flush=True)
 for turn in range(10**6):

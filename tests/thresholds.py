@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import residualplanner as rp
 from dense import Matrix
-from residualplanner.errors import WorkloadError
+from residualplanner.ground.errors import WorkloadError
 from strategies import NAMES
 
 #: What an attribute of a threshold may have in another query, too, and what others may have.

@@ -22,12 +22,12 @@ _IMPORTED = (
     "pyarrow.parquet",
     "scipy.optimize",
     "jinja2",
-    "residualplanner.cli.app",
-    "residualplanner.cli.rehearsal",
-    "residualplanner.cli.runs",
-    "residualplanner.cli.spec.overrides",
-    "residualplanner.reporting",
-    "residualplanner.synthesis",
+    "residualplanner.shell.cli.app",
+    "residualplanner.shell.cli.rehearsal",
+    "residualplanner.shell.cli.runs",
+    "residualplanner.shell.cli.spec.overrides",
+    "residualplanner.publish.report",
+    "residualplanner.fits.synthesis",
 )
 
 
@@ -51,7 +51,7 @@ def warm_commands(environment: Mapping[str, str]) -> Iterator[str]:
 
 def _serve(address: str) -> None:
     """Fork for every command that arrives, one after the other."""
-    from residualplanner.cli import main
+    from residualplanner.shell.cli import main
 
     for name in _IMPORTED:
         importlib.import_module(name)

@@ -21,13 +21,14 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 import residualplanner
-from residualplanner.measurement import Measurement, measure
-from residualplanner.plan import Plan
-from residualplanner.reconstruction import reconstruct
+from residualplanner.gate.measurement.measure import measure
+from residualplanner.gate.measurement.measurement import Measurement
+from residualplanner.method.plan.plan import Plan
+from residualplanner.release.reconstruct import reconstruct
 
 PACKAGE = str(Path(residualplanner.__file__).parent) + os.sep
 #: What reads records may take more steps for some records than for others; nothing behind it may.
-READING = PACKAGE + "sources" + os.sep
+READING = tuple(PACKAGE + room + os.sep for room in (os.path.join("gate", "sources"), os.path.join("scale", "engines")))
 NOISY_COLUMNS = ("estimate", "ci_low", "ci_high")
 
 

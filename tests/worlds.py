@@ -21,12 +21,17 @@ import pyarrow.parquet as pq
 
 from dense import counts, product, subtraction
 from random_plans import basis_of, random_kind, random_matrix
-from residualplanner.domain import Attribute, Bins, Domain
-from residualplanner.plan import Plan, select
-from residualplanner.privacy import pcost
-from residualplanner.queries import Identity, Prefix
-from residualplanner.strategy import constant_strategy, cost_upper_bound, varying_strategy
-from residualplanner.workload import Workload
+from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.domain.bins import Bins
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.plan.plan import Plan
+from residualplanner.method.plan.select import select
+from residualplanner.method.privacy import pcost
+from residualplanner.method.queries.identity import Identity
+from residualplanner.method.queries.runs import Prefix
+from residualplanner.method.strategy.costs import cost_upper_bound
+from residualplanner.method.strategy.strategy import constant_strategy, varying_strategy
+from residualplanner.method.workload.workload import Workload
 
 Entry = tuple[Any, int | None]
 Record = tuple[Entry, ...]

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.kron import AxisMap, ProductMap, tables_of_residuals
-from residualplanner.kron.cuda import (
+from residualplanner.method.kron import AxisMap, ProductMap, tables_of_residuals
+from residualplanner.scale.cuda import (
     AXIS_THREADS,
     KERNEL,
     AxisLaunch,
@@ -21,7 +21,7 @@ from residualplanner.kron.cuda import (
     kernel_source,
     launch_of,
 )
-from residualplanner.kron.cuda.layouts import cut_layout
+from residualplanner.scale.cuda.layouts import cut_layout
 
 HERE = Path(__file__).parent
 COMPILER = shutil.which("g++")

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.kernel_twin import Tables
-from residualplanner.kron import AxisMap, keeping, matrix_map, rebuilding
-from residualplanner.kron.cuda.layouts import cut_layout
+from residualplanner.method.kron import AxisMap, keeping, matrix_map, rebuilding
+from residualplanner.scale.cuda.layouts import cut_layout
 
 #: Rows of a block, which tables choose among.
 _SETS = 5

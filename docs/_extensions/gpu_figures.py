@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = ROOT / "benchmarks" / "results" / "gpu.json"
-KERNEL = ROOT / "residualplanner" / "kron" / "cuda" / "fused_tables.cu"
+KERNEL = ROOT / "residualplanner" / "scale" / "cuda" / "fused_tables.cu"
 PAGE = "gpu-kernel"
 #: What the page says as long as there are no figures.
 NONE_YET = "No figures of a GPU have been recorded yet. "

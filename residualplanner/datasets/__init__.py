@@ -2,4 +2,6 @@
 
 from residualplanner.datasets.adult import adult
 
-__all__ = ["adult"]
+__all__ = [
+    "adult",
+]

@@ -6,7 +6,7 @@ README.md in this folder says where the file comes from and what its columns mea
 
 from pathlib import Path
 
-from residualplanner.domain import Domain
+from residualplanner.method.domain.domain import Domain
 
 #: Labels in the order of their codes, none of which contains a space.
 _WORKCLASS = "Private Self-emp-not-inc Self-emp-inc Federal-gov Local-gov State-gov Without-pay Never-worked ?"

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.fairness import FIGURES, claims, plans
-from residualplanner.reporting import fairness_data
+from residualplanner.publish.report import fairness_data
 
 ROOT = Path(__file__).resolve().parents[2]
 SAVED = pd.read_csv(ROOT / "benchmarks" / "results" / "fairness.csv")

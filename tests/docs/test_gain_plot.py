@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.gain_plot import NUMBERS_OF_ATTRIBUTES, SIZE, example, gains, principal_rows
 from benchmarks.published_general import K_WAY_PREFIX
-from residualplanner.bases import integer_basis
+from residualplanner.method.bases.matrix import integer_basis
 
 ROOT = Path(__file__).resolve().parents[2]
 SAVED = json.loads((ROOT / "benchmarks" / "results" / "gain.json").read_text(encoding="utf-8"))

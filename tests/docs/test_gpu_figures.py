@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.kernel_faults import FAULTS
-from residualplanner.kron.cuda import kernel_sha256, kernel_source
+from residualplanner.scale.cuda import kernel_sha256, kernel_source
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 RECORD = {"device": "GPU", "driver": 13000, "cupy": "14.0"}

@@ -142,7 +142,7 @@ def test_a_page_of_the_reference_begins_with_how_its_subject_is_made(path):
 
 def test_names_of_other_modules_are_not_taken_for_public_ones():
     block = "```{{eval-rst}}\n.. currentmodule:: {}\n\n.. autoclass:: Kind\n```\n"
-    assert public_names(block.format("residualplanner.queries")) == []
+    assert public_names(block.format("residualplanner.method.queries")) == []
     assert public_names(block.format("residualplanner")) == ["Kind"]
 
 

@@ -20,11 +20,11 @@ from benchmarks.adult_one_way_bound import (
     saved_weights,
 )
 from benchmarks.published_general import PREFIX_MAX
-from residualplanner.domain import Domain
-from residualplanner.plan import select
-from residualplanner.privacy import pcost
-from residualplanner.queries import Prefix
-from residualplanner.workload import marginals
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.plan.select import select
+from residualplanner.method.privacy import pcost
+from residualplanner.method.queries.runs import Prefix
+from residualplanner.method.workload.families import marginals
 
 SIZES, PREFIXES = (4, 3, 2), 2
 

@@ -4,8 +4,8 @@ import pytest
 
 from benchmarks.generalized import ORDERS, prefix_workload
 from benchmarks.published_general import PREFIX_RMSE
-from residualplanner.plan import select
-from residualplanner.privacy import pcost
+from residualplanner.method.plan.select import select
+from residualplanner.method.privacy import pcost
 
 
 @pytest.mark.parametrize("order", ORDERS)

@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 import dense
-from residualplanner.domain import Domain
-from residualplanner.losses import MaxVariance, SumOfVariances
-from residualplanner.plan import Plan, select
-from residualplanner.privacy import gdp, pcost, zcdp
-from residualplanner.queries import Identity
-from residualplanner.workload import Workload, marginals
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.losses import MaxVariance, SumOfVariances
+from residualplanner.method.plan.plan import Plan
+from residualplanner.method.plan.select import select
+from residualplanner.method.privacy import gdp, pcost, zcdp
+from residualplanner.method.queries.identity import Identity
+from residualplanner.method.workload.families import marginals
+from residualplanner.method.workload.workload import Workload
 from strategies import Case, cases, names_of, noise_of, positions_of
 
 LOSSES = ["sum", "max", SumOfVariances("equal"), SumOfVariances("sqrt"), MaxVariance("sqrt")]

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from residualplanner.domain import Domain
-from residualplanner.losses import SumOfVariances
-from residualplanner.plan import select
-from residualplanner.privacy import pcost
-from residualplanner.workload import Workload, marginals
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.losses import SumOfVariances
+from residualplanner.method.plan.select import select
+from residualplanner.method.privacy import pcost
+from residualplanner.method.workload.families import marginals
+from residualplanner.method.workload.workload import Workload
 from strategies import NAMES, cases, names_of
 
 losses = st.sampled_from(["sum", "max", SumOfVariances("sqrt")])

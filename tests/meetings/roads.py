@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 import residualplanner as rp
 from meetings.build import Built, Line
 from meetings.factors import Product
-from residualplanner.cli.app import app
-from residualplanner.discrete_gaussian import InsecureTestBits
-from residualplanner.measurement.measure import measure_with_bits
+from residualplanner.gate.discrete_gaussian import InsecureTestBits
+from residualplanner.gate.measurement.measure import measure_with_bits
+from residualplanner.shell.cli.app import app
 
 SIMULATIONS, FEW = 10, 12
 COMMANDS = ("release", "plan, measure, reconstruct")

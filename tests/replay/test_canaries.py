@@ -7,8 +7,8 @@ import contextlib
 import io
 import logging
 import random
-import sys
 import warnings
+from importlib import import_module
 
 import dask
 import dask.dataframe as dd
@@ -23,17 +23,19 @@ import pytest
 
 from leaks import DIGITS, LEAKS, TEXT, is_marked, leaks_of_error
 from random_plans import plan_by_set
-from residualplanner.domain import Attribute, Bins, Domain
-from residualplanner.errors import DataError, ResidualPlannerError
-from residualplanner.measurement import measure
-from residualplanner.plan import select
-from residualplanner.privacy import pcost
-from residualplanner.queries import Prefix
-from residualplanner.reconstruction import reconstruct
-from residualplanner.workload import marginals
+from residualplanner.gate.measurement.measure import measure
+from residualplanner.ground.errors import DataError, ResidualPlannerError
+from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.domain.bins import Bins
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.plan.select import select
+from residualplanner.method.privacy import pcost
+from residualplanner.method.queries.runs import Prefix
+from residualplanner.method.workload.families import marginals
+from residualplanner.release.reconstruct import reconstruct
 
 #: The module of ``measure``, whose name the function has taken.
-GATE = sys.modules["residualplanner.measurement.measure"]
+GATE = import_module("residualplanner.gate.measurement.measure")
 RUNS = 200
 MARKS_PER_RUN = 5
 

@@ -23,15 +23,16 @@ import pytest
 from typer.testing import CliRunner
 
 from random_plans import plan_by_set
-from residualplanner.cli.app import app
-from residualplanner.domain import Attribute, Domain
-from residualplanner.errors import DataError
-from residualplanner.measurement import measure
-from residualplanner.plan import select
-from residualplanner.privacy import zcdp
-from residualplanner.queries import Prefix
-from residualplanner.reconstruction import reconstruct
-from residualplanner.workload import marginals
+from residualplanner.gate.measurement.measure import measure
+from residualplanner.ground.errors import DataError
+from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.plan.select import select
+from residualplanner.method.privacy import zcdp
+from residualplanner.method.queries.runs import Prefix
+from residualplanner.method.workload.families import marginals
+from residualplanner.release.reconstruct import reconstruct
+from residualplanner.shell.cli.app import app
 from watching import FrozenRandomness, Seen, content, run, watched
 
 DOMAIN = Domain(

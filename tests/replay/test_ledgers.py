@@ -5,12 +5,12 @@ import inspect
 import numpy as np
 import pytest
 
-from residualplanner.domain import Domain
-from residualplanner.errors import DataError
-from residualplanner.measurement import measure
-from residualplanner.plan import select
-from residualplanner.privacy import zcdp
-from residualplanner.workload import marginals
+from residualplanner.gate.measurement.measure import measure
+from residualplanner.ground.errors import DataError
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.plan.select import select
+from residualplanner.method.privacy import zcdp
+from residualplanner.method.workload.families import marginals
 from watching import Seen, watched
 
 PLAN = select(marginals(Domain({"a": 3, "b": 4}), up_to=2), budget=zcdp("0.5"))
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif("ledger" not in inspect.signature(measure).param
 def test_a_ledger_is_charged_the_same_whatever_the_records_if_the_charge_comes_first_or_they_can_be_counted(
     in_file, charge, tmp_path
 ):
-    from residualplanner.ledger import Ledger
+    from residualplanner.gate.ledger import Ledger
 
     spent, files, bad = [], [], 0
     for number, records in enumerate(RECORDS):

@@ -9,24 +9,24 @@ import logging
 import math
 import os
 import random
-import sys
 import warnings
+from importlib import import_module
 
 import numpy as np
 import pytest
 
 from replayed_measuring import refinements
-from residualplanner.discrete_gaussian import OperatingSystemBits
-from residualplanner.measurement.lattice import lattice_divisors
-from residualplanner.measurement.measurement import groups_of_plan
-from residualplanner.measurement.noisy_answers import Width, widths
-from residualplanner.measurement.precision import precision_of
+from residualplanner.gate.discrete_gaussian import OperatingSystemBits
+from residualplanner.gate.measurement.lattice import lattice_divisors
+from residualplanner.gate.measurement.measurement import groups_of_plan
+from residualplanner.gate.measurement.noisy_answers import Width, widths
+from residualplanner.gate.measurement.precision import precision_of
 from watching import Seen, run
 from worlds import CODED, FRAMES, Neighbor, World, contained, neighbors, residual_change, worlds
 
 #: The module of ``measure``, whose name the function has taken.
-GATE = sys.modules["residualplanner.measurement.measure"]
-NOISE = sys.modules["residualplanner.measurement.exact_noise"]
+GATE = import_module("residualplanner.gate.measurement.measure")
+NOISE = import_module("residualplanner.gate.measurement.exact_noise")
 
 PAIRS = int(os.environ.get("RESIDUALPLANNER_REPLAYS", "5000"))
 PAIRS_PER_WORLD = 20

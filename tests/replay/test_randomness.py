@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from residualplanner.domain import Domain
-from residualplanner.errors import ResidualPlannerError
-from residualplanner.measurement import load_measurement, measure
-from residualplanner.plan import select
-from residualplanner.privacy import zcdp
-from residualplanner.workload import marginals
+from residualplanner.gate.measurement.measure import measure
+from residualplanner.gate.measurement.measurement import load_measurement
+from residualplanner.ground.errors import ResidualPlannerError
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.plan.select import select
+from residualplanner.method.privacy import zcdp
+from residualplanner.method.workload.families import marginals
 from watching import FrozenRandomness
 
 PLAN = select(marginals(Domain({"a": 3, "b": 4}), up_to=2), budget=zcdp("0.5"))

@@ -4,7 +4,7 @@ Bits are fixed.  With fresh ones a right library would fail each test once in a 
 """
 
 import math
-import sys
+from importlib import import_module
 
 import numpy as np
 import pandas as pd
@@ -21,15 +21,16 @@ from benchmarks.auditing import (
     table_scores,
 )
 from dense import marginal_covariance
-from residualplanner.domain import Domain
-from residualplanner.plan import select
-from residualplanner.privacy import zcdp
-from residualplanner.queries import Identity, Prefix
-from residualplanner.workload import Workload
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.plan.select import select
+from residualplanner.method.privacy import zcdp
+from residualplanner.method.queries.identity import Identity
+from residualplanner.method.queries.runs import Prefix
+from residualplanner.method.workload.workload import Workload
 
 pytestmark = pytest.mark.usefixtures("memory_asked_once")
 RUNS, FEW = 4_000, 1_000
-NOISE = sys.modules["residualplanner.measurement.exact_noise"]
+NOISE = import_module("residualplanner.gate.measurement.exact_noise")
 DOMAIN = Domain({"sex": ["F", "M"], "age": 3})
 PLAN = select(Workload(DOMAIN, [("sex",), ("age",), ("sex", "age")]), budget=zcdp("0.5"))
 RECORDS = [("F", 0), ("F", 2), ("M", 1)]

@@ -26,11 +26,12 @@ from benchmarks.auditing import (
     gaussian_epsilon,
     plan_by_set,
 )
-from residualplanner.discrete_gaussian import InsecureTestBits
-from residualplanner.domain import Domain
-from residualplanner.plan import select
-from residualplanner.privacy import gdp, zcdp
-from residualplanner.workload import Workload, marginals
+from residualplanner.gate.discrete_gaussian import InsecureTestBits
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.plan.select import select
+from residualplanner.method.privacy import gdp, zcdp
+from residualplanner.method.workload.families import marginals
+from residualplanner.method.workload.workload import Workload
 
 #: Runs on each side: of the main audit, of the others, and of mechanisms that are far off.
 MANY, SOME, FEW = 500_000, 100_000, 50_000

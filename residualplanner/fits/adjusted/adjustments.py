@@ -1,0 +1,114 @@
+"""What is done to unbiased tables before they are published, as one choice that can be checked in advance.
+
+Reads: a plan, then a release.  Gives: refusals before anything is measured, then the tables.
+Costs no privacy budget.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from residualplanner.fits.adjusted.memory import nonnegative_bytes, require_memory_for_nonnegative, require_solvable
+from residualplanner.fits.adjusted.release import AdjustedRelease
+from residualplanner.fits.adjusted.rounding import require_base, require_roundable, rounded
+from residualplanner.fits.nonnegative.components import answers_of
+from residualplanner.fits.nonnegative.nonnegative import nonnegative
+from residualplanner.fits.nonnegative.reference import reference_map
+from residualplanner.fits.nonnegative.stated_facts import StatedTable, StatedZeros, read_facts
+from residualplanner.gate.measurement.measurement import Measurement
+from residualplanner.gate.measurement.noise_record import NoiseRecord
+from residualplanner.gate.sources.source import Progress
+from residualplanner.ground.errors import WorkloadError
+from residualplanner.method.plan.plan import Plan
+from residualplanner.release.release import Release
+
+#: How near to the nearest tables those are that show that facts can be true together: any tables do.
+_ROUGH = 0.5
+
+
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+class Adjustments:
+    """What is done to unbiased tables before they are published.
+
+    Attributes:
+        is_nonnegative: whether they are made non-negative.
+        known: tables that are known anyway; only where they are made non-negative.
+        impossible: cells that cannot occur, likewise.
+        base: what they are rounded to multiples of; None where they are not rounded.
+    """
+
+    is_nonnegative: bool = False
+    known: tuple[StatedTable, ...] = ()
+    impossible: tuple[StatedZeros, ...] = ()
+    base: int | None = None
+
+    def __bool__(self) -> bool:
+        return self.is_nonnegative or self.base is not None
+
+    def bytes_for(self, plan: Plan) -> float:
+        """About how many bytes of memory they take besides those of the tables themselves."""
+        return nonnegative_bytes(plan) if self.is_nonnegative else 0.0
+
+    def require_for(self, plan: Plan) -> None:
+        """Check all that can be told from a plan in no time: facts, what is measured, memory.
+
+        Raises:
+            ArgumentError, DomainError, WorkloadError: as `require_fit`.
+            ResourceError: there is too little memory.
+        """
+        self.require_fit(plan)
+        if self.is_nonnegative:
+            require_memory_for_nonnegative(plan)
+
+    def require_fit(self, plan: Plan) -> None:
+        """The same checks but that of memory, which another machine may have.
+
+        Raises:
+            ArgumentError: there is no such base.
+            DomainError, WorkloadError: a fact is not about the plan's tables, two facts contradict each other, what is
+                measured cannot be rounded, or non-negative tables would not be found.
+        """
+        if self.is_nonnegative:
+            require_solvable(plan)
+        if self.base is not None:
+            require_base(self.base)
+            require_roundable(plan)
+        if self.known or self.impossible:
+            if not self.is_nonnegative:
+                raise WorkloadError("what is known anyway is for non-negative tables only")
+            read_facts(plan, self.known, self.impossible)
+
+    def require_possible(self, plan: Plan, progress: Progress | None = None) -> None:
+        """Check that there are non-negative tables that agree with all facts together, whatever is measured.
+
+        Raises:
+            WorkloadError: there are none, or none were found; the facts are named.
+
+        Cost: that of `nonnegative` where more than the total is known.
+        """
+        if self.is_nonnegative and (self.impossible or len(self.known) > 1):
+            nonnegative(
+                Release(_one_record(plan)),
+                known=self.known,
+                impossible=self.impossible,
+                gap=_ROUGH,
+                progress=progress,
+            )
+
+    def of(self, release: Release, progress: Progress | None = None) -> Release | AdjustedRelease:
+        """The tables of a release after all that is to be done to them; errors as of `nonnegative` and `rounded`."""
+        if not self.is_nonnegative:
+            return release if self.base is None else rounded(release, base=self.base)
+        made = nonnegative(release, known=self.known, impossible=self.impossible, progress=progress)
+        return made if self.base is None else rounded(made, base=self.base)
+
+
+def _one_record(plan: Plan) -> Measurement:
+    """Answers to a plan that nobody measured: those of one record that is spread evenly over all values.
+
+    Which tables the facts allow does not depend on the answers: only how large they are where nothing else says it.
+    """
+    layout = reference_map(plan).own
+    components = np.zeros(layout.count)
+    components[0] = 1.0
+    return Measurement(plan, answers_of(layout, components), NoiseRecord(seed=0))

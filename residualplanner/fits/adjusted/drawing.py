@@ -1,0 +1,129 @@
+"""Tables made again from noise around published ones.
+
+Reads: answers.  Gives: Simulation.
+The noise is continuous and from a generator with a seed; it is not the noise of a release.
+Source: eqs. (6), (48) and (50).
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+
+from residualplanner.fits.nonnegative.ascent import Ascent
+from residualplanner.fits.nonnegative.components import ComponentLayout, answers_of, measured_components, noise_like
+from residualplanner.fits.nonnegative.interior import MOST_CELLS, interior
+from residualplanner.fits.nonnegative.many_cells.solving import facets_of_many, nearly
+from residualplanner.fits.nonnegative.newton import ROUNDING, Candidate, candidate
+from residualplanner.fits.nonnegative.potentials import first_multipliers
+from residualplanner.fits.nonnegative.problem import Problem
+from residualplanner.fits.nonnegative.reference import reference_map
+from residualplanner.fits.nonnegative.stating import Statement
+from residualplanner.gate.measurement.combined import NoisyAnswers
+from residualplanner.ground.checks import FloatArray
+from residualplanner.ground.errors import SolverError
+from residualplanner.release.batches import TableBatch
+from residualplanner.release.release import Release
+
+#: How near the tables of a simulation are to the nearest ones: the gap, and the most negative cell in standard errors.
+_GAP, _BELOW = 1e-4, 1e-3
+#: By what the most negative cell may be larger where there are very many cells.
+_COARSER = 50
+#: Steps of the solver at a time, and at most.
+_EVERY, _STEPS = 20, 20_000
+#: After so many steps tables of few cells are found by an interior point method.
+_PATIENCE = 2_000
+
+
+class Batched(Protocol):
+    """Tables that come as arrays."""
+
+    def batches(self) -> Iterator[TableBatch]:
+        """The tables of all queries of the workload."""
+        ...
+
+
+Made_co = TypeVar("Made_co", bound=Batched, covariant=True)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Simulation(Generic[Made_co]):
+    """Tables around which noise is drawn.
+
+    Attributes:
+        center: the tables that serve as the truth.
+        draw: gives the tables that one draw of the noise leads to.
+    """
+
+    center: Batched
+    draw: Callable[[np.random.Generator], Made_co]
+
+
+def unbiased_simulation(release: Release) -> Simulation[Release]:
+    """Unbiased tables with other noise."""
+    layout = reference_map(release.plan).own
+    center, variances = measured_components(layout, release.measurement), release.plan.noise_variances
+
+    def draw(generator: np.random.Generator) -> Release:
+        return _release(release.measurement, layout, center + noise_like(layout, variances, generator))
+
+    return Simulation(release, draw)
+
+
+def nonnegative_draws(
+    statement: Statement, measurement: NoisyAnswers, adjusted: NoisyAnswers
+) -> Callable[[np.random.Generator], tuple[Release, float]]:
+    """What gives, for each draw of the noise, non-negative tables, and how far from 0 their zeros are by rounding.
+
+    Args:
+        statement: what was asked for.
+        measurement: the noisy answers.
+        adjusted: those that the tables follow from around which noise is drawn.
+    """
+    plan, problem = measurement.plan, statement.problem(measurement)
+    layout = problem.reference.own
+    center, variances = measured_components(layout, adjusted), statement.noise_variances(plan, layout)
+    below = _BELOW * float(np.sqrt(plan.average_variances.min()))
+
+    def draw(generator: np.random.Generator) -> tuple[Release, float]:
+        start = center + noise_like(layout, variances, generator)
+        found = _nearest(_moved(problem, start, fixes_total=statement.fixes_total), below)
+        least = 3 * max(ROUNDING * problem.total, found.violation)
+        return _release(adjusted, layout, found.components), least
+
+    return draw
+
+
+def _release(like: NoisyAnswers, layout: ComponentLayout, components: FloatArray) -> Release:
+    """The release of some components."""
+    return Release(like.with_residuals(answers_of(layout, components)))
+
+
+def _moved(problem: Problem, start: FloatArray, *, fixes_total: bool) -> Problem:
+    """The problem with other noisy components."""
+    if fixes_total:
+        start[0] = max(start[0], 0.0)
+    least = 1.0 if problem.freedom[0] > 0 else 0.0
+    return replace(problem, start=start, total=max(float(start[0]), least))
+
+
+def _nearest(problem: Problem, below: float) -> Candidate:
+    """Components whose tables are nearly the nearest ones, and have no cell below 0 by more than ``below``.
+
+    Raises:
+        SolverError: none were found.
+    """
+    if problem.total == 0 and not problem.freedom[0]:
+        problem = replace(problem, start=np.zeros_like(problem.start))  # no records: every table is 0
+    facets = facets_of_many(problem)
+    if facets is not None:
+        return nearly(problem, facets, gap=_GAP, below=_COARSER * below, steps=_STEPS)
+    ascent = Ascent(problem, first_multipliers(problem, below))
+    for steps in range(0, _STEPS, _EVERY):
+        is_inside = steps == _PATIENCE and problem.tables.size <= MOST_CELLS
+        found = interior(problem) if is_inside else candidate(problem, ascent.multipliers)
+        if found.gap <= _GAP and found.violation <= below:
+            return found
+        ascent.advance(_EVERY)
+    raise SolverError(f"no tables were found for a simulation in {_STEPS:,} steps", status="step limit")

@@ -1,0 +1,163 @@
+"""Noisy answers as measurements of the package mbi, whose graphical models (Private-PGM) then fit them.
+
+Reads: noisy answers.  Gives: mbi's domain and list of measurements.  Costs no privacy budget.
+Source: eqs. (6), (7) and (48); McKenna, Sheldon and Miklau, Graphical-model based estimation and inference for
+differential privacy, ICML 2019.
+
+mbi minimizes a sum of squares, each over the variance of its noise.  With a measurement for each residual this is the
+likelihood of all that was measured, since the noise of different sets is independent; with a measurement for each
+table it would not be, as tables share residuals.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from residualplanner.gate.measurement.combined import NoisyAnswers
+from residualplanner.ground.checks import FloatArray
+from residualplanner.ground.errors import MissingExtraError
+from residualplanner.method.bases.basis import Basis
+from residualplanner.method.kron import Array
+from residualplanner.release.rebuilding import components_of_answers
+
+
+class MbiProblem(NamedTuple):
+    """What the estimators of mbi start from: ``mbi.estimation.MirrorDescent().estimate(*problem)``.
+
+    Attributes:
+        domain: an ``mbi.Domain``, with the labels of all values.
+        measurements: a list of ``mbi.LinearMeasurement``, one for each set of attributes.
+    """
+
+    domain: Any
+    measurements: list[Any]
+
+
+class QueryAxis(ABC):
+    """What is measured along one axis of a table, before the noise."""
+
+    @property
+    @abstractmethod
+    def squared_norm(self) -> float:
+        """The largest singular value of the map, squared."""
+
+    @abstractmethod
+    def apply(self, table: Array, axis: int) -> Array:
+        """The map along an axis of an array of any library, such as one that JAX is tracing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deviations(QueryAxis):
+    """Deviations from the mean: what the noise of the subtraction basis is about.
+
+    Example:
+        >>> Deviations().apply(np.array([1.0, 2.0, 6.0]), 0).tolist()
+        [-2.0, -1.0, 3.0]
+    """
+
+    @property
+    def squared_norm(self) -> float:
+        """1: it is a projection."""
+        return 1.0
+
+    def apply(self, table: Array, axis: int) -> Array:
+        """The deviations."""
+        return table - table.mean(axis=axis, keepdims=True)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ResidualRows(QueryAxis):
+    """The products with a residual matrix.
+
+    Attributes:
+        matrix (m, n): the matrix.
+    """
+
+    matrix: FloatArray
+
+    @property
+    def squared_norm(self) -> float:
+        """The largest singular value squared."""
+        return float(np.linalg.norm(self.matrix, 2)) ** 2
+
+    def apply(self, table: Array, axis: int) -> Array:
+        """The products."""
+        return (table.swapaxes(axis, -1) @ self.matrix.T).swapaxes(axis, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class ResidualQuery:
+    """The query of a residual, as mbi calls it: from a table to what was measured of it, flat.
+
+    Attributes:
+        axes: what is measured along each axis.
+    """
+
+    axes: tuple[QueryAxis, ...]
+
+    def __call__(self, factor: Any) -> Array:
+        """The residual of a factor of mbi, flat."""
+        table = factor.datavector(flatten=False)
+        for number, axis in enumerate(self.axes):
+            table = axis.apply(table, number)
+        return table.reshape(-1)
+
+    def op_norm_sq(self) -> float:
+        """The squared norm of the query, from which mbi takes the length of its steps."""
+        return math.prod(axis.squared_norm for axis in self.axes)
+
+
+def mbi_problem(measurement: NoisyAnswers) -> MbiProblem:
+    """Noisy answers for mbi: a measurement for each set of attributes, with the standard deviation of its noise.
+
+    Args:
+        measurement: the noisy answers.
+
+    Raises:
+        MissingExtraError: mbi is not installed.
+
+    Guarantees: post-processing; it costs no budget.
+    Source: eqs. (7) and (48).
+    """
+    mbi, plan = _imported(), measurement.plan
+    groups, closure = measurement.residuals.groups, list(plan.closure)
+    std_dev, found = np.sqrt(plan.noise_variances), {}
+    for group, bases in enumerate(groups.bases):
+        query, components = ResidualQuery(tuple(map(_query_axis, bases))), components_of_answers(bases)
+        values = components.apply(np.array(measurement.residuals.block(group), dtype=np.float64))
+        for number, value in zip(groups.members[group].tolist(), values, strict=True):
+            clique = tuple(plan.domain.names[position] for position in closure[number])
+            found[number] = mbi.LinearMeasurement(value.ravel(), clique, float(std_dev[number]), query)
+    total, *others = (found[number] for number in range(len(closure)))
+    noise = _noise_of_public_total(others) if plan.neighbors.has_public_total else total.stddev
+    # Without a query of its own it is a count, off which mbi reads the total.
+    measurements = [mbi.LinearMeasurement(total.noisy_measurement, (), noise), *others]
+    names, labels = plan.domain.names, [attribute.value_labels for attribute in plan.domain.attributes]
+    return MbiProblem(mbi.Domain(names, plan.domain.sizes, labels), measurements)
+
+
+def _noise_of_public_total(others: Sequence[Any]) -> float:
+    """What to state as the standard deviation of a total that has next to none: the least of all others.
+
+    mbi takes the total as it is, whatever its noise; next to none would only shorten its steps.
+    """
+    return float(min(each.stddev / math.sqrt(each.query.op_norm_sq()) for each in others))
+
+
+def _query_axis(basis: Basis) -> QueryAxis:
+    if basis.takes_differences:
+        return Deviations()
+    return ResidualRows(basis.before_noise.matrix)
+
+
+def _imported() -> Any:
+    try:
+        import mbi
+    except ImportError:
+        message = "to_mbi needs mbi, which is not installed: pip install 'residualplanner[mbi]'"
+        raise MissingExtraError(message, extra="mbi") from None
+    return mbi

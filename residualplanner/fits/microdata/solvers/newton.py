@@ -1,0 +1,170 @@
+"""Newton's method for the dual problem of fits: exact once the positive cells are found.
+
+Reads: a problem.  Gives: Solution, with a proved gap.
+Source: eqs. (81) to (83); Qi and Sun, Math. Programming 58 (1993).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.fits.microdata.solvers.dual import CellProblem, Dual
+from residualplanner.fits.microdata.solvers.maps import MapDual
+from residualplanner.fits.microdata.solvers.matrices import MatrixDual
+
+#: Newton steps at most; halvings of one; how much of the slope a step must gain; rounding of the dual value.
+_STEPS, _HALVINGS, _GAIN, _ROUNDING = 200, 40, 1e-4, 1e-13
+#: Up to so many sums beside the largest group, and entries of their matrix, matrices are formed.
+_FEW_SUMS, _FEW_ENTRIES = 300, 20_000_000
+#: Fits are solved as well as rounding allows: the gap, and the sums that are off, relative to the largest.
+_GAP, _OFF = 1e-13, 1e-11
+#: How many cells of all draws are worked on at a time.
+_AT_ONCE = 100_000
+#: How much is added to the diagonal where sums are exact, as a part of it, at most.
+_RIDGE = 1e-2
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Solution:
+    """The cells of all draws, and what is proved of them.
+
+    Attributes:
+        cells (b, n): at least 0.
+        multipliers (b, k): of all sums.
+        objective (b,): of the cells, at sums that have errors.
+        gap (b,): the objective is at most this fraction (of itself plus 1) above the least one.
+        violation (b,): by how much sums that must be equal to their targets are off, at most, in counts.
+    """
+
+    cells: Array
+    multipliers: Array
+    objective: Array
+    gap: Array
+    violation: Array
+
+
+def solve(problem: CellProblem, start: Array | None = None) -> Solution:
+    """The solution of a problem.
+
+    Args:
+        problem: of several draws.
+        start (b, k): multipliers to start from, else 0.
+    """
+    if is_small(problem):
+        return _solved(MatrixDual(problem), start)
+    rows = np.split(np.arange(len(problem.center)), len(problem.center))
+    parts = [_solved(MapDual(problem.take(row)), None if start is None else start[row]) for row in rows]
+    return parts[0] if len(parts) == 1 else together(parts)
+
+
+def is_small(problem: CellProblem) -> bool:
+    """Whether the sums of a problem are held as matrices, and all its draws are solved at once."""
+    counts = [term.sums.count for term in problem.terms if term.sums.is_disjoint]
+    count = sum(term.sums.count for term in problem.terms)
+    return count - max(counts, default=0) <= _FEW_SUMS and count * problem.cells <= _FEW_ENTRIES
+
+
+def _solved(dual: Dual, start: Array | None) -> Solution:
+    """The solution for all draws, some at a time, so that arrays stay in the processor's cache."""
+    draws, cells = dual.center.shape
+    count = min(draws, max(1, draws * cells // _AT_ONCE))
+    parts = []
+    for rows in np.array_split(np.arange(draws), count):
+        part = dual if count == 1 else dual.take(rows)
+        multipliers = np.zeros(part.target.shape) if start is None else start[rows].copy()
+        found = part.cells_of(multipliers)
+        _descend(part, multipliers, found)
+        parts.append(_certified(part, multipliers, found))
+    return parts[0] if count == 1 else together(parts)
+
+
+def together(parts: Sequence[Solution]) -> Solution:
+    """The solutions of some draws, and of others after them, as one."""
+    names = ("cells", "multipliers", "objective", "gap", "violation")
+    return Solution(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+
+def _descend(dual: Dual, multipliers: Array, cells: Array) -> None:
+    """Newton steps for all draws, in place, until each has its solution."""
+    rows = np.arange(len(multipliers))
+    for _ in range(_STEPS):
+        part = dual.take(rows)
+        residual = part.residual(multipliers[rows], cells[rows])
+        is_rough = ~_is_solved(part, cells[rows], residual)
+        rows = rows[is_rough]
+        if not len(rows):
+            break
+        part = dual.take(rows)
+        multipliers[rows], cells[rows] = _stepped(part, multipliers[rows], cells[rows], residual[is_rough])
+
+
+def _is_solved(dual: Dual, cells: Array, residual: Array) -> NDArray[np.bool_]:
+    off = np.abs(np.where(dual.spread == 0, residual, 0)).max(axis=1, initial=0.0)
+    above = _above(dual, residual)
+    found: NDArray[np.bool_] = (off <= _OFF * _scale(dual)) & (above <= _GAP * (1 + _objective(dual, cells)))
+    return found
+
+
+def _above(dual: Dual, residual: Array) -> Array:
+    """How far the objective of each draw is above the dual value, where sums have errors.  Source: eq. (82)."""
+    has_error = dual.spread > 0
+    found: Array = np.where(has_error, residual**2 / np.where(has_error, dual.spread, 1), 0).sum(axis=1) / 2
+    return found
+
+
+def _objective(dual: Dual, cells: Array) -> Array:
+    off = dual.answered(cells) - dual.target
+    found: Array = _above(dual, off) + (dual.weight * (cells - dual.center) ** 2).sum(axis=1) / 2
+    return found
+
+
+def _scale(dual: Dual) -> Array:
+    """The size of the counts of each draw."""
+    found: Array = 1 + np.abs(dual.target).max(axis=1, initial=0.0)
+    return found
+
+
+def _stepped(dual: Dual, multipliers: Array, cells: Array, residual: Array) -> tuple[Array, Array]:
+    """The best multiple of a Newton step, of 1, 1/2, 1/4 and so on.  Source: eq. (83)."""
+    part = np.where(cells > 0, 1 / dual.weight, 0)
+    step = -dual.newton_step(part, _diagonal(dual, part, residual), residual)
+    slope = np.einsum("bk,bk->b", step, residual)
+    value = dual.value(multipliers, cells)
+    bound = value + _ROUNDING * (1 + np.abs(value))
+    rows, length = np.arange(len(step)), 1.0
+    multipliers, cells = multipliers.copy(), cells.copy()
+    for _ in range(_HALVINGS):
+        some = dual.take(rows)
+        tried = multipliers[rows] + length * step[rows]
+        found = some.cells_of(tried)
+        is_good = some.value(tried, found) <= bound[rows] + _GAIN * length * slope[rows]
+        good = rows[is_good]
+        multipliers[good], cells[good] = tried[is_good], found[is_good]
+        rows, length = rows[~is_good], length / 2
+        if not len(rows):
+            break
+    return multipliers, cells
+
+
+def _diagonal(dual: Dual, part: Array, residual: Array) -> Array:
+    """1 / w, with a little more where sums are exact: their equations may be singular."""
+    is_exact = dual.spread == 0
+    if not is_exact.any():
+        return np.broadcast_to(dual.spread, residual.shape)
+    off = np.abs(np.where(is_exact, residual, 0)).max(axis=1, keepdims=True) / _scale(dual)[:, None]
+    typical = (
+        np.maximum(part.sum(axis=1, keepdims=True), part.max(axis=1, keepdims=True, initial=0.0)) / residual.shape[1]
+    )
+    typical = np.where(typical > 0, typical, (1 / dual.weight).mean(axis=1, keepdims=True))
+    return dual.spread + np.where(is_exact, np.clip(off, 1e-10, _RIDGE) * typical, 0)
+
+
+def _certified(dual: Dual, multipliers: Array, cells: Array) -> Solution:
+    residual = dual.residual(multipliers, cells)
+    objective = _objective(dual, cells)
+    violation = np.abs(np.where(dual.spread == 0, residual, 0)).max(axis=1, initial=0.0)
+    return Solution(cells, multipliers, objective, _above(dual, residual) / (1 + objective), violation)

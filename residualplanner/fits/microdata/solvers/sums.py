@@ -1,0 +1,240 @@
+"""Sums of cells as linear maps of whole arrays of cells, and their transposed maps.
+
+Reads: the shape of the cells.  Gives: Sums.
+Protocol: `answer` maps cells (b, n_1, .., n_d) to sums (b, k), `spread` is the transposed map; b counts draws.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.ground.checks import IntArray
+
+Array = NDArray[np.float64]
+
+
+class Sums(ABC):
+    """Some sums of cells.
+
+    Attributes:
+        shape (d,): of the cells.
+    """
+
+    shape: tuple[int, ...]
+
+    @property
+    @abstractmethod
+    def covers(self) -> bool:
+        """Whether every cell is in exactly one of the sums, with weight 1."""
+
+    @property
+    @abstractmethod
+    def count(self) -> int:
+        """How many sums there are."""
+
+    @abstractmethod
+    def answer(self, cells: Array) -> Array:
+        """The sums (b, k) of cells (b, n_1, .., n_d)."""
+
+    @abstractmethod
+    def spread(self, values: Array) -> Array:
+        """The transposed map of values (b, k): an array that broadcasts to the shape of cells."""
+
+    @property
+    def is_disjoint(self) -> bool:
+        """Whether no cell is in two of the sums."""
+        return True
+
+    @property
+    def marginal_axes(self) -> tuple[int, ...] | None:
+        """The axes of which the sums are the marginal, ascending; None where they are none."""
+        return None
+
+    @property
+    def is_all_cells(self) -> bool:
+        """Whether the sums are all single cells, in their order."""
+        return self.marginal_axes == tuple(range(len(self.shape)))
+
+    @property
+    def differs_by_draw(self) -> bool:
+        """Whether different draws of the noise have different sums."""
+        return False
+
+    def squares(self, part: Array) -> Array:
+        """About the sums of cells (b, n_1, .., n_d) with squared coefficients, (b, k)."""
+        return self.answer(part)
+
+    def precision(self, subset: Sequence[int]) -> float | None:  # noqa: ARG002 - for those that have none
+        """The eigenvalue of spreading the answers, on components of a set of axes; None where that is none.
+
+        Source: eq. (80).
+        """
+        return None
+
+    def take(self, rows: IntArray) -> "Sums":  # noqa: ARG002 - for those that are the same
+        """The same for some draws of the noise."""
+        return self
+
+    def matrix(self) -> Array:
+        """A row (k, n_1 ... n_d) for each sum."""
+        rows = np.broadcast_to(self.spread(np.eye(self.count)), (self.count, *self.shape))
+        return np.ascontiguousarray(rows).reshape(self.count, -1)
+
+
+def centered(table: Array, axes: Sequence[int]) -> Array:
+    """A table less its means along each of some axes."""
+    for axis in axes:
+        table = table - table.mean(axis=axis, keepdims=True)
+    return table
+
+
+@dataclass(frozen=True, slots=True)
+class MarginalSums(Sums):
+    """The cells of the marginal of some axes, ascending."""
+
+    shape: tuple[int, ...]
+    axes: tuple[int, ...]
+
+    @property
+    def covers(self) -> bool:
+        """It always does."""
+        return True
+
+    @property
+    def marginal_axes(self) -> tuple[int, ...] | None:
+        """Its axes."""
+        return self.axes
+
+    @property
+    def count(self) -> int:
+        """How many cells the marginal has."""
+        return math.prod(self.shape[axis] for axis in self.axes)
+
+    def answer(self, cells: Array) -> Array:
+        """The marginals, in C order."""
+        others = tuple(1 + axis for axis in range(len(self.shape)) if axis not in self.axes)
+        summed: Array = cells.sum(axis=others) if others else cells
+        return summed.reshape(len(cells), -1)
+
+    def spread(self, values: Array) -> Array:
+        """The value of its marginal for each cell."""
+        return values.reshape(-1, *(n if axis in self.axes else 1 for axis, n in enumerate(self.shape)))
+
+    def precision(self, subset: Sequence[int]) -> float | None:
+        """How many cells a sum has, for components that the marginal has; else 0.  Source: eq. (80)."""
+        others = [n for axis, n in enumerate(self.shape) if axis not in self.axes]
+        return float(math.prod(others)) if set(subset) <= set(self.axes) else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ResidualSums(Sums):
+    """The component of a set of axes: the marginal less its means along each axis."""
+
+    shape: tuple[int, ...]
+    axes: tuple[int, ...]
+
+    @property
+    def covers(self) -> bool:
+        """Only the total has every cell once."""
+        return not self.axes
+
+    @property
+    def count(self) -> int:
+        """How many cells the marginal has."""
+        return self._marginal.count
+
+    @property
+    def is_disjoint(self) -> bool:
+        """Only the total is one sum of whole cells."""
+        return not self.axes
+
+    def squares(self, part: Array) -> Array:
+        """Those of the marginal, which are larger."""
+        return self._marginal.answer(part)
+
+    @property
+    def _marginal(self) -> MarginalSums:
+        return MarginalSums(self.shape, self.axes)
+
+    def answer(self, cells: Array) -> Array:
+        """The centered marginals, in C order."""
+        return self._centered(self._marginal.answer(cells))
+
+    def spread(self, values: Array) -> Array:
+        """The centered value for each cell."""
+        return self._marginal.spread(self._centered(values))
+
+    def precision(self, subset: Sequence[int]) -> float | None:
+        """As of the marginal, for components of just these axes; else 0.  Source: eq. (80)."""
+        return self._marginal.precision(subset) if set(subset) == set(self.axes) else 0.0
+
+    def _centered(self, values: Array) -> Array:
+        tables = values.reshape(-1, *(self.shape[axis] for axis in self.axes))
+        return centered(tables, range(1, tables.ndim)).reshape(len(values), -1)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class MatrixSums(Sums):
+    """Sums of any cells, no cell in two of them: a row (k, n_1 ... n_d) of zeros and ones for each."""
+
+    shape: tuple[int, ...]
+    rows: Array
+
+    @property
+    def covers(self) -> bool:
+        """Whether every cell is in one of them."""
+        return bool((self.rows.sum(axis=0) == 1).all())
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return len(self.rows)
+
+    def answer(self, cells: Array) -> Array:
+        """The product with the rows."""
+        return cells.reshape(len(cells), -1) @ self.rows.T
+
+    def spread(self, values: Array) -> Array:
+        """The product with their transpose."""
+        return (values @ self.rows).reshape(-1, *self.shape)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class MaskedSum(Sums):
+    """The sum of some of other sums, of different ones in each draw of the noise: those where ``mask`` (b, k) is 1."""
+
+    shape: tuple[int, ...]
+    sums: Sums
+    mask: Array
+
+    @property
+    def covers(self) -> bool:
+        """Only the chosen cells are in it."""
+        return False
+
+    @property
+    def differs_by_draw(self) -> bool:
+        """They do."""
+        return True
+
+    @property
+    def count(self) -> int:
+        """One for each draw."""
+        return 1
+
+    def answer(self, cells: Array) -> Array:
+        """The sum of the chosen sums, (b, 1)."""
+        found: Array = (self.mask * self.sums.answer(cells)).sum(axis=1, keepdims=True)
+        return found
+
+    def spread(self, values: Array) -> Array:
+        """The value for each cell of a chosen sum, else 0."""
+        return self.sums.spread(self.mask * values)
+
+    def take(self, rows: IntArray) -> "MaskedSum":
+        """The same for some of the draws."""
+        return MaskedSum(self.shape, self.sums, self.mask[rows])

@@ -1,0 +1,245 @@
+"""Records of a mixture whose tables of pairs are controlled: brought nearer to the mixture's by exchanging values.
+
+Reads: a mixture.  Gives: codes of records.
+Source: docs/mathematics.md section 13; controlled selection, Goodman and Kish (1950).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.fits.mixtures.margins import correct_margins
+from residualplanner.fits.mixtures.mixture import Mixture
+from residualplanner.fits.mixtures.rounding import (
+    BELOW_ONE,
+    Report,
+    even_records_by_class,
+    independent_points,
+    unreported,
+)
+from residualplanner.fits.mixtures.triples import Beside, tables_beside
+from residualplanner.ground.checks import IntArray
+
+Floats = NDArray[np.float32]
+
+#: How often all attributes are gone through: the fewest and the most times, and how many records are seen in between,
+#: for tables of two attributes and of three.
+_FEWEST, _MOST, _RECORDS = 4, 32, {2: 400_000, 3: 500_000}
+#: The fraction of the exchanges that would each lower the loss that is made at first; how it grows and shrinks.
+_FRACTION, _MORE, _LESS = 0.3, 1.3, 0.7
+#: How often the fraction is halved where all exchanges together do not lower the loss.
+_HALVINGS = 4
+#: Added to expected counts, where a difference is weighted by one over their root.
+_HALF = 0.5
+#: The most cells of all tables of an attribute with others; values of larger attributes stay where they are.
+_MOST_CELLS = 1 << 22
+#: How many numbers are looked up together.
+_BATCH = 1 << 20
+
+
+def controlled_records(
+    mixture: Mixture,
+    records: int,
+    generator: np.random.Generator,
+    *,
+    order: int = 2,
+    report: Report = unreported,
+) -> IntArray:
+    """Records spread evenly over the mixture, (n, d), whose tables of pairs are then brought nearer to the mixture's.
+
+    Within a class they are a Latin hypercube sample: every value is there as often as expected, and combinations are
+    random.  After the exchanges, points of a sequence would be no nearer, and they take a second to import.
+
+    First as few values as it takes are changed, so that every value is there as often as expected, to less than one
+    record.  Then two records of one class exchange their values of an attribute where that brings the tables of this
+    attribute with all others nearer, which does not change how often a value is in a class.
+
+    Args:
+        mixture: their distribution.
+        records: how many.
+        generator: of random numbers.
+        order: 3 if tables of three attributes, too, are to be brought nearer, as far as they are not too large.
+        report: called when records are made, and each time that an attribute has been gone through.
+
+    Cost: some ten times the number of records times the square of the number of attributes, or its cube.
+    Source: docs/mathematics.md section 13.
+    """
+    codes, classes = even_records_by_class(mixture, records, generator, points=independent_points)
+    correct_margins(mixture, codes, classes, generator)
+    rows = codes + mixture.blocks.offsets[:-1]
+    fractions = np.full(codes.shape[1], _FRACTION)
+    beside = tables_beside(mixture, records) if order > 2 else {}
+    attributes = list(_tractable(mixture))
+    rounds = min(max(_RECORDS[order] // records, _FEWEST), _MOST) if records > 1 else 0
+    total = 1 + rounds * len(attributes)
+    for turn in range(rounds):
+        pairs = _pairs_within(classes, generator)
+        for number, attribute in enumerate(attributes, start=1 + turn * len(attributes)):
+            report(number, total)
+            tables = _tables_of(mixture, attribute, records)
+            if attribute in beside:
+                _exchange_beside(tables, beside[attribute], rows, pairs, fractions, generator)
+            else:
+                _exchange(tables, rows, pairs, fractions, generator)
+    report(total, total)
+    return generator.permutation(rows - mixture.blocks.offsets[:-1])
+
+
+def _tractable(mixture: Mixture) -> Iterator[int]:
+    """The attributes whose tables with all others are not too large; none where there is but one attribute."""
+    sizes = mixture.blocks.sizes
+    for attribute, size in enumerate(sizes):
+        if 1 < size <= _MOST_CELLS // mixture.blocks.count and len(sizes) > 1:
+            yield attribute
+
+
+def _pairs_within(classes: IntArray, generator: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """Disjoint random pairs of records of one class, as two arrays (p,) of their positions."""
+    order = np.argsort(classes + np.minimum(generator.random(len(classes)), BELOW_ONE))
+    one, other = order[: len(order) - 1 : 2], order[1::2]
+    is_within = classes[one] == classes[other]
+    return one[is_within], other[is_within]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Tables:
+    """The tables of one attribute with all others, one beside the other.
+
+    Attributes:
+        attribute: by position.
+        first: the row of its first value.
+        expected (n, d'): counts by the mixture.
+        weights (n, d'): of squared differences; 0 where it would stand beside itself.
+    """
+
+    attribute: int
+    first: int
+    expected: Floats
+    weights: Floats
+
+    def away(self, rows: IntArray) -> Floats:
+        """The counts of records less the expected ones, (n, d')."""
+        shape = self.expected.shape
+        counts, step = np.zeros(shape[0] * shape[1], dtype=np.int64), max(_BATCH // rows.shape[1], 1)
+        for start in range(0, len(rows), step):
+            part = rows[start : start + step]
+            cells = (part[:, self.attribute] - self.first)[:, None] * shape[1] + part
+            counts += np.bincount(cells.ravel(), minlength=len(counts))
+        found = counts.reshape(shape).astype(np.float32)
+        found -= self.expected
+        return found
+
+    def moved(self, rows: IntArray, one: IntArray, other: IntArray) -> Floats:
+        """What exchanges of values of records (p,) and (p,) add to the counts, (n, d'); not beside itself."""
+        shape = self.expected.shape
+        these, those = rows[one], rows[other]
+        mine, yours = ((each[:, [self.attribute]] - self.first) * shape[1] for each in (these, those))
+        come = np.concatenate([(yours + these).ravel(), (mine + those).ravel()])
+        gone = np.concatenate([(mine + these).ravel(), (yours + those).ravel()])
+        counts = np.bincount(come, minlength=self.expected.size) - np.bincount(gone, minlength=self.expected.size)
+        return counts.astype(np.float32).reshape(shape)
+
+    def loss(self, away: Floats) -> float:
+        """The weighted sum of squared differences."""
+        return float(np.vdot(self.weights * away, away))
+
+    def changes(self, away: Floats, rows: IntArray, one: IntArray, other: IntArray) -> Floats:
+        """How much each exchange of values by itself would change the loss, (p,).
+
+        Args:
+            away (n, d'): the differences now.
+            rows (r, d): of the values of all records.
+            one (p,): a record of each exchange.
+            other (p,): the other record.
+        """
+        pull = 2 * self.weights * away
+        come = (self.weights + pull).ravel()
+        gone = np.subtract(self.weights, pull, out=pull).ravel()
+        width, found = self.expected.shape[1], np.empty(len(one), dtype=np.float32)
+        step = max(_BATCH // rows.shape[1], 1)
+        for start in range(0, len(one), step):
+            part = slice(start, start + step)
+            these, those = rows[one[part]], rows[other[part]]
+            mine, yours = ((each[:, [self.attribute]] - self.first) * width for each in (these, those))
+            change = gone.take(mine + these)
+            change += come.take(yours + these)
+            change += gone.take(yours + those)
+            change += come.take(mine + those)
+            change *= these != those  # where both have the same value of the other attribute, nothing changes
+            change.sum(axis=1, out=found[part])
+        return found
+
+
+def _tables_of(mixture: Mixture, attribute: int, records: int) -> _Tables:
+    """The expected tables of an attribute with all others."""
+    own = mixture.blocks.rows(attribute)
+    masses = (mixture.of_attribute(attribute) * (mixture.weights * records)).astype(np.float32)
+    expected = masses @ mixture.probabilities.T.astype(np.float32)
+    weights = _weights(expected)
+    weights[:, own] = 0
+    return _Tables(attribute, own.start, expected, weights)
+
+
+def _weights(expected: Floats) -> Floats:
+    """Of squared differences from expected counts."""
+    found: Floats = 1 / np.sqrt(expected + np.float32(_HALF))
+    return found
+
+
+def _exchange_beside(
+    tables: _Tables,
+    beside: Beside,
+    rows: IntArray,
+    pairs: tuple[IntArray, IntArray],
+    fractions: NDArray[np.float64],
+    generator: np.random.Generator,
+) -> None:
+    """`_exchange` that looks at the tables of an attribute with two others, too."""
+    attribute, width = tables.attribute, tables.expected.shape[1]
+    wider = _Tables(
+        attribute,
+        tables.first,
+        np.concatenate([tables.expected, beside.expected], axis=1),
+        np.concatenate([tables.weights, _weights(beside.expected)], axis=1),
+    )
+    columns = beside.columns(rows)
+    columns += width
+    found = np.concatenate([rows.astype(np.int32), columns], axis=1)
+    _exchange(wider, found, pairs, fractions, generator)
+    rows[:, attribute] = found[:, attribute]
+
+
+def _exchange(
+    tables: _Tables,
+    rows: IntArray,
+    pairs: tuple[IntArray, IntArray],
+    fractions: NDArray[np.float64],
+    generator: np.random.Generator,
+) -> None:
+    """Exchange values of an attribute between some pairs of records, if that lowers the loss.
+
+    Exchanges that lower the loss one by one may raise it together.  So a fraction of them is made, chosen at random,
+    which grows where the loss falls about as far as they promised, and shrinks where it does not.
+    """
+    attribute = tables.attribute
+    away = tables.away(rows)
+    before = tables.loss(away)
+    differ = rows[pairs[0], attribute] != rows[pairs[1], attribute]
+    one, other = pairs[0][differ], pairs[1][differ]
+    changes = tables.changes(away, rows, one, other)
+    better = np.flatnonzero(changes < 0)
+    for _ in range(_HALVINGS if better.size else 0):
+        chosen = better[generator.random(better.size) < fractions[attribute]]
+        after = tables.loss(away + tables.moved(rows, one[chosen], other[chosen]))
+        if after <= before:
+            promised = float(changes[chosen].sum())
+            fractions[attribute] = min(fractions[attribute] * (_MORE if after - before < promised / 2 else _LESS), 1.0)
+            _swap(rows, one[chosen], other[chosen], attribute)
+            return
+        fractions[attribute] /= 2
+
+
+def _swap(rows: IntArray, one: IntArray, other: IntArray, attribute: int) -> None:
+    rows[one, attribute], rows[other, attribute] = rows[other, attribute], rows[one, attribute]

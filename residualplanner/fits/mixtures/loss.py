@@ -1,0 +1,128 @@
+"""How far the tables of a mixture are from noisy answers, in units of the noise.
+
+Reads: views, measured tables, the number of records.  Gives: Loss.
+Source: eqs. (68) and (69).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.fits.mixtures.blocks import Blocks
+from residualplanner.fits.mixtures.larger import prefix_terms
+from residualplanner.fits.mixtures.terms import Measured, Point, TableTerm, Term, pair_term
+from residualplanner.fits.mixtures.views import Features, View, features_of
+
+Floats = NDArray[np.floating]
+#: Pairs are computed together where at least this part of all pairs was measured.
+_DENSE = 0.2
+#: The most features whose pairs are computed together, four arrays of them in single precision in 256 MB.
+_MOST = 4000
+#: Rounding errors of single precision, relative to the number of records, that products of columns add up to.
+_SINGLE = 2.0**-20
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Slope:
+    """The slope of a loss.
+
+    Attributes:
+        probabilities (d', c): in the probabilities of every class.
+        weights (c,): in the weights of the classes.
+    """
+
+    probabilities: Floats
+    weights: Floats
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Loss:
+    """A sum of terms, each a squared distance in units of its noise.
+
+    Attributes:
+        features: what the terms are about.
+        terms: of the sum.
+        records: the number of records.
+        dtype: single precision where its rounding is far below the noise, or else double.
+    """
+
+    features: Features
+    terms: tuple[Term, ...]
+    records: float
+    dtype: type[np.floating]
+
+    @property
+    def blocks(self) -> Blocks:
+        """The attributes of the mixture."""
+        return self.features.blocks
+
+    @property
+    def freedom(self) -> int:
+        """The expected value at the truth: the degrees of freedom of all noise."""
+        return sum(term.freedom for term in self.terms)
+
+    @property
+    def enough(self) -> float:
+        """A loss that the truth would rarely fall below: two standard deviations under its expectation.
+
+        Below it a mixture fits the noise.
+
+        Source: eq. (70).
+        """
+        return self.freedom - 2 * math.sqrt(2 * self.freedom)
+
+    def evaluate(self, probabilities: Floats, weights: Floats) -> tuple[float, Slope]:
+        """The loss of a mixture, and its slope.
+
+        Args:
+            probabilities (d', c): of the values in every class.
+            weights (c,): of the classes, adding up to 1.
+        """
+        point = Point(self.features.apply(probabilities), weights * self.dtype(self.records))
+        slope = Point(np.zeros_like(point.features), np.zeros_like(point.weights))
+        loss = sum(term.add(point, slope) for term in self.terms)
+        return loss, Slope(self.features.pull(slope.features), slope.weights * self.dtype(self.records))
+
+    def slope_variances(self, probabilities: Floats, weights: Floats) -> Floats:
+        """The variances of the slopes in the probabilities that the noise of the answers causes, (d', c).
+
+        Source: eq. (72).
+        """
+        point = Point(self.features.apply(probabilities), weights * self.dtype(self.records))
+        variances = np.zeros((len(self.features.views), len(weights)), dtype=self.dtype)
+        for term in self.terms:
+            term.add_variances(point, variances)
+        return self.features.variances_of_slopes(variances)
+
+
+def loss_of(blocks: Blocks, views: Sequence[View], tables: Sequence[Measured], records: float) -> Loss:
+    """The loss of a mixture beside measured tables.
+
+    Args:
+        blocks: the attributes.
+        views: of the attributes; no table has two of one attribute.
+        tables: what was measured; a table of no view is left out, as the number of records is given.
+        records: their number, above 0.
+    """
+    features = features_of(blocks, views)
+    about = [table for table in tables if table.views]
+    noise = min((1 / math.sqrt(table.precision) for table in about), default=math.inf)
+    dtype = np.float32 if records * _SINGLE < noise / 4 else np.float64
+    layout, pairs = features.layout, [table for table in about if len(table.views) <= 2]
+    larger = [table for table in about if len(table.views) > 2]
+    terms: list[Term] = []
+    are_dense = sum(table.values.size for table in pairs) >= _DENSE * layout.count**2 / 2
+    if pairs and are_dense and layout.count <= _MOST:
+        terms.append(pair_term(layout, pairs, dtype))
+    else:
+        terms += [TableTerm(layout, _rounded(table, dtype)) for table in pairs if len(table.views) == 1]
+        larger = [*(table for table in pairs if len(table.views) == 2), *larger]
+    terms += prefix_terms(layout, larger, dtype)
+    return Loss(features, tuple(terms), records, dtype)
+
+
+def _rounded(table: Measured, dtype: type[np.floating]) -> Measured:
+    return Measured(table.views, table.values.astype(dtype), table.precision, table.freedom)

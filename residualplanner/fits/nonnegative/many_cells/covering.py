@@ -1,0 +1,156 @@
+"""Records that cover what tables are short of: added to the tables, none of their cells is negative.
+
+Reads: a problem, the cells of nearly non-negative tables.  Gives: components, and their cells.
+Source: eq. (55); docs/mathematics.md section 11, covering.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.fits.nonnegative.problem import Problem
+from residualplanner.fits.nonnegative.table_map import TableStack, squared_norms
+
+#: From how many tables, at most, a record's next value is chosen.
+_LOOKS = 4
+#: The weight of values that cover nothing.
+_LEAST = 1e-12
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Records:
+    """Records, each of which counts by its weight.
+
+    Attributes:
+        values (r, d): of each attribute.
+        weights (r,): in counts.
+    """
+
+    values: Integers
+    weights: Array
+
+
+def largest_shortage(problem: Problem, cells: Array) -> float:
+    """What is missing in the table that is short of most, in counts: the sum of its cells below 0."""
+    return max(float(np.minimum(stack.per_table(cells), 0).sum(axis=1).min()) * -1 for stack in problem.tables.stacks)
+
+
+def covering(problem: Problem, cells: Array) -> tuple[Array, Array]:
+    """The components of records, and their cells, which are positive, and large where cells are below 0.
+
+    As much as is missing in the worst table is spread evenly over all values, so that small shortages are covered;
+    records cover the others.
+
+    Args:
+        problem: whose attributes have subtraction bases.
+        cells (y,): of tables that agree.
+    """
+    even = max(largest_shortage(problem, cells), 1e-9 * problem.total)
+    shortages = np.negative(cells)
+    for stack in problem.tables.stacks:
+        view = stack.per_table(shortages)
+        view -= even / view.shape[1]
+    np.maximum(shortages, 0, out=shortages)
+    records = records_for(problem, shortages)
+    found = np.empty_like(cells)
+    for stack in problem.tables.stacks:
+        for table, attributes in zip(stack.per_table(found), stack.attributes, strict=True):
+            flat = np.ravel_multi_index(tuple(records.values[:, attributes].T), stack.shape[1:])
+            table[...] = np.bincount(flat, records.weights, len(table)) + even / len(table)
+    found *= problem.total / (even + float(records.weights.sum()))
+    return _components(problem, found), found
+
+
+def records_for(problem: Problem, shortages: Array) -> Records:
+    """Records whose tables are nowhere below the shortages (y,), which are overwritten.
+
+    Table by table, those that are short of most first: each cell that is short gives a record, whose other values are
+    drawn, one by one, in proportion to what other tables are short of.
+    """
+    tables = dict(_tables(problem.tables.stacks, shortages))
+    sizes, chance = problem.tables.plan.domain.sizes, np.random.default_rng(0)
+    found = [Records(np.empty((0, len(sizes)), dtype=np.int32), np.empty(0))]
+    for attributes in sorted(tables, key=lambda each: -float(tables[each].sum())):
+        short = np.nonzero(tables[attributes])
+        weights = tables.pop(attributes)[short]  # and then nothing is missing there
+        if not len(weights):
+            continue
+        values = np.zeros((len(weights), len(sizes)), dtype=np.int32)
+        values[:, attributes] = np.stack(short, axis=1)
+        _complete(values, weights, list(attributes), tables, sizes, chance)
+        for members, table in tables.items():
+            _take(table, values[:, members], weights)
+        found.append(Records(values, weights))
+    return Records(np.concatenate([each.values for each in found]), np.concatenate([each.weights for each in found]))
+
+
+def _tables(stacks: tuple[TableStack, ...], cells: Array) -> Iterator[tuple[tuple[int, ...], Array]]:
+    """Every table by its attributes, as a view."""
+    for stack in stacks:
+        for members, table in zip(stack.attributes.tolist(), cells[stack.cells].reshape(stack.shape), strict=True):
+            yield tuple(members), table
+
+
+def _complete(
+    values: Integers,
+    weights: Array,
+    known: list[int],
+    tables: dict[tuple[int, ...], Array],
+    sizes: Sequence[int],
+    chance: np.random.Generator,
+) -> None:
+    """Draw the values that records (r, d) lack, one attribute after another."""
+    for attribute in chance.permutation([each for each in range(values.shape[1]) if each not in known]).tolist():
+        known.append(attribute)
+        looks = [each for each in _within(known, tables) if attribute in each]
+        if not looks:  # no table that is still short of any has it together with the others: any value does
+            values[:, attribute] = chance.integers(sizes[attribute], size=len(values))
+            continue
+        if len(looks) > _LOOKS:
+            looks = [looks[number] for number in chance.choice(len(looks), _LOOKS, replace=False)]
+        scores = sum(_row(tables[look], values, look, attribute, weights) for look in looks) + _LEAST
+        below = np.cumsum(scores, axis=1)
+        values[:, attribute] = (below < chance.random((len(values), 1)) * below[:, -1:]).sum(axis=1)
+
+
+def _within(known: list[int], tables: dict[tuple[int, ...], Array]) -> Iterator[tuple[int, ...]]:
+    """The tables of the last of some attributes with others of them."""
+    for order in sorted({len(each) for each in tables}):
+        for others in combinations(known[:-1], order - 1):
+            members = tuple(sorted((*others, known[-1])))
+            if members in tables:
+                yield members
+
+
+def _row(table: Array, values: Integers, members: tuple[int, ...], attribute: int, weights: Array) -> Array:
+    """What a table is short of, for each value of an attribute beside the others of each record, (r, n)."""
+    axis = members.index(attribute)
+    others = tuple(values[:, each] for each in members if each != attribute)
+    rows = np.moveaxis(table, axis, -1)[others] if others else table[None]
+    return np.minimum(rows, weights[:, None])
+
+
+def _take(table: Array, values: Integers, weights: Array) -> None:
+    """Take records (r, k) from what a table is short of, down to 0."""
+    flat, short = np.ravel_multi_index(tuple(values.T), table.shape), table.reshape(-1)
+    np.subtract.at(short, flat, weights)
+    short[flat] = np.maximum(short[flat], 0)
+
+
+def _components(problem: Problem, cells: Array) -> Array:
+    """The components of tables that agree, where all bases are subtraction bases.
+
+    Each component follows from every table that has it: the transposed map adds these up.
+    """
+    layout = problem.tables.layout
+    together = np.zeros(len(layout.firsts))
+    for stack in problem.tables.stacks:
+        norms = np.broadcast_to(squared_norms(stack), stack.subsets.shape)
+        together += np.bincount(stack.subsets.ravel(), norms.ravel(), len(together))
+    return problem.tables.transposed(cells) / layout.spread(together)

@@ -1,0 +1,119 @@
+"""The nearest non-negative tables where there are very many cells.
+
+Reads: a problem, facets.  Gives: Solution, with a proved gap.
+Source: eqs. (50), (53) and (55).
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from residualplanner.fits.nonnegative.ascent import Report, Solution, mixed
+from residualplanner.fits.nonnegative.facets import Facets, facets_of
+from residualplanner.fits.nonnegative.many_cells.covering import covering, largest_shortage
+from residualplanner.fits.nonnegative.many_cells.margin_ascent import MarginAscent
+from residualplanner.fits.nonnegative.many_cells.potential_ascent import PotentialAscent
+from residualplanner.fits.nonnegative.newton import Candidate, candidate
+from residualplanner.fits.nonnegative.problem import Problem
+from residualplanner.ground.errors import SolverError
+
+#: From how many cells on this is faster than Newton's method for potentials.
+_MANY_CELLS = 2_000_000
+#: How many steps are made before the cells that are surely 0 are left alone.
+_FIRST = 50
+#: How often it is looked at how much tables are short of, in steps; and how often progress is told.
+_EVERY, _TOLD = 100, 25
+#: How often it is looked at whether tables are near enough, where they need not be covered.
+_OFTEN = 50
+#: Tables are first made non-negative where the worst is short of so much of the total: at most, and by the gap, to
+#: a power that Adult's tables of three attributes showed.
+_SHORT, _BY_GAP, _POWER = 1e-2, 0.1, 2 / 3
+#: Where the worst table is short of more than so much of what it was 400 steps before, single precision is exhausted.
+_STALLED, _LOOK_BACK = 0.7, 4
+
+
+def facets_of_many(problem: Problem) -> Facets | None:
+    """The facets of a problem that has very many cells; None of others, and where it has no facets."""
+    return facets_of(problem) if problem.tables.size >= _MANY_CELLS else None
+
+
+def solve_many(problem: Problem, facets: Facets, *, gap: float, steps: int, report: Report | None = None) -> Solution:
+    """The nearest tables that are non-negative, nearly: of very many cells, in single precision.
+
+    What tables are short of is looked at now and then, and covered by records where that may do.  The gap is computed
+    in double precision.
+
+    Args:
+        problem: to solve.
+        facets: of its tables.
+        gap: when to stop.
+        steps: at most.
+        report: called now and then.
+
+    Returns:
+        The solution; where a step limit was met, or single precision was exhausted, it may have a larger gap.
+    """
+    ascent, steps_done, best = _followed(problem, facets, steps, report), min(_FIRST, steps), None
+    enough = min(_SHORT, _BY_GAP * gap**_POWER) * problem.total
+    shortages: list[float] = []
+    while True:
+        found = replace(candidate(problem, ascent.multipliers()), multipliers=np.empty(0))  # no longer needed
+        shortages.append(largest_shortage(problem, found.cells))
+        is_last = steps_done >= steps or _has_stalled(shortages)
+        if is_last or shortages[-1] <= enough:
+            made = mixed(problem, found, covering(problem, found.cells), steps_done)
+            best = made if best is None or made.gap < best.gap else best
+            enough = shortages[-1] * gap / max(made.gap, gap)
+        if best is not None and (is_last or best.gap <= gap):
+            return best
+        for count in _parts(_EVERY, steps - steps_done):
+            ascent.advance(count)
+            steps_done += count
+            if report is not None:
+                report(steps_done, math.inf if best is None else best.gap)
+
+
+def nearly(problem: Problem, facets: Facets, *, gap: float, below: float, steps: int) -> Candidate:
+    """Components whose tables are nearly the nearest ones, and have no cell below 0 by more than ``below``.
+
+    Args:
+        problem: to solve.
+        facets: of its tables.
+        gap: the most that the distance may differ from the bound, as a fraction.
+        below: in counts.
+        steps: at most.
+
+    Raises:
+        SolverError: none were found.
+    """
+    ascent = _followed(problem, facets, _FIRST)
+    for _ in range(_FIRST, steps, _OFTEN):
+        found = candidate(problem, ascent.multipliers())
+        if found.gap <= gap and found.violation <= below:
+            return found
+        ascent.advance(_OFTEN)
+    raise SolverError(f"no tables were found for a simulation in {steps:,} steps", status="step limit")
+
+
+def _followed(problem: Problem, facets: Facets, steps: int, report: Report | None = None) -> PotentialAscent:
+    """The ascent that follows few cells, after `_FIRST` steps of the one that follows all, or fewer where told so."""
+    ascent, steps_done = MarginAscent(problem, facets), 0
+    for count in _parts(_FIRST, steps):
+        ascent.advance(count)
+        steps_done += count
+        if report is not None:
+            report(steps_done, math.inf)
+    return ascent.followed()
+
+
+def _parts(steps: int, most: int) -> Iterator[int]:
+    """So many steps, but no more than the most, in parts after which progress is told."""
+    count = min(steps, most)
+    for done in range(0, count, _TOLD):
+        yield min(_TOLD, count - done)
+
+
+def _has_stalled(shortages: list[float]) -> bool:
+    return len(shortages) > _LOOK_BACK and shortages[-1] > _STALLED * shortages[-1 - _LOOK_BACK]

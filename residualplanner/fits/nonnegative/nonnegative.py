@@ -1,0 +1,271 @@
+"""Tables without a negative cell that agree with one another, from unbiased ones.
+
+Reads: a release, facts.  Gives: NonNegativeRelease.  Costs no privacy budget.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Literal
+
+import numpy as np
+
+from residualplanner.fits.adjusted.drawing import Simulation, nonnegative_draws
+from residualplanner.fits.adjusted.memory import require_memory_for_nonnegative
+from residualplanner.fits.adjusted.numbers import AdjustedAnswers, AdjustedNumbers, cleared
+from residualplanner.fits.adjusted.release import AdjustedRelease
+from residualplanner.fits.mixtures import unreported
+from residualplanner.fits.nonnegative.ascent import Solution, solve
+from residualplanner.fits.nonnegative.components import answers_of
+from residualplanner.fits.nonnegative.facts import Facts
+from residualplanner.fits.nonnegative.limits import origin_of
+from residualplanner.fits.nonnegative.many_cells.solving import facets_of_many, solve_many
+from residualplanner.fits.nonnegative.mixture import fit_mixture
+from residualplanner.fits.nonnegative.mixture.drawing import mixture_draws
+from residualplanner.fits.nonnegative.newton import ROUNDING
+from residualplanner.fits.nonnegative.problem import Problem
+from residualplanner.fits.nonnegative.stated_facts import Impossible, Known, read_facts
+from residualplanner.fits.nonnegative.stating import Statement, center_of
+from residualplanner.fits.nonnegative.weights import WeightsName, weights_named
+from residualplanner.gate.measurement.combined import NoisyAnswers
+from residualplanner.gate.measurement.noise_statement import warning_of
+from residualplanner.gate.sources.source import Progress
+from residualplanner.ground.checks import entry_named, require_positive
+from residualplanner.ground.completion import hides
+from residualplanner.ground.errors import SolverError, WorkloadError, memory_for
+from residualplanner.ground.words import count_text
+from residualplanner.method.workload.query import WrittenQuery
+from residualplanner.publish.files.reading import SavedTables
+from residualplanner.publish.parts.reading import SavedParts
+from residualplanner.release.batches import TableBatch
+from residualplanner.release.product import Product
+from residualplanner.release.reconstruct import release_of
+from residualplanner.release.release import Release
+from residualplanner.release.table import Table
+
+#: The most steps of the solver, unless told otherwise.
+_STEPS = 5000
+#: A gap above this is that of tables that nobody should use.
+_FAR = 1.0
+#: The methods: whether tables are those of a mixture.
+_IS_OF_MIXTURE = {"nearest": False, "mixture": True}
+#: What gives, from noisy answers and published ones, the tables of each draw of the noise around the latter.
+Draws = Callable[[NoisyAnswers, NoisyAnswers], Callable[[np.random.Generator], tuple[Release, float]]]
+
+
+@hides("part_numbers", "simulation")
+@dataclass(frozen=True, eq=False, repr=False)
+class NonNegativeRelease(AdjustedRelease):
+    """A mapping from queries to tables that have no negative cell and agree with one another; they are biased.
+
+    It has the tables that `unbiased` has, by the same queries.  Standard errors of its tables are those of the unbiased
+    estimates; intervals are those of `unbiased`.
+
+    Attributes:
+        unbiased: the release that it was made from.
+        gap: the tables are proved to be within this fraction of the nearest possible ones, in squared distance;
+            infinite for those of a mixture, of which nothing is proved.
+        steps: how many steps of the ascent were made after its start; 0 where that was the solution already.
+        facts: the public facts from other sources, in words.
+    """
+
+    unbiased: Release
+    gap: float
+    steps: int
+    facts: tuple[str, ...]
+    _made: Release
+    _least: float = field(repr=False)
+    _facts: Facts = field(repr=False)
+    _draws: Draws = field(repr=False)
+
+    @property
+    def measurement(self) -> NoisyAnswers:
+        """The noisy answers that the unbiased tables follow from."""
+        return self.unbiased.measurement
+
+    @property
+    def product(self) -> Product:
+        """What the numbers are."""
+        return Product(is_nonnegative=True, facts=self.facts)
+
+    @property
+    def part_numbers(self) -> AdjustedNumbers:
+        """Its numbers as parts hold them."""
+        layout = self._made.measurement.residuals
+        values = np.concatenate([layout.block(group).ravel() for group in range(len(layout.groups.members))])
+        return AdjustedNumbers(self.product, AdjustedAnswers(values), self._least)
+
+    def __repr__(self) -> str:
+        how = f"gap {self.gap:.1e}" if math.isfinite(self.gap) else "of a mixture"
+        tables = count_text(len(self), "table")
+        return f"<NonNegativeRelease of {tables}: {how}{warning_of(self.measurement.noise)}>"
+
+    def tables(self, progress: Progress | None = None) -> Iterator[Table]:
+        """The tables of all queries of the workload, in its order, computed a few at a time.
+
+        Args:
+            progress: called with the number of tables done and their total, about once for each quarter million cells.
+        """
+        return map(self._marked, self._made.tables(progress), self.unbiased.tables())
+
+    def batches(self) -> Iterator[TableBatch]:
+        """The tables of all queries of the workload as arrays, as `Release.batches` gives them."""
+        for batch in self._made.batches():
+            yield replace(batch, estimates=cleared(batch.estimates, self._least))
+
+    def simulation(self) -> "Simulation[NonNegativeRelease]":
+        """Non-negative tables made again from noise around these."""
+        drawn = self._draws(self.measurement, self._made.measurement)
+
+        def draw(generator: np.random.Generator) -> NonNegativeRelease:
+            made, least = drawn(generator)
+            return replace(self, _made=made, _least=least)
+
+        return Simulation(self, draw)
+
+    def _require(self, query: WrittenQuery) -> None:
+        self._made._require(query)
+
+    def _table(self, query: WrittenQuery) -> Table:
+        return self._marked(self._made._table(query), self.unbiased._table(query))
+
+    def _marked(self, table: Table, unbiased: Table) -> Table:
+        estimate, origin = cleared(table.estimate, self._least), origin_of(unbiased, self._facts)
+        provenance = replace(unbiased.provenance, product=self.product, origin=origin)
+        return replace(table, estimate=estimate, provenance=provenance)
+
+
+@memory_for("for non-negative tables of this size; leave tables out, or use a machine with more memory")
+def nonnegative(  # noqa: PLR0913
+    release: Release | SavedTables | SavedParts,
+    *,
+    known: Known | None = None,
+    impossible: Iterable[Impossible] = (),
+    method: Literal["nearest", "mixture"] = "nearest",
+    total: Literal["estimate", "free"] = "estimate",
+    weights: WeightsName = "protect-margins",
+    gap: float = 1e-6,
+    max_steps: int = _STEPS,
+    progress: Progress | None = None,
+) -> NonNegativeRelease:
+    """The tables nearest to those of a release that have no negative cell, agree with one another and with known facts.
+
+    Near is meant in the mechanism's own noise: the residual of every set of attributes may move, the less the more
+    accurate it is.  Tables of many attributes move first; the totals of sparse tables would drift otherwise.
+
+    Args:
+        release: unbiased tables; or the folder of a release, as `load_tables` opens it, whose measurement is used.
+        known: counts that are public anyway, by query: ``{(): 38_045, "sex": [19_000, 19_045]}``; or pairs of a query
+            and its table, as a query in other kinds is a mapping.
+        impossible: cells that cannot occur, each a mapping from attribute names to a label or several:
+            ``[{"age": range(12), "marital": "married"}]``.
+        method: "nearest": the nearest tables, with a proof; "mixture": those of a mixture of products that is fitted
+            to the noisy answers, as `synthesize` does it: nearer to the truth in sparse tables, without a proof.  It
+            does not use the arguments below, and known tables of several attributes hold only about.
+        total: whether the number of records stays at its estimate (or 0, if that is negative) or may move with the
+            other numbers; it does neither where it is known.
+        weights: "protect-margins": a residual moves by its noise variance times 30 for each attribute; "variance": by
+            its noise variance alone; "order": by 4 for each attribute, times the variance that independent counts give
+            it, whatever the noise, unless that has 30,000 times the standard error of the least.
+        gap: the tables may be this fraction (of the squared distance, plus 1) from the nearest possible ones.
+        max_steps: of the solver; if they do not suffice, the result says its true gap, which is at most 1.  Of fewer
+            than 5,000 it may be larger.
+        progress: called with the number of steps made, and the most steps: before anything is done, and now and then.
+
+    Returns:
+        The tables, by the same queries.  The counts behind every table are non-negative: of single values, or of the
+        smallest groups of values that the release tells apart; sums of these with positive weights then are, too.
+
+    Raises:
+        ArgumentError: ``release`` is neither.
+        FileFormatError: the measurement in the folder is missing or was altered.
+        DomainError: a fact has an attribute or label that is not in the domain.
+        WorkloadError: a fact does not fit the release; facts contradict one another or leave no non-negative tables,
+            and are named; there are no such weights.
+        BudgetError: ``gap`` or ``max_steps`` is not positive.
+        SolverError: 5,000 steps or more end with a gap above 1, as they may where noise is of very different sizes, as
+            of amounts in several bins and of some thresholds, and there are more than 4,000 cells.
+        ResourceError: the largest tables, which are made all at once, need more memory than there is.
+
+    Guarantees: post-processing; it costs no budget.  Facts from other sources are not protected, which files say.
+        The gap is proved by the dual problem.
+    Cost: some dozens of passes over all cells with the default weights and subtraction bases; else a few hundred steps,
+        each O(cells) for a pass along each axis.  Where that is slow, and there are at most 4,000 cells, two dozen
+        factorizations of a matrix of them: half a minute and some 600 MB at most.  From two million cells on, minutes:
+        some hundreds of steps in single precision; give ``gap``, ``max_steps`` and ``progress``.  Memory of up to 24
+        numbers a cell.
+    Source: eqs. (48) to (56), (62) to (65) and (99); for a mixture eqs. (66) to (78).
+
+    Example:
+        >>> from residualplanner import Domain, Workload, measure, reconstruct, select, zcdp
+        >>> plan = select(Workload(Domain({"a": 2, "b": 3}), [("a", "b")]), budget=zcdp(1))
+        >>> release = reconstruct(measure(plan, np.zeros((20, 2), dtype=int)))
+        >>> tables = nonnegative(release, known={(): 20})
+        >>> bool((tables["a", "b"].estimate >= 0).all()), round(float(tables["a"].estimate.sum()), 6)
+        (True, 20.0)
+    """
+    remedy = "write nonnegative(reconstruct(measurement))"
+    release = release_of(release, "nonnegative", remedy)
+    require_positive("gap", gap)
+    require_positive("max_steps", max_steps)
+    if total not in ("estimate", "free"):
+        raise WorkloadError('total must be "estimate" or "free"; write known={(): number} for a known one')
+    facts = read_facts(release.plan, known, impossible)
+    if entry_named("method", method, _IS_OF_MIXTURE):
+        return _of_mixture(release, facts, progress)
+    require_memory_for_nonnegative(release.plan)
+    if progress is not None:
+        progress(0, int(max_steps))
+    statement = Statement(facts, weights_named(weights), fixes_total=total == "estimate")
+    problem = statement.problem(release.measurement)
+    solution = _solution(problem, facts, gap=gap, steps=int(max_steps), progress=progress)
+    answers = answers_of(problem.reference.own, solution.components)
+    made = Release(release.measurement.with_residuals(answers))
+    least = 3 * max(ROUNDING * problem.total, solution.violation)
+    draws = partial(nonnegative_draws, statement)
+    return NonNegativeRelease(release, solution.gap, solution.steps, facts.statements, made, least, facts, draws)
+
+
+def _of_mixture(release: Release, facts: Facts, progress: Progress | None) -> NonNegativeRelease:
+    """The tables of a mixture fitted to a release."""
+    fitted = fit_mixture(release.measurement, facts, progress=progress or unreported)
+    made = Release(release.measurement.with_residuals(fitted.residuals()))
+    least = 3 * ROUNDING * fitted.records
+    draws = partial(mixture_draws, facts)
+    return NonNegativeRelease(release, math.inf, sum(fitted.steps), facts.statements, made, least, facts, draws)
+
+
+def _solution(problem: Problem, facts: Facts, *, gap: float, steps: int, progress: Progress | None) -> Solution:
+    """The solution of a problem, or WorkloadError where the facts leave none."""
+    if problem.total == 0 and not problem.freedom[0]:
+        return Solution(np.zeros_like(problem.start), 0.0, 0.0, 0)  # no records: every table is 0
+
+    def report(done: int, _: float) -> None:
+        if progress is not None:
+            progress(done, steps)
+
+    facets = facets_of_many(problem)
+    center = None if facets is not None or facts.are_about_tables else center_of(problem)
+    if facets is not None:
+        found = solve_many(problem, facets, gap=gap, steps=steps, report=report)
+    else:
+        found = solve(problem, center, gap=gap, steps=steps, report=report)
+    _require_near(found, steps)
+    if facets is None and found.violation > ROUNDING * max(problem.total, 1.0):
+        raise WorkloadError(
+            f"no non-negative tables that agree with all of these were found in {steps:,} steps: {facts.words}; they "
+            "contradict one another, or need a larger max_steps"
+        )
+    return found
+
+
+def _require_near(found: Solution, steps: int) -> None:
+    """Raise SolverError for tables that are far from the nearest ones, unless fewer steps than usual were asked for."""
+    if found.gap > _FAR and steps >= _STEPS:
+        raise SolverError(
+            f"the nearest non-negative tables were not found in {steps:,} steps: the gap is {found.gap:.1e}; "
+            "publish the unbiased tables of the same measurement, without nonnegative; in another plan, fewer bins of "
+            "amounts or smaller tables help",
+            status="step limit",
+        )

@@ -1,0 +1,193 @@
+"""The dual problem of agreement: potentials on the margins of tables, one for each cell of a margin, not of a table.
+
+Reads: a problem.  Gives: multipliers near those of the solution.
+
+Tables are kept non-negative, and made to agree; most of their cells are 0, and steps of Newton's method touch only the
+others.  Source: eqs. (62) to (65); Lorenz, Manns and Meyer, Appl. Math. Optim. 83 (2021), for two attributes.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from residualplanner.fits.nonnegative.facets import Facets, facets_of
+from residualplanner.fits.nonnegative.problem import Problem
+from residualplanner.fits.nonnegative.table_map import TableStack
+
+#: Steps of Newton's method at most; of conjugate gradients for each, and by what these lower the residual.
+_ROUNDS, _GRADIENTS, _ACCURACY = 80, 100, 0.1
+#: Damping, in units of the diagonal: at first, at least and at most; and by what it changes.
+_DAMPING, _LEAST, _MOST, _CHANGE = 0.1, 1e-9, 10.0, 4.0
+#: How often a step is halved, and what part of the ascent that its slope promises it must reach.
+_HALVINGS, _PROMISE = 25, 1e-4
+#: Steps of Newton's method for the threshold of a table, after which the total is right but for little.
+_THRESHOLDS = 12
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Point:
+    """Potentials, and what follows from them.
+
+    Attributes:
+        potentials (p,): of the margins of all tables.
+        value: of the dual problem, up to a constant.
+        gradient (p,): the facets that the shared residuals give, less the tables' margins.
+        margins: a row for each positive cell: 1 for each margin that it is part of, (positive, p).
+        freedoms (positive,): of their tables.
+    """
+
+    potentials: Array
+    value: float
+    gradient: Array
+    margins: sparse.csr_matrix
+    freedoms: Array
+
+
+class Agreement:
+    """The dual problem of tables that are non-negative, and must agree."""
+
+    def __init__(self, problem: Problem, facets: Facets) -> None:
+        self.problem, self.facets = problem, facets
+        self.unbiased = problem.cells(problem.start, np.empty(problem.tables.size))
+        self._stacks = list(zip(problem.tables.stacks, facets.starts, facets.freedom, strict=True))
+
+    def before_cut(self, stack: TableStack, starts: tuple[int, ...], freedom: Array, potentials: Array) -> Array:
+        """Cells of which the negative are cut at 0, (b, n_1, .., n_k).  Source: eq. (63)."""
+        found = self.unbiased[stack.cells].reshape(stack.shape).copy()
+        scale = freedom.reshape(-1, *(1,) * len(starts))
+        for axis, start in enumerate(starts):
+            shape = [size for at, size in enumerate(stack.shape) if at != axis + 1]
+            own = potentials[start : start + int(np.prod(shape))].reshape(shape)
+            found += np.expand_dims(own, axis + 1) * scale
+        return found
+
+    def multipliers(self, potentials: Array) -> Array:
+        """Of all cells, (y,): what was cut, over the freedom of its table.  Source: eq. (65)."""
+        found = np.empty(self.problem.tables.size)
+        for stack, starts, freedom in self._stacks:
+            cut = np.maximum(-self.before_cut(stack, starts, freedom, potentials), 0)
+            stack.per_table(found)[...] = cut.reshape(len(cut), -1) / freedom[:, None]
+        return found
+
+    def at(self, potentials: Array) -> _Point:
+        """The value of the dual problem, and its derivatives.  Source: eqs. (63) and (64)."""
+        values, columns, freedoms, orders = [], [], [], []
+        for stack, starts, freedom in self._stacks:
+            cells = self.before_cut(stack, starts, freedom, potentials).ravel()
+            positive = np.flatnonzero(cells > 0)
+            values.append(cells[positive])
+            columns.append(cell_columns(stack.shape, starts, positive).ravel())
+            freedoms.append(freedom[positive // (cells.size // len(freedom))])
+            orders.append(np.full(len(positive), len(starts)))
+        counts, freedom = np.concatenate(values), np.concatenate(freedoms)
+        rows = np.concatenate([[0], np.cumsum(np.concatenate(orders))])
+        entries = np.concatenate(columns)
+        size = (len(counts), len(potentials))
+        margins = sparse.csr_matrix((np.ones(len(entries)), entries, rows), shape=size)
+        together = np.bincount(self.facets.cell, potentials, self.facets.joint.size)
+        moved = self.facets.moved(potentials)
+        value = float(together @ (self.facets.unbiased - moved / 2)) - float(counts @ (counts / freedom)) / 2
+        gradient = (self.facets.unbiased - moved)[self.facets.cell] - margins.T @ counts
+        return _Point(potentials, value, gradient, margins, freedom)
+
+    def start(self) -> Array:
+        """Potentials for which every table has its total: one number is subtracted from all of its cells."""
+        found = np.zeros(len(self.facets.cell))
+        for stack, starts, freedom in self._stacks:
+            cells = stack.per_table(self.unbiased)
+            total = np.maximum(cells.sum(axis=1), 0)
+            level = (cells.sum(axis=1) - total) / cells.shape[1]
+            for _ in range(_THRESHOLDS):
+                above = cells > level[:, None]
+                count = np.maximum(above.sum(axis=1), 1)
+                level = np.maximum(level, (np.where(above, cells, 0).sum(axis=1) - total) / count)
+            size = cells.size // stack.shape[1]
+            found[starts[0] : starts[0] + size] = np.repeat(-level / freedom, size // len(freedom))
+        return found
+
+
+def first_multipliers(
+    problem: Problem, off: float, *, steps: int = _ROUNDS, report: Callable[[int, float], None] | None = None
+) -> Array:
+    """Multipliers from which to start: those of tables whose margins agree to ``off``; 0 where this does not apply.
+
+    Args:
+        problem: to solve.
+        off: by how much margins may differ, in counts.
+        steps: of Newton's method at most.
+        report: called before each with the number of steps made, and by what part of the total margins differ.
+    """
+    facets = facets_of(problem)
+    if facets is None:
+        return np.zeros(problem.tables.size)
+    agreement = Agreement(problem, facets)
+    point, damping = agreement.at(agreement.start()), _DAMPING
+    for done in range(min(_ROUNDS, steps)):
+        differ = float(np.abs(point.gradient).max())
+        if report is not None:
+            report(done, differ / max(problem.total, 1.0))
+        if differ <= off:
+            break
+        direction = _direction(agreement, point, damping)
+        following, part = _along(agreement, point, direction)
+        if following is None:
+            break
+        point = following
+        damping = min(max(damping * {1.0: 1 / _CHANGE, 0.5: 1.0}.get(part, _CHANGE), _LEAST), _MOST)
+    return agreement.multipliers(point.potentials)
+
+
+def _direction(agreement: Agreement, point: _Point, damping: float) -> Array:
+    """The damped step of Newton's method, by conjugate gradients.  Source: eq. (64)."""
+    facets, forward = agreement.facets, point.margins
+    back = forward.T.tocsr()
+    diagonal = back @ point.freedoms + facets.curvature[facets.cell]
+    damped = damping * diagonal
+    scale = 1 / (diagonal + damped)
+    residual, found = point.gradient.copy(), np.zeros_like(point.gradient)
+    scaled = residual * scale
+    direction, product = scaled.copy(), float(residual @ scaled)
+    goal = _ACCURACY**2 * product
+    for _ in range(_GRADIENTS):
+        image = back @ (point.freedoms * (forward @ direction))
+        image += facets.moved(direction)[facets.cell]
+        image += damped * direction
+        curved = float(direction @ image)
+        if not curved > 0:
+            break
+        found += (product / curved) * direction
+        residual -= (product / curved) * image
+        scaled = residual * scale
+        product, before = float(residual @ scaled), product
+        if product <= goal:
+            break
+        direction *= product / before
+        direction += scaled
+    return found
+
+
+def _along(agreement: Agreement, point: _Point, direction: Array) -> tuple[_Point | None, float]:
+    """The next point, with the part of the step that leads there; None where no part of it ascends."""
+    slope, part = float(point.gradient @ direction), 1.0
+    rounding = 1e-12 * (1 + abs(point.value))
+    for _ in range(_HALVINGS):
+        following = agreement.at(point.potentials + part * direction)
+        if following.value >= point.value + _PROMISE * part * slope - rounding:
+            return following, part
+        part /= 2
+    return None, 0.0
+
+
+def cell_columns(shape: tuple[int, ...], starts: tuple[int, ...], cells: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Which potentials act on each of some cells of a stack, (cells, k)."""
+    at = np.unravel_index(cells, shape)
+    found = np.empty((len(cells), len(starts)), dtype=np.intp)
+    for axis, start in enumerate(starts):
+        others = [number for number in range(len(shape)) if number != axis + 1]
+        found[:, axis] = start + np.ravel_multi_index([at[n] for n in others], [shape[n] for n in others])
+    return found

@@ -1,0 +1,87 @@
+"""How far published numbers are from the truth where they are no longer unbiased: a row for each table.
+
+Reads: errors from `published_errors`.  Gives: PublishedErrors, and a data frame.
+"""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from residualplanner.ground.checks import FloatArray, require_type
+from residualplanner.ground.errors import WorkloadError
+from residualplanner.ground.html import frame_html
+from residualplanner.ground.words import count_text
+from residualplanner.method.plan.files import plan_hash
+from residualplanner.method.plan.plan import Plan
+from residualplanner.publish.files.sidecar import PUBLISHED_ERRORS
+from residualplanner.release.product import Product
+from residualplanner.release.tables import Tables
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class PublishedErrors:
+    """The errors of published numbers by simulation, table by table, in the order of the workload.
+
+    Attributes:
+        plan: of the tables.
+        product: what their numbers are.
+        simulations: how many there were.
+        seed: of the generator.
+        rmse (m,): the root mean square error of a cell, over cells and simulations, in counts.
+        rmse_simulation_error (m,): its standard error, from the number of simulations being finite.
+        bias (m,): the root mean square, over cells, of the bias of a cell, in counts.
+        bias_simulation_error (m,): its standard error, in the same sense.
+    """
+
+    plan: Plan = field(repr=False)
+    product: Product
+    simulations: int
+    seed: int
+    rmse: FloatArray
+    rmse_simulation_error: FloatArray
+    bias: FloatArray
+    bias_simulation_error: FloatArray
+
+    def __repr__(self) -> str:
+        tables = count_text(len(self.rmse), f"{self.product.name} table")
+        return f"<PublishedErrors of {tables}: {count_text(self.simulations, 'simulation')}>"
+
+    def _repr_html_(self) -> str:
+        return frame_html(self.to_frame())
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row per query, in the order of the workload.
+
+        Returns:
+            ``query``, ``kinds`` and ``cells`` as in `Plan.errors`; ``rmse`` and ``bias``, each with its
+            ``_simulation_error``; ``std_err_unbiased``, the standard error of the unbiased estimates, which is their
+            root mean square error; ``simulations``.
+        """
+        errors = self.plan.errors()
+        return errors.assign(
+            rmse=self.rmse,
+            rmse_simulation_error=self.rmse_simulation_error,
+            bias=self.bias,
+            bias_simulation_error=self.bias_simulation_error,
+            std_err_unbiased=errors["std_err"],
+            simulations=np.full(len(errors), self.simulations),
+        )[list(PUBLISHED_ERRORS)]
+
+
+def require_errors_of(tables: Tables, errors: PublishedErrors) -> None:
+    """Raise unless errors are about the plan and the sort of numbers of these tables.
+
+    Raises:
+        ArgumentError: they are no errors.
+        WorkloadError: they are others'.
+    """
+    require_type("save", "errors", errors, PublishedErrors, "write save(folder, errors=published_errors(release))")
+    if plan_hash(errors.plan) != plan_hash(tables.plan) or errors.product != tables.product:
+        raise WorkloadError(
+            f"these errors are of other tables ({errors.product.name}); write errors=published_errors(release) with "
+            "the release that is saved"
+        )

@@ -1,0 +1,176 @@
+"""All largest tables of a plan as one linear function of the components, and its transpose.
+
+Reads: components.  Gives: cells in one flat array; and the reverse.  Tables of equal bases are mapped together.
+Source: eqs. (48) to (51).
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.fits.nonnegative.cells import CellAxis, cell_axis, cell_kinds
+from residualplanner.fits.nonnegative.components import ComponentLayout
+from residualplanner.ground.checks import FloatArray, IntArray, frozen
+from residualplanner.method.kron import ProductMap, Scratch, tensors_of_residuals
+from residualplanner.method.plan.plan import Plan
+from residualplanner.method.workload.closure import Closure, subset_products
+
+
+@dataclass(frozen=True, eq=False)
+class TableStack:
+    """Tables of the same bases.
+
+    Attributes:
+        sets (b,): their sets of attributes, by number in the closure.
+        attributes (b, k): the same as positions in the domain.
+        subsets (b, 2**k): the numbers of all their subsets, as `Closure.subset_positions` gives them.
+        cells: where their cells stand among those of all tables.
+        tensors: where their tensors stand among all.
+        axes (k,): of their attributes, which have equal cells.
+        spread: from tensors, each axis of which has the total and then components, to cells.
+        gather: the transposed map.
+    """
+
+    sets: IntArray
+    attributes: NDArray[np.int32]
+    subsets: IntArray
+    cells: slice
+    tensors: slice
+    axes: tuple[CellAxis, ...]
+    spread: ProductMap
+    gather: ProductMap
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of all tables in one array, (b, r_1, .., r_k)."""
+        return (len(self.sets), *self.spread.rows)
+
+    @cached_property
+    def tensor_shape(self) -> tuple[int, ...]:
+        """The shape of all tensors in one array, (b, 1 + e_1, .., 1 + e_k)."""
+        return (len(self.sets), *self.spread.columns)
+
+    def per_table(self, cells: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Its part of an array over all cells, as a view with a row for each table."""
+        return cells[self.cells].reshape(len(self.sets), -1)
+
+
+class TableMap:
+    """The map from components (c,) to the cells (y,) of all largest tables, ``M`` in the mathematics.
+
+    Largest are the tables whose attributes are not part of another's: where these are non-negative, all are.
+
+    Args:
+        plan: of the tables.
+        layout: of the components; every attribute must have one basis in all sets.
+        sets (t,): other tables than the largest, by number in the closure.
+
+    Attributes:
+        stacks: the tables by the bases of their attributes.
+        size: how many cells they have.
+    """
+
+    def __init__(self, plan: Plan, layout: ComponentLayout, sets: IntArray | None = None) -> None:
+        axes = list(map(cell_axis, plan.strategy.of_attributes, cell_kinds(plan)))
+        chosen = largest_sets(plan.closure) if sets is None else sets
+        self.plan, self.layout = plan, layout
+        self.kinds = tuple(axis.kind for axis in axes)
+        self.stacks = tuple(_stacks(plan.closure, layout, axes, chosen))
+        self.size = self.stacks[-1].cells.stop
+        self._tensors = np.empty(self.stacks[-1].tensors.stop)
+        self._index = self._component_of_each_entry()
+        self._count = layout.count
+        self._scratch = Scratch()
+
+    def restrict(self) -> IntArray:
+        """Leave out components that no table has: from now on (c,) are those that are given back, by their numbers."""
+        numbers, index = np.unique(self._index, return_inverse=True)
+        self._index, self._count = frozen(index.ravel().astype(np.int64)), len(numbers)
+        return frozen(numbers.astype(np.int64))
+
+    def cells(self, components: NDArray[np.float64], out: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The cells of components: M times them, written to ``out`` (y,)."""
+        np.take(components, self._index, out=self._tensors, mode="clip")  # "clip" needs no copy; no entry is outside
+        for stack in self.stacks:
+            tensors = self._tensors[stack.tensors].reshape(stack.tensor_shape)
+            stack.spread.apply(tensors, scratch=self._scratch, out=out[stack.cells].reshape(stack.shape))
+        return out
+
+    def transposed(self, cells: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The transposed map of cells (y,), to components (c,).  Source: eq. (51)."""
+        for stack in self.stacks:
+            out = self._tensors[stack.tensors].reshape(stack.tensor_shape)
+            stack.gather.apply(cells[stack.cells].reshape(stack.shape), scratch=self._scratch, out=out)
+        return np.bincount(self._index, self._tensors, self._count).astype(np.float64, copy=False)
+
+    def _component_of_each_entry(self) -> IntArray:
+        """Which component each entry of the tensors is, as a flat array."""
+        numbers: IntArray = np.arange(self.layout.count)
+        blocks = [
+            numbers[first:last].reshape(-1, *self.layout.groups.noise_shape(group))
+            for group, (first, last) in enumerate(pairwise(self.layout.starts.tolist()))
+        ]
+        scratch, groups = Scratch(), self.layout.groups
+        index: IntArray = np.empty(self._tensors.shape, dtype=np.int64)
+        for stack in self.stacks:
+            own = [blocks[number] for number in groups.group[stack.subsets[0]].tolist()]
+            index[stack.tensors] = tensors_of_residuals(own, groups.row[stack.subsets], None, scratch).ravel()
+        return frozen(index)
+
+
+def _stacks(
+    closure: Closure, layout: ComponentLayout, axes: Sequence[CellAxis], chosen: IntArray
+) -> Iterator[TableStack]:
+    """Tables, stacked by the bases of their attributes."""
+    groups, cells, tensors = layout.groups, 0, 0
+    for group in np.unique(groups.group[chosen]).tolist():
+        sets = chosen[groups.group[chosen] == group]
+        order = int(closure.orders[sets[0]])
+        attributes = closure.blocks[order][sets - closure.offsets[order]]
+        own = tuple(axes[attribute] for attribute in attributes[0].tolist())
+        spread, gather = ProductMap([axis.spread for axis in own]), ProductMap([axis.gather for axis in own])
+        subsets = closure.subset_positions(attributes)
+        own_cells = slice(cells, cells + len(sets) * math.prod(spread.rows))
+        own_tensors = slice(tensors, tensors + len(sets) * math.prod(spread.columns))
+        yield TableStack(sets, attributes, subsets, own_cells, own_tensors, own, spread, gather)
+        cells, tensors = own_cells.stop, own_tensors.stop
+
+
+def largest_sets(closure: Closure) -> IntArray:
+    """The numbers of the sets that are part of no other, ascending."""
+    is_part = np.zeros(len(closure), dtype=np.bool_)
+    for block in closure.blocks[1:]:
+        is_part[closure.subset_positions(block)[:, :-1]] = True
+    return np.flatnonzero(~is_part)
+
+
+def dual_steps(tables: TableMap, freedoms: FloatArray) -> FloatArray:
+    """A step size for every cell, (y,), the same in each table: no step of the dual ascent overshoots.
+
+    Args:
+        tables: the map M.
+        freedoms (m,): v_A of every set.
+
+    Source: eq. (54).
+    """
+    together = np.zeros(len(freedoms))
+    for stack in tables.stacks:
+        norms = np.broadcast_to(squared_norms(stack), stack.subsets.shape)
+        together += np.bincount(stack.subsets.ravel(), norms.ravel(), len(freedoms))
+    found = np.empty(tables.size)
+    for stack in tables.stacks:
+        parts = (freedoms * together)[stack.subsets]
+        norm = parts.max(axis=1) if all(axis.is_orthogonal for axis in stack.axes) else parts.sum(axis=1)
+        stack.per_table(found)[...] = np.divide(1, norm, out=np.zeros(len(norm)), where=norm > 0)[:, None]
+    return found
+
+
+def squared_norms(stack: TableStack) -> FloatArray:
+    """Of the maps from the components of each subset to a table, (1, 2**k)."""
+    absent, present = ([[getattr(axis, name) for axis in stack.axes]] for name in ("absent", "present"))
+    return subset_products(absent, present)

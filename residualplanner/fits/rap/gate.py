@@ -1,0 +1,179 @@
+"""The gate of RAP: what opens the records, after everything that can be decided without them.
+
+Reads: a plan, confidential records, perhaps a ledger.  Gives: RapResult.
+"""
+
+import math
+import secrets
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+
+from residualplanner.fits.rap.counts import Counts, KeptCounts, RecountedCounts, count_records
+from residualplanner.fits.rap.mechanism import Run, require_records
+from residualplanner.fits.rap.plan import RapPlan
+from residualplanner.fits.rap.result import RapResult
+from residualplanner.fits.rap.tiles import tiles_of
+from residualplanner.gate.discrete_gaussian import ByteSource, InsecureTestBits, OperatingSystemBits
+from residualplanner.gate.ledger import Ledger
+from residualplanner.gate.measurement.charging import call_ledger, warn_without_ledger
+from residualplanner.gate.measurement.resources import require_room
+from residualplanner.gate.measurement.spend import (
+    ChargeTime,
+    Steps,
+    WatchedProgress,
+    entrance,
+    require_charge_time,
+    spend,
+)
+from residualplanner.gate.sources.opening import is_read_once, open_source
+from residualplanner.gate.sources.people import kept_records, require_public_number
+from residualplanner.gate.sources.source import Source
+from residualplanner.ground.checks import float_of, is_integer, require_type, value_text
+from residualplanner.ground.errors import BudgetError, ResourceError
+from residualplanner.ground.main_module import require_guarded_main
+from residualplanner.ground.words import count_text
+from residualplanner.scale.engines.engines import require_ready_engine, require_result_room
+
+T = TypeVar("T")
+
+#: Bytes for counts and what is computed of them, unless memory= says otherwise.
+MEMORY = 2**30
+#: Bytes of a count; and of a noisy answer, with its number, its noise, its fraction and its target.
+_COUNT_BYTES, _ANSWER_BYTES = 8, 40
+#: How many times as much as a count takes together with what is computed of it.
+_WORK = 9
+
+
+@entrance
+def rap(
+    plan: RapPlan,
+    data: object,
+    *,
+    ledger: Ledger | None = None,
+    charge: ChargeTime = "counted",
+    again: bool = False,
+    memory: int = MEMORY,
+    seed: int | None = None,
+) -> RapResult:
+    """Choose, measure and fit, round after round: every call spends the plan's privacy budget once more.
+
+    Args:
+        plan: what to do.
+        data: the records, in any form that `measure` accepts.
+        ledger: it is charged the plan's whole cost when the records have been counted, or, where they are read again in
+            every round, checked; before the first draw.
+        charge: as for `measure`.
+        again: carry out a plan that the ledger holds already once more, and charge it again.
+        memory: how many bytes counts and what is computed of them may take, besides the records that are being read,
+            the relaxed records with the optimizer's state, and noisy answers.  Half of it is for counts: if the plan's
+            tables are larger together, the records are read again in every round.  The other half is for one tile of a
+            table: if a table is larger, the records are read once for each of its tiles.
+        seed: for research: all draws are then made from bits that anyone can foresee, and the result carries no
+            guarantee.
+
+    Returns:
+        Relaxed records, which answer every query, and a record of all draws.
+
+    Raises:
+        ArgumentError: ``plan`` is not a RapPlan.
+        BudgetError: ``seed`` or ``charge`` is invalid, or the ledger has less left than the plan costs, is for other
+            neighbors, or holds the plan already.
+        FileFormatError, OSError: the ledger's file is damaged, or cannot be locked or written.
+        ResourceError: ``memory`` is less than one cell needs, or more than there is; it divides the tables into more
+            than 100,000 tiles; or the records can be read only once.  All of this is said before anything is read.
+        DataError: the records do not fit the schema; or there are none, where their number is public.
+        NoiseError: the random bytes or the machine's arithmetic failed a check; nothing may be released.
+        UnexpectedError: a defect.
+
+    Whatever is raised once records are read has a note that says what was charged, and leads to no record.
+
+    Guarantees: zCDP at half the plan's cost, for neighbors as the plan says: choices have exactly the law of the
+        exponential mechanism, and answers exactly discrete Gaussian noise.
+    Source: docs/adaptive-projection.md eqs. (a) to (e), with the proofs.
+
+    Example:
+        >>> import residualplanner as rp
+        >>> records = np.array([[0, 0], [0, 1], [1, 1]] * 200)
+        >>> pairs = rp.marginals(rp.Domain({"a": 2, "b": 3}), order=2)
+        >>> plan = RapPlan(pairs, budget=rp.zcdp(50), neighbors="replace", rounds=2, choices=3)
+        >>> result = rap(plan, records)
+        >>> np.abs(result.table(("a", "b")) - [[200, 200, 0], [0, 200, 0]]).max() < 20
+        np.True_
+    """
+    require_type("rap", "plan", plan, RapPlan, "write rap(RapPlan(workload, ...), records)")
+    require_guarded_main("rap")
+    require_charge_time(charge)
+    bits, generator = _randomness(seed)
+    memory = _require_bytes(memory)
+    require_public_number(data, plan.protected)
+    keeps, half = _require_room(plan, data, memory), memory // 2
+    tiles = tiles_of(plan.thresholds, relaxed_records=plan.projection.relaxed_records, room=half)
+    if ledger is not None:
+        require_type("rap", "ledger", ledger, Ledger, "write ledger=Ledger.open(path)")
+        _of_plan(ledger.require_room, plan, again=again)
+    elif seed is None:
+        warn_without_ledger()
+
+    def opened() -> Source:
+        source = open_source(data, plan.workload.domain, records_per_person=plan.records_per_person)
+        require_ready_engine(data)
+        return source
+
+    def counted(source: Source) -> tuple[Counts, int]:
+        records = require_records(plan, count_records(source, tiles))
+        cells = half // _COUNT_BYTES
+        return KeptCounts(source, tiles) if keeps else RecountedCounts(source, tiles, cells), records
+
+    kept = kept_records(data, plan.protected)
+
+    def drawn(found: tuple[Counts, int]) -> RapResult:
+        result = Run(plan, found[0], bits, generator, half).result(found[1])
+        noise = result.noise if ledger is None else result.noise.charged_to(ledger)
+        return replace(result, noise=replace(noise, kept=kept).told(plan.workload.domain))
+
+    steps = Steps(
+        opened, counted, lambda: None if ledger is None else _of_plan(ledger.charge, plan, again=again), drawn
+    )
+    return spend(steps, ledger=ledger, charge=charge, progress=WatchedProgress(None))
+
+
+def _of_plan(charge: Callable[..., T], plan: RapPlan, *, again: bool) -> T:
+    """Call a ledger's method with the cost of a run and the words for the entry."""
+    what = f"RAP of {count_text(len(plan.thresholds), 'table')}"
+    return call_ledger(charge, plan.cost, plan.sha256, what, plan.budget, plan.protected, again=again)
+
+
+def _require_room(plan: RapPlan, data: object, memory: int) -> bool:
+    """Whether all counts may be kept; ResourceError where the run cannot be made in this memory."""
+    counts, most = _COUNT_BYTES * sum(each.cells for each in plan.thresholds), memory // 2
+    require_room(
+        min(memory, _WORK * counts) + _ANSWER_BYTES * plan.most_answers,
+        "RAP holds {needed} of counts and noisy answers at once",
+        "nothing was charged or read.  Allow less with memory=, or ask for fewer or smaller tables",
+    )
+    require_result_room(data, min(counts, most) // _COUNT_BYTES)
+    if is_read_once(data):
+        raise ResourceError(
+            "the records can be read only once, and RAP reads them several times; give a table or a file.  Nothing was "
+            "charged or read"
+        )
+    return counts <= most
+
+
+def _require_bytes(memory: object) -> int:
+    """The bytes that ``memory=`` allows, an integer."""
+    if not 0 <= float_of(memory) < math.inf:
+        raise ResourceError(f"memory must be a number of bytes, such as 2**30, got {value_text(memory)}")
+    return int(float_of(memory))
+
+
+def _randomness(seed: int | None) -> tuple[ByteSource, np.random.Generator]:
+    """Where random bytes come from, and the generator of the first relaxed records."""
+    if seed is None:
+        return OperatingSystemBits(), np.random.default_rng(secrets.randbits(128))
+    if not is_integer(seed):
+        raise BudgetError(f"seed must be an integer, at least 0, or None for a release; got {value_text(seed)}")
+    return InsecureTestBits(int(seed)), np.random.default_rng(int(seed))

@@ -1,0 +1,199 @@
+"""What a run of RAP will do and cost, decided before any record is read.
+
+Reads: a workload, a budget, how many rounds.  Gives: RapPlan.
+"""
+
+import hashlib
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from residualplanner.fits.rap.account import rounded_down
+from residualplanner.fits.rap.projection import ProjectionSettings
+from residualplanner.fits.rap.sensitivity import SENSITIVITIES, Sensitivity
+from residualplanner.fits.rap.threshold_table import ThresholdTable, thresholds_of
+from residualplanner.fits.rap.units import UNITS, Unit
+from residualplanner.ground.checks import entry_named, require_fraction, require_integer, require_type, value_text
+from residualplanner.ground.errors import BudgetError, WorkloadError
+from residualplanner.ground.json import json_text
+from residualplanner.ground.words import count_text, fraction_text
+from residualplanner.method.privacy import Budget, Neighbors, Notion, claim_of_budget, require_discrete
+from residualplanner.method.strategy.costs import require_public_total
+from residualplanner.method.workload.workload import Workload
+
+#: The largest pcost by policy: noise of a standard deviation below 1e-9 protects nobody.
+_LARGEST_PCOST = 2**60
+
+
+@dataclass(frozen=True, eq=False)
+class RapPlan:
+    """A run of RAP: which tables it chooses from, how often, how much, and at what cost.  Nothing here saw a record.
+
+    Attributes:
+        workload: the prespecified tables.  Their weights are those of their squared errors in the fits; choices and
+            noise do not depend on them.
+        budget: the most that all draws may cost together.
+        neighbors: "add-remove", as of `select`, or "replace", as in the papers, where the number of records is public.
+            Costs for one notion are not costs for the other.
+        rounds: T, how often cells are chosen, measured and fitted.
+        choices: K, how many cells or tables each round chooses; None to measure everything at once, without choosing.
+        unit: what is chosen: "cell", as in the papers, or "table", which measures all cells of the tables chosen.
+        sensitivity: "joint", or "per-cell" to charge for each cell on its own, as in the papers.
+        answer_fraction: of each round's budget, what the answers get; the choices get the rest.
+        total: the number of records, if it is public though records are added or removed.
+        total_fraction: of the budget, what measuring the number of records gets where it is not public.
+        projection: how relaxed records are fitted.
+        records_per_person: the most records of one person, all of which may change.
+
+    Raises:
+        WorkloadError: the workload is none of marginals and thresholds; rounds, choices, unit or sensitivity is
+            invalid; there are fewer cells or tables than all rounds choose.
+        BudgetError: the budget does not hold for discrete noise; the neighbors or a fraction is invalid.
+
+    Source: docs/adaptive-projection.md eqs. (a) to (e).
+
+    Example:
+        >>> from residualplanner.method.domain.domain import Domain
+        >>> from residualplanner.method.privacy import zcdp
+        >>> from residualplanner.method.workload.families import marginals
+        >>> pairs = marginals(Domain({"a": 4, "b": 5, "c": 6}), order=2)
+        >>> RapPlan(pairs, budget=zcdp("0.1"), neighbors="replace", rounds=2, choices=3)
+        <RapPlan: 2 rounds of 3 cells each, of 3 tables with 74 cells; zcdp(0.1), replacing one record>
+    """
+
+    workload: Workload
+    budget: Budget = field(kw_only=True)
+    neighbors: Notion = field(default="add-remove", kw_only=True)
+    rounds: int = field(default=16, kw_only=True)
+    choices: int | None = field(default=4, kw_only=True)
+    unit: str = field(default="cell", kw_only=True)
+    sensitivity: str = field(default="joint", kw_only=True)
+    answer_fraction: Fraction | float | str = field(default=Fraction(1, 2), kw_only=True)
+    total: int | None = field(default=None, kw_only=True)
+    total_fraction: Fraction | float | str = field(default=Fraction(1, 100), kw_only=True)
+    projection: ProjectionSettings = field(default=ProjectionSettings(), kw_only=True)
+    records_per_person: int = field(default=1, kw_only=True)
+
+    def __post_init__(self) -> None:
+        call = "RapPlan"
+        require_type(call, "workload", self.workload, Workload, "make one with marginals(domain, order=3)")
+        require_type(call, "budget", self.budget, Budget, "write zcdp(0.5) or approx_dp(1, 1e-9)")
+        require_type(call, "projection", self.projection, ProjectionSettings, "write ProjectionSettings(steps=300)")
+        self.workload.domain.require_no_amounts("relaxed projection is of counts")
+        require_discrete(self.budget)
+        if not self.budget.pcost_exact <= _LARGEST_PCOST:
+            raise BudgetError("the budget is so large that noise would protect nobody; choose a smaller one")
+        require_public_total(self.workload.domain, self.protected)
+        self.workload.domain.require_equal_weights("relaxed adaptive projection")
+        for name in ("answer_fraction", "total_fraction"):
+            if not require_fraction(name, getattr(self, name)) < 1:
+                raise BudgetError(f"{name} must lie strictly between 0 and 1, got {value_text(getattr(self, name))}")
+        for name in ("rounds", "total", "choices"):
+            value = getattr(self, name)
+            if value is not None or name == "rounds":
+                object.__setattr__(self, name, require_integer(name, value))
+        self._require_choices()
+
+    def _require_choices(self) -> None:
+        entry_named("sensitivity", self.sensitivity, SENSITIVITIES)
+        unit = entry_named("unit", self.unit, UNITS)
+        if self.choices is None:
+            if self.rounds != 1:
+                raise WorkloadError("choices=None measures everything in one round; write rounds=1")
+            return
+        most = unit.candidates(self.thresholds)
+        if not self.rounds * self.choices <= most:
+            raise WorkloadError(
+                f"rounds={self.rounds} with choices={self.choices} each ask for more than the workload's "
+                f"{count_text(most, unit.name)}; ask for fewer, or write rounds=1, choices=None to measure everything"
+            )
+
+    def __repr__(self) -> str:
+        tables = count_text(len(self.thresholds), "table")
+        cells = count_text(sum(each.cells for each in self.thresholds), "cell")
+        each = f"{count_text(self.choices, self.unit)} each" if self.choices else "everything"
+        rounds = count_text(self.rounds, "round")
+        caution = claim_of_budget(self.budget, self.protected).caution
+        about = f"{rounds} of {each}, of {tables} with {cells}; {self.budget}, {self.protected.words}"
+        return f"<RapPlan: {about}{caution and f'.  {caution}'}>"
+
+    @property
+    def protected(self) -> Neighbors:
+        """The data sets that must be hard to tell apart."""
+        return Neighbors(self.neighbors, self.records_per_person)
+
+    @cached_property
+    def thresholds(self) -> tuple[ThresholdTable, ...]:
+        """The tables, in the order of the workload."""
+        return thresholds_of(self.workload)
+
+    @cached_property
+    def importance(self) -> tuple[float, ...]:
+        """The weight w of each table in docs/adaptive-projection.md eq. (e), as a fraction of the largest."""
+        weights = self.workload.weights
+        return tuple((weights / weights.max()).tolist())
+
+    @property
+    def chosen(self) -> Unit:
+        """What is chosen, as an object."""
+        return UNITS[self.unit]
+
+    @property
+    def bound(self) -> Sensitivity:
+        """How the answers of a round are charged, as an object."""
+        return SENSITIVITIES[self.sensitivity]
+
+    @cached_property
+    def cost(self) -> Fraction:
+        """The exact pcost that is charged for a run: at most the budget's, which it rounds down to 40 digits."""
+        return rounded_down(self.budget.pcost_exact)
+
+    @cached_property
+    def total_cost(self) -> Fraction:
+        """The part of it for measuring the number of records; 0 where that is public."""
+        is_public = self.protected.has_public_total or self.total is not None
+        return Fraction(0) if is_public else rounded_down(self.cost * require_fraction("", self.total_fraction))
+
+    @property
+    def most_answers(self) -> int:
+        """How many cells all rounds measure together, at most."""
+        if self.choices is None:
+            return sum(each.cells for each in self.thresholds)
+        return sum(self.chosen.largest(self.thresholds, self.rounds * self.choices))
+
+    @property
+    def round_cost(self) -> Fraction:
+        """What one round may cost."""
+        return (self.cost - self.total_cost) / self.rounds
+
+    @property
+    def answer_cost(self) -> Fraction:
+        """What the answers of one round may cost; all of the round where nothing is chosen."""
+        return self.round_cost * (require_fraction("", self.answer_fraction) if self.choices is not None else 1)
+
+    @property
+    def choice_cost(self) -> Fraction:
+        """What the choices of one round may cost together."""
+        return self.round_cost - self.answer_cost
+
+    @property
+    def sha256(self) -> str:
+        """The hash of all that the plan says, by which a ledger names it."""
+        return hashlib.sha256(json_text(self._facts())).hexdigest()
+
+    def _facts(self) -> dict[str, Any]:
+        weights = {} if min(self.importance) == 1 else {"weights": list(self.importance)}
+        return {
+            **weights,
+            "format": "residualplanner/rap",
+            "domain": self.workload.domain.to_json(),
+            "tables": [[list(each.positions), each.at_least] for each in self.thresholds],
+            "budget": self.budget.to_json(),
+            "neighbors": self.protected.words,
+            "rounds": [self.rounds, self.choices, self.unit, self.sensitivity, self.total],
+            "fractions": [
+                fraction_text(require_fraction("", each)) for each in (self.answer_fraction, self.total_fraction)
+            ],
+            "projection": repr(self.projection),
+        }

@@ -1,0 +1,169 @@
+"""Relaxed records: how each attribute's block of numbers is kept in its domain while it is fitted.
+
+Reads: parameters, one column for each relaxed record.  Gives: values, which are probabilities but for "clip".
+Source: docs/adaptive-projection.md eq. (f).
+"""
+
+from abc import ABC, abstractmethod
+from typing import Protocol, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.fits.mixtures import Blocks
+
+#: A row for each value of each attribute, a column for each relaxed record; single precision.
+Relaxed = NDArray[np.float32]
+#: Steps of Newton's method for the threshold of docs/adaptive-projection.md eq. (f); it ends where nothing changes.
+_NEWTON_STEPS = 100
+
+
+class Relaxation(Protocol):
+    """How parameters become values, and stay in their domain."""
+
+    @property
+    def name(self) -> str:
+        """The word for it in a plan."""
+
+    @property
+    def learning_rate(self) -> float:
+        """The size of the first step of the optimizer."""
+
+    @property
+    def merges(self) -> bool:
+        """Whether values of an attribute that no measured cell mentions may be fitted together."""
+
+    @property
+    def sums_to_one(self) -> bool:
+        """Whether the values of each attribute add up to 1."""
+
+    def start(self, blocks: Blocks, records: int, generator: np.random.Generator) -> Relaxed:
+        """Parameters (rows, records) to begin with."""
+
+    def values(self, parameters: Relaxed, blocks: Blocks) -> Relaxed:
+        """The values (rows, records) that the parameters stand for."""
+
+    def slopes(self, values: Relaxed, slopes: Relaxed, blocks: Blocks) -> Relaxed:
+        """The gradient by the parameters (rows, records), from that by the values, which may be overwritten."""
+
+    def kept(self, parameters: Relaxed, blocks: Blocks) -> Relaxed:
+        """The parameters (rows, records) after a step, back in their domain."""
+
+
+@final
+class Softmax:
+    """Every block is the softmax of free parameters."""
+
+    name = "softmax"
+    learning_rate = 0.1
+    merges = True
+    sums_to_one = True
+
+    def start(self, blocks: Blocks, records: int, generator: np.random.Generator) -> Relaxed:
+        """Standard normal logits."""
+        return generator.standard_normal((blocks.count, records), dtype=np.float32)
+
+    def values(self, parameters: Relaxed, blocks: Blocks) -> Relaxed:
+        """The softmax of every block."""
+        return blocks.softmax(parameters).astype(np.float32, copy=False)
+
+    def slopes(self, values: Relaxed, slopes: Relaxed, blocks: Blocks) -> Relaxed:
+        """``p (g - sum p g)``, where p are the values and g the slopes."""
+        return blocks.slope_of_logits(values, slopes).astype(np.float32, copy=False)
+
+    def kept(self, parameters: Relaxed, blocks: Blocks) -> Relaxed:
+        """As they are."""
+        del blocks
+        return parameters
+
+
+class Projected(ABC):
+    """Values that are fitted themselves, and projected back into their domain after each step."""
+
+    learning_rate = 0.001
+    merges = False
+
+    def start(self, blocks: Blocks, records: int, generator: np.random.Generator) -> Relaxed:
+        """Uniform numbers, projected."""
+        return self.kept(generator.random((blocks.count, records), dtype=np.float32), blocks)
+
+    def values(self, parameters: Relaxed, blocks: Blocks) -> Relaxed:
+        """The parameters themselves."""
+        del blocks
+        return parameters
+
+    def slopes(self, values: Relaxed, slopes: Relaxed, blocks: Blocks) -> Relaxed:
+        """As they are."""
+        del values, blocks
+        return slopes
+
+    @abstractmethod
+    def kept(self, parameters: Relaxed, blocks: Blocks) -> Relaxed:
+        """The nearest values in their domain."""
+
+
+@final
+class Sparsemax(Projected):
+    """Every block is the nearest point of the simplex, many of whose entries are 0; as published."""
+
+    name = "sparsemax"
+    sums_to_one = True
+
+    def kept(self, parameters: Relaxed, blocks: Blocks) -> Relaxed:
+        """The nearest points of the simplices."""
+        return sparsemax(parameters, blocks)
+
+
+@final
+class Clip(Projected):
+    """Every number lies between 0 and 1 on its own; blocks need not sum to 1, so there are no records to sample."""
+
+    name = "clip"
+    sums_to_one = False
+
+    def kept(self, parameters: Relaxed, blocks: Blocks) -> Relaxed:
+        """Numbers beyond 0 or 1 are set to these."""
+        del blocks
+        return np.clip(parameters, 0, 1)
+
+
+RELAXATIONS: dict[str, Relaxation] = {each.name: each for each in (Softmax(), Sparsemax(), Clip())}
+
+
+def equal_weights(values: Relaxed) -> Relaxed:
+    """The weight of every relaxed record, (records,): one over their number.
+
+    Args:
+        values (rows, records): of the relaxed records.
+    """
+    records = values.shape[1]
+    return np.full(records, 1 / records, dtype=np.float32)
+
+
+def sparsemax(points: Relaxed, blocks: Blocks) -> Relaxed:
+    """Project every block of every column on the simplex, by Newton's method and without sorting.
+
+    Args:
+        points (rows, records): any numbers.
+        blocks: which rows belong together.
+
+    Returns:
+        The nearest points (rows, records): ``max(0, z - tau)`` with sum 1 in each block.
+
+    Source: docs/adaptive-projection.md eq. (f).
+
+    Example:
+        >>> sparsemax(np.array([[1], [0.5], [0.1]], dtype=np.float32), Blocks((3,))).ravel().tolist()
+        [0.75, 0.25, 0.0]
+    """
+    shifted = points - blocks.repeated(np.maximum.reduceat(points, blocks.offsets[:-1], axis=0))
+    sizes = np.array(blocks.sizes, dtype=np.float32)[:, None]
+    threshold = np.maximum((blocks.sums(shifted) - 1) / sizes, np.float32(-1))
+    for _ in range(_NEWTON_STEPS):
+        is_above = shifted > blocks.repeated(threshold)
+        counts = blocks.sums(is_above.astype(np.float32))
+        risen = np.maximum((blocks.sums(np.where(is_above, shifted, np.float32(0))) - 1) / counts, threshold)
+        if np.array_equal(risen, threshold):
+            break
+        threshold = risen
+    return np.asarray(np.maximum(shifted - blocks.repeated(threshold), 0), dtype=np.float32)

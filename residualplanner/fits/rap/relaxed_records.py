@@ -1,0 +1,126 @@
+"""Relaxed records: what a run of RAP gives, which answers every query and has seen none but noisy answers.
+
+Reads: values of relaxed records, a total.  Gives: RelaxedRecords.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from residualplanner.fits.mixtures import Blocks, Mixture, mixture_of, product_sums
+from residualplanner.fits.rap.relaxation import Relaxed, equal_weights
+from residualplanner.fits.rap.threshold_products import threshold_means
+from residualplanner.fits.rap.threshold_table import ThresholdTable
+from residualplanner.fits.rap.tiles import Tile, tiles_of
+from residualplanner.ground.checks import FloatArray, IntArray
+from residualplanner.ground.errors import WorkloadError
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.workload.query import WrittenQuery
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RelaxedRecords:
+    """Records that say of each value of each attribute how probable it is.
+
+    Attributes:
+        blocks: which rows belong to which attribute.
+        values (d', n'): a row for each value of each attribute and a column for each record.
+    """
+
+    blocks: Blocks
+    values: Relaxed
+
+    def fractions(self, threshold: ThresholdTable) -> FloatArray:
+        """The table of a threshold, as fractions of all records.
+
+        Where the values of each attribute add up to 1, it is a linear map of the marginal; elsewhere, as under the
+        relaxation "clip", it is the polynomial of eq. (58) that is fitted.
+
+        Example:
+            >>> records = RelaxedRecords(Blocks((2, 2)), np.full((4, 8), 0.5, dtype=np.float32))
+            >>> records.fractions(ThresholdTable((0, 1), (2, 2), 1)).tolist()
+            [[0.75, 0.75], [0.75, 0.75]]
+        """
+        found = np.empty(threshold.cells)
+        for tile in tiles_of([threshold], relaxed_records=self.values.shape[1]):
+            found[tile.numbers.start : tile.numbers.stop] = self.of_tile(tile)
+        return found.reshape(threshold.shape)
+
+    def answers(self, query: WrittenQuery, domain: Domain) -> FloatArray:
+        """The table of any query, as fractions of all records: of each kind its rows of the values of every record.
+
+        Raises:
+            WorkloadError: the records are no distribution, as under the relaxation "clip", and the query has a
+                threshold beside other kinds.
+
+        Source: eqs. (58) and (67); docs/adaptive-projection.md eq. (g).
+        """
+        parts = [np.empty((0, self.values.shape[1]), dtype=self.values.dtype)]
+        for position, kind in zip(*query, strict=True):
+            values = self.values[self.blocks.rows(position)]
+            parts.append(values if kind.is_identity else kind.apply(values.astype(np.float64), 0))
+        shape = query.shape(domain)
+        rows, axes = RelaxedRecords(Blocks(shape), np.concatenate(parts)), tuple(range(len(shape)))
+        at_least = max((kind.at_least for kind in query.kinds), default=0)
+        if at_least and not self._are_distributions:
+            if any(kind.at_least != at_least for kind in query.kinds):
+                raise WorkloadError(
+                    'relaxed records of the relaxation "clip" answer a threshold only by itself, without attributes '
+                    'of other kinds; ask for the table of all their values, or fit with "softmax"'
+                )
+            return rows.fractions(ThresholdTable(axes, shape, at_least))
+        return query.put_together(domain, rows.fractions(ThresholdTable(axes, shape, len(axes))))
+
+    def of_tile(self, tile: Tile) -> FloatArray:
+        """The answers (cells,) of `fractions` in a tile.
+
+        Source: eqs. (58) and (67), or docs/adaptive-projection.md eq. (g), for some values and the sum of the others.
+        """
+        at_least, order = tile.threshold.at_least, len(tile.values)
+        if at_least < order and not self._are_distributions:
+            found = threshold_means(self._columns(tile), at_least)
+        elif at_least < order:
+            found = tile.answers(product_sums(self._columns(tile, merges=True), equal_weights(self.values)))
+        else:
+            found = product_sums(self._columns(tile), equal_weights(self.values))
+        return found.astype(np.float64).ravel()
+
+    def integers(self, total: int) -> Callable[[Tile], IntArray]:
+        """Gives the answers (cells,) in a tile as integer counts of so many records: scores are exact on this grid."""
+
+        def counts(tile: Tile) -> IntArray:
+            found = self.of_tile(tile)
+            np.clip(found, 0, 1, out=found)
+            found *= total
+            return np.rint(found, out=found).astype(np.int64)
+
+        return counts
+
+    def _columns(self, tile: Tile, *, merges: bool = False) -> list[Relaxed]:
+        """Of each attribute the values (t_i, n') that a tile is made of; merged, the sum of the others comes last."""
+        columns = []
+        for position, kept in zip(tile.threshold.positions, tile.values, strict=True):
+            block = self.values[self.blocks.rows(position)]
+            column = block[kept.start : kept.stop]
+            if merges and len(column) < len(block):
+                others = block[: kept.start].sum(axis=0) + block[kept.stop :].sum(axis=0)
+                column = np.concatenate([column, others[None]])
+            columns.append(column)
+        return columns
+
+    @property
+    def mixture(self) -> Mixture:
+        """The distribution of one record, drawn from any relaxed record: what integer records are sampled from.
+
+        Raises:
+            WorkloadError: the values of an attribute do not add up to 1, as under the relaxation "clip".
+        """
+        if not self._are_distributions:
+            raise WorkloadError('relaxed records of the relaxation "clip" are no distribution; fit with "softmax"')
+        return mixture_of(self.blocks, equal_weights(self.values), self.values)
+
+    @property
+    def _are_distributions(self) -> bool:
+        """Whether the values of every attribute add up to 1 in every relaxed record."""
+        return bool(np.allclose(self.blocks.sums(self.values), 1, atol=1e-3))

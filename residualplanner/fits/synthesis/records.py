@@ -1,0 +1,246 @@
+"""Records that were made from a release.
+
+Reads: codes, weights, how they were made.  Gives: SyntheticRecords.
+"""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from residualplanner.fits.mixtures import Mixture, Report, product_sums, unreported
+from residualplanner.fits.nonnegative.facts import Facts
+from residualplanner.fits.nonnegative.mixture import FitQuality, FittedMixture, fit_quality, quality_of_records
+from residualplanner.fits.synthesis.columns import BinsName, column_of, weight_column
+from residualplanner.fits.synthesis.raking import raked_weights
+from residualplanner.fits.synthesis.rounding import RoundingName, rounding_named
+from residualplanner.fits.synthesis.saving import Sidecar, save_frame
+from residualplanner.gate.measurement.noise_statement import warning_of
+from residualplanner.gate.sources.source import Progress
+from residualplanner.ground.atomic import PathLike
+from residualplanner.ground.checks import FloatArray, IntArray, frozen, is_integer, value_text
+from residualplanner.ground.errors import ArgumentError, WorkloadError
+from residualplanner.ground.html import ROWS, caption_of, html_table, rest_note
+from residualplanner.ground.words import count_text
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.workload.query import QueryLike, written_query
+from residualplanner.release.release import Release
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: The most records that are made.
+MOST_RECORDS = 10**9
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SyntheticRecords:
+    """Records whose tables are near those of a release, and the mixture that they were drawn from.
+
+    No record is that of a person.  What the records say beyond the tables that were measured, they say as if attributes
+    were independent of one another within each latent class of the mixture.
+
+    Attributes:
+        release: what they were made from.
+        codes (n, d): of the values of each record, in the order of the domain, read-only.
+        weights (n,): how many records each stands for; 1 but for the method "weighted".
+        method: how records were made of the mixture.
+        seed: of the records; it is no secret, as the noise of the release does not depend on it.
+    """
+
+    release: Release
+    codes: IntArray
+    weights: FloatArray
+    method: RoundingName
+    seed: int
+    _facts: Facts = field(repr=False)
+    _fitted: FittedMixture = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __repr__(self) -> str:
+        weighted = f", together of weight {self.weights.sum():,.0f}" if self.weight_column else ""
+        about = f"{len(self):,} of {count_text(len(self.domain.names), 'attribute')}{weighted}"
+        return f"<SyntheticRecords: {about}{warning_of(self.release.noise)}>"
+
+    def _repr_html_(self) -> str:
+        first = replace(self, codes=self.codes[:ROWS], weights=self.weights[:ROWS]).to_frame()
+        return html_table(
+            caption_of(self),
+            list(map(str, first.columns)),
+            first.itertuples(index=False),
+            note=rest_note(len(self) - len(first), ".to_frame() has all"),
+        )
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """The public facts from other sources, in words."""
+        return self._facts.statements
+
+    @property
+    def unmeasured(self) -> tuple[str, ...]:
+        """The attributes that nothing was measured of: each value is as frequent as any, whatever the others are."""
+        measured = {position for members in self.release.plan.closure for position in members}
+        measured |= {position for fact in self._facts.zeros for position in fact.attributes}
+        several = (number for number, size in enumerate(self.domain.sizes) if size > 1)
+        return tuple(self.domain.names[number] for number in several if number not in measured)
+
+    @property
+    def weight_column(self) -> str | None:
+        """The name of the column of weights by the method "weighted"; None by others, whose records all count as 1."""
+        return weight_column(self.domain) if rounding_named(self.method).is_weighted else None
+
+    @property
+    def domain(self) -> Domain:
+        """Their attributes."""
+        return self.release.plan.domain
+
+    @property
+    def mixture(self) -> Mixture:
+        """The distribution of a record, by the positions of attributes in the domain."""
+        return self._fitted.mixture
+
+    @cached_property
+    def quality(self) -> FitQuality:
+        """How far the tables of the mixture are from what was measured, in units of its noise, table by table."""
+        return fit_quality(self._fitted.measured, self._fitted.components())
+
+    @cached_property
+    def quality_of_records(self) -> FitQuality:
+        """The same of the tables of the records."""
+        return quality_of_records(self._fitted.measured, self.codes, self.weights)
+
+    def expected(self, query: QueryLike) -> FloatArray:
+        """The expected answers to a query, by the mixture, (q_1, .., q_k), with its axes as it is written.
+
+        Whatever was measured, there is such a table for any query; it is not better than the mixture is.
+
+        Args:
+            query: as in a workload: names, a mapping from name to kind of query, a `Threshold`, or one `Among` others.
+
+        Raises:
+            DomainError: an attribute is not in the domain, or is named twice.
+            WorkloadError: a kind of query does not fit its attribute.
+        """
+        written, mixture = written_query(self.domain, query), self._fitted.mixture
+        rows = [kind.apply(mixture.of_attribute(position), 0) for position, kind in zip(*written, strict=True)]
+        answers = product_sums(rows, self._fitted.records * mixture.weights)
+        return frozen(np.asarray(written.put_together(self.domain, answers.astype(np.float64, copy=False))))
+
+    def redrawn(
+        self, records: int, *, method: RoundingName = "controlled", seed: int = 0, progress: Progress | None = None
+    ) -> "SyntheticRecords":
+        """Other records from the same mixture.
+
+        Args:
+            records: how many.
+            method: as of `synthesize`.
+            seed: of the records.
+            progress: called with how much is done, and how much there is to do.
+
+        Raises:
+            ArgumentError: ``records`` or ``seed`` is no integer from 0.
+            WorkloadError: there is no such method; it is known that there are no records.
+            ResourceError: so many take more memory than there is.
+        """
+        require_count(records, "redrawn(1000)")
+        report = progress or unreported
+        return drawn(self.release, self._fitted, self._facts, records, method=method, seed=seed, report=report)
+
+    def to_frame(self, *, bins: BinsName = "labels") -> "pd.DataFrame":
+        """The records with the labels of the domain, a column for each attribute; by "weighted" with their weights.
+
+        Args:
+            bins: "labels"; or "middles", the middle of each bin of numbers or dates.
+        """
+        import pandas as pd
+
+        columns = {
+            attribute.name: column_of(attribute, self.codes[:, place], bins)
+            for place, attribute in enumerate(self.domain.attributes)
+        }
+        if self.weight_column is not None:
+            columns[self.weight_column] = self.weights
+        return pd.DataFrame(columns)
+
+    def save(self, file: PathLike, *, bins: BinsName = "labels") -> None:
+        """Write the records to a CSV or Parquet file, and what they are to a JSON file beside it.
+
+        The latter has the name of the former with ``.json`` added, and is written first: a run that is killed leaves no
+        records without it.
+
+        Args:
+            file: its name ends with ``.csv`` or ``.parquet``; one that exists is replaced.
+            bins: as of `to_frame`.
+
+        Raises:
+            ArgumentError: the name ends otherwise.
+            OSError: the files cannot be written.
+        """
+        about = Sidecar(
+            self.release,
+            len(self),
+            float(self.weights.sum()),
+            self.method,
+            self.seed,
+            self.facts,
+            self.weight_column,
+            self.unmeasured,
+            self.quality_of_records,
+        )
+        save_frame(file, about, lambda: self.to_frame(bins=bins))
+
+
+def drawn(
+    release: Release,
+    fitted: FittedMixture,
+    facts: Facts,
+    records: int,
+    *,
+    method: RoundingName,
+    seed: int,
+    report: Report,
+) -> SyntheticRecords:
+    """Records from a mixture.
+
+    Args:
+        release: that the mixture was fitted to.
+        fitted: the mixture.
+        facts: that it keeps to.
+        records: how many.
+        method: how they are made of it.
+        seed: of the records.
+        report: called with how much is done, and how much there is to do.
+
+    Raises:
+        ArgumentError: ``seed`` is no integer from 0.
+        WorkloadError: there is no such method; it is known that there are no records.
+        ResourceError: so many take more memory than there is.
+    """
+    require_seed(seed)
+    named = rounding_named(method)
+    named.require_room(records, len(release.plan.domain))
+    if records and not fitted.records:
+        raise WorkloadError(f"there are no records by {facts.words}, so none can be made; ask for none, or correct it")
+    rounding = named.of_order(max(map(len, release.plan.closure)))
+    codes, weights = rounding.draw(fitted.mixture, int(records), np.random.default_rng([int(seed), 1]), report=report)
+    if rounding.is_weighted and records:
+        scale = records / fitted.records
+        weights = raked_weights(codes, weights / scale, facts.known) * scale
+    return SyntheticRecords(release, frozen(codes), frozen(weights), method, int(seed), facts, fitted)
+
+
+def require_count(records: object, example: str) -> None:
+    """Raise ArgumentError unless a number of records is an integer from 0 to a billion; the example is a right call."""
+    if not (is_integer(records) and records <= MOST_RECORDS):
+        raise ArgumentError(
+            f"records must be an integer from 0 to {MOST_RECORDS:,}, got {value_text(records)}; write {example}"
+        )
+
+
+def require_seed(seed: object) -> None:
+    """Raise ArgumentError unless a seed is an integer from 0."""
+    if not is_integer(seed):
+        raise ArgumentError(f"seed must be an integer from 0, got {value_text(seed)}")

@@ -1,0 +1,160 @@
+"""Files of synthetic records, and what they say of themselves.
+
+Reads: a frame, a release.  Gives: a CSV or Parquet file with a JSON file beside it.
+"""
+
+import csv
+import hashlib
+import io
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from residualplanner.fits.nonnegative.mixture import FitQuality
+from residualplanner.ground.atomic import PathLike, write_atomically
+from residualplanner.ground.checks import require_path
+from residualplanner.ground.errors import ArgumentError
+from residualplanner.method.plan.files import plan_hash
+from residualplanner.release.product import Product
+from residualplanner.release.release import Release
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: What every file of synthetic records says of them.
+STATEMENT = (
+    "Synthetic records: none is that of a person. They were made from the noisy answers of a release alone, as "
+    "post-processing, which costs no privacy budget: whatever is promised for the release holds for them, and no more. "
+    "Their tables are near those that were measured; what they say beyond these is a model's assumption. Standard "
+    "errors computed from them as if they were records of people are too small."
+)
+_FIT = (
+    "the squared distance between the tables of the records and what was measured, in units of the noise, beside what "
+    "noise alone explains; and the sets of attributes whose tables are farther away than noise explains"
+)
+#: What the JSON file is about, and its version.
+_KIND, _VERSION = "synthetic records", 2
+#: The most bytes that are read of it.
+_LONGEST = 1 << 24
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Sidecar:
+    """What is said of a file of synthetic records.
+
+    Attributes:
+        release: what they were made from.
+        rows: how many there are.
+        records: the sum of their weights.
+        method: how they were drawn.
+        seed: of the fit and the records.
+        facts: the public facts from other sources.
+        weight: the name of the column of weights, if there is one.
+        unmeasured: the attributes that nothing was measured of.
+        quality: how well the tables of the records fit what was measured.
+    """
+
+    release: Release
+    rows: int
+    records: float
+    method: str
+    seed: int
+    facts: tuple[str, ...]
+    weight: str | None
+    unmeasured: tuple[str, ...]
+    quality: FitQuality
+
+    def to_json(self, file: str, sha256: str) -> dict[str, Any]:
+        """It as JSON values."""
+        plan, noise = self.release.plan, self.release.noise
+        return {
+            "kind": _KIND,
+            "version": _VERSION,
+            "file": file,
+            "sha256": sha256,
+            "statement": STATEMENT,
+            "guarantee": noise.guarantee,
+            "facts": list(self.facts),
+            "facts_statement": Product(facts=self.facts).elsewhere,
+            "noise": noise.published(plan),
+            "plan_sha256": plan_hash(plan),
+            "rows": self.rows,
+            "records": self.records,
+            "method": self.method,
+            "seed": self.seed,
+            "seed_statement": "of the model's start and of the drawing of records; the noise does not depend on it",
+            "weight_column": self.weight,
+            "unmeasured": list(self.unmeasured),
+            "unmeasured_statement": "nothing was measured of these attributes; their values are drawn evenly",
+            "fit": {
+                "statement": _FIT,
+                "distance": float(self.quality.distances.sum()),
+                "freedom": int(self.quality.freedoms.sum()),
+                "worse": [list(names) for names in self.quality.worse],
+            },
+            "attributes": [{"name": each.name, "size": each.size} for each in plan.domain.attributes],
+        }
+
+
+def save_frame(file: PathLike, about: Sidecar, make: Callable[[], "pd.DataFrame"]) -> None:
+    """Write a frame, and before it what it is.
+
+    Args:
+        file: its name ends with ``.csv`` or ``.parquet``.
+        about: what is said of it.
+        make: gives the frame.
+
+    Raises:
+        ArgumentError: the name ends otherwise.
+        OSError: the files cannot be written.
+    """
+    path = require_records_file(file)
+    content = _bytes(make(), path.suffix, about.release.noise.guarantee)
+    described = about.to_json(path.name, hashlib.sha256(content).hexdigest())
+    with write_atomically(sidecar_path(path)) as sidecar:
+        sidecar.write(json.dumps(described, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n")
+    with write_atomically(path) as target:
+        target.write(content)
+
+
+def require_records_file(file: PathLike) -> Path:
+    """The path of a file of records, or ArgumentError unless its name ends with ``.csv`` or ``.parquet``."""
+    require_path("save", file, 'save("records.parquet")')
+    path = Path(file)
+    if path.suffix not in (".csv", ".parquet"):
+        raise ArgumentError(f'save: the name of the file must end with ".csv" or ".parquet", got {path.name!r}')
+    return path
+
+
+def sidecar_path(file: Path) -> Path:
+    """The path of the JSON file beside a file of records.
+
+    Example:
+        >>> sidecar_path(Path("records.csv")).name
+        'records.csv.json'
+    """
+    return file.with_name(f"{file.name}.json")
+
+
+def is_sidecar(path: Path) -> bool:
+    """Whether a file is what `save_frame` writes beside records."""
+    try:
+        content = json.loads(path.read_bytes()[:_LONGEST])
+    except (OSError, ValueError):
+        return False
+    return isinstance(content, dict) and content.get("kind") == _KIND
+
+
+def _bytes(frame: "pd.DataFrame", suffix: str, guarantee: str) -> bytes:
+    if suffix == ".csv":  # all text in quotes: some readers take "" without them for missing, others lose a "\r"
+        return frame.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC).encode()
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    about = {"statement": STATEMENT, "guarantee": guarantee}
+    target = io.BytesIO()
+    pq.write_table(table.replace_schema_metadata({**(table.schema.metadata or {}), **about}), target)
+    return target.getvalue()

@@ -1,0 +1,291 @@
+"""The check: the same readers and rules as measuring, and a list of what they find.
+
+Reads: a domain, confidential records.  Gives: RecordsCheck.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from residualplanner.gate.checking.hints import (
+    MISSING_HINT,
+    NOBODY_HINT,
+    hint_of_lines,
+    hint_of_missing_column,
+    hint_of_type,
+    hint_of_values,
+)
+from residualplanner.gate.sources.csv_files import CsvFile, first_bad_byte
+from residualplanner.gate.sources.opening import columns_of, open_source, require_here, watched_source
+from residualplanner.gate.sources.people import LimitedRecords
+from residualplanner.gate.sources.rules import words_of_code
+from residualplanner.gate.sources.source import guarded
+from residualplanner.gate.sources.tally import Offenders, Tally
+from residualplanner.ground.checks import require_type
+from residualplanner.ground.errors import DataError
+from residualplanner.ground.words import count_text
+from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.domain.families import UNKNOWN
+from residualplanner.method.domain.labels import Into
+from residualplanner.more.amounts.weight import Weight
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_CONFIDENTIAL = "Confidential: this shows values of records and exact counts.  It cost nothing; do not publish it."
+#: How many values of a column are shown.
+_SHOWN = 5
+#: What becomes of records.
+REFUSED, DROPPED, CLIPPED, LAST = "refused", "left out of every table", "counts as the maximum", "come last"
+#: So many records of a person count where neither the rule nor a plan says how many.
+_ALL = 2**31
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that does not fit, in one column or in the file.
+
+    Attributes:
+        column: its name; empty for lines of a file, and for what concerns all columns.
+        problem: what it is, in words.
+        records: how many records; None where none was read for it.
+        outcome: what measuring makes of them: "refused", "left out of every table", "come last", or "counted under"
+            and the label.
+        values: the most frequent values, as they are written, and how often each comes.
+        hint: what is likely meant, or what to do; may be empty.
+    """
+
+    column: str
+    problem: str
+    records: int | None
+    outcome: str
+    values: tuple[tuple[str, int], ...] = ()
+    hint: str = ""
+
+    def __str__(self) -> str:
+        where = f"column {self.column!r}: " if self.column else ""
+        count = "" if self.records is None else f"{count_text(self.records, 'record')}, "
+        shown = ", ".join(f"{value} ({number:,})" for value, number in self.values)
+        lines = [
+            f"{where}{self.problem}: {count}{self.outcome}",
+            shown and f"  {shown}",
+            self.hint and f"  {self.hint}",
+        ]
+        return "\n".join(filter(None, lines))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RecordsCheck:
+    """What of some records does not fit a schema.  It is true where they fit.
+
+    Attributes:
+        fits: whether `measure` would count the records; it refuses them otherwise.
+        records: how many records were read.
+        dropped: how many of them a rule leaves out of every table.
+        left_out: how many more, since only some records of each person count; 0 where the records do not fit.
+        findings: all that does not fit, refused or not.
+
+    Example:
+        >>> import pandas as pd
+        >>> domain = Domain({"sex": Attribute("sex", labels=["F", "M"], missing="drop")})
+        >>> print(check(domain, pd.DataFrame({"sex": ["F", "m", "m", None]})))
+        Confidential: this shows values of records and exact counts.  It cost nothing; do not publish it.
+        The records do not fit the schema: measure refuses them.  Read: 4 records.
+        column 'sex': value outside the schema: 2 records, refused
+          'm' (2)
+          'm' is the label 'M' but for capital letters or blanks; write values as they were declared
+        column 'sex': missing value: 1 record, left out of every table
+    """
+
+    fits: bool
+    records: int
+    dropped: int
+    left_out: int
+    findings: tuple[Finding, ...]
+
+    def __bool__(self) -> bool:
+        return self.fits
+
+    def __repr__(self) -> str:
+        read = count_text(self.records, "record")
+        if self.fits:
+            counted = self.records - self.dropped - self.left_out
+            said = f"The records fit the schema.  Read: {read}; counted: {counted:,}"
+            said += f"; left out by rules: {self.dropped:,}" * (self.dropped > 0)
+            said += f"; left out since their person has more than count: {self.left_out:,}" * (self.left_out > 0) + "."
+        else:
+            said = f"The records do not fit the schema: measure refuses them.  Read: {read}."
+        return "\n".join([_CONFIDENTIAL, said, *map(str, self.findings)])
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row for each finding: column, problem, records, outcome, values as one text, hint."""
+        import pandas as pd
+
+        rows = [
+            (each.column, each.problem, each.records, each.outcome, "; ".join(v for v, _ in each.values), each.hint)
+            for each in self.findings
+        ]
+        frame = pd.DataFrame(rows, columns=["column", "problem", "records", "outcome", "values", "hint"])
+        return frame.astype({"records": "Int64"})
+
+
+def check(domain: Domain, data: object, *, records_per_person: int | None = None) -> RecordsCheck:
+    """Read the records as `measure` does, and list all that does not fit the schema, instead of measuring.
+
+    It is for whoever holds the records: the result shows values of them and exact counts, so it must not be published.
+    It charges no ledger, and nothing of it goes into a release.
+
+    Args:
+        domain: the schema.
+        data: the records, as for `measure`, but no engine's frame.
+        records_per_person: how many records of a person a plan protects, where `LimitedRecords` does not say how many
+            are kept.
+
+    Returns:
+        Whether the records fit, how many rules leave out, and what does not fit, column by column.  ``fits`` is true
+        exactly where `measure` refuses nothing of the records.
+
+    Raises:
+        ArgumentError: ``domain`` is not a domain.
+        DataError: the data are an engine's.
+
+    Example:
+        >>> import pandas as pd
+        >>> bool(check(Domain({"sex": ["F", "M"]}), pd.DataFrame({"sex": ["F", "M", "F"]})))
+        True
+    """
+    require_type("check", "domain", domain, Domain, "write check(domain, records)")
+    require_here(data)
+    most = records_per_person or (data.keep if isinstance(data, LimitedRecords) else None) or _ALL
+    names = guarded(columns_of, data)
+    opened = guarded(open_source, data, domain, records_per_person=most)
+    read = _Reading(domain, data, most, () if isinstance(names, DataError) else tuple(map(str, names)))
+    findings = [*read.columns(), *read.entries()]
+    error = opened if isinstance(opened, DataError) else read.error
+    if error is not None and all(each.outcome != REFUSED for each in findings):
+        findings.insert(0, Finding(error.column or "", str(error), None, REFUSED, hint=hint_of_type(None, str(error))))
+    tally = read.tally
+    left_out = 0 if error is not None else tally.records - tally.dropped - tally.counted
+    return RecordsCheck(error is None, tally.records, tally.dropped, left_out, tuple(findings))
+
+
+class _Reading:
+    """One pass over those columns that can be read."""
+
+    def __init__(self, domain: Domain, data: object, most: int, names: Sequence[str]) -> None:
+        self._domain, self._data, self._most, self._names = domain, data, most, names
+        self._people = [data.person, *filter(None, [data.order])] if isinstance(data, LimitedRecords) else []
+        self._refused = {column.name: error for column in domain.columns if (error := self._refusal(column.name))}
+        people = self._attempt_to_open(Domain({}), with_people=True) if self._people else None
+        self._people_error = people if isinstance(people, DataError) else None
+        kept = {each.name: each for each in domain.attributes if each.name not in self._refused}
+        weights = [each for each in _weights(domain) if each.name not in self._refused]
+        self._readable = Domain(kept, weight=weights[0] if weights else None)
+        self.tally = Tally(self._readable, has_order=len(self._people) > 1)
+        self.error = self._count()
+
+    def columns(self) -> Iterator[Finding]:
+        """Columns that are missing or of an impossible type."""
+        for name, error in self._refused.items():
+            yield self._column_finding(name, error)
+        if self._people_error is not None:
+            for name in [name for name in self._people if self._names and name not in self._names] or [self._people[0]]:
+                if name not in self._refused:
+                    yield self._column_finding(self._people_error.column or name, self._people_error)
+
+    def entries(self) -> Iterator[Finding]:
+        """Lines and entries that do not fit."""
+        tally = self.tally
+        lines = tally.unsound + tally.unequal
+        if lines:
+            is_strict = any(each.unknown == "error" for each in self._domain.attributes)
+            joins = isinstance(self._file, CsvFile) and self._file.newlines_in_values and tally.unsound > 0
+            outcome = REFUSED if is_strict or joins else "their values are unknown"
+            yield Finding("", "lines that are not records", lines, outcome, hint=hint_of_lines(tally.numbers))
+        for (position, code), offenders in sorted(tally.offenders.items(), key=lambda item: (item[0][0], -item[0][1])):
+            yield self._entry_finding(position, code, offenders)
+        if tally.nobody.records and self._people:
+            shown = _shown(tally.nobody)
+            yield Finding(self._people[0], "no person", tally.nobody.records, REFUSED, shown, NOBODY_HINT)
+        if tally.last.records:
+            problem = "no entry to order by"
+            yield Finding(self._people[1], problem, tally.last.records, LAST, _shown(tally.last))
+
+    @property
+    def _file(self) -> object:
+        return self._data.data if isinstance(self._data, LimitedRecords) else self._data
+
+    def _refusal(self, name: str) -> DataError | None:
+        """Why a column of the domain cannot be read, whatever its records are."""
+        weight = next((each for each in _weights(self._domain) if each.name == name), None)
+        alone = Domain({name: self._domain[name]} if weight is None else {}, weight=weight)
+        opened = self._attempt_to_open(alone, with_people=False)
+        return opened if isinstance(opened, DataError) and opened.column == name else None
+
+    def _attempt_to_open(self, domain: Domain, *, with_people: bool) -> object:
+        most = self._most
+        return guarded(
+            watched_source, self._data, domain, Tally(domain), records_per_person=most, with_people=with_people
+        )
+
+    def _count(self) -> DataError | None:
+        """Read the records; the error that measuring would end with, of the columns that can be read."""
+        most, with_people = self._most, self._people_error is None
+        source = guarded(
+            watched_source,
+            self._data,
+            self._readable,
+            self.tally,
+            records_per_person=most,
+            with_people=with_people,
+        )
+        if isinstance(source, DataError):
+            return source
+        amounts = [i for i, each in enumerate(self._readable.attributes) if each.numeric is not None]
+        groups = [np.empty((1, 0), dtype=np.int64), *(np.array([[i]]) for i in amounts)]
+        outcome = guarded(source.count, groups)
+        return outcome if isinstance(outcome, DataError) else None
+
+    def _column_finding(self, name: str, error: DataError) -> Finding:
+        if self._names and name not in self._names:
+            return Finding(name, "missing column", None, REFUSED, hint=hint_of_missing_column(name, self._names))
+        attribute = self._domain[name] if name in self._domain.names else None
+        problem = str(error).removeprefix(f"column {name!r} ")
+        return Finding(name, problem, None, REFUSED, hint=hint_of_type(attribute, str(error)))
+
+    def _entry_finding(self, position: int, code: int, offenders: Offenders) -> Finding:
+        column = self._readable.columns[position]
+        is_weight = position >= len(self._readable)
+        problem = words_of_code(code, is_weight=is_weight)
+        if is_weight:
+            return Finding(column.name, problem, offenders.records, REFUSED, _shown(offenders))
+        attribute = self._readable.attributes[position]
+        rule = attribute.unknown if code == UNKNOWN else attribute.missing
+        outcome = f"counted under {rule.label!r}" if isinstance(rule, Into) else REFUSED if rule == "error" else DROPPED
+        hint = self._hint(attribute, offenders) if code == UNKNOWN else MISSING_HINT if outcome == REFUSED else ""
+        return Finding(column.name, problem, offenders.records, outcome, _shown(offenders), hint)
+
+    def _hint(self, attribute: Attribute, offenders: Offenders) -> str:
+        values = [offenders.examples[key] for key, _ in offenders.values.most_common()]
+        file = CsvFile(self._file) if isinstance(self._file, str | Path) else self._file
+        if isinstance(file, CsvFile) and any(isinstance(value, bytes) for value in values):
+            found = guarded(first_bad_byte, file)
+            if isinstance(found, tuple):
+                byte, line, place = found
+                return (
+                    f"the file is not UTF-8: line {line:,} has the byte 0x{byte:02x} as its {place:,}. byte; if it was "
+                    "saved as latin-1 or windows-1252, save it as UTF-8"
+                )
+        return hint_of_values(attribute, values)
+
+
+def _weights(domain: Domain) -> list[Weight]:
+    return [column for column in domain.weight.columns if isinstance(column, Weight)]
+
+
+def _shown(offenders: Offenders) -> tuple[tuple[str, int], ...]:
+    return tuple((text[:80], number) for (text, _), number in offenders.values.most_common(_SHOWN))

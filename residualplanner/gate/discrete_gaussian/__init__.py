@@ -1,0 +1,31 @@
+"""Discrete Gaussian noise, exact in distribution, from the operating system's random bits.
+
+Reads: gamma**2 as fractions or ratios of integers, and a source of random bytes.  Gives: integers i with probability in
+proportion to exp(-i**2 / (2 gamma**2)).
+Protocol: a `ByteSource` gives bytes, each of which is checked; floats propose, and decide only what no rounding can
+change; exact arithmetic decides the rest.  docs/exact-noise.md has the method and its proof.
+"""
+
+from residualplanner.gate.discrete_gaussian.bits import ByteSource, InsecureTestBits, NoiseError, OperatingSystemBits
+from residualplanner.gate.discrete_gaussian.choosing import Choice, exponential_choices
+from residualplanner.gate.discrete_gaussian.drawing import (
+    discrete_gaussian,
+    discrete_gaussian_flat,
+    draw_arrays,
+    draw_flat,
+)
+from residualplanner.gate.discrete_gaussian.scales import Scales
+
+__all__ = [
+    "ByteSource",
+    "Choice",
+    "InsecureTestBits",
+    "NoiseError",
+    "OperatingSystemBits",
+    "Scales",
+    "discrete_gaussian",
+    "discrete_gaussian_flat",
+    "draw_arrays",
+    "draw_flat",
+    "exponential_choices",
+]

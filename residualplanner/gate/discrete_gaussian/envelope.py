@@ -1,0 +1,163 @@
+"""The 65 tables that serve every scale: their contents, and the table of a scale.
+
+Reads: nothing.  Gives: Envelope, integer weights that lie above the discrete Gaussian of every scale it serves.
+
+A scale gamma is rounded up to ``radius * 2**m``: a quarter, or eight steps to each doubling.  From 32 on the integers
+are cut into blocks of ``L = 2**m``, and the tables depend on the radius alone.  docs/exact-noise.md has the proof.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.gate.discrete_gaussian.alias import alias_table
+from residualplanner.gate.discrete_gaussian.exact import TAIL_CHUNK_BITS, exp_bounds
+from residualplanner.ground.checks import FloatArray, IntArray, frozen
+
+COLUMN_BITS = 11
+FRACTION_BITS = 15
+UNIFORM_BITS = 21
+COLUMNS = 1 << COLUMN_BITS
+CAPACITY = 1 << FRACTION_BITS
+TOTAL = COLUMNS * CAPACITY
+
+RADII = tuple(range(36, 68, 4))
+LEAST_POWER = -7
+SMALL_TABLES = 1 - len(RADII) * LEAST_POWER
+TABLES = SMALL_TABLES + len(RADII)
+_DIGITS = 25
+_WIDTHS = 9  # a table reaches at least this many radii to either side
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Envelope:
+    """Weights for the blocks and the two tails, and the arrays that draw one of them from the bits of a word.
+
+    Attributes:
+        radius: in blocks; the table serves every gamma of at most ``radius * L``.
+        reach: the blocks are numbered ``-reach .. reach - 1``.
+        scale: c, an integer; block q weighs at least ``c * sup f`` over the block.
+        weights: by cell: the blocks in order, right tail, left tail, and the remainder ("try again").
+        bounds (2048,): the column's number and threshold, in the form of the top 26 bits of a word.
+        blocks (4096,): block number of the column's own cell, then of its alias; 0 for tails and "try again".
+        ratios (4096,): ``2**21 * c / weight`` of the same cell; NaN for tails and -1 for "try again".
+        cells (4096,): number of the same cell.
+    """
+
+    radius: Fraction
+    reach: int
+    scale: int
+    weights: tuple[int, ...]
+    bounds: IntArray
+    blocks: IntArray
+    ratios: FloatArray
+    cells: IntArray
+
+    @property
+    def right_tail(self) -> int:
+        """Number of the right tail's cell; the left tail's is the next, "try again" the one after."""
+        return 2 * self.reach
+
+
+def radius_of_table(table: int) -> Fraction:
+    """Return the radius of table 0 .. 64, in blocks.
+
+    Example:
+        >>> radius_of_table(0), radius_of_table(56), radius_of_table(57), radius_of_table(64)
+        (Fraction(1, 4), Fraction(32, 1), Fraction(36, 1), Fraction(64, 1))
+    """
+    if table == 0:
+        return Fraction(1, 4)
+    power, step = divmod(table - 1, len(RADII))
+    return RADII[step] * Fraction(2) ** min(power + LEAST_POWER, 0)
+
+
+@lru_cache(maxsize=TABLES)
+def envelope(table: int) -> Envelope:
+    """Return table 0 .. 64.
+
+    Cost: about 4 ms, once.
+    Source: docs/exact-noise.md sections 2 and 3.
+    """
+    radius = radius_of_table(table)
+    power = (table - 1) // len(RADII) + LEAST_POWER
+    reach = max(int(_WIDTHS * 64 * Fraction(2) ** min(power, 0)), _WIDTHS)
+    heights = [exp_above(near, radius) for near in range(reach + 1)]
+    # The distance of each block from 0, in blocks, or a lower bound; the blocks of small tables are single integers.
+    near = [abs(q) if table < SMALL_TABLES else max(q, -q - 1) for q in range(-reach, reach)]
+    tail = heights[reach] * (2 << TAIL_CHUNK_BITS)
+    height_of_all = sum((heights[n] for n in near), start=2 * tail)
+    scale = math.floor((TOTAL - 2 * reach - 2) / height_of_all)
+    whole = [math.ceil(scale * height) for height in (*heights, tail)]
+    weights = [*(whole[n] for n in near), whole[-1], whole[-1]]
+    weights.append(TOTAL - sum(weights))
+    return _envelope_of_weights(radius, reach, scale, weights)
+
+
+def exp_above(near: int, radius: Fraction) -> Fraction:
+    """Return a number at least ``exp(-near**2 / (2 * radius**2))``, equal to it at 0, the same on every platform."""
+    return exp_bounds((near * radius.denominator) ** 2, 2 * radius.numerator**2, _DIGITS)[1]
+
+
+def _envelope_of_weights(radius: Fraction, reach: int, scale: int, weights: list[int]) -> Envelope:
+    threshold, alias = alias_table(weights, columns=COLUMNS, capacity=CAPACITY)
+    again = len(weights) - 1
+    own = np.minimum(np.arange(COLUMNS), again)
+    cells = np.stack([own, np.array(alias)], axis=1).ravel()
+    block_count = 2 * reach
+    block_of_cell = np.array([*range(-reach, reach), 0, 0, 0])
+    # Python divides integers correctly rounded.
+    ratio_of_cell = np.array(
+        [(scale << UNIFORM_BITS) / weight for weight in weights[:block_count]] + [np.nan, np.nan, -1]
+    )
+    return Envelope(
+        radius=radius,
+        reach=reach,
+        scale=scale,
+        weights=tuple(weights),
+        bounds=frozen((np.arange(COLUMNS) << FRACTION_BITS) + np.array(threshold)),
+        blocks=frozen(block_of_cell[cells]),
+        ratios=frozen(ratio_of_cell[cells]),
+        cells=frozen(cells),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shelf:
+    """Several envelopes in one set of arrays, so that one vector pass serves many scales.
+
+    Attributes:
+        envelopes: the envelopes, in order of their tables.
+        index (65,): the index of each table among the envelopes, 0 where it is absent.
+        bounds, blocks, ratios: the envelopes' arrays one after the other.
+    """
+
+    envelopes: tuple[Envelope, ...]
+    index: IntArray
+    bounds: IntArray
+    blocks: IntArray
+    ratios: FloatArray
+
+
+@lru_cache(maxsize=8)
+def shelf(tables: tuple[int, ...]) -> Shelf:
+    """Return the envelopes of ascending tables side by side."""
+    envelopes = tuple(envelope(table) for table in tables)
+    index = np.zeros(TABLES, dtype=np.int64)
+    index[list(tables)] = np.arange(len(tables))
+
+    def join(arrays: list[NDArray[Any]]) -> NDArray[Any]:
+        return arrays[0] if len(arrays) == 1 else frozen(np.concatenate(arrays))
+
+    return Shelf(
+        envelopes,
+        frozen(index),
+        join([one.bounds for one in envelopes]),
+        join([one.blocks for one in envelopes]),
+        join([one.ratios for one in envelopes]),
+    )

@@ -1,0 +1,148 @@
+"""Scales of noise as exact fractions, and the table and block length of each.
+
+Reads: gamma**2 as fractions of integers of any length.  Gives: Scales.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.gate.discrete_gaussian.envelope import LEAST_POWER, RADII, SMALL_TABLES
+from residualplanner.ground.checks import FloatArray, IntArray, frozen
+from residualplanner.ground.errors import BudgetError
+
+LARGEST_EXPONENT = 110  # 64 * gamma < 2**61 where gamma**2 < 2**110
+SMALLEST_EXPONENT = -60
+_POWERS = range(LEAST_POWER, LARGEST_EXPONENT // 2 - 5)
+
+
+class Level(NamedTuple):
+    """The table a scale uses and the exponent m of its block length ``2**m``."""
+
+    table: int
+    block_bits: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scales:
+    """Scales gamma of discrete Gaussian noise, with the table and the numbers needed to draw them.
+
+    Attributes:
+        numerators, denominators: gamma**2 as ratios of integers, not necessarily in lowest terms.
+        tables (m,): the table each one uses, 0 .. 64.
+        block_bits (m,): m of the block length ``2**m``.
+        exponents (m,): ``-1 / (2 gamma**2)``, within ``2**-52`` relative; 0 where a draw may not fit int64.
+        fits_int64 (m,): whether noise of this scale is drawn as int64: ``64 * gamma < 2**61``, decided exactly.
+    """
+
+    numerators: tuple[int, ...]
+    denominators: tuple[int, ...]
+    tables: IntArray
+    block_bits: IntArray
+    exponents: FloatArray
+    fits_int64: NDArray[np.bool_]
+
+    @classmethod
+    def of_fractions(cls, gamma2: Sequence[Fraction]) -> Self:
+        """Read scales from exact values of gamma**2.
+
+        Raises:
+            BudgetError: a value is neither a fraction nor an integer, not positive, or below ``2**-60``.
+        """
+        for number, value in enumerate(gamma2):
+            if not isinstance(value, Fraction | int) or isinstance(value, bool):
+                message = f"gamma2 must hold exact fractions, got {type(value).__name__} at index {number}"
+                raise BudgetError(f"{message}; write Fraction(...)")
+        return cls.of_ratios([value.numerator for value in gamma2], [value.denominator for value in gamma2])
+
+    @classmethod
+    def of_ratios(cls, numerators: Sequence[int], denominators: Sequence[int]) -> Self:
+        """Read scales from gamma**2 as ratios ``numerator / denominator`` of Python integers, not necessarily reduced.
+
+        Raises:
+            BudgetError: a ratio is not positive, or below ``2**-60``.
+
+        Cost: about 0.4 microseconds a scale.
+        Source: docs/exact-noise.md section 2.
+
+        Example:
+            >>> scales = Scales.of_ratios([100, 3 * 10**18], [1, 3])
+            >>> scales.tables, scales.block_bits
+            (array([42, 63]), array([ 0, 24]))
+        """
+        numerators, denominators = tuple(numerators), tuple(denominators)
+        if len(numerators) != len(denominators):
+            raise BudgetError(f"got {len(numerators)} numerators and {len(denominators)} denominators")
+        ratios = _ratios(numerators, denominators)
+        steps, fits = _steps(numerators, denominators, ratios)
+        tables, block_bits = _levels(steps)
+        for number in np.flatnonzero(~fits).tolist():
+            tables[number], block_bits[number] = level_of_ratio(numerators[number], denominators[number])
+        exponents = np.where(fits, -0.5 / ratios, 0.0)
+        arrays = (frozen(array) for array in (tables, block_bits, exponents, fits))
+        return cls(numerators, denominators, *arrays)
+
+    def __len__(self) -> int:
+        return len(self.numerators)
+
+
+def level_of_ratio(numerator: int, denominator: int) -> Level:
+    """Return the level of a scale of at least 32 by integers alone.
+
+    The block length is the ``2**m`` with gamma above 32 of them and at most 64; the radius is the smallest of
+    36, 40, .., 64 with ``gamma <= radius * 2**m``.
+    """
+    m = math.isqrt(numerator // denominator).bit_length() - 6
+    if numerator <= denominator << 2 * (m + 5):
+        m -= 1
+    step = next(step for step, radius in enumerate(RADII) if numerator <= (denominator * radius**2) << 2 * m)
+    return Level(SMALL_TABLES + step, m)
+
+
+#: The squares of ``radius * 2**m`` in ascending order, all of them floats without rounding; the first is (1/4)**2.
+_SQUARES = frozen(np.array([2.0**-4, *(radius**2 * 4.0**power for power in _POWERS for radius in RADII)]))
+
+
+def _ratios(numerators: Sequence[int], denominators: Sequence[int]) -> FloatArray:
+    """Return the ratios correctly rounded, as Python divides integers; inf and 0 where out of range."""
+    if not all(denominator > 0 for denominator in denominators):
+        raise BudgetError("gamma2 must be positive and finite")
+    try:
+        return np.array([a / b for a, b in zip(numerators, denominators, strict=True)])
+    except OverflowError:
+        pairs = zip(numerators, denominators, strict=True)
+        return np.array([a / b if a < b << 1000 else math.inf for a, b in pairs])
+
+
+def _steps(
+    numerators: Sequence[int], denominators: Sequence[int], ratios: FloatArray
+) -> tuple[IntArray, NDArray[np.bool_]]:
+    """Return for each ratio the index of the smallest square not below it, and whether its draws fit int64.
+
+    Rounding keeps order, so the rounded ratio decides unless it equals the square; then integers do.
+    """
+    steps = np.searchsorted(_SQUARES, ratios, side="left")
+    for number in np.flatnonzero(_SQUARES.take(steps, mode="clip") == ratios).tolist():
+        over, under = float(ratios[number]).as_integer_ratio()
+        steps[number] += numerators[number] * under > denominators[number] * over
+    for number in np.flatnonzero(~(ratios > 2.0**SMALLEST_EXPONENT)).tolist():
+        if not numerators[number] << -SMALLEST_EXPONENT >= denominators[number]:
+            raise BudgetError(
+                f"gamma2 must be positive and at least 2**{SMALLEST_EXPONENT}; at index {number} it is not"
+            )
+    fits = steps < _SQUARES.size
+    for number in np.flatnonzero(ratios == 2.0**LARGEST_EXPONENT).tolist():
+        fits[number] = numerators[number] < denominators[number] << LARGEST_EXPONENT
+    return steps, fits
+
+
+def _levels(steps: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the table and the block bits of each step of the ladder of squares."""
+    powers = (steps - 1) // len(RADII) + LEAST_POWER
+    small = powers < 0
+    return np.where(small, steps, SMALL_TABLES + (steps - 1) % len(RADII)), np.where(small, 0, powers)

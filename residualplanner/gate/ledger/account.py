@@ -1,0 +1,171 @@
+"""The account of a ledger: its terms, its charges, what they add up to, and the next charge, if that fits.
+
+Reads: the bytes of a ledger.  Gives: LedgerAccount, or FileFormatError that names the line.
+"""
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from residualplanner.gate.ledger.balance import Balance
+from residualplanner.gate.ledger.file import SIZE_LIMIT
+from residualplanner.gate.ledger.lines import (
+    FREE,
+    TAB,
+    LedgerEntry,
+    LedgerStage,
+    LedgerTerms,
+    line_of_text,
+    shortened,
+    terms_of_line,
+)
+from residualplanner.ground.errors import BudgetError, FileFormatError
+from residualplanner.ground.words import decimal_text_down, decimal_text_up, short_text_down
+from residualplanner.method.privacy import Budget, claim_of_budget
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerAccount:
+    """A ledger at one moment.
+
+    Attributes:
+        terms: of the ledger.
+        head: the hash of its last complete line.
+        lines: its charges, and the stages of releases in stores.
+        spent: the total cost of the charges: exact, or rounded up where that has thousands of digits.
+        torn: the bytes after the last complete line.
+    """
+
+    terms: LedgerTerms
+    head: str
+    lines: tuple[LedgerEntry | LedgerStage, ...] = ()
+    spent: Fraction = Fraction(0)
+    torn: bytes = b""
+
+    @property
+    def entries(self) -> tuple[LedgerEntry, ...]:
+        """Its charges."""
+        return tuple(line for line in self.lines if isinstance(line, LedgerEntry))
+
+    @property
+    def is_torn(self) -> bool:
+        """Whether the last line is incomplete, and may have been a charge."""
+        return bool(self.torn) and not self.torn.startswith(FREE)
+
+    @property
+    def remaining(self) -> Fraction | None:
+        """What is left, at least 0; None where there is no limit."""
+        return self.balance.remaining
+
+    @property
+    def balance(self) -> Balance:
+        """What is spent and what is left."""
+        return Balance(self.terms.budget, self.spent)
+
+    def require_chargeable(self) -> None:
+        """Raise BudgetError if the budget does not hold for discrete noise, as in files of older versions."""
+        budget = self.terms.budget
+        if budget is not None and "discrete" not in budget.proved_for:
+            raise BudgetError(
+                f"the ledger's budget, {budget.statement}, does not hold for discrete noise, so nothing more is "
+                "charged to it; begin another ledger with what it has left, in zCDP: pcost "
+                f"{short_text_down(budget.pcost_exact - self.spent)}"
+            )
+
+    def next_entry(self, cost: Fraction, plan_sha256: str, label: str) -> LedgerEntry:
+        """The entry that charges ``cost``; BudgetError if that is more than what is left."""
+        total = shortened(self.spent + cost)
+        budget = self.terms.budget
+        if budget is not None and not total <= budget.pcost_exact:
+            raise BudgetError(self._refusal(budget, cost))
+        entry = LedgerEntry(len(self.entries) + 1, cost, plan_sha256, label, "")
+        return entry.chained(self.head, self.completed)
+
+    def require_whole(self) -> None:
+        """Raise FileFormatError if the last line may have been a charge, and is incomplete."""
+        if self.is_torn:
+            raise FileFormatError(
+                "the last line is incomplete: a run was killed while it was charged; say what it counts for, with "
+                "Ledger.settle(cost) or residualplanner ledger FILE --settle COST"
+            )
+
+    def require_new(self, plan_sha256: str, cost: Fraction) -> None:
+        """Raise BudgetError if a plan was charged before; ``cost`` is what it would be charged again."""
+        entry = next((entry for entry in self.entries if entry.plan_sha256 == plan_sha256), None)
+        if entry is None:
+            return
+        if self.remaining is not None and cost > self.remaining:
+            anew = "The ledger has too little left to measure it anew"
+        else:
+            anew = "To measure anew, at the full cost, as where that run has left nothing, write again=True, or --again"
+        raise BudgetError(
+            f"entry {entry.sequence} of the ledger is for this plan already ({entry.label}).  What was measured "
+            "then gives every product, such as non-negative tables, at no further cost: reconstruct the folder of "
+            f"that release, or its measurement.  {anew}"
+        )
+
+    def require_stages(self, release: str, known: Mapping[str, str]) -> None:
+        """Raise BudgetError unless all stages recorded of a release are those of its store, by their digests."""
+        for line in self.lines:
+            if isinstance(line, LedgerStage) and line.release == release and known.get(line.stage) != line.digest:
+                raise BudgetError(
+                    f"this store is a copy: the ledger has {line.stage} of its release from another one, which is "
+                    "completed with resume_measuring, or was.  Noise is not drawn twice for one charge: go on there, "
+                    "and give this store up with abort_measuring"
+                )
+
+    @property
+    def completed(self) -> bytes:
+        """What the next line starts with: a torn line, completed."""
+        return self.torn + TAB if self.torn else b""
+
+    def _refusal(self, budget: Budget, cost: Fraction) -> str:
+        """What is left, and what may still be planned; a trace that rounding has left is not worth a plan."""
+        limit = claim_of_budget(budget, self.terms.neighbors, noise="discrete").statement
+        left, this = budget.pcost_exact - self.spent, decimal_text_up(cost)
+        if not left:
+            return f"the ledger has nothing left of {limit}; this costs pcost {this}"
+        if left * 10**6 < cost or not self.balance.told_remaining:
+            return f"the ledger has next to nothing left of {limit}; this costs pcost {this}"
+        fitting = f"a plan for {self.balance.fitting_text} would fit"
+        return f"the ledger has pcost {decimal_text_down(left)} left of {limit}; this costs {this}; {fitting}"
+
+    def bytes_of(self, line: LedgerEntry | LedgerStage) -> bytes:
+        """The bytes to append for the next line."""
+        return (TAB if self.torn else b"") + line.line
+
+    def with_line(self, line: LedgerEntry | LedgerStage) -> "LedgerAccount":
+        """The ledger with its next line."""
+        spent = shortened(self.spent + line.cost) if isinstance(line, LedgerEntry) else self.spent
+        return LedgerAccount(self.terms, line.sha256, (*self.lines, line), spent)
+
+
+def read_account(content: bytes) -> LedgerAccount:
+    """Read a ledger, and check every line of it.
+
+    Raises:
+        FileFormatError: it is too large, a line is not the one that was written, or the budget is overspent.
+    """
+    if len(content) > SIZE_LIMIT:
+        raise FileFormatError(f"a ledger is at most {SIZE_LIMIT:,} bytes long; this file is longer")
+    end = content.find(b"\n")
+    if end < 0:
+        raise FileFormatError(
+            "line 1 is incomplete: not a ledger, or one to which nothing was charged; create it again"
+        )
+    terms, whole = terms_of_line(content[:end]), content.rfind(b"\n") + 1
+    lines: list[LedgerEntry | LedgerStage] = []
+    head, spent, charges = terms.head, Fraction(0), 0
+    # One line at a time: a file may have 64 million empty lines, and is refused at the first.
+    for number, line in enumerate(io.BytesIO(content[end + 1 : whole]), start=2):
+        found = line_of_text(line[:-1], number, head, charges + 1)
+        lines.append(found)
+        head = found.sha256
+        if isinstance(found, LedgerEntry):
+            charges, spent = charges + 1, shortened(spent + found.cost)
+        if terms.budget is not None and not spent <= terms.budget.pcost_exact:
+            raise FileFormatError(
+                f"line {number} spends more than the budget: the ledger was not written by this library"
+            )
+    return LedgerAccount(terms, head, tuple(lines), spent, content[whole:])

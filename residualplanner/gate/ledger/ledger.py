@@ -1,0 +1,277 @@
+"""The ledger: the total cost of a data set's releases, and whether another one may be made.
+
+Reads: exact privacy costs.  Gives: Ledger, in memory or in a file that is only ever appended to.
+Source: docs/mathematics.md section 1: the costs of releases from the same records add up.
+"""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import NoReturn, final
+
+from residualplanner.gate.ledger.account import LedgerAccount
+from residualplanner.gate.ledger.file import create_file
+from residualplanner.gate.ledger.lines import (
+    LedgerEntry,
+    LedgerStage,
+    LedgerTerms,
+    require_cost,
+    require_hash,
+    require_text,
+)
+from residualplanner.gate.ledger.stores import File, Memory, NextLine, after_failed_creation
+from residualplanner.gate.ledger.view import LedgerView
+from residualplanner.ground.atomic import PathLike
+from residualplanner.ground.checks import require_path
+from residualplanner.ground.completion import hides
+from residualplanner.ground.errors import BudgetError
+from residualplanner.method.privacy import Budget, Neighbors, Notion, require_discrete
+
+
+@hides("record_stage", "require_stages")
+@final
+class Ledger(LedgerView):
+    """All charges for releases from one data set, within one budget.
+
+    ``Ledger(budget)`` lives in memory, in the process that made it.  `Ledger.create` and `Ledger.open` keep it in a
+    file, which any number of processes may use at once, and which survives a killed process.
+
+    Args:
+        budget: the most that all releases may cost together.
+        data_set: the name its curator gives the data set.
+        neighbors: the notion of neighbors of all charges: "add-remove" or "replace".
+        records_per_person: how many records one person has at most, the same for all charges.
+
+    Raises:
+        BudgetError: an argument is invalid.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> from residualplanner.method.privacy import pcost
+        >>> ledger = Ledger(pcost(1))
+        >>> ledger.charge(Fraction(1, 3), "0" * 64, neighbors="add-remove").sequence
+        1
+        >>> ledger.spent, ledger.remaining
+        (Fraction(1, 3), Fraction(2, 3))
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self, budget: Budget, *, data_set: str = "", neighbors: Notion = "add-remove", records_per_person: int = 1
+    ) -> None:
+        if budget is None:
+            raise BudgetError('a ledger needs a budget such as zcdp(1); or say why not: Ledger.unlimited("...")')
+        self._store = Memory(LedgerTerms(budget, "", data_set, Neighbors(neighbors, records_per_person)))
+
+    @classmethod
+    def unlimited(
+        cls, reason: str, *, data_set: str = "", neighbors: Notion = "add-remove", records_per_person: int = 1
+    ) -> "Ledger":
+        """Begin a ledger in memory that adds up costs and refuses none, for a reason that it records.
+
+        Raises:
+            BudgetError: there is no reason, or an argument is invalid.
+        """
+        return cls._of(Memory(LedgerTerms(None, reason, data_set, Neighbors(neighbors, records_per_person))))
+
+    @classmethod
+    def create(
+        cls,
+        path: PathLike,
+        *,
+        budget: Budget | None,
+        data_set: str,
+        neighbors: Notion = "add-remove",
+        records_per_person: int = 1,
+        reason: str = "",
+    ) -> "Ledger":
+        """Begin a ledger in a new file.
+
+        Args:
+            path: of the file; best on a local disk, since others may not support locks.
+            budget: the most that all releases may cost together, or None for no limit.
+            data_set: the name its curator gives the data set; nothing computed from the data.
+            neighbors: the notion of neighbors of all charges.
+            records_per_person: how many records one person has at most.
+            reason: why there is no limit, where there is none.
+
+        Raises:
+            BudgetError: an argument is invalid.
+            FileExistsError: ``path`` exists already.
+            OSError: the file cannot be made or locked; a note of the error says whether the ledger exists.
+        """
+        require_path("Ledger.create", path, 'Ledger.create("people.ledger", budget=zcdp(1), data_set="people")')
+        terms = LedgerTerms(budget, reason, data_set, Neighbors(neighbors, records_per_person))
+        where = Path(path).absolute()
+        if budget is not None:
+            require_discrete(budget)
+        try:
+            create_file(where, terms.line)
+            return cls.open(where)
+        except FileExistsError:
+            raise FileExistsError(f"{path} exists already; open it, or name another file") from None
+        except FileNotFoundError:
+            raise FileNotFoundError(f"the folder of {path} does not exist; make it first") from None
+        except BaseException as error:
+            error.add_note(after_failed_creation(where, terms))
+            raise
+
+    @classmethod
+    def open(cls, path: PathLike) -> "Ledger":
+        """Open the ledger in a file, and check every line of it.
+
+        Raises:
+            FileFormatError: a line was edited, removed, repeated or damaged; the message says which.
+            FileNotFoundError: there is no such file.
+            OSError: it cannot be read or locked.
+        """
+        require_path("Ledger.open", path, 'Ledger.open("people.ledger")')
+        return cls._of(File(Path(path).absolute()))
+
+    def charge(
+        self,
+        cost: Fraction | int,
+        plan_sha256: str,
+        *,
+        neighbors: Notion,
+        records_per_person: int = 1,
+        label: str = "",
+        again: bool = True,
+    ) -> LedgerEntry:
+        """Charge the cost of one release, before any noise is drawn for it.
+
+        Args:
+            cost: its exact pcost, > 0; one with thousands of digits is rounded up.
+            plan_sha256: the hash of its plan.
+            neighbors: the notion of neighbors of the cost, which must be the ledger's.
+            records_per_person: likewise.
+            label: its purpose, for people.
+            again: whether a plan that has an entry may be charged once more.
+
+        Returns:
+            The entry, which in a file is on the disk by then.
+
+        Raises:
+            BudgetError: the cost is more than what is left, is for other neighbors, or is not exact and positive;
+                or the plan has an entry and is not to be charged again.
+            FileFormatError: the file was not written by this library, or its last line is torn.
+            OSError: the file cannot be locked or written; a note of the error says whether the charge counts.
+
+        Guarantees: the charges of all processes and threads together never exceed the budget.
+        Cost: reads the file, some fifty microseconds an entry, and forces one write.
+        """
+        protected = Neighbors(neighbors, records_per_person)
+        return self._store.append(self._charging(cost, plan_sha256, label, protected, again=again))
+
+    def require_room(
+        self,
+        cost: Fraction | int,
+        plan_sha256: str,
+        *,
+        neighbors: Notion,
+        records_per_person: int = 1,
+        label: str = "",
+        again: bool = True,
+    ) -> None:
+        """Raise what the same `charge` would raise now, and charge nothing.
+
+        Raises:
+            BudgetError, FileFormatError, OSError: as `charge`.
+
+        Example:
+            >>> from residualplanner.method.privacy import pcost
+            >>> Ledger(pcost(1)).require_room(2, "0" * 64, neighbors="add-remove")
+            Traceback (most recent call last):
+            ...
+            residualplanner.ground.errors.BudgetError: the ledger has pcost 1 left of pcost 1; this costs 2; a plan ...
+        """
+        protected = Neighbors(neighbors, records_per_person)
+        self._charging(cost, plan_sha256, label, protected, again=again)(self._store.account())
+
+    def require_stages(self, release: str, *, known: Mapping[str, str]) -> None:
+        """Raise BudgetError if the store of a release is a copy, and the ledger knows the other one by its stages.
+
+        Args:
+            release: the identifier of the release.
+            known: the digest of each stage that the store holds.
+
+        Raises:
+            BudgetError: a stage is recorded that the store does not hold.
+            FileFormatError, OSError: as `charge`.
+        """
+        self._store.account().require_stages(release, known)
+
+    def record_stage(self, release: str, stage: str, digest: str, *, known: Mapping[str, str]) -> LedgerStage:
+        """Record, at no cost, that a release in a store has reached a stage: before noise is drawn, or can be read.
+
+        Args:
+            release: the identifier of the release.
+            stage: "generation 0" and so on, or "answers" when all are there.
+            digest: the SHA-256 of what the store holds of it.
+            known: the digest of each stage that the store holds, this one included.
+
+        Raises:
+            BudgetError, FileFormatError, OSError: as `require_stages` and `charge`.
+
+        Guarantees: of all copies of a store, one alone gets a stage that the others do not hold.
+        """
+        new = LedgerStage(release, stage, digest)
+
+        def next_stage(account: LedgerAccount) -> LedgerStage:
+            account.require_whole()
+            account.require_stages(release, known)
+            return new.chained(account.head, account.completed)
+
+        return self._store.append(next_stage)
+
+    def settle(self, cost: Fraction | int, *, label: str = "settled a torn line") -> LedgerEntry:
+        """Say what a torn last line counts for; until then nothing more can be charged.
+
+        Args:
+            cost: the pcost to count: that of the plan that was being measured, or in doubt all that is left.
+            label: the reason.
+
+        Raises:
+            BudgetError: the last line is complete, or the cost is more than what is left.
+            FileFormatError: the file was not written by this library.
+            OSError: the file cannot be locked or written.
+        """
+        exact, words = require_cost(cost), require_text("label", label)
+
+        def next_entry(account: LedgerAccount) -> LedgerEntry:
+            if not account.is_torn:
+                raise BudgetError("the last line of the ledger is complete; there is nothing to settle")
+            return account.next_entry(exact, "", words)
+
+        return self._store.append(next_entry)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a copy of a ledger would spend the same budget again; open its file where it is needed")
+
+    def _charging(
+        self, cost: Fraction | int, plan_sha256: str, label: str, neighbors: Neighbors, *, again: bool
+    ) -> NextLine[LedgerEntry]:
+        """The function that makes the entry of a charge."""
+        exact, plan, words = require_cost(cost), require_hash(plan_sha256), require_text("label", label)
+        mine = self._store.terms.neighbors
+        if neighbors != mine:
+            raise BudgetError(
+                f"the ledger adds up costs for {mine.words}; this one is for {neighbors.words}; costs for different "
+                "neighbors do not add up"
+            )
+
+        def next_entry(account: LedgerAccount) -> LedgerEntry:
+            account.require_chargeable()
+            account.require_whole()
+            if not again:
+                account.require_new(plan, exact)
+            return account.next_entry(exact, plan, words)
+
+        return next_entry
+
+    @classmethod
+    def _of(cls, store: Memory | File) -> "Ledger":
+        ledger = cls.__new__(cls)
+        ledger._store = store
+        return ledger

@@ -1,0 +1,284 @@
+"""The lines of a ledger, chained by hashes.
+
+Reads: what a ledger states, or the bytes of a line.  Gives: LedgerTerms, LedgerEntry and LedgerStage, or
+FileFormatError that names the line; and lines to append.
+
+Each line is canonical JSON and ends in a line feed: first the terms, then one line for each charge, and one for each
+stage of a release in a store, which costs nothing.  ``sha256`` of a line covers that of the line before.  Bytes after
+the last line feed are a torn line: its writer was killed.  A torn line is never removed: the next line is appended
+after a tab, completes it, and has a hash that covers all of it.  Where a charge was torn, that is its settlement.
+"""
+
+import hashlib
+import re
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Self
+
+from residualplanner.ground.checks import is_sha256, value_text
+from residualplanner.ground.completion import hides
+from residualplanner.ground.errors import BudgetError, FileFormatError
+from residualplanner.ground.json import json_text, parse_json
+from residualplanner.ground.words import fraction_text
+from residualplanner.method.privacy import Budget, Neighbors
+
+#: The longest line, in bytes.
+LINE_LIMIT = 2**15
+#: Fractions with longer numerators or denominators are rounded up to `KEPT_BITS` significant bits.
+LONG_BITS, KEPT_BITS = 8192, 1024
+#: The longest label, reason or name of a data set, in characters.
+TEXT_LIMIT = 200
+
+_FORMAT = {"format": "residualplanner/ledger", "version": 1}
+_FIRST = {"budget", "data_set", "format", "neighbors", "reason", "records_per_person", "sha256", "version"}
+_ENTRY = {"cost", "label", "plan_sha256", "sequence", "sha256"}
+_STAGE = {"digest", "release", "sha256", "stage"}
+_COST = re.compile(r"[1-9][0-9]{0,2999}/[1-9][0-9]{0,2999}")
+_STAGE_NAME, _RELEASE = re.compile(r"generation (0|[1-9][0-9]{0,8})|answers"), re.compile(r"[0-9a-f]{32}")
+#: What completes a torn line; and what a line starts with that costs nothing.
+TAB, FREE = b"\t", b'{"digest'
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerTerms:
+    """The terms of a ledger, which never change.
+
+    Attributes:
+        budget: the most that all charges may cost together; None for no limit.
+        reason: why there is no limit; empty where there is one.
+        data_set: the name its curator gave the data set; never anything computed from the data.
+        neighbors: which data sets count as neighbors, for all charges.
+
+    Raises:
+        BudgetError: one of these is invalid.
+    """
+
+    budget: Budget | None
+    reason: str
+    data_set: str
+    neighbors: Neighbors
+
+    def __post_init__(self) -> None:
+        if self.budget is not None and not isinstance(self.budget, Budget):
+            raise BudgetError(
+                f"a ledger's budget must be a Budget such as zcdp(1), got {value_text(self.budget)}; a ledger's file "
+                "is opened by Ledger.open"
+            )
+        require_text("reason", self.reason)
+        require_text("data_set", self.data_set)
+        if (self.budget is None) != bool(self.reason.strip()):
+            raise BudgetError("a ledger has either a budget or a reason for having none; give one of them")
+
+    @property
+    def head(self) -> str:
+        """The hash of the first line."""
+        return hashlib.sha256(json_text(self._fields)).hexdigest()
+
+    @property
+    def line(self) -> bytes:
+        """The first line of the ledger."""
+        return json_text(self._fields | {"sha256": self.head}) + b"\n"
+
+    @property
+    def _fields(self) -> dict[str, Any]:
+        return {
+            **_FORMAT,
+            "budget": None if self.budget is None else self.budget.to_json(),
+            "data_set": self.data_set,
+            "neighbors": self.neighbors.notion,
+            "reason": self.reason,
+            "records_per_person": self.neighbors.records_per_person,
+        }
+
+
+class Line(ABC):
+    """A line after the terms."""
+
+    __slots__ = ()
+    sha256: str
+
+    @property
+    @abstractmethod
+    def fields(self) -> dict[str, Any]:
+        """The fields of the line but its hash."""
+
+    @property
+    def line(self) -> bytes:
+        """The line, without what was torn before it."""
+        return json_text(self.fields | {"sha256": self.sha256}) + b"\n"
+
+    def chained(self, head: str, torn: bytes) -> Self:
+        """The line with its hash, after a line with the hash ``head`` and the bytes of a torn one."""
+        digest = hashlib.sha256(head.encode("ascii") + torn + json_text(self.fields)).hexdigest()
+        return replace(self, sha256=digest)  # type: ignore[type-var]
+
+
+@hides("chained", "line")
+@dataclass(frozen=True, slots=True)
+class LedgerEntry(Line):
+    """One charge.
+
+    Attributes:
+        sequence: its number, from 1.
+        cost: the privacy cost (pcost) that it counts for, exact; rho-zCDP has pcost 2 * rho.
+        plan_sha256: the hash of the plan that was measured; empty where a torn line was settled.
+        label: its purpose, in words.
+        sha256: the hash of this line and all lines before it.
+    """
+
+    sequence: int
+    cost: Fraction
+    plan_sha256: str
+    label: str
+    sha256: str
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The fields of the entry's line but its hash."""
+        cost = fraction_text(self.cost)
+        return {"cost": cost, "label": self.label, "plan_sha256": self.plan_sha256, "sequence": self.sequence}
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerStage(Line):
+    """A stage that a release in a store has reached; it costs nothing, and tells a copy of the store.
+
+    Attributes:
+        release: the identifier of the release in its store.
+        stage: "generation 0" and so on, or "answers", when all of them are there.
+        digest: the SHA-256 of what the store holds of it.
+        sha256: the hash of this line and all lines before it.
+
+    Raises:
+        BudgetError: one of these is not what a stored release has.
+    """
+
+    release: str
+    stage: str
+    digest: str
+    sha256: str = ""
+
+    def __post_init__(self) -> None:
+        texts = (self.release, self.stage, self.digest)
+        is_sound = all(isinstance(text, str) for text in texts) and is_sha256(self.digest)
+        if not (is_sound and _RELEASE.fullmatch(self.release) and _STAGE_NAME.fullmatch(self.stage)):
+            raise BudgetError("a stage of a release has its identifier, a generation or answers, and a SHA-256")
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The fields of the line but its hash."""
+        return {"digest": self.digest, "release": self.release, "stage": self.stage}
+
+
+def shortened(exact: Fraction) -> Fraction:
+    """The number itself, or a number not below it with fewer digits where it has thousands.
+
+    Example:
+        >>> shortened(Fraction(1, 3))
+        Fraction(1, 3)
+        >>> third = Fraction(10**4000 // 3, 10**4000)
+        >>> 0 <= shortened(third) - third < Fraction(1, 2**1000)
+        True
+    """
+    numerator, denominator = exact.numerator, exact.denominator
+    if max(numerator.bit_length(), denominator.bit_length()) <= LONG_BITS:
+        return exact
+    shift = max(min(KEPT_BITS + denominator.bit_length() - numerator.bit_length(), LONG_BITS // 2), 0)
+    return Fraction(-((-numerator << shift) // denominator), 1 << shift)
+
+
+def require_text(name: str, value: object) -> str:
+    """Return a short printable string, or raise BudgetError."""
+    if not isinstance(value, str) or len(value) > TEXT_LIMIT or not value.isprintable():
+        raise BudgetError(f"a ledger's {name} must be one line of printable text, at most {TEXT_LIMIT} characters")
+    return value
+
+
+def require_hash(value: object) -> str:
+    """Return a SHA-256 as 64 hexadecimal digits, or raise BudgetError."""
+    if not is_sha256(value):
+        raise BudgetError("a plan is charged by its SHA-256, as 64 hexadecimal digits in lower case")
+    return value
+
+
+def require_cost(cost: object) -> Fraction:
+    """Return an exact positive cost, rounded up if it has thousands of digits; or raise BudgetError."""
+    if isinstance(cost, bool) or not isinstance(cost, int | Fraction):
+        raise BudgetError(f"a charge must be exact, a Fraction or an int; got {type(cost).__name__}")
+    if not 0 < cost <= sys.float_info.max:
+        raise BudgetError("a charge must be positive, and at most 1.79e308")
+    return shortened(Fraction(cost))
+
+
+def _fields_of(line: bytes, number: int, *names: set[str]) -> dict[str, Any]:
+    """The fields of a line, which are one of these sets, still unchecked."""
+    if len(line) > LINE_LIMIT:
+        raise FileFormatError(f"line {number} is longer than any that this library writes")
+    try:
+        fields = parse_json(line.decode("ascii"))
+    except (FileFormatError, UnicodeDecodeError):
+        raise FileFormatError(f"line {number} is not a line of a ledger: damaged, or edited") from None
+    if not isinstance(fields, dict) or set(fields) not in names:
+        raise FileFormatError(f"line {number} does not have the fields {sorted(names[0])}")
+    return fields
+
+
+def terms_of_line(line: bytes) -> LedgerTerms:
+    """The terms in the first line, without its line feed; FileFormatError unless it was written just so."""
+    fields = _fields_of(line, 1, _FIRST)
+    if {name: fields[name] for name in _FORMAT} != _FORMAT:
+        raise FileFormatError(
+            "line 1 is not that of a ledger of version 1; read it with another version of this library"
+        )
+    try:
+        budget = None if fields["budget"] is None else Budget.from_json(fields["budget"])
+        neighbors = Neighbors(fields["neighbors"], fields["records_per_person"])
+        terms = LedgerTerms(budget, fields["reason"], fields["data_set"], neighbors)
+    except (BudgetError, FileFormatError) as error:
+        raise FileFormatError(f"line 1: {error}") from None
+    if terms.line != line + b"\n":
+        raise FileFormatError("line 1 was edited: it does not fit its hash")
+    return terms
+
+
+def line_of_text(line: bytes, number: int, head: str, sequence: int) -> LedgerEntry | LedgerStage:
+    """A line after the first, without its line feed.
+
+    The part before a tab was torn.  FileFormatError unless it was written just so.
+
+    Args:
+        line: its bytes.
+        number: its number in the file.
+        head: the hash of the line before.
+        sequence: the number of the next charge.
+    """
+    prefix, tab, text = line.rpartition(TAB)
+    fields = _fields_of(text, number, _ENTRY, _STAGE)
+    try:
+        found: LedgerEntry | LedgerStage
+        if set(fields) == _STAGE:
+            found = LedgerStage(fields["release"], fields["stage"], fields["digest"])
+        else:
+            found = _entry(fields, number, sequence, is_settled=bool(tab))
+    except BudgetError as error:
+        raise FileFormatError(f"line {number}: {error}") from None
+    found = found.chained(head, prefix + tab)
+    if found.line != text + b"\n":
+        raise FileFormatError(f"line {number} was edited, or one before it was: it does not fit its hash")
+    return found
+
+
+def _entry(fields: Mapping[str, Any], number: int, sequence: int, *, is_settled: bool) -> LedgerEntry:
+    """The charge in the fields of a line, before its hash is known."""
+    if type(fields["sequence"]) is not int or fields["sequence"] != sequence:
+        raise FileFormatError(f"line {number} is not entry {sequence}: lines were removed, repeated or edited")
+    cost, plan = fields["cost"], fields["plan_sha256"]
+    if not isinstance(cost, str) or not _COST.fullmatch(cost):
+        raise FileFormatError(f"line {number} has no cost written as 'num/den'")
+    label = require_text("label", fields["label"])
+    if plan != "" or not is_settled:
+        require_hash(plan)
+    return LedgerEntry(sequence, require_cost(Fraction(cost)), plan, label, "")

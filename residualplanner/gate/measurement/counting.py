@@ -1,0 +1,195 @@
+"""Exact counts of every set of attributes, of which as few as possible are counted from the records.
+
+Reads: confidential counts, through a source.  Gives: one array of counts per group of sets, for this layer alone.
+
+Only sets that are contained in no other are counted.  Every other table is the sum of a larger one over one attribute.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.gate.sources.source import Progress, Source
+from residualplanner.ground.checks import IntArray, frozen
+from residualplanner.ground.errors import WorkloadError
+from residualplanner.method.strategy.basis_groups import BasisGroups
+from residualplanner.method.workload.attribute_sets import AttributeSets
+from residualplanner.method.workload.closure import Closure
+from residualplanner.more.amounts.numeric import LARGEST_DENOMINATOR
+
+#: How many counts may be held at once.
+CELL_LIMIT = 2**31
+#: How many cells of larger tables are summed at a time.
+_CHUNK = 2**20
+#: In the place of counts that are not known yet, or no longer needed.
+NOTHING: IntArray = frozen(np.empty(0, dtype=np.int64))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Parents:
+    """For every set of a closure another that is larger by one attribute.
+
+    Attributes:
+        parent (m,): the number of the larger set; -1 where there is none, and the set is maximal.
+        axis (m,): the index of the additional attribute in the larger set.
+    """
+
+    parent: NDArray[np.int64]
+    axis: NDArray[np.int64]
+
+    @property
+    def is_maximal(self) -> NDArray[np.bool_]:
+        """Which sets are contained in no other, (m,)."""
+        return self.parent < 0
+
+
+def parents(closure: Closure) -> Parents:
+    """Find a larger set for every set of ``closure`` that has one.
+
+    Cost: a binary search for each pair of a set and one of its attributes; nothing loops over sets.
+
+    Example:
+        >>> from residualplanner.method.workload.closure import downward_closure
+        >>> closure = downward_closure(AttributeSets.of([(0, 1), (2,)], attribute_count=3))
+        >>> list(closure), parents(closure).parent.tolist()
+        ([(), (0,), (1,), (2,), (0, 1)], [3, 4, 4, -1, -1])
+    """
+    parent = np.full(len(closure), -1, dtype=np.int64)
+    axis = np.full(len(closure), -1, dtype=np.int64)
+    for order, rows in enumerate(closure.blocks):
+        numbers = np.arange(closure.offsets[order], closure.offsets[order + 1])
+        for column in range(order):
+            children = closure.positions_of(np.delete(rows, column, axis=1))
+            parent[children] = numbers
+            axis[children] = column
+    return Parents(frozen(parent), frozen(axis))
+
+
+def count_tables(
+    source: Source,
+    closure: Closure,
+    groups: BasisGroups,
+    family: Parents,
+    *,
+    progress: Progress | None = None,
+    later: Sequence[IntArray] = (),
+) -> list[IntArray]:
+    """The counts of every set of ``closure``: for each of ``groups`` an array (g, n_1, .., n_k) in its order.
+
+    Args:
+        source: the records.
+        closure: the sets of attributes.
+        groups: the same sets by the bases of their attributes, or some of them with all that they are summed from.
+        family: from `parents`; the maximal sets are counted.
+        progress: called with the number of tables counted so far and their total.
+        later: what will be counted of the same records later, as of `Source.count`.
+
+    Raises:
+        DataError: the records do not fit the schema.
+    """
+    rows = rows_to_count(closure, groups, family)
+    return with_sums(source.count(rows, progress=progress, later=later), groups, family)
+
+
+def rows_to_count(closure: Closure, groups: BasisGroups, family: Parents) -> list[IntArray]:
+    """The attributes (g, k) of the maximal sets of each of the groups that has some, as `Source.count` takes them."""
+    return [rows_of(closure, members) for members in _maximal(groups, family) if len(members)]
+
+
+def with_sums(found: list[IntArray], groups: BasisGroups, family: Parents) -> list[IntArray]:
+    """The counts of every set of ``groups``, (g, n_1, .., n_k) for each of them, from those of the maximal sets.
+
+    Args:
+        found: the counts of `rows_to_count`, which are released on the way, since they are large.
+        groups: some sets with all that they are summed down from.
+        family: from `parents`.
+    """
+    counted = _maximal(groups, family)
+    tables = [found.pop(0) if len(members) else NOTHING for members in counted]
+    for number, members in enumerate(groups.members):
+        if len(counted[number]) < len(members):
+            every = np.empty((len(members), *groups.shapes[number]), dtype=np.int64)
+            if len(counted[number]):
+                every[groups.row[counted[number]]] = tables[number]
+            tables[number] = every
+    _sum_down(tables, groups, family)
+    return tables
+
+
+def _maximal(groups: BasisGroups, family: Parents) -> list[IntArray]:
+    """The maximal sets of each group."""
+    return [members[family.is_maximal[members]] for members in groups.members]
+
+
+def rows_of(sets: AttributeSets, numbers: NDArray[np.int64]) -> IntArray:
+    """The attributes of the sets with the given ``numbers`` (g,), which are of one order k: (g, k)."""
+    order = int(np.searchsorted(sets.offsets, numbers[0], side="right")) - 1
+    rows: IntArray = sets.blocks[order][numbers - sets.offsets[order]].astype(np.int64)
+    return rows
+
+
+def denominator_of_group(groups: BasisGroups, group: int) -> int:
+    """D: how often a record counts in all in a table of a group.  Source: eq. (104)."""
+    return math.prod(basis.denominator for basis in groups.bases[group])
+
+
+def records_of_table(table: IntArray, groups: BasisGroups, group: int) -> int:
+    """How many records a table of a group counts."""
+    return int(table.sum()) // denominator_of_group(groups, group)
+
+
+def require_denominators(groups: BasisGroups) -> None:
+    """Raise WorkloadError if records are divided so finely in some table that int64 could not count all."""
+    for group, bases in enumerate(groups.bases):
+        if denominator_of_group(groups, group) > LARGEST_DENOMINATOR:
+            raise WorkloadError(
+                f"a table of {len(bases)} attributes counts in 1/{denominator_of_group(groups, group):,} of a record, "
+                f"the limit is 1/{LARGEST_DENOMINATOR:,}: choose coarser units for its amounts, or bins of equal widths"
+            )
+
+
+def require_cells(groups: BasisGroups) -> None:
+    """Raise WorkloadError if the tables of all ``groups`` together have more cells than `CELL_LIMIT`."""
+    cells = sum(math.prod(shape) * len(members) for shape, members in zip(groups.shapes, groups.members, strict=True))
+    if cells > CELL_LIMIT:
+        raise WorkloadError(
+            f"too large: the tables to measure have {cells:,} cells, the limit is {CELL_LIMIT:,}; "
+            "choose a lower order, or only small tables with max_cells="
+        )
+
+
+def _sum_down(tables: list[IntArray], groups: BasisGroups, family: Parents) -> None:
+    """Fill in the tables that were not counted, those of the highest order first."""
+    children = np.flatnonzero(~family.is_maximal & (groups.group >= 0))
+    orders = int(family.axis.max(initial=0)) + 1
+    keys = groups.group[family.parent[children]] * orders + family.axis[children]
+    by_key = np.argsort(keys, kind="stable")
+    starts = np.flatnonzero(np.diff(keys[by_key], prepend=-1))
+    for same in reversed(np.split(children[by_key], starts[1:]) if len(children) else []):
+        larger = family.parent[same]
+        target, group, axis = tables[groups.group[same[0]]], int(groups.group[larger[0]]), int(family.axis[same[0]])
+        denominator = groups.bases[group][axis].denominator
+        _sum_over_axis(tables[group], groups.row[larger], axis, target, groups.row[same], denominator=denominator)
+
+
+def _sum_over_axis(
+    larger: IntArray,
+    larger_rows: NDArray[np.int64],
+    axis: int,
+    target: IntArray,
+    rows: NDArray[np.int64],
+    *,
+    denominator: int,
+) -> None:
+    """Sum some tables of ``larger`` (g, n_1, .., n_k) over one axis, and store them in the ``rows`` of ``target``.
+
+    Every record counts as often as the ``denominator`` of that axis says, and then once.  Source: eq. (104).
+    """
+    step = max(1, _CHUNK // math.prod(larger.shape[1:]))
+    for start in range(0, len(rows), step):
+        part = slice(start, start + step)
+        summed = larger[larger_rows[part]].sum(axis=1 + axis)
+        target[rows[part]] = summed // denominator if denominator > 1 else summed

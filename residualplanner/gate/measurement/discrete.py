@@ -1,0 +1,209 @@
+"""Base mechanisms with discrete Gaussian noise, exact in distribution: integers from the counts to the answers.
+
+Reads: counts, precisions, random bytes.  Gives: IntegerResiduals.  Nothing computed from the counts is ever rounded.
+Source: eqs. (34) to (36) and (44); paper Algorithm 3.
+"""
+
+import math
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, islice
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.gate.discrete_gaussian import ByteSource, Scales, draw_arrays, draw_flat
+from residualplanner.gate.measurement.answers import AnswerLayout, IntegerResiduals
+from residualplanner.gate.measurement.counting import NOTHING, records_of_table
+from residualplanner.gate.measurement.noisy_answers import RECORDS, Width, noisy_answers, widths
+from residualplanner.gate.measurement.precision import gamma2_ratio
+from residualplanner.gate.sources.source import Progress
+from residualplanner.ground.checks import FloatArray, IntArray, frozen
+from residualplanner.method.kron import Scratch
+from residualplanner.method.strategy.basis_groups import BasisGroups
+
+#: How many cells are worked on at a time, so that they stay in the processor's cache, and for how many noise is drawn.
+BATCH_CELLS = 2**15
+NOISE_CELLS = 2**18
+#: How many threads draw noise, ahead of the one that adds it.
+THREADS = 2
+
+
+class Piece(NamedTuple):
+    """Some consecutive tables of one group: ``first`` up to, but not including, ``last``."""
+
+    group: int
+    first: int
+    last: int
+
+
+def integer_answers(
+    tables: list[IntArray],
+    groups: BasisGroups,
+    precision: FloatArray,
+    divisors: tuple[int, ...],
+    source: ByteSource,
+    *,
+    denominator: int = 1,
+    usual: int = RECORDS,
+    progress: Progress | None = None,
+) -> IntegerResiduals:
+    """The answers of the base mechanisms for all sets.
+
+    Args:
+        tables: the counts of each group, which are released on the way, since they are large.
+        groups: the sets by the bases of their attributes.
+        precision (m,): of every set's noise.
+        divisors: of each group, from `lattice_divisors`.
+        source: of random bytes.
+        denominator: what the tables have been multiplied by already.
+        usual: below this total the width of all numbers depends on the plan alone.
+        progress: called with the number of tables done so far and their total.
+
+    Raises:
+        NoiseError: the random bytes or the machine's arithmetic failed a check.
+
+    Guarantees: the answers are exactly those of eqs. (35), (36) and (44), in integers; nothing overflows.
+    Cost: 35 nanoseconds a cell, most of it for random bytes; 1.5 microseconds where int64 is too narrow for the noise;
+        for each attribute that has a matrix of m rows about ``m / 5`` nanoseconds more.
+    """
+    most = max(-(-records_of_table(tables[0][0], groups, 0) // denominator), usual)
+    width = widths(groups, precision, divisors, records=most)
+    scratch, store, done = Scratch(), _Store(groups, divisors, width), 0
+    for batch, drawn in _drawn_ahead(groups, precision, divisors, width, source):
+        for piece, noise in zip(batch, drawn, strict=True):
+            number, first, last = piece
+            answers = noisy_answers(
+                tables[number][first:last],
+                noise,
+                bases=groups.bases[number],
+                divisor=divisors[number] // denominator,
+                records=most * denominator,
+                width=width[number],
+                scratch=scratch,
+                out=store.output(piece),
+            )
+            store.put(piece, answers)
+            if piece.last == len(groups.members[piece.group]):
+                tables[piece.group] = NOTHING
+            done += piece.last - piece.first
+            if progress is not None:
+                progress(done, sum(map(len, groups.members)))
+    return store.answers()
+
+
+class _Store:
+    """Where answers are collected: int64 for all that fit, Python integers for groups that do not."""
+
+    def __init__(self, groups: BasisGroups, divisors: tuple[int, ...], width: list[Width]) -> None:
+        self._layout, self._divisors, self._width = AnswerLayout(groups), divisors, width
+        self._flat: IntArray = np.zeros(self._layout.count, dtype=np.int64)
+        self._wide: dict[int, NDArray[Any]] = {}
+        self._block: NDArray[Any] = NOTHING
+
+    def output(self, piece: Piece) -> NDArray[Any]:
+        """The array for the answers of a piece; pieces come in order."""
+        if piece.first == 0:
+            self._block = self._layout.part(self._flat, piece.group)
+            if self._width[piece.group] is Width.PYTHON:
+                self._block = np.zeros(self._block.shape, dtype=object)
+        return self._block[piece.first : piece.last]
+
+    def put(self, piece: Piece, answers: NDArray[Any]) -> None:
+        """Store the answers of a piece, which may be the array that `output` gave."""
+        if answers.dtype != self._block.dtype:
+            self._block = self._block.astype(object)
+        self._block[piece.first : piece.last] = answers
+        if piece.last == len(self._block):
+            self._finish(piece.group)
+
+    def answers(self) -> IntegerResiduals:
+        return IntegerResiduals(self._layout.groups, self._divisors, frozen(self._flat), self._wide)
+
+    def _finish(self, group: int) -> None:
+        """Store Python integers as int64 where all of a group fit, so that the type depends on the answers only."""
+        narrow = self._layout.part(self._flat, group)
+        if self._block.dtype != narrow.dtype:
+            try:
+                narrow[...] = self._block
+            except OverflowError:
+                narrow[...] = 0
+                self._wide[group] = frozen(self._block)
+        self._block = NOTHING
+
+
+def _batches(groups: BasisGroups, width: list[Width]) -> Iterator[list[Piece]]:
+    """All tables in order, in batches of pieces with enough cells to draw noise for."""
+    batch: list[Piece] = []
+    cells = 0
+    for group, (shape, members) in enumerate(zip(groups.shapes, groups.members, strict=True)):
+        size = math.prod(shape)
+        if batch and (width[group] is Width.PYTHON) != (width[batch[-1].group] is Width.PYTHON):
+            yield batch
+            batch, cells = [], 0
+        step = max(1, BATCH_CELLS // size)
+        for first in range(0, len(members), step):
+            piece = Piece(group, first, min(first + step, len(members)))
+            batch.append(piece)
+            cells += size * (piece.last - piece.first)
+            if cells >= NOISE_CELLS:
+                yield batch
+                batch, cells = [], 0
+    if batch:
+        yield batch
+
+
+def _drawn_ahead(
+    groups: BasisGroups, precision: FloatArray, divisors: tuple[int, ...], width: list[Width], source: ByteSource
+) -> Iterator[tuple[list[Piece], list[NDArray[Any]]]]:
+    """All batches in order with their noise, which threads draw ahead, as it does not depend on the counts.
+
+    Test bits are a sequence, so only one thread may read them.
+    """
+
+    def draw(batch: list[Piece]) -> list[NDArray[Any]]:
+        is_int64 = width[batch[0].group] is not Width.PYTHON
+        return _noise(batch, groups, precision, divisors, source, is_int64=is_int64)
+
+    batches = _batches(groups, width)
+    ahead = list(islice(batches, THREADS))
+    if len(ahead) < THREADS or not source.is_secure:
+        yield from ((batch, draw(batch)) for batch in chain(ahead, batches))
+        return
+    with ThreadPoolExecutor(THREADS) as pool:
+        waiting = deque((batch, pool.submit(draw, batch)) for batch in ahead)
+        while waiting:
+            batch, noise = waiting.popleft()
+            drawn = noise.result()
+            waiting.extend((another, pool.submit(draw, another)) for another in islice(batches, 1))
+            yield batch, drawn
+
+
+def _noise(
+    batch: list[Piece],
+    groups: BasisGroups,
+    precision: FloatArray,
+    divisors: tuple[int, ...],
+    source: ByteSource,
+    *,
+    is_int64: bool,
+) -> list[NDArray[Any]]:
+    """Draw the noise of a batch: for each piece (b, ..), int64 or Python integers."""
+    shapes = [(piece.last - piece.first, *groups.noise_shape(piece.group)) for piece in batch]
+    cells = np.array([math.prod(shape[1:]) for shape in shapes])
+    ratios: list[tuple[int, int]] = []
+    sizes: list[int] = []
+    for (group, first, last), size in zip(batch, cells.tolist(), strict=True):
+        wanted = precision[groups.members[group][first:last]]
+        starts = np.flatnonzero(np.diff(wanted, prepend=0))  # equal ones in succession are drawn together
+        ratios += [gamma2_ratio(divisors[group], w) for w in wanted[starts].tolist()]
+        sizes += (size * np.diff(starts, append=last - first)).tolist()
+    scales = Scales.of_ratios(*zip(*ratios, strict=True))
+    if is_int64:
+        draws = draw_flat(scales, sizes, source)
+    else:
+        draws = np.concatenate([array.astype(object) for array in draw_arrays(scales, sizes, source)])
+    ends = np.cumsum(cells * [shape[0] for shape in shapes])
+    return [part.reshape(shape) for shape, part in zip(shapes, np.split(draws, ends[:-1]), strict=True)]

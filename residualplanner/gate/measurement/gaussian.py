@@ -1,0 +1,185 @@
+"""Base mechanisms with continuous Gaussian noise, in floating point.
+
+Reads: a plan, counts.  Gives: ContinuousNoise, which turns counts into noisy answers.  For research: floating point
+stands for exact real noise.
+"""
+
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.gate.discrete_gaussian import NoiseError
+from residualplanner.gate.measurement.answers import AnswerLayout, FloatResiduals
+from residualplanner.gate.measurement.counting import NOTHING, Parents, parents, require_cells, require_denominators
+from residualplanner.gate.measurement.dividing import Block
+from residualplanner.gate.measurement.measurement import groups_of_plan
+from residualplanner.gate.measurement.noise_record import NoiseRecord
+from residualplanner.gate.sources.source import Progress
+from residualplanner.ground.checks import FloatArray, IntArray, frozen
+from residualplanner.method.bases.basis import Basis
+from residualplanner.method.kron import ProductMap, Scratch
+from residualplanner.method.plan.plan import Plan
+from residualplanner.method.strategy.basis_groups import BasisGroups
+
+#: How many cells are worked on at a time, so that they stay in the processor's cache.
+BATCH_CELLS = 2**16
+#: What answers for a stack of tables with the same bases (k,): reads these, counts (b, n_1, .., n_k) and noise
+#: variances (b,), and writes the residual answers (b, m_1, .., m_k).
+Mechanism = Callable[[Sequence[Basis], IntArray, FloatArray, FloatArray], None]
+
+
+@dataclass(frozen=True, eq=False)
+class ContinuousNoise:
+    """The continuous noise with which a plan's sets are measured, as `ExactNoise` is the discrete.
+
+    Attributes:
+        plan: the sets.
+        groups: the sets by the bases of their attributes.
+        family: which larger set each is summed down from.
+        seed: of the noise; None for random bits of the operating system.
+        dtype: of stored answers.
+    """
+
+    plan: Plan
+    groups: BasisGroups
+    family: Parents
+    seed: int | None
+    dtype: ClassVar[type[np.generic]] = np.float64
+
+    @property
+    def cost(self) -> Fraction:
+        """The pcost of measuring all sets, as the plan states it."""
+        return Fraction(self.plan.pcost)
+
+    @property
+    def record(self) -> NoiseRecord:
+        """How the noise is drawn."""
+        return NoiseRecord("gaussian", self.seed, neighbors=self.plan.neighbors.words)
+
+    def answers(self, block: Block, tables: list[IntArray], *, progress: Progress | None = None) -> FloatResiduals:
+        """The noisy answers for the sets of a block; arguments as of `ExactNoise.answers`.
+
+        Raises:
+            NoiseError: the operating system gives no random bytes.
+        """
+        variances = self.plan.noise_variances
+        values = residual_values(self._mechanism, tables, block.groups, variances, progress=progress)
+        return FloatResiduals(block.groups, frozen(values))
+
+    def join(self, flat: FloatArray, _: Mapping[int, NDArray[Any]]) -> FloatResiduals:
+        """Answers from all numbers."""
+        return FloatResiduals(self.groups, flat)
+
+    @cached_property
+    def _mechanism(self) -> Mechanism:
+        generator = release_generator() if self.seed is None else generator_of_entropy(self.seed)
+        return gaussian_mechanism(generator, self.plan.domain.denominator)
+
+
+def continuous_noise(plan: Plan, seed: int | None) -> ContinuousNoise:
+    """The continuous noise of a plan.
+
+    Raises:
+        WorkloadError: the tables are too large to hold.
+    """
+    groups = groups_of_plan(plan)
+    require_cells(groups)
+    require_denominators(groups)
+    return ContinuousNoise(plan, groups, parents(plan.closure), seed)
+
+
+def gaussian_mechanism(generator: np.random.Generator, denominator: int = 1) -> Mechanism:
+    """The base mechanisms with normal variates of ``generator``, drawn in the order of the cells.
+
+    Args:
+        generator: of the variates.
+        denominator: what the tables have been multiplied by, so that they are integers.
+
+    Guarantees: the answers of a set with noise variance s have mean ``H v`` and covariance ``s F F^T``, up to rounding,
+        where H and F are Kronecker products: of ``Sub`` in both for an attribute that has the subtraction basis, of B
+        and the identity for one that has a matrix B.
+    Source: eqs. (6), (7) and (26); paper Algorithms 1 and 5.
+
+    Example:
+        >>> from residualplanner.method.bases.subtraction import subtraction_basis
+        >>> counts, answers = np.array([[7, 4, 2]]), np.empty((1, 2))
+        >>> mechanism = gaussian_mechanism(np.random.default_rng(1))
+        >>> mechanism([subtraction_basis(3)], counts, np.array([0.0]), answers)
+        >>> answers
+        array([[3., 5.]])
+    """
+    scratch = Scratch()
+
+    @lru_cache(maxsize=1)  # tables with the same bases come one after another
+    def maps_of(bases: tuple[Basis, ...]) -> tuple[ProductMap, ProductMap]:
+        return ProductMap([basis.before_noise for basis in bases]), ProductMap([basis.after_noise for basis in bases])
+
+    def answer(bases: Sequence[Basis], tables: IntArray, noise_variance: FloatArray, residuals: FloatArray) -> None:
+        before, after = maps_of(tuple(bases))
+        whole = denominator * math.prod(basis.denominator for basis in bases)
+        mapped = tables if before.is_identity else before.apply(tables.astype(np.float64))
+        noisy: FloatArray = scratch.empty(0, mapped.shape, residuals)
+        generator.standard_normal(out=noisy)
+        noisy *= np.sqrt(noise_variance).reshape(-1, *(1,) * (tables.ndim - 1))
+        noisy += mapped if whole == 1 else mapped / whole
+        after.apply(noisy, scratch=scratch, out=residuals)
+
+    return answer
+
+
+def residual_values(
+    mechanism: Mechanism,
+    tables: list[IntArray],
+    groups: BasisGroups,
+    noise_variance: FloatArray,
+    *,
+    progress: Progress | None = None,
+) -> FloatArray:
+    """The residual answers of all sets, in the order of `FloatResiduals`.
+
+    Args:
+        mechanism: answers for a stack of tables.
+        tables: the counts of each group, which are released on the way, since they are large.
+        groups: the sets by the bases of their attributes.
+        noise_variance (m,): of every set, in counts squared.
+        progress: called with the number of tables done so far and their total.
+    """
+    layout, done = AnswerLayout(groups), 0
+    values = np.empty(layout.count)
+    for number, (shape, members) in enumerate(zip(groups.shapes, groups.members, strict=True)):
+        counts, tables[number] = tables[number], NOTHING
+        answers = layout.part(values, number)
+        step = max(1, BATCH_CELLS // math.prod(shape))
+        for first, last in pairwise([*range(0, len(members), step), len(members)]):
+            part = slice(first, last)
+            mechanism(groups.bases[number], counts[part], noise_variance[members[part]], answers[part])
+            if progress is not None:
+                progress(done + last, sum(map(len, groups.members)))
+        done += len(members)
+    return values
+
+
+def release_generator() -> np.random.Generator:
+    """A generator seeded with 256 bits from the operating system.
+
+    Raises:
+        NoiseError: it gives none.
+    """
+    try:
+        entropy = os.urandom(32)
+    except OSError:
+        raise NoiseError("the operating system gives no random bytes; nothing may be released") from None
+    return generator_of_entropy(int.from_bytes(entropy))
+
+
+def generator_of_entropy(entropy: int) -> np.random.Generator:
+    """The generator that an integer, at least 0, stands for."""
+    return np.random.Generator(np.random.SFC64(np.random.SeedSequence(entropy, pool_size=8)))

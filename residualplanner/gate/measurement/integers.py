@@ -1,0 +1,84 @@
+"""Integer maps along every axis of a stack of tables, exact: what happens to counts before the noise, and after.
+
+Reads: a stack of equal-shaped tables of integers, batch axis first.  Gives: a stack.
+
+NumPy only, in place of any library of the array API: counts stay on the machine that reads them.  Arrays are int64, or
+hold Python integers (``dtype=object``), which never overflow; the caller knows that int64 is wide enough.
+Source: eqs. (34), (35) and (36).
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from residualplanner.ground.checks import IntArray
+from residualplanner.method.kron.arrays import Array, Scratch
+from residualplanner.method.kron.integer_maps import IntegerMap, integer_maps
+
+_INT64 = 2**63
+
+
+def differences_of_tables(
+    tables: Array, *, axes: Sequence[int] | None = None, scratch: Scratch | None = None, out: Array | None = None
+) -> Array:
+    """The first entry minus each other one, along some axes, or all of them: `subtracting` in integers.
+
+    Args:
+        tables (b, n_1, .., n_k): integers; written over if they lie in slot 0 of ``scratch``, else only read.
+        axes: some of 1, .., k, ascending; all of them when omitted.
+        scratch: memory to work in.
+        out (b, m_1, .., m_k): where the result goes, contiguous; a new array when omitted.
+
+    Returns:
+        The differences, (b, m_1, .., m_k), with ``m_i = n_i - 1`` for these axes and n_i for the others.
+
+    Guarantees: exact.  Along each of these axes numbers at most double in size.
+    Source: eq. (35), the product with Sub along every axis.
+
+    Example:
+        >>> differences_of_tables(np.array([[5, 3, 1]]))
+        array([[2, 4]])
+    """
+    scratch = scratch or Scratch()
+    chosen = list(range(1, tables.ndim) if axes is None else axes)
+    shape = tuple(size - (axis in chosen) for axis, size in enumerate(tables.shape))
+    result = np.empty(shape, dtype=tables.dtype) if out is None else out
+    if not chosen:
+        result[...] = tables
+    for number, axis in enumerate(chosen, start=1):
+        before, after = math.prod(shape[:axis]), math.prod(tables.shape[axis + 1 :])
+        stack = tables.reshape(before, tables.shape[axis], after)
+        target = (*shape[: axis + 1], *tables.shape[axis + 1 :])
+        tables = result if number == len(chosen) else scratch.empty(number % 2, target, tables)
+        np.subtract(stack[:, :1], stack[:, 1:], out=tables.reshape(before, shape[axis], after))
+    return result
+
+
+def integer_products(tables: Array, matrices: Mapping[int, IntArray | IntegerMap], *, total: int) -> Array:
+    """Apply an integer matrix along some axes.
+
+    Args:
+        tables (b, n_1, .., n_k): integers, int64 or Python integers.
+        matrices: by axis, some of 1, .., k ascending, a matrix (m_i, n_i).
+        total: the entries of no table add up, in absolute value, to more than this.
+
+    Returns:
+        The Kronecker product of the matrices applied to every table, (b, m_1, .., m_k): int64 as long as ``total``
+        times the matrices' largest entries is below ``2**63``, Python integers from there on.
+
+    Guarantees: exact.  Every number is at most ``total`` times the product of the matrices' largest entries in size.
+    Source: eq. (36).
+
+    Example:
+        >>> integer_products(np.array([[[1, 2], [3, 4]]]), {2: np.array([[1, -1]])}, total=10)
+        array([[[-1],
+                [-1]]])
+    """
+    result = tables
+    for axis, matrix in integer_maps(matrices).items():
+        largest = total * matrix.largest
+        is_narrow = result.dtype == np.int64 and largest < _INT64
+        result = matrix.modulo(result, axis, total) if is_narrow else matrix.exact(result, axis)
+        total = largest
+    return result

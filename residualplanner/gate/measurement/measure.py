@@ -1,0 +1,318 @@
+"""The gate where one process sees the records: it counts them, and adds noise with which answers may be published.
+
+Reads: a plan, confidential records.  Gives: Measurement.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from typing import NamedTuple
+
+from residualplanner.gate.discrete_gaussian import ByteSource, OperatingSystemBits
+from residualplanner.gate.ledger import Ledger
+from residualplanner.gate.measurement.blocks import AllAtOnce, AnswerCollector, Blocks, Residuals, Room, room_for
+from residualplanner.gate.measurement.charging import charge_plan, require_room_for_plan, warn_without_ledger
+from residualplanner.gate.measurement.counting import Parents, count_tables, rows_to_count
+from residualplanner.gate.measurement.dividing import Block
+from residualplanner.gate.measurement.exact_noise import ExactNoise, exact_noise
+from residualplanner.gate.measurement.gaussian import ContinuousNoise, continuous_noise
+from residualplanner.gate.measurement.measurement import Measurement
+from residualplanner.gate.measurement.noise_record import NoiseRecord
+from residualplanner.gate.measurement.spend import (
+    ChargeTime,
+    Steps,
+    WatchedProgress,
+    entrance,
+    require_charge_time,
+    spend,
+)
+from residualplanner.gate.sources.opening import is_read_once, open_source
+from residualplanner.gate.sources.people import kept_records, require_public_number
+from residualplanner.gate.sources.source import Progress, Source
+from residualplanner.ground.atomic import PathLike
+from residualplanner.ground.checks import IntArray, is_integer, require_type, value_text
+from residualplanner.ground.errors import BudgetError, ResourceError
+from residualplanner.ground.main_module import require_guarded_main
+from residualplanner.ground.words import suggestion
+from residualplanner.method.plan.plan import Plan
+from residualplanner.method.strategy.basis_groups import BasisGroups
+from residualplanner.scale.engines.engines import require_ready_engine, require_result_room
+
+
+@entrance
+def measure(  # noqa: PLR0913
+    plan: Plan,
+    data: object,
+    *,
+    noise: str = "discrete",
+    seed: int | None = None,
+    ledger: Ledger | None = None,
+    charge: ChargeTime = "counted",
+    again: bool = False,
+    memory: int | None = None,
+    scratch: PathLike | None = None,
+    progress: Progress | None = None,
+) -> Measurement:
+    """Count the records and add the plan's noise: every call spends the plan's privacy budget once more.
+
+    Args:
+        plan: the sets of attributes to measure, and their noise.
+        data: the records: code array, data frame (of Dask, Ibis and PySpark too), path to a CSV or Parquet file or to a
+            folder of Parquet files, `CsvFile`, or ready counts; or `LimitedRecords`, of which as many records of each
+            person count as the plan protects.
+        noise: "discrete": discrete Gaussian noise, exact in distribution, from the operating system's random bits;
+            "gaussian": continuous noise in floating point, for research: the result carries no guarantee.
+        seed: of continuous noise, for research.
+        ledger: it is charged the cost when the records have been counted, before any noise is drawn; so records that
+            cannot be counted cost nothing.  Without one nothing adds up what is spent, which a `NoLedgerWarning` says
+            once in a process.
+        charge: "first": charge before the first record is counted, and keep the charge whatever fails.  It is for
+            services whose callers may not see the records, and could learn of them from failures that cost nothing.
+        again: measure a plan that the ledger holds already once more, and charge it again; without it that is refused,
+            since other tables, or non-negative ones, follow from what was measured at no further cost.
+        memory: how many bytes of counts and noise may be held at once.  The tables are then measured block by block,
+            the records are read once for each block, and the answers are kept in a file, not in memory.
+        scratch: with ``memory``, the folder of that file; by default the one for temporary files.  It has no name
+            there, and vanishes with the measurement.
+        progress: called with the number of steps done and their total, which depend on the plan alone: one for each
+            table that is counted, and one for each that gets noise.
+
+    Returns:
+        The noisy answers.  They contain neither the number of records nor their origin.
+
+    Raises:
+        ArgumentError: ``plan`` is not a plan; or the script that calls has no guard, and this is a process that it has
+            started itself.
+        BudgetError: ``noise``, ``seed`` or ``charge`` is invalid; the plan's budget was stated for continuous noise and
+            does not hold for discrete noise; the exact cost of the noise exceeds the budget, or what the ledger has
+            left; or the ledger holds the plan already.
+        FileFormatError, OSError: the ledger's file is damaged, or cannot be locked or written.
+        WorkloadError: the tables are too large to hold.
+        ResourceError: there is less memory than measuring needs, or Spark's limit on results is too low, both found
+            before anything is read; or memory ran out all the same.
+        DataError: the records do not fit the schema; nothing was charged, and no noise has been drawn.  Or they changed
+            between two readings, which is found out after the charge where ``memory`` asks for several.
+        NoiseError: the random bytes or the machine's arithmetic failed a check; nothing may be released.
+        UnexpectedError: a defect.
+
+    Whatever is raised once records are read, interrupts and errors of ``progress`` included, has a note that says what
+    was charged, and leads to no record: its traceback is that of this function alone.
+
+    Guarantees: zCDP at half the exact cost that the result states, which is at most the plan's rho, for neighbors as
+        the plan says.
+    Source: eqs. (34) to (36) and (44), paper Algorithm 3; for "gaussian" eqs. (7) and (26), paper Algorithm 1.
+    """
+    require_type("measure", "plan", plan, Plan, "write measure(plan, records); load_plan(path) reads a plan")
+    require_guarded_main("measure")
+    _require_options(noise, seed)
+    require_charge_time(charge)
+    watched = WatchedProgress(progress)
+    job = _job_of(plan, noise, seed, room_for(memory, scratch), watched.report)
+    job.require_room(ledger, again=again)
+    job.require_readable(data)
+    if ledger is None and noise == "discrete":
+        warn_without_ledger()
+    return spend(job.steps(data, ledger, again=again), ledger=ledger, charge=charge, progress=watched)
+
+
+def require_countable(plan: Plan, records: object) -> None:
+    """Check what `measure` checks of the records before it counts them: names and types of columns.
+
+    Of a Parquet file or a folder of them nothing but footers is read; a CSV file is searched for lines that are no
+    records.
+
+    Raises:
+        DataError: as `measure`.
+    """
+    open_source(records, plan.domain, records_per_person=plan.neighbors.records_per_person)
+
+
+def require_measurable(
+    plan: Plan,
+    *,
+    ledger: Ledger | None = None,
+    again: bool = False,
+    memory: int | None = None,
+    scratch: PathLike | None = None,
+) -> Fraction:
+    """Check what `measure` checks before it opens the records and charges the ledger; nothing is charged or read.
+
+    Args:
+        plan: to be measured with discrete noise.
+        ledger: to be charged the cost.
+        again: as for `measure`, as are the next two.
+        memory: how many bytes of counts and noise may be held at once.
+        scratch: with ``memory``, the folder for the answers.
+
+    Returns:
+        The exact pcost that measuring will have.
+
+    Raises:
+        BudgetError: the budget does not hold for discrete noise; the exact cost exceeds it, or what the ledger has
+            left; or the ledger holds the plan already.
+        FileFormatError, OSError: the ledger's file is damaged, or cannot be locked or read.
+        WorkloadError: the tables are too large to hold.
+        ResourceError: there is less memory than measuring needs, or less room for the answers.
+
+    Example:
+        >>> from residualplanner.method.domain.domain import Domain
+        >>> from residualplanner.method.plan.select import select
+        >>> from residualplanner.method.privacy import pcost
+        >>> from residualplanner.method.workload.families import marginals
+        >>> plan = select(marginals(Domain({"sex": 2}), up_to=1), budget=pcost(1))
+        >>> cost = require_measurable(plan, ledger=Ledger(pcost(2)))
+        >>> 1 - cost < Fraction(1, 10**6)
+        True
+    """
+    job = _discrete_job(plan, OperatingSystemBits(), room_for(memory, scratch), None)
+    job.require_room(ledger, again=again)
+    return job.cost
+
+
+@entrance
+def measure_with_bits(plan: Plan, data: object, source: ByteSource, *, progress: Progress | None = None) -> Measurement:
+    """`measure` with discrete noise from any source of bytes, whose mark the result keeps; for tests."""
+    watched = WatchedProgress(progress)
+    job = _discrete_job(plan, source, AllAtOnce(), watched.report)
+    return spend(job.steps(data, None, again=False), ledger=None, charge="counted", progress=watched)
+
+
+class _First(NamedTuple):
+    """The counts of the first block, and all that it takes to go on.
+
+    Attributes:
+        source: the records.
+        block: the first.
+        tables: its counts.
+        others: the blocks that follow.
+    """
+
+    source: Source
+    block: Block
+    tables: list[IntArray]
+    others: Iterator[Block]
+
+
+class _Job(NamedTuple):
+    """Everything that can be decided and checked before a record is read."""
+
+    plan: Plan
+    cost: Fraction
+    record: NoiseRecord
+    groups: BasisGroups
+    family: Parents
+    blocks: Blocks
+    collector: AnswerCollector
+    progress: Progress | None
+    answer: Callable[..., Residuals]
+
+    @property
+    def counted_cells(self) -> int:
+        """How many cells the tables have that the records are counted in at a time."""
+        return max(
+            sum(
+                math.prod(shape) * int(self.family.is_maximal[members].sum())
+                for shape, members in zip(block.groups.shapes, block.groups.members, strict=True)
+            )
+            for block in self.blocks
+        )
+
+    def require_room(self, ledger: Ledger | None, *, again: bool) -> None:
+        """Raise what charging would raise now, so that records are not opened where the ledger refuses the cost."""
+        if ledger is not None:
+            require_room_for_plan(ledger, self.plan, self.cost, again=again)
+
+    def require_readable(self, data: object) -> None:
+        """Raise what keeps the records from being counted as often as they must be, which their form tells."""
+        require_public_number(data, self.plan.neighbors)
+        require_result_room(data, self.counted_cells)
+        if is_read_once(data) and len(self.blocks) > 1:
+            raise ResourceError(
+                f"the records can be read only once, and would be {len(self.blocks):,} times, once for each block; "
+                "give a table or a file, or allow more memory.  Nothing was charged or read"
+            )
+
+    def steps(self, data: object, ledger: Ledger | None, *, again: bool) -> Steps[Source, _First, Measurement]:
+        """How the plan is measured."""
+        domain, neighbors = self.plan.domain, self.plan.neighbors
+        record = self.record if ledger is None else self.record.charged_to(ledger)
+        record = replace(record, kept=kept_records(data, neighbors))
+
+        def opened() -> Source:
+            source = open_source(data, domain, records_per_person=neighbors.records_per_person)
+            require_ready_engine(data)
+            return source
+
+        return Steps(
+            opened,
+            self.first,
+            lambda: None if ledger is None else charge_plan(ledger, self.plan, self.cost, again=again),
+            lambda first: Measurement(self.plan, self.answers(first), record),
+        )
+
+    def first(self, source: Source) -> _First:
+        """The counts of the first block: with them all columns of all records are checked, for all blocks."""
+        closure, blocks = self.plan.closure, iter(self.blocks)
+        block = next(blocks)
+        later = rows_to_count(closure, self.groups, self.family) if len(self.blocks) > 1 else []
+        tables = count_tables(source, closure, block.groups, self.family, progress=self._progress(0), later=later)
+        return _First(source, block, tables, blocks)
+
+    def answers(self, first: _First) -> Residuals:
+        """The noisy answers to all blocks."""
+        done = self._drawn(first.block, first.tables, 0)
+        for block in first.others:
+            tables = count_tables(
+                first.source, self.plan.closure, block.groups, self.family, progress=self._progress(done)
+            )
+            done = self._drawn(block, tables, done)
+        return self.collector.answers()
+
+    def _drawn(self, block: Block, tables: list[IntArray], done: int) -> int:
+        """Collect the answers to a block that has been counted; the number of steps made then."""
+        counted = sum(int(self.family.is_maximal[members].sum()) for members in block.groups.members)
+        self.collector.put(block, self.answer(block, tables, progress=self._progress(done + counted)))
+        return done + counted + sum(map(len, block.groups.members))
+
+    def _progress(self, before: int) -> Progress | None:
+        """Report the steps of one part of the work as steps of all of it."""
+        report, total = self.progress, int(self.family.is_maximal.sum()) + len(self.plan.closure)
+        return None if report is None else lambda done, _: report(before + done, total)
+
+
+def _job_of(plan: Plan, noise: str, seed: int | None, room: Room, progress: Progress | None) -> _Job:
+    if noise == "discrete":
+        return _discrete_job(plan, OperatingSystemBits(), room, progress)
+    continuous = continuous_noise(plan, None if seed is None else int(seed))
+    return _job(continuous, continuous.record, continuous.answers, room, progress)
+
+
+def _discrete_job(plan: Plan, source: ByteSource, room: Room, progress: Progress | None) -> _Job:
+    noise = exact_noise(plan)
+    return _job(noise, noise.record(source.mark), partial(noise.answers, source=source), room, progress)
+
+
+def _job(
+    noise: ExactNoise | ContinuousNoise,
+    record: NoiseRecord,
+    answer: Callable[..., Residuals],
+    room: Room,
+    progress: Progress | None,
+) -> _Job:
+    blocks = room.blocks(noise.groups, noise.family)
+    collector = room.collector(noise.groups, noise.dtype, noise.join)
+    return _Job(noise.plan, noise.cost, record, noise.groups, noise.family, blocks, collector, progress, answer)
+
+
+def _require_options(noise: str, seed: int | None) -> None:
+    if not isinstance(noise, str) or noise not in ("discrete", "gaussian"):
+        meant = suggestion(noise, ("discrete", "gaussian"))
+        raise BudgetError(f'noise must be "discrete" or "gaussian", got {value_text(noise)}{meant}')
+    if seed is None:
+        return
+    if not is_integer(seed):
+        raise BudgetError(f"seed must be an integer, at least 0, or None for a release; got {value_text(seed)}")
+    if noise == "discrete":
+        raise BudgetError('only noise="gaussian", which is for research, takes a seed; leave it out for a release')

@@ -1,0 +1,241 @@
+"""All that leaves the gate: noisy answers, their plan, and how the noise was drawn; and the file of these.
+
+Reads: the noisy answers of `measure`, or a file from anyone, of which everything is checked.  Gives: Measurement.
+Nothing here contains the number of records, their origin, or a time.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+from residualplanner.gate.measurement.answers import AnswerLayout, FloatResiduals, IntegerResiduals
+from residualplanner.gate.measurement.lattice import lattice_divisors
+from residualplanner.gate.measurement.noise_record import NoiseRecord, noise_from_json, noise_to_json
+from residualplanner.gate.measurement.noise_statement import NoiseStatement
+from residualplanner.gate.measurement.precision import precision_of
+from residualplanner.gate.measurement.wide_integers import wide_from_words
+from residualplanner.ground.archive import archive_pieces, open_archive, write_archive
+from residualplanner.ground.array_hashes import content_hash
+from residualplanner.ground.atomic import PathLike
+from residualplanner.ground.completion import hides
+from residualplanner.ground.errors import FileFormatError, memory_for
+from residualplanner.ground.html import caption_of, html_table
+from residualplanner.ground.stores import AnyPath, BucketPath, local_file, path_given
+from residualplanner.ground.verified_file import VerifiedFile
+from residualplanner.ground.words import GET_IT_BACK, count_text, decimal_text_up
+from residualplanner.method.plan.files import plan_from_archive
+from residualplanner.method.plan.plan import Plan, plan_to_archive
+from residualplanner.method.strategy.basis_groups import BasisGroups, basis_groups
+
+FORMAT_VERSION = 5
+
+_FIELDS = {"plan", "plan_sha256", "noise"}
+_PLAN = "plan/"
+_ANSWERS = {"discrete": {"integers", "wide_groups", "wide_integers"}, "gaussian": {"residuals"}}
+#: The arrays of answers that are kept just as the file has them.
+_KEPT = {"integers", "residuals"}
+
+
+@hides("with_residuals")
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """The noisy answers of all base mechanisms of a plan.  Everything computed from it is free of cost.
+
+    Attributes:
+        plan: which sets of attributes were measured, with how much noise.
+        residuals: the answers: `IntegerResiduals` where the noise is discrete, `FloatResiduals` where it is continuous.
+        noise: how the noise was drawn, and which records the plan's domain leaves out.
+        mapped_from: the file in which the answers stand, if they were left on disk, as it was when its hashes were
+            compared.
+    """
+
+    plan: Plan
+    residuals: IntegerResiduals | FloatResiduals
+    noise: NoiseRecord
+    mapped_from: VerifiedFile | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "noise", self.noise.told(self.plan.domain))
+
+    def __repr__(self) -> str:
+        sets = count_text(len(self.plan.closure), "attribute set")
+        return f"<Measurement of {sets}: {self.noise.kind}, {self.noise.randomness}>"
+
+    def _repr_html_(self) -> str:
+        return measurement_html(self)
+
+    @property
+    def answers_sha256(self) -> str:
+        """The SHA-256 of the answers, of whatever plan: 64 hexadecimal digits.
+
+        It is computed once, where they were not read from a file whose hashes have been compared.  Where they were left
+        on disk, and the file system says that the file is not as it was, it is computed again.
+
+        Raises:
+            FileFormatError: the answers were left on disk, and have been altered there.
+        """
+        known = self._answers_sha256
+        if self.mapped_from is not None and not self.mapped_from.is_unchanged():
+            self._require_same(known)
+        return known
+
+    @cached_property
+    def _answers_sha256(self) -> str:
+        return content_hash({}, self.residuals.to_arrays(), self.residuals.hashes)
+
+    def _require_same(self, known: str) -> None:
+        """Raise FileFormatError unless what is on disk has this hash."""
+        if content_hash({}, self.residuals.to_arrays()) != known:
+            assert self.mapped_from is not None
+            raise FileFormatError(
+                f"{self.mapped_from.path} was altered while it was in use: its answers are not those that were loaded; "
+                "get the file back as it was, and load it again"
+            )
+
+    @property
+    def measurements(self) -> tuple["Measurement"]:
+        """It alone."""
+        return (self,)
+
+    @property
+    def published(self) -> "Measurement":
+        """The same as the folder of a release has it: without a seed."""
+        return replace(self, noise=self.noise.without_seed)
+
+    def with_residuals(self, residuals: FloatResiduals) -> "Measurement":
+        """The same with other answers, such as those of tables that have been adjusted."""
+        return replace(self, residuals=residuals, mapped_from=None)
+
+    def file(self, path: AnyPath) -> VerifiedFile:
+        """The file that the answers stand in: the one that they were left in, or the one at ``path``."""
+        if self.mapped_from is not None and isinstance(path, Path):  # who reads a bucket may not see this disk
+            return self.mapped_from
+        return VerifiedFile(path, None, {})
+
+    def save(self, path: PathLike | BucketPath) -> None:
+        """Write the measurement and its plan to one file, whole or not at all; `load_measurement` reads it.
+
+        Args:
+            path: of the file, or its address in a bucket, such as ``s3://bucket/people.measurement``.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        write_archive(path_given("measurement.save", path, 'measurement.save("people.measurement")'), **self._archive)
+
+    def write(self, file: IO[bytes]) -> None:
+        """Write the same to an open file; OSError where it cannot be written."""
+        archive_pieces(**self._archive)(file)
+
+    @property
+    def _archive(self) -> dict[str, Any]:
+        """What its file holds."""
+        plan, plan_arrays = plan_to_archive(self.plan)
+        header = {
+            "plan": plan,
+            "plan_sha256": content_hash(plan, plan_arrays),
+            "noise": noise_to_json(self.noise, self.plan),
+        }
+        arrays = {_PLAN + name: array for name, array in plan_arrays.items()} | self.residuals.to_arrays()
+        return {"kind": "measurement", "version": FORMAT_VERSION, "header": header, "arrays": arrays}
+
+
+class _Shown(Protocol):
+    @property
+    def plan(self) -> Plan: ...
+
+    @property
+    def residuals(self) -> AnswerLayout: ...
+
+    @property
+    def noise(self) -> NoiseStatement: ...
+
+
+def measurement_html(measurement: _Shown) -> str:
+    """A measurement as a notebook shows it, a row for each fact; none depends on an answer."""
+    plan, noise = measurement.plan, measurement.noise
+    cost = "not stated" if noise.pcost is None else decimal_text_up(noise.pcost)
+    rows = [
+        ("tables", f"{len(plan.workload):,}"),
+        ("residual answers", f"{measurement.residuals.count:,}"),
+        ("neighbors", plan.neighbors.words),
+        ("noise", f"{noise.kind}, {noise.randomness}"),
+        ("pcost", cost),
+        ("guarantee", noise.guarantee),
+    ]
+    return html_table(caption_of(measurement), ["", "measured"], rows)
+
+
+def groups_of_plan(plan: Plan) -> BasisGroups:
+    """The sets of a plan's closure, grouped by the bases of their attributes."""
+    return basis_groups(plan.strategy)
+
+
+@memory_for("to read this measurement; use a machine with more memory")
+def load_measurement(path: PathLike | BucketPath, *, mapped: bool = False) -> Measurement:
+    """Read a measurement that `Measurement.save` wrote, and check it.
+
+    Args:
+        path: the file, or its address in a bucket.
+        mapped: leave the answers on disk, where they are larger than memory or few of them are needed; the file must
+            stay as it is for as long as the measurement, or a release of it, is used.  Of a file in a bucket there is
+            then a copy among the temporary files, without a name.
+
+    Raises:
+        FileFormatError: the file is not a measurement, truncated, altered, of another version, or does not fit.
+        BudgetError: the noise of its plan costs more than its budget, or another amount than the file states.
+        OSError: the file cannot be opened.
+
+    Guarantees: the exact cost is computed anew from the plan.
+    """
+    at = path_given("load_measurement", path, 'load_measurement("people.measurement")')
+    measurement, file = _read(at, mapped=mapped)
+    return replace(measurement, mapped_from=file) if mapped and isinstance(at, Path) else measurement
+
+
+def map_measurement(file: VerifiedFile) -> Measurement:
+    """Map a file of a measurement that may have been verified before, in this process or in another.
+
+    The hash of an array is not compared again if the file is still the one that was verified.  All else is checked as
+    `load_measurement` does.
+
+    Raises:
+        FileFormatError, BudgetError, OSError: as `load_measurement`.
+    """
+    measurement, found = _read(file.path, mapped=True, verified=file)
+    return replace(measurement, mapped_from=found) if isinstance(file.path, Path) else measurement
+
+
+def _read(path: AnyPath, *, mapped: bool, verified: VerifiedFile | None = None) -> tuple[Measurement, VerifiedFile]:
+    """The measurement in a file, and the file as it was when its hashes had been compared."""
+    with local_file(path) as at:
+        try:
+            header, arrays, file = open_archive(
+                at, kind="measurement", version=FORMAT_VERSION, mapped=mapped, verified=verified
+            )
+        except FileFormatError as refusal:
+            raise FileFormatError(str(refusal).replace(str(at), str(path))) from None
+    if set(header) != _FIELDS or not isinstance(header["plan"], dict):
+        raise FileFormatError(f"a measurement must have the fields {sorted(_FIELDS)}")
+    plan_arrays = {name.removeprefix(_PLAN): array for name, array in arrays.items() if name.startswith(_PLAN)}
+    if content_hash(header["plan"], plan_arrays) != header["plan_sha256"]:
+        raise FileFormatError(f"the plan in this measurement is not the one that was measured; {GET_IT_BACK}")
+    plan = plan_from_archive(header["plan"], plan_arrays)
+    noise = noise_from_json(header["noise"], plan)
+    if set(arrays) != _ANSWERS[noise.kind] | {_PLAN + name for name in plan_arrays}:
+        raise FileFormatError("a measurement must have its answers and the arrays of its plan, and no others")
+    hashes = {name: digest for name, digest in file.hashes.items() if name in _KEPT}
+    return Measurement(plan, _answers(plan, arrays, noise, hashes), noise), file
+
+
+def _answers(
+    plan: Plan, arrays: Mapping[str, Any], noise: NoiseRecord, hashes: Mapping[str, str]
+) -> IntegerResiduals | FloatResiduals:
+    groups = groups_of_plan(plan)
+    if noise.kind == "gaussian":
+        return FloatResiduals(groups, arrays["residuals"], hashes)
+    wide = wide_from_words(groups, arrays["wide_groups"], arrays["wide_integers"])
+    divisors = lattice_divisors(groups, precision_of(plan.noise_variances), plan.neighbors, plan.domain.denominator)
+    return IntegerResiduals(groups, divisors, arrays["integers"], wide, hashes)

@@ -1,0 +1,225 @@
+"""How noise was drawn, and the sentence that may be signed for it.
+
+Reads: how `measure` drew the noise, or JSON values from anyone.  Gives: NoiseRecord, and the same as JSON values.
+"""
+
+import platform
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+import scipy
+
+from residualplanner.gate.discrete_gaussian import InsecureTestBits, OperatingSystemBits
+from residualplanner.gate.ledger import TEXT_LIMIT, Ledger
+from residualplanner.gate.measurement.precision import (
+    measured_cost,
+    precision_of,
+    precision_rule,
+    require_affordable,
+    require_drawable,
+)
+from residualplanner.gate.sources.people import PERSON_CHANGES, KeptRecords, kept_from_json, kept_to_json
+from residualplanner.ground.errors import BudgetError, FileFormatError
+from residualplanner.ground.version import __version__
+from residualplanner.ground.words import GET_IT_BACK, decimal_text_up, fraction_text
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.domain.omission import remarks_of
+from residualplanner.method.plan.plan import Plan
+from residualplanner.method.privacy import PrivacyClaim
+
+Kind = Literal["discrete", "gaussian"]
+
+#: The generator of continuous noise.
+_GENERATOR = "numpy.random.SFC64"
+_BITS = (OperatingSystemBits.mark, InsecureTestBits.mark)
+_VERSION = re.compile(r"[0-9]+(\.[0-9A-Za-z+]+)+", re.ASCII)
+_CONTRADICTION = f"what a measurement says about its noise contradicts itself; {GET_IT_BACK}"
+
+
+def package_versions() -> tuple[tuple[str, str], ...]:
+    """Names and versions of the packages that compute here."""
+    return (
+        ("residualplanner", __version__),
+        ("python", platform.python_version()),
+        ("numpy", np.__version__),
+        ("scipy", scipy.__version__),
+    )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class NoiseRecord:
+    """How the noise was drawn, and what may be claimed for it.
+
+    Attributes:
+        kind: "discrete": discrete Gaussian noise, exact in distribution; "gaussian": continuous, in floating point.
+        seed: of the generator of continuous noise, where the user gave one; None for a seed from the operating system.
+        bits: of discrete noise: the mark of the source of its random bytes.
+        pcost: of discrete noise: the exact privacy cost.
+        neighbors: the change that the privacy statement is about, in words.
+        versions: of the packages that drew the noise.
+        unlimited_because: the reason of the ledger that was charged for having no budget; empty where it has one.
+        kept: which records of each person were counted; None where all were.
+        omission: which records are in no table, and how much the others count, in sentences; or empty.
+    """
+
+    kind: Kind = "gaussian"
+    seed: int | None = None
+    bits: str = OperatingSystemBits.mark
+    pcost: Fraction | None = None
+    neighbors: str = "adding or removing one record"
+    versions: tuple[tuple[str, str], ...] = field(default_factory=package_versions)
+    unlimited_because: str = ""
+    kept: KeptRecords | None = None
+    omission: str = ""
+
+    def charged_to(self, ledger: Ledger) -> "NoiseRecord":
+        """The same noise, after its cost was charged to a ledger."""
+        return self if ledger.budget is not None else replace(self, unlimited_because=ledger.reason)
+
+    def told(self, domain: Domain) -> "NoiseRecord":
+        """The same noise, with what readers must know of the records: which are counted, and how much."""
+        people = "" if self.kept is None else self.kept.sentence
+        return replace(self, omission="  ".join(filter(None, (people, remarks_of(domain)))))
+
+    @property
+    def without_seed(self) -> "NoiseRecord":
+        """The same noise for readers, who are not to know its seed: any number stands for it."""
+        return self if self.seed is None else replace(self, seed=0)
+
+    def __repr__(self) -> str:
+        cost = "" if self.pcost is None else f", pcost {decimal_text_up(self.pcost)}"
+        return f"<NoiseRecord: {self.kind}, {self.randomness}{cost}>"
+
+    @property
+    def is_private(self) -> bool:
+        """Whether nobody could foresee the noise."""
+        return self.seed is None and self.bits == OperatingSystemBits.mark
+
+    @property
+    def source(self) -> str:
+        """What the noise was made from: the source of random bytes, or the generator and where its seed came from."""
+        if self.kind == "discrete":
+            return self.bits
+        return f"{_GENERATOR} with a seed from " + (OperatingSystemBits.mark if self.seed is None else "the caller")
+
+    @property
+    def randomness(self) -> str:
+        """Where the noise came from, in words."""
+        if self.is_private:
+            return "operating system"
+        return self.bits if self.kind == "discrete" else "seeded, not private"
+
+    @property
+    def has_guarantee(self) -> bool:
+        """Whether a sentence may be signed for it: the noise is exact, its cost is known, nobody could foresee it."""
+        return self.kind == "discrete" and self.pcost is not None and self.is_private
+
+    @property
+    def guarantee(self) -> str:
+        """The sentence as files have it: it starts with "none: " if there is no guarantee."""
+        return self.sentence if self.has_guarantee else f"none: {self.sentence}"
+
+    @property
+    def sentence(self) -> str:
+        """The sentence that may be signed for it, or the reason why there is none; then which records are left out."""
+        about = self._about_privacy
+        return f"{about.removesuffix('.')}.  {self.omission}" if self.omission else about
+
+    @property
+    def measured(self) -> tuple[tuple[Plan, "NoiseRecord"], ...]:
+        """The plan and the noise of each of several measurements: none, since this is the noise of one."""
+        return ()
+
+    def published(self, plan: Plan) -> dict[str, Any]:
+        """All that a release says of the noise that its plan was measured with, as JSON values; never a seed."""
+        return {name: value for name, value in noise_to_json(self, plan).items() if name != "seed"}
+
+    @property
+    def _about_privacy(self) -> str:
+        if self.bits == InsecureTestBits.mark:
+            return "anyone can foresee the bits that the noise was made from"
+        if self.seed is not None:
+            return "whoever knows the seed can take the noise away"
+        if self.pcost is None:
+            return PrivacyClaim(Fraction(0), self.neighbors, "gaussian").released
+        claim = PrivacyClaim(self.pcost, self.neighbors, self.kind)
+        return "  ".join(filter(None, (claim.released, self.ledger_sentence)))
+
+    @property
+    def ledger_sentence(self) -> str:
+        """That the ledger which was charged limits no total, and why; empty where it does."""
+        return f"Its ledger limits no total: {self.unlimited_because}" if self.unlimited_because else ""
+
+
+def noise_to_json(noise: NoiseRecord, plan: Plan) -> dict[str, Any]:
+    """All that files say of the noise that a plan was measured with, as JSON values."""
+    cost = None if noise.pcost is None else fraction_text(noise.pcost)
+    return {
+        "kind": noise.kind,
+        "randomness": noise.randomness,
+        "source": noise.source,
+        "seed": noise.seed,
+        "pcost": cost,
+        "precision": None if cost is None else precision_rule(plan),
+        "neighbors": noise.neighbors,
+        "unlimited_because": noise.unlimited_because,
+        "guarantee": noise.guarantee,
+        "package_versions": dict(noise.versions),
+        **kept_to_json(noise.kept),
+    }
+
+
+def noise_from_json(stated: object, plan: Plan) -> NoiseRecord:
+    """Undo `noise_to_json`, if every word is true of the plan: the exact cost and all sentences are derived anew.
+
+    Raises:
+        FileFormatError: a field is missing, superfluous, of another type, or contradicts the others or the plan.
+        BudgetError: the exact cost is another than the stated one, or more than the plan's budget.
+    """
+    if not isinstance(stated, Mapping) or set(stated) - {"people"} != set(noise_to_json(NoiseRecord(), plan)):
+        raise FileFormatError("a measurement must say which kind of noise it has, and where it came from")
+    kind, seed, source = stated["kind"], stated["seed"], stated["source"]
+    if seed is not None and (type(seed) is not int or seed < 0):
+        raise FileFormatError("a seed must be an integer, at least 0, or absent")
+    if kind not in ("discrete", "gaussian"):
+        raise FileFormatError(_CONTRADICTION)
+    bits, cost = OperatingSystemBits.mark, None
+    if kind == "discrete":
+        if source not in _BITS or seed is not None:
+            raise FileFormatError(_CONTRADICTION)
+        bits = source
+        precision = precision_of(plan.noise_variances)
+        require_drawable(precision)
+        cost = measured_cost(plan, precision)
+        require_affordable(plan, cost)
+        if stated["pcost"] != fraction_text(cost):
+            raise BudgetError(
+                f"the measurement states the exact cost {str(stated['pcost'])[:80]!r}, but its plan's noise costs "
+                f"{fraction_text(cost)[:80]!r}; {GET_IT_BACK}"
+            )
+    reason = stated["unlimited_because"]
+    if not isinstance(reason, str) or len(reason) > TEXT_LIMIT or not reason.isprintable():
+        raise FileFormatError("the reason why a ledger has no budget must be a short printable string, or empty")
+    versions, kept = _versions(stated["package_versions"]), kept_from_json(stated.get("people"), plan)
+    record = NoiseRecord(kind, seed, bits, cost, plan.neighbors.words, versions, reason, kept)
+    told = record.told(plan.domain)
+    # older files do not say what is protected where records are left out, or not even that
+    for candidate in (told, replace(told, omission=told.omission.replace(PERSON_CHANGES, "")), record):
+        if dict(stated) == noise_to_json(candidate, plan):
+            return candidate
+    raise FileFormatError(_CONTRADICTION)
+
+
+def _versions(stated: object) -> tuple[tuple[str, str], ...]:
+    names = [name for name, _ in package_versions()]
+    if not isinstance(stated, Mapping) or set(stated) != set(names):
+        raise FileFormatError(f"a measurement must give the versions of {names}")
+    if not all(
+        isinstance(stated[name], str) and len(stated[name]) <= 50 and _VERSION.fullmatch(stated[name]) for name in names
+    ):
+        raise FileFormatError("the versions of packages must be strings such as '1.26.4'")
+    return tuple((name, stated[name]) for name in names)

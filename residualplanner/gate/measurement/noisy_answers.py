@@ -1,0 +1,186 @@
+"""Counts, integer noise, noisy answers: one stack of tables, exact whatever the size of the numbers.
+
+Reads: counts, noise.  Gives: integers.  Nothing computed from the counts is ever rounded.
+Source: eqs. (34) to (36) and (44); docs/mathematics.md section 6.
+"""
+
+import math
+from collections.abc import Sequence
+from enum import Enum
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.gate.measurement.double_word import combine_words, float_identifies, products_modulo
+from residualplanner.gate.measurement.integers import differences_of_tables, integer_products
+from residualplanner.gate.measurement.precision import gamma2_ratio
+from residualplanner.ground.checks import FloatArray, IntArray
+from residualplanner.method.bases.basis import Basis
+from residualplanner.method.kron import Scratch
+from residualplanner.method.strategy.basis_groups import BasisGroups
+
+#: Below this many records the width that numbers are computed with depends on the plan alone.
+RECORDS = 2**33
+_INT64_ROOM = 2**62
+
+
+class Width(Enum):
+    """How wide the numbers between counts and noisy answers are.
+
+    INT64: no number can exceed int64, which holds them all.
+    DOUBLE_WORD: the noise cannot, but other numbers may: modulo ``2**64``, and in double precision beside it, which
+        together give the answers (`kron.combine_words`).
+    PYTHON: Python integers, forty times as slow.
+    """
+
+    INT64 = 1
+    DOUBLE_WORD = 2
+    PYTHON = 3
+
+
+def noisy_answers(
+    counts: IntArray,
+    noise: NDArray[Any],
+    *,
+    bases: Sequence[Basis],
+    divisor: int,
+    records: int,
+    width: Width = Width.INT64,
+    scratch: Scratch | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """Multiply the counts by integers, add the noise, and take differences, all in integers.
+
+    ``(kron F) (f (kron M) v + z)``: for an attribute that has the subtraction basis M is ``n I`` and F is ``Sub``, for
+    one that has a matrix B, M is B and F the identity; f makes the lattice of the noise fine.  As ``Sub 1 = 0``, these
+    are the integers that ``n I - 1 1^T`` in place of ``n I`` gives, which is the mechanism of eq. (35) and what
+    the cost is about.
+
+    Args:
+        counts (b, n_1, .., n_k): the tables v, times the denominators of the bases.
+        noise (b, ..): z, a number per value for the subtraction basis, per answer for the others; of Python integers
+            where int64 cannot hold it, which are then used throughout.
+        bases (k,): of the attributes.
+        divisor: f times these denominators, times the n_i of the attributes that have the subtraction basis.
+        records: no table has more.
+        width: from `width_of`.
+        scratch: memory to work in.
+        out (b, m_1, .., m_k): where the answers go if they are of its type; if not, what is there is undefined.
+
+    Returns:
+        The residual answers times the divisor, (b, m_1, .., m_k).
+
+    Guarantees: exact.  The steps depend on the bases, ``records``, ``width`` and the answers alone.
+    Source: eqs. (35), (36) and (44).
+
+    Example:
+        >>> from residualplanner.method.bases.subtraction import subtraction_basis
+        >>> options = {"bases": [subtraction_basis(3)], "divisor": 3, "records": 13}
+        >>> noisy_answers(np.array([[7, 4, 2]]), np.array([[1, 0, 0]]), **options)
+        array([[10, 16]])
+    """
+    scratch = scratch or Scratch()
+    matrices = {axis: matrix for axis, basis in enumerate(bases, start=1) for matrix in basis.integer_maps}
+    axes = [axis for axis, basis in enumerate(bases, start=1) if basis.takes_differences]
+    denominator = math.prod(basis.denominator for basis in bases)
+    finish = partial(_finish, factor=divisor // denominator, axes=axes, scratch=scratch)
+    if width is Width.DOUBLE_WORD and noise.dtype == np.int64:
+        low, near = products_modulo(counts, matrices, total=records * denominator)
+        return combine_words(finish(low, noise, out=out), finish(near, noise))
+    exact = integer_products(counts, matrices, total=records * denominator)
+    return finish(exact.astype(noise.dtype, copy=False), noise, out=out)
+
+
+def _finish(
+    products: NDArray[Any],
+    noise: NDArray[Any],
+    *,
+    factor: int,
+    axes: list[int],
+    scratch: Scratch,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """Multiply by the divisor, add the noise, and take differences along the subtraction axes."""
+    noisy = np.multiply(products, factor, out=scratch.empty(0, products.shape, products))
+    noisy += noise
+    target = out if out is not None and out.dtype == noisy.dtype else None
+    answers: NDArray[Any] = differences_of_tables(noisy, axes=axes, scratch=scratch, out=target)
+    return answers
+
+
+def widths(groups: BasisGroups, precision: FloatArray, divisors: Sequence[int], *, records: int) -> list[Width]:
+    """The width for each group.
+
+    Args:
+        groups: the sets by the bases of their attributes.
+        precision (m,): of every set's noise.
+        divisors: of each group.
+        records: how many there are; below `RECORDS` it makes no difference.
+    """
+    most = max(records, RECORDS)
+    return [
+        width_of(bases, float(precision[members].min()), divisor, most)
+        for bases, members, divisor in zip(groups.bases, groups.members, divisors, strict=True)
+    ]
+
+
+def width_of(bases: Sequence[Basis], precision: float, divisor: int, records: int) -> Width:
+    """The least width that serves for tables with these bases.
+
+    Args:
+        bases (k,): of the attributes.
+        precision: the least of the noise of the tables.
+        divisor: as in `noisy_answers`.
+        records: no table has more.
+
+    Guarantees: with `Width.DOUBLE_WORD` the answers are exact for every noise that int64 holds.  A term of an answer is
+        a count, converted to a float, multiplied by entries of matrices, added to others, multiplied by the divisor
+        (converted, too), added to the noise, and subtracted: these are the roundings counted here.  The terms of one
+        answer add up to at most f ``records`` times the largest entries, and the noise of each of the ``2**d`` numbers
+        that differences are taken of.
+
+    Example:
+        >>> from residualplanner.method.bases.subtraction import subtraction_basis
+        >>> table = [subtraction_basis(100)]
+        >>> width_of(table * 3, 1e-4, 100**3, 2**33), width_of(table * 5, 1e-4, 100**5, 2**33)
+        (<Width.INT64: 1>, <Width.DOUBLE_WORD: 2>)
+    """
+    if fits_int64_path(bases, precision, divisor, records):
+        return Width.INT64
+    doubled = sum(basis.takes_differences for basis in bases)
+    roundings = sum(matrix.roundings for basis in bases for matrix in basis.integer_maps) + doubled + 4
+    bound = _largest(bases, divisor, records) + (2**63 << doubled)
+    if _noise_bound(precision, divisor) < _INT64_ROOM // 2 and float_identifies(bound, roundings):
+        return Width.DOUBLE_WORD
+    return Width.PYTHON
+
+
+def fits_int64_path(bases: Sequence[Basis], precision: float, divisor: int, records: int) -> bool:
+    """Whether nothing on the way to the answers for one table exceeds int64, with noise of up to 64 gamma.
+
+    What counts become, and their differences, are at most f ``records`` in size times the largest entry of each matrix
+    that they are multiplied by, n for ``n I - 1 1^T``.  Differences double the noise once for each axis that they are
+    taken along.  A draw beyond 64 gamma has probability below exp(-2000), and gets Python integers.
+
+    Example:
+        >>> from residualplanner.method.bases.subtraction import subtraction_basis
+        >>> table = [subtraction_basis(100)]
+        >>> fits_int64_path(table * 3, 1e-4, 100**3, 2**33), fits_int64_path(table * 5, 1e-4, 100**5, 2**33)
+        (True, False)
+    """
+    noise = _noise_bound(precision, divisor)
+    doubled = sum(basis.takes_differences for basis in bases)
+    return noise < _INT64_ROOM // 2 and _largest(bases, divisor, records) + (noise << doubled) < _INT64_ROOM
+
+
+def _largest(bases: Sequence[Basis], divisor: int, records: int) -> int:
+    """What the counts of one table can become at most, and also their differences."""
+    return records * divisor * math.prod(basis.largest_entry for basis in bases)
+
+
+def _noise_bound(precision: float, divisor: int) -> int:
+    """64 gamma, rounded up."""
+    numerator, denominator = gamma2_ratio(divisor, precision)
+    return math.isqrt(4096 * numerator // denominator) + 1

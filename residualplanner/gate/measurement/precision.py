@@ -1,0 +1,133 @@
+"""The exact noise of each set of attributes and its exact cost, which follow from the plan alone.
+
+Reads: noise variances in floating point.  Gives: fractions.  Nothing here depends on rounding.
+"""
+
+from fractions import Fraction
+
+import numpy as np
+
+from residualplanner.ground.checks import FloatArray, frozen
+from residualplanner.ground.errors import BudgetError
+from residualplanner.ground.words import fraction_text
+from residualplanner.method.plan.plan import Plan
+from residualplanner.method.strategy.costs import exact_cost
+
+_NOISE_RULE = (
+    "w = nextafter(1 / noise_variance, 0) in float64, read as an exact fraction; "
+    "gamma**2 = (f * product of n)**2 / w over attributes with the subtraction basis, where f is the least power of 2 "
+    "for which no set of attributes with the same bases has gamma below 2**22 (1 for a public total with w >= 2**10); "
+)
+#: How the exact noise follows from a plan, so that anyone can compute its cost.
+PRECISION_RULE = _NOISE_RULE + (
+    "pcost = sum of w * product of p; "
+    "p = (n - 1) / n for the subtraction basis, else the largest squared length of a column of the basis matrix"
+)
+#: The same for plans with varying attributes, where a bound of the cost is computed.
+PRECISION_RULE_VARYING = _NOISE_RULE + (
+    "pcost = records_per_person**2 times a bound, the sum of three parts: w of the set of no attributes; "
+    "for each set of one attribute, the maximum over its values of c + all messages of that value in larger sets; "
+    "for each larger set, the maximum over its cells of c - the messages of the cell's values in that set; "
+    "c of a set at a cell = w * product over its attributes of (n - 1) / n for the subtraction basis, else of the "
+    "squared length of the value's column of the basis matrix that the attribute has in that set; "
+    "messages are the plan's own, float64 read as exact fractions, one for each value of each attribute with a matrix "
+    "in each set of two attributes or more; any messages give a bound, as they cancel for every record"
+)
+#: What is added for records that do not all count once.
+_WEIGHT_RULE = (
+    "; records count up to {weight}, so that pcost is that times the square of this number; they are counted in "
+    "multiples of 1/{denominator}, so that gamma is that times {denominator}"
+)
+#: What is added for attributes of amounts.
+_AMOUNT_RULE = (
+    "; a record with an amount counts at the ends of its bin, in fractions of denominator D: the least common multiple "
+    "of the widths of the bins in units, so that gamma, also where f is chosen, has the factor D of each attribute of "
+    "amounts in the set: {denominators}"
+)
+#: The largest precision by policy; integers are then divided by less than 2**53, exactly.
+LARGEST_PRECISION = 2.0**60
+
+
+def precision_of(noise_variance: FloatArray) -> FloatArray:
+    """The precision of every set's noise: a float64, which is an exact fraction, at most ``1 / noise_variance``.
+
+    Args:
+        noise_variance (m,): positive, in counts squared.
+
+    Guarantees: ``w <= 1 / noise_variance`` exactly; the exact variance ``1 / w`` is larger by less than ``2**-51``
+        relative as long as ``1 / noise_variance`` is a normal float (from 2e-308 to 2e308).  The rounded quotient errs
+        by at most half a unit in the last place, so one float below it is never above the exact one.
+    Source: eq. (34).
+
+    Example:
+        >>> Fraction(float(precision_of(np.array([3.0]))[0])) < Fraction(1, 3)
+        True
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        return frozen(np.nextafter(1 / noise_variance, 0.0))
+
+
+def gamma2_ratio(divisor: int, precision: float) -> tuple[int, int]:
+    """The variance parameter of the integer noise of a table, as a ratio of integers.
+
+    Args:
+        divisor: of the integers: f times the product of the n_i of the attributes that have the subtraction basis.
+        precision: from `precision_of`.
+
+    Source: eqs. (34) and (36).
+
+    Example:
+        >>> gamma2_ratio(6, 0.25)
+        (144, 1)
+    """
+    numerator, denominator = precision.as_integer_ratio()
+    return divisor * divisor * denominator, numerator
+
+
+def precision_rule(plan: Plan) -> str:
+    """The rule by which `precision_of` and `measured_cost` compute the exact noise of a plan and its cost, in words."""
+    rule = PRECISION_RULE_VARYING if plan.strategy.varying.any() else PRECISION_RULE
+    amounts = [
+        f"{each.name!r} has D = {each.denominator}" for each in plan.domain.attributes if each.numeric is not None
+    ]
+    if amounts:
+        rule += _AMOUNT_RULE.format(denominators=", ".join(amounts))
+    weight, denominator = plan.domain.weight.maximum, plan.domain.denominator
+    if weight == denominator == 1:
+        return rule
+    return f"{rule}{_WEIGHT_RULE.format(weight=fraction_text(weight), denominator=denominator)}"
+
+
+def measured_cost(plan: Plan, precision: FloatArray) -> Fraction:
+    """The exact privacy cost of measuring every set of a plan's closure with noise of this precision.
+
+    Args:
+        plan: the sets, their bases and the neighbors.
+        precision (m,): of every set of the closure, in its order.
+
+    Returns:
+        The exact cost, or the exact value of its bound where attributes vary.  Where records are replaced, the plan's
+        own cost, rounded up: that of ``1 / noise_variance``, which no precision exceeds, and costs grow with every
+        precision.
+
+    Source: eqs. (8) and (28) with ``1 / sigma_A**2`` = precision, eqs. (37) and (41);
+        paper Theorem 5.1.
+    """
+    if plan.neighbors.has_public_total:
+        return Fraction(plan.pcost)
+    return exact_cost(plan.strategy, precision) * plan.neighbors.cost_factor
+
+
+def require_affordable(plan: Plan, cost: Fraction) -> None:
+    """Raise BudgetError unless ``cost`` is within the plan's budget; both are exact."""
+    if not cost <= plan.budget.pcost_exact:
+        raise BudgetError("the exact cost of the noise is more than the plan's budget; plan again")
+
+
+def require_drawable(precision: FloatArray) -> None:
+    """Raise BudgetError where the noise is so small that it could not be distinguished from none."""
+    if not precision.max() <= LARGEST_PRECISION:
+        raise BudgetError(
+            "a set of attributes has noise of standard deviation below 1e-9; no such noise is drawn, as it would "
+            "protect nobody; choose a smaller budget"
+        )

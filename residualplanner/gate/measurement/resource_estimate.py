@@ -1,0 +1,262 @@
+"""What a workload takes in time, memory and disk, estimated from sizes alone before anything is planned or spent.
+
+Reads: a workload, a loss, how many records there are.  Gives: ResourceEstimate.  Never sees a record.
+
+The constants are those of one machine with two cores; ``benchmarks/resource_estimates.py`` compares the estimates with
+what it measures.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.gate.measurement.measuring_memory import measuring_bytes
+from residualplanner.ground.checks import FloatArray
+from residualplanner.ground.errors import DataError
+from residualplanner.ground.html import html_table
+from residualplanner.ground.words import count_text
+from residualplanner.method.losses import LossLike, read_loss
+from residualplanner.method.strategy.basis_groups import basis_groups
+from residualplanner.method.strategy.strategy import subtraction_strategy
+from residualplanner.method.workload.workload import Workload, require_workload
+from residualplanner.more.by_set.problem import by_set_problem
+
+#: Seconds for each pair of a query and a subset of its attributes, bytes for each set, and bytes in any case, to plan.
+_PLANNING, _PLANNING_BYTES, _LEAST_BYTES = 3.5e-7, 400.0, 3e7
+#: Bytes for each pair of values of the largest attribute whose basis is chosen.
+_BASIS_BYTES = 210.0
+#: Seconds to choose the basis of an attribute of 1,000 values: at first with the square of their number, then the cube;
+#: and how many times as long it takes for the largest variance.
+_BASIS, _BASIS_CUBED, _FOR_MAXIMUM = 25.0, 3.0, 3.5
+#: Seconds for each record in each table that is counted; for each number that gets noise; for each set.
+_COUNTING, _DRAWING, _MEASURING = 2e-9, 1e-7, 1e-5
+#: Seconds for each cell and table; bytes of memory for each answer, cell of the largest table and set.
+_CELL, _TABLE = 2.5e-7, 6e-4
+_ANSWER_BYTES, _CELL_BYTES, _SET_BYTES = 8.0, 150.0, 3300.0
+#: Bytes on disk for each cell, where cells have one standard error, or one each; and for each table; as Parquet.
+_DISK_EQUAL, _DISK_OTHER, _DISK_TABLE = 24.0, 38.0, 2200.0
+#: More tables than these are written in parts where no format is given; then the seconds for each cell and table, and
+#: the bytes on disk as above.
+_MOST_FILES = 5_000
+_PART_CELL, _PART_TABLE = 6e-8, 2e-5
+_PART_EQUAL, _PART_OTHER, _PART_DISK_TABLE = 8.5, 16.5, 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ResourceEstimate:
+    """What a workload takes, counted exactly or estimated.
+
+    Attributes:
+        tables: how many tables are published, exactly.
+        cells: how many cells they have together, exactly up to rounding, as are the next five.
+        largest_table: how many cells the largest has.
+        residual_sets: how many sets of attributes are measured.
+        counts: how many counts they have together: one for each combination of values.
+        residual_answers: how many noisy answers a measurement holds.
+        planning_seconds: seconds to choose noise and bases, and make the error table; NaN for a function of CVXPY.
+        planning_bytes: memory for that.
+        measuring_seconds: seconds to count the records, if their number is given, and to add noise.
+        measuring_bytes: memory for that, besides the records' own.
+        measurement_bytes: the size of the measurement's file.
+        writing_seconds: seconds to reconstruct all tables and write them as Parquet: a file each, or in parts where
+            there are more than 5,000.
+        writing_bytes: memory for that; tables are made one by one, so that the largest counts.
+        disk_bytes: the size of all tables, written so.
+    """
+
+    tables: int
+    cells: float
+    largest_table: float
+    residual_sets: int
+    counts: float
+    residual_answers: float
+    planning_seconds: float
+    planning_bytes: float
+    measuring_seconds: float
+    measuring_bytes: float
+    measurement_bytes: float
+    writing_seconds: float
+    writing_bytes: float
+    disk_bytes: float
+
+    def __repr__(self) -> str:
+        steps = "; ".join(f"{step} {', '.join(filter(None, parts))}" for step, *parts in self._steps)
+        return f"<ResourceEstimate for {self._size}: {steps}>"
+
+    def _repr_html_(self) -> str:
+        return html_table(f"Resources for {self._size}", ["step", "time", "memory", "on disk"], self._steps)
+
+    @property
+    def _size(self) -> str:
+        return f"{count_text(self.tables, 'table')} with {count_text(self.cells, 'cell')}"
+
+    @property
+    def _steps(self) -> list[tuple[str, str, str, str]]:
+        """Each step, its time, memory, and what it writes."""
+        numbers = (
+            ("planning", self.planning_seconds, self.planning_bytes, 0.0),
+            ("measuring", self.measuring_seconds, self.measuring_bytes, self.measurement_bytes),
+            ("writing", self.writing_seconds, self.writing_bytes, self.disk_bytes),
+        )
+        return [
+            (step, seconds_text(time), f"{bytes_text(memory)} of memory", f"{bytes_text(disk)} on disk" if disk else "")
+            for step, time, memory, disk in numbers
+        ]
+
+    def __str__(self) -> str:
+        return (
+            f"Tables      {self.tables:,} with {self.cells:,.0f} cells in all, the largest with "
+            f"{self.largest_table:,.0f}\n"
+            f"Measured    {self.residual_answers:,.0f} answers about {count_text(self.residual_sets, 'set')} of "
+            "attributes\n"
+        ) + "\n".join(f"{step.capitalize():<12}{', '.join(filter(None, parts))}" for step, *parts in self._steps)
+
+
+def resource_estimate(
+    workload: Workload,
+    *,
+    loss: LossLike = "sum",
+    by_set: bool = False,
+    records: int | None = None,
+    memory: int | None = None,
+) -> ResourceEstimate:
+    """Estimate what planning, measuring and writing a workload takes, before any of it.
+
+    Time is within a factor of 3 of what it was on the machine of the benchmark, memory and disk within a factor of 2,
+    where they are much; the memory of measuring very many tables within 15%.  Counting is for records as an array of
+    codes; another engine has its own speed.
+
+    Args:
+        workload: the queries to publish.
+        loss: what the plan is to make small, as for `select`.
+        by_set: whether bases are to be "optimal_by_set".
+        records: about how many records there are, from public knowledge; by default the counting is left out.
+        memory: as for `measure`; by default all counts and answers are held at once.
+
+    Raises:
+        WorkloadError: the closure is too large, or the search for bases by set; ``loss`` is not a loss.
+        DataError: ``records`` is not a number, or less than 0.
+
+    Cost: that of the workload's closure.
+
+    Example:
+        >>> from residualplanner.method.domain.domain import Domain
+        >>> from residualplanner.method.workload.families import marginals
+        >>> adult = Domain({f"a{i}": n for i, n in enumerate((85, 9, 100, 16, 7, 15, 6, 5, 2, 100, 100, 99, 42, 2))})
+        >>> print(resource_estimate(marginals(adult, up_to=3), records=48_842))
+        Tables      470 with 21,043,262 cells in all, the largest with 1,000,000
+        Measured    19,303,551 answers about 470 sets of attributes
+        Planning    less than a second, 29 MiB of memory
+        Measuring   some 2 seconds, 248 MiB of memory, 147 MiB on disk
+        Writing     some 6 seconds, 292 MiB of memory, 483 MiB on disk
+    """
+    require_workload("resource_estimate", workload)
+    if isinstance(records, bool) or not (records is None or (isinstance(records, int | float) and records >= 0)):
+        raise DataError("records must be a number, at least 0: about how many there are")
+    goal, closure, sizes = read_loss(loss), workload.closure, np.array(workload.domain.sizes, dtype=np.float64)
+    counts, answers = float(closure.products(sizes).sum()), float(closure.products(sizes - 1).sum())
+    sets, cells, largest = len(closure), float(workload.cells.sum()), float(workload.cells.max())
+    groups = basis_groups(subtraction_strategy(workload))
+    pairs = float((2.0**workload.orders).sum())
+    bases, basis_bytes = _basis_effort(workload)
+    bases *= _FOR_MAXIMUM if goal.is_of_maximum else 1.0
+    if by_set and (problem := by_set_problem(workload, np.ones(len(workload)))) is not None:
+        bases += problem.size.seconds
+    counting = 0.0 if records is None else records * float(_maximal_sets(workload)) * _COUNTING
+    return ResourceEstimate(
+        tables=len(workload),
+        cells=cells,
+        largest_table=largest,
+        residual_sets=sets,
+        counts=counts,
+        residual_answers=answers,
+        planning_seconds=pairs * _PLANNING + bases if goal.is_proportional else math.nan,
+        planning_bytes=sets * _PLANNING_BYTES + _LEAST_BYTES + basis_bytes,
+        measuring_seconds=counting + counts * _DRAWING + sets * _MEASURING,
+        measuring_bytes=float(measuring_bytes(groups, memory)),
+        measurement_bytes=answers * _ANSWER_BYTES,
+        writing_seconds=_writing_seconds(workload),
+        writing_bytes=answers * _ANSWER_BYTES + largest * _CELL_BYTES + sets * _SET_BYTES,
+        disk_bytes=_disk(workload),
+    )
+
+
+def _basis_effort(workload: Workload) -> tuple[float, float]:
+    """The seconds and the bytes that the choice of bases for a sum takes; attributes of one size and kinds are one.
+
+    Example:
+        >>> from residualplanner.method.domain.domain import Domain
+        >>> from residualplanner.method.queries.runs import Prefix
+        >>> seconds, size = _basis_effort(Workload(Domain({"age": 100, "sex": 2}), [{"age": Prefix()}, ("sex",)]))
+        >>> round(seconds, 2), size
+        (0.25, 2100000.0)
+    """
+    chosen = np.flatnonzero(workload.uses[:, _is_other(workload)].any(axis=1)).tolist()
+    problems = {(workload.domain.sizes[attribute], workload.uses[attribute].tobytes()) for attribute in chosen}
+    thousands = np.array([size / 1000 for size, _ in problems])
+    seconds = float(np.maximum(_BASIS * thousands**2, _BASIS_CUBED * thousands**3).sum())
+    return seconds, _BASIS_BYTES * max((size for size, _ in problems), default=0) ** 2
+
+
+def _is_other(workload: Workload) -> NDArray[np.bool_]:
+    """Which of the workload's kinds are not identity, (kinds,)."""
+    return np.array([not kind.is_identity for kind in workload.kinds])
+
+
+def seconds_text(seconds: float) -> str:
+    """A duration for people.
+
+    Example:
+        >>> [seconds_text(number) for number in (0.2, 12.3, 600, 9000, float("nan"))]
+        ['less than a second', 'some 12 seconds', 'some 10 minutes', 'some 2.5 hours', 'a time not known']
+    """
+    if math.isnan(seconds):
+        return "a time not known"
+    if seconds < 1:
+        return "less than a second"
+    if seconds < 120:
+        return f"some {seconds:.0f} second{'' if round(seconds) == 1 else 's'}"
+    return f"some {seconds / 60:.0f} minutes" if seconds < 7200 else f"some {seconds / 3600:.1f} hours"
+
+
+def bytes_text(size: float) -> str:
+    """A number of bytes for people.
+
+    Example:
+        >>> [bytes_text(number) for number in (900, 5_000_000, 3e9, 2e13)]
+        ['1 KiB', '5 MiB', '2.8 GiB', '18,626.5 GiB']
+    """
+    if size >= 2**30:
+        return f"{size / 2**30:,.1f} GiB"
+    return f"{size / 2**20:.0f} MiB" if size >= 2**20 else f"{max(size / 2**10, 1):.0f} KiB"
+
+
+def _is_in_parts(workload: Workload) -> bool:
+    return len(workload) > _MOST_FILES
+
+
+def _writing_seconds(workload: Workload) -> float:
+    """The seconds for all tables, each in a file of its own or all in parts."""
+    per_cell, per_table = (_PART_CELL, _PART_TABLE) if _is_in_parts(workload) else (_CELL, _TABLE)
+    return float(workload.cells.sum()) * per_cell + len(workload) * per_table
+
+
+def _disk(workload: Workload) -> float:
+    """The bytes of all tables: those with other kinds than identity have a standard error for each cell."""
+    files, parts = (_DISK_EQUAL, _DISK_OTHER, _DISK_TABLE), (_PART_EQUAL, _PART_OTHER, _PART_DISK_TABLE)
+    equal, other, table = parts if _is_in_parts(workload) else files
+    is_other = _is_other(workload)
+    others: FloatArray = np.concatenate([is_other[block.kinds].any(axis=1) for block in workload.blocks])
+    return float(workload.cells @ np.where(others, other, equal)) + len(workload) * table
+
+
+def _maximal_sets(workload: Workload) -> int:
+    """How many sets of the closure are part of no other: those that are counted."""
+    closure = workload.closure
+    is_maximal = np.ones(len(closure), dtype=np.bool_)
+    for block in closure.blocks[1:]:
+        for column in range(block.shape[1]):
+            is_maximal[closure.positions_of(np.delete(block, column, axis=1))] = False
+    return int(is_maximal.sum())

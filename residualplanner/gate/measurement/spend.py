@@ -1,0 +1,223 @@
+"""The order of every measurement, count, charge, draw, and what is told where one of them fails.
+
+Reads: how records are opened and counted, how a ledger is charged, how noise is drawn.  Gives: what was drawn.
+
+Everything that can fail on records comes before the charge, and until then there are counts in memory and nothing else.
+The charge is on the disk before the first bit of noise is drawn.
+
+Error reporters print the variables of every frame along a traceback, and other libraries quote values.  So an error
+that leaves the gate has no traceback, cause or context, and one that is not this library's own loses its text, too.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from functools import wraps
+from typing import Generic, Literal, ParamSpec, TypeVar
+
+from residualplanner.gate.ledger import CHARGE_UNKNOWN, NOT_CHARGED, Ledger, LedgerEntry, charged_text
+from residualplanner.gate.sources.source import Progress
+from residualplanner.ground.checks import value_text
+from residualplanner.ground.errors import (
+    ArgumentError,
+    BudgetError,
+    DataError,
+    FileFormatError,
+    ResidualPlannerError,
+    ResourceError,
+    UnexpectedError,
+    location_of,
+)
+from residualplanner.ground.words import suggestion
+
+P = ParamSpec("P")
+Opened = TypeVar("Opened")
+Counted = TypeVar("Counted")
+Result = TypeVar("Result")
+
+#: When the ledger is charged: when the records have been counted, or before the first of them is.
+ChargeTime = Literal["counted", "first"]
+_TIMES = ("counted", "first")
+_TELLS = "That a run fails may itself reveal something of the records."
+
+
+class WatchedProgress:
+    """A report of progress, and the error it raised: that is the caller's own, and passes.
+
+    Raises:
+        ArgumentError: it is not a function.
+    """
+
+    def __init__(self, progress: Progress | None) -> None:
+        if progress is not None and not callable(progress):
+            raise ArgumentError(f"progress must be a function of two numbers, got {value_text(progress)}")
+        self._progress = progress
+        self._raised: BaseException | None = None
+
+    @property
+    def report(self) -> Progress | None:
+        """The function to call; None where no progress is reported."""
+        return None if self._progress is None else self._call
+
+    def has_raised(self, error: BaseException) -> bool:
+        """Whether the error was raised by the report."""
+        return error is self._raised
+
+    def _call(self, done: int, total: int) -> None:
+        assert self._progress is not None
+        try:
+            self._progress(done, total)
+        except BaseException as error:
+            self._raised = error
+            raise
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Steps(Generic[Opened, Counted, Result]):
+    """What a measurement does, in this order unless the charge comes first.
+
+    Attributes:
+        open: looks at names and types of columns, and at what else tells that records cannot be counted.
+        count: does all that can fail on records, and draws nothing.
+        charge: charges the ledger, if there is one; what it raises is the ledger's or a store's own.
+        draw: draws the noise, and gives what may be published.
+    """
+
+    open: Callable[[], Opened]
+    count: Callable[[Opened], Counted]
+    charge: Callable[[], LedgerEntry | None]
+    draw: Callable[[Counted], Result]
+
+
+def entrance(function: Callable[P, Result]) -> Callable[P, Result]:
+    """The function as users call it: what it raises has no history, and comes from a frame without the arguments."""
+
+    @wraps(function)
+    def entered(*args: P.args, **kwargs: P.kwargs) -> Result:
+        try:
+            return function(*args, **kwargs)
+        except BaseException as error:  # noqa: BLE001 - it passes, without the frames that hold the records
+            outcome = without_history(error)
+        finally:
+            del args, kwargs
+        raise outcome
+
+    return entered
+
+
+def require_charge_time(charge: object) -> None:
+    """Raise BudgetError unless it says when the ledger is charged."""
+    if not isinstance(charge, str) or charge not in _TIMES:
+        raise BudgetError(f'charge must be "counted" or "first", got {value_text(charge)}{suggestion(charge, _TIMES)}')
+
+
+def spend(
+    steps: Steps[Opened, Counted, Result], *, ledger: Ledger | None, charge: ChargeTime, progress: WatchedProgress
+) -> Result:
+    """Do all steps; called by functions that are an `entrance`.
+
+    Args:
+        steps: of the measurement.
+        ledger: that ``steps.charge`` charges, if any.
+        charge: "counted", or "first" for the charge before the count.
+        progress: its errors pass.
+
+    Raises:
+        BaseException: whatever ends a step, without what it said if that may quote a record.  Where there is a ledger,
+            a note says whether it was charged.
+    """
+    account = _Account(ledger)
+    try:
+        opened = steps.open()
+        if charge == "first":
+            account.charge(steps.charge)
+        account.stage = _Stage.COUNTING
+        counted = steps.count(opened)
+        if charge != "first":
+            account.charge(steps.charge)
+        account.stage = _Stage.DRAWING
+        return steps.draw(counted)
+    except BaseException as error:  # noqa: BLE001 - it may have been where the records are
+        raise account.told(error, progress) from None
+
+
+class _Stage(Enum):
+    OPENING = 1
+    CHARGING = 2
+    COUNTING = 3
+    DRAWING = 4
+
+
+class _Account:
+    """How far a measurement is, and what it was charged."""
+
+    def __init__(self, ledger: Ledger | None) -> None:
+        self.stage = _Stage.OPENING
+        self._ledger = ledger
+        self._known: float = math.inf  # entries before the charge; until they are known there is none
+        self._entry: LedgerEntry | None = None
+
+    def charge(self, charge: Callable[[], LedgerEntry | None]) -> None:
+        self.stage = _Stage.CHARGING
+        self._known = 0 if self._ledger is None else len(self._ledger.entries)
+        self._entry = charge()
+
+    def told(self, error: BaseException, progress: WatchedProgress) -> BaseException:
+        """The error to raise, with a note on the charge."""
+        if self.stage is _Stage.CHARGING and self._entry is None:
+            outcome = without_history(error)
+            is_told = isinstance(error, ResidualPlannerError | OSError) or bool(getattr(error, "__notes__", ()))
+            note = "" if is_told else self._found
+        else:
+            outcome = shielded(error, progress)
+            is_refusal = self.stage is _Stage.OPENING and isinstance(outcome, ResidualPlannerError)
+            fate = NOT_CHARGED if self._entry is None else charged_text(self._entry)
+            has_read = self.stage in (_Stage.COUNTING, _Stage.DRAWING)
+            note = "" if is_refusal else "  ".join([fate, _TELLS] if has_read else [fate])
+        if note and self._ledger is not None:
+            outcome.add_note(note)
+        return outcome
+
+    @property
+    def _found(self) -> str:
+        """What the ledger says of a charge that was interrupted so late that it could not say so itself."""
+        try:
+            entries = () if self._ledger is None else self._ledger.entries
+        except (OSError, FileFormatError):
+            return CHARGE_UNKNOWN
+        return charged_text(entries[-1]) if len(entries) > self._known else NOT_CHARGED
+
+
+def shielded(error: BaseException, progress: WatchedProgress) -> BaseException:
+    """The error to raise instead of one that was raised where records are; itself if it is harmless.
+
+    Args:
+        error: its history is removed.
+        progress: its errors pass, as interrupts do.
+    """
+    is_callers = progress.has_raised(error)
+    location = location_of(error)
+    without_history(error)
+    if is_callers:
+        error.add_note("It was raised by progress, whose traceback leads to the records and is left out.")
+        return error
+    if isinstance(error, DataError):
+        return DataError(str(error), column=error.column)
+    if isinstance(error, ResidualPlannerError) or not isinstance(error, Exception):
+        return error
+    if isinstance(error, MemoryError):
+        return ResourceError(
+            "there was not enough memory to measure; ask for fewer or smaller tables, with a lower up_to or with "
+            "max_cells, or measure on a machine with more memory"
+        )
+    return UnexpectedError(
+        f"unexpected {type(error).__name__} at {location}.  What it said is withheld, because it may quote a record; "
+        "unless a signal handler of yours raised it, this is a defect, please report it"
+    )
+
+
+def without_history(error: BaseException) -> BaseException:
+    """The same error, as if it had not been raised yet."""
+    error.__traceback__ = error.__cause__ = error.__context__ = None
+    return error

@@ -1,0 +1,261 @@
+"""Codes of whole columns, in few Python steps however many records there are.
+
+Reads: an attribute, and a column of Arrow or pandas.  Gives: raw codes, UNKNOWN and MISSING among them.
+pyarrow and pandas are imported with the first column.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.gate.sources.values import codes_of_values
+from residualplanner.ground.checks import IntArray
+from residualplanner.method.domain.families import MISSING, UNKNOWN, Column, Entries
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+T = TypeVar("T")
+
+#: How many of each unit of time a day has.
+_PER_DAY = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
+
+
+class ArrowColumn:
+    """Codes of one column that comes in Arrow arrays; it remembers the last dictionary, which seldom changes.
+
+    Attributes:
+        name: the column's name.
+    """
+
+    def __init__(self, attribute: Column) -> None:
+        self.name = attribute.name
+        self._attribute = attribute
+        self._dictionary: Any = None
+        self._codes: IntArray = np.empty(0, dtype=np.int64)
+
+    def coded(self, array: Any, *, unknown: int = 0) -> IntArray:
+        """The codes of an array's entries, and of so many further records whose value is unknown."""
+        codes = self.raw_codes(array)
+        return np.append(codes, np.full(unknown, UNKNOWN)) if unknown else codes
+
+    def raw_codes(self, array: Any) -> IntArray:
+        """The codes of an array's entries, (len(array),), by the rules of ``codes_of_values``."""
+        import pyarrow as pa
+
+        types = pa.types
+        if isinstance(array, pa.ChunkedArray):
+            array = array.combine_chunks()
+        if isinstance(array, pa.ExtensionArray) and is_string(array.type.storage_type):
+            array = array.storage
+        if types.is_dictionary(array.type):
+            return self._codes_of_dictionary(array)
+        entries = entries_of_type(array.type)
+        codes_of = None if entries is None else self._attribute.values.codes_of_column(entries)
+        if codes_of is not None and not types.is_decimal(array.type):
+            codes = codes_of(_plain_numbers(array))
+        elif entries in ("numbers", "truth values") or is_string(array.type):
+            return _codes_of_distinct(self._attribute, array)
+        else:
+            codes = np.full(len(array), UNKNOWN, dtype=np.int64)
+        return np.where(_nulls(array), MISSING, codes)
+
+    def _codes_of_dictionary(self, array: Any) -> IntArray:
+        if self._dictionary is None or not array.dictionary.equals(self._dictionary):
+            codes = ArrowColumn(self._attribute).raw_codes(array.dictionary)
+            self._codes = np.append(codes, MISSING)
+            self._dictionary = array.dictionary
+        return _look_up(self._codes, array.indices)
+
+
+def pandas_column(attribute: Column, column: "pd.Series[Any]") -> Callable[[slice], IntArray]:
+    """The codes of a pandas column, a slice of it at a time.
+
+    Args:
+        attribute: the column's description.
+        column: its entries; the index does not matter.
+
+    Returns:
+        A function from a slice of rows to their codes, by the rules of ``codes_of_values``.
+    """
+    of_objects = partial(_codes_of_objects, attribute)
+    return rows_of_series(column, ArrowColumn(attribute).raw_codes, of_objects, np.array([MISSING]))
+
+
+def rows_of_series(
+    column: "pd.Series[Any]",
+    of_array: Callable[[Any], NDArray[Any]],
+    of_objects: Callable[[NDArray[np.object_]], NDArray[Any]],
+    nothing: NDArray[Any],
+) -> Callable[[slice], NDArray[Any]]:
+    """What is read of a pandas column, a slice of it at a time; how it is read follows from the column's type alone.
+
+    Args:
+        column: its entries; the index does not matter.
+        of_array: reads an Arrow array.
+        of_objects: reads Python objects, each by itself.
+        nothing (1,): what is read of a record without a category.
+    """
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        categories = pd.Series(column.cat.categories)
+        found = np.append(rows_of_series(categories, of_array, of_objects, nothing)(slice(None)), nothing)
+        return lambda rows: found[column.iloc[rows].cat.codes.to_numpy()]  # the code -1 finds nothing, at the end
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "Oc":  # Arrow has no complex numbers
+        return lambda rows: of_objects(column.iloc[rows].to_numpy())
+    return lambda rows: of_array(arrow_of_series(column.iloc[rows]))
+
+
+def arrow_of_series(column: "pd.Series[Any]") -> Any:
+    """The Arrow array of a pandas column that holds no Python objects."""
+    import pandas as pd
+    import pyarrow as pa
+
+    if isinstance(column.dtype, pd.SparseDtype):
+        column = cast("Any", column).sparse.to_dense()
+    if isinstance(column.dtype, np.dtype) and not column.dtype.isnative:
+        column = column.astype(column.dtype.newbyteorder("="))
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind == "f" and column.dtype.itemsize > 8:
+        column = column.astype(np.float64)  # Arrow has no wider floats
+    return pa.Array.from_pandas(column)
+
+
+def plain_array(array: Any) -> Any:
+    """An Arrow array without chunks, dictionary or extension."""
+    import pyarrow as pa
+
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    array = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+    return array.cast(pa.large_string()) if pa.types.is_string_view(array.type) else array
+
+
+def texts_of_array(array: Any) -> tuple[list[bytes], IntArray]:
+    """The distinct texts of an Arrow array of strings, and the index of each entry's, -1 where there is none."""
+    import pyarrow as pa
+
+    encoded = array.cast(pa.large_binary()).dictionary_encode()
+    slots = encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+    return encoded.dictionary.to_pylist(), slots
+
+
+def python_entries(entries: Any, chosen: NDArray[np.bool_]) -> list[Any]:
+    """Some entries of a column of Arrow, pandas or NumPy in Python; text that is not valid UTF-8 as bytes."""
+    import pyarrow as pa
+
+    if not isinstance(entries, pa.Array | pa.ChunkedArray):
+        return list((entries if isinstance(entries, np.ndarray) else entries.array)[chosen])
+    some = plain_array(entries).filter(pa.array(chosen))
+    try:
+        return _entries(some)
+    except (ValueError, OverflowError, pa.ArrowException):  # a date beyond Python's calendar
+        return _entries(some.cast(pa.string()))
+
+
+def each_object(read: Callable[[Any], T], values: NDArray[np.object_]) -> Iterator[T]:
+    """What is read of each object by itself, equal ones of one type once; 1, True and 1.0 are kept apart."""
+    read_once = lru_cache(maxsize=None, typed=True)(read)
+    return (read_once(value) if _is_hashable(value) else read(value) for value in values)
+
+
+def _codes_of_objects(attribute: Column, values: NDArray[np.object_]) -> IntArray:
+    """Codes of Python objects: fast where all are strings, else one by one, with 1, True and 1.0 kept apart."""
+    import pandas as pd
+    import pyarrow as pa
+
+    if pd.api.types.infer_dtype(values, skipna=True) == "string":
+        with suppress(pa.ArrowException, UnicodeEncodeError):  # a NaN that is not a Python float; half a surrogate pair
+            return ArrowColumn(attribute).raw_codes(pa.array(values, type=pa.large_string(), from_pandas=True))
+    return np.fromiter(each_object(partial(_code_of_object, attribute), values), dtype=np.int64, count=len(values))
+
+
+def _code_of_object(attribute: Column, value: object) -> int:
+    return int(codes_of_values(attribute, [value])[0])
+
+
+def _is_hashable(value: object) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _codes_of_distinct(attribute: Column, array: Any) -> IntArray:
+    """Codes by way of the distinct values, which are few."""
+    encoded = array.dictionary_encode()
+    codes = np.append(codes_of_values(attribute, _entries(encoded.dictionary)), MISSING)
+    return _look_up(codes, encoded.indices)
+
+
+def _entries(values: Any) -> list[Any]:
+    """The values in Python; strings that are not valid UTF-8 as bytes, which match nothing."""
+    import pyarrow as pa
+
+    try:
+        return list(values.to_pylist())
+    except UnicodeDecodeError:
+        return [_string_or_bytes(entry) for entry in values.cast(pa.large_binary()).to_pylist()]
+
+
+def _string_or_bytes(entry: bytes | None) -> str | bytes | None:
+    try:
+        return None if entry is None else entry.decode()
+    except UnicodeDecodeError:
+        return entry
+
+
+def _look_up(codes: IntArray, indices: Any) -> IntArray:
+    """The codes at the indices; the last code where an index is null."""
+    import pyarrow as pa
+
+    slots = indices.cast(pa.int64()).fill_null(len(codes) - 1).to_numpy(zero_copy_only=False)
+    return np.asarray(codes[slots])
+
+
+def _nulls(array: Any) -> NDArray[np.bool_]:
+    return np.asarray(array.is_null().to_numpy(zero_copy_only=False))
+
+
+def entries_of_type(kind: Any) -> Entries | None:
+    """What entries of an Arrow type are, other than strings; None for all that can be no value of an attribute.
+
+    Moments with a time zone are not dates: which date one has depends on where one is.
+    """
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+        return "numbers"
+    if types.is_boolean(kind):
+        return "truth values"
+    is_date = types.is_date(kind) or (types.is_timestamp(kind) and kind.tz is None)
+    return "dates" if is_date else None
+
+
+def _plain_numbers(array: Any) -> NDArray[Any]:
+    """Numbers as they are, and dates as days from 1970-01-01; 0 where there is none."""
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_date32(array.type):
+        array = array.cast(pa.int32())
+    elif types.is_date64(array.type) or types.is_timestamp(array.type):
+        unit = "ms" if types.is_date64(array.type) else array.type.unit
+        moments = array.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+        return np.asarray(moments // _PER_DAY[unit])
+    return np.asarray(array.fill_null(0).to_numpy(zero_copy_only=False))
+
+
+def is_string(kind: Any) -> bool:
+    """Whether an Arrow type is one of strings."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))

@@ -1,0 +1,181 @@
+"""How often each record counts: once, or as often as an integer says.
+
+Reads: integers, one for each record.  Gives: Multiplicities, which add records to tables.
+
+Sums are those of int64 integers and exact: floats are nowhere, and what int64 cannot hold is refused before it is
+added.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, Self, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.ground.checks import IntArray
+from residualplanner.ground.errors import DataError
+
+#: The most that all records together may count: what int64 holds.
+MOST = 2**63 - 1
+Selected = slice | NDArray[np.bool_]
+
+
+class Multiplicities(Protocol):
+    """How often each of some records counts."""
+
+    def __len__(self) -> int:
+        """How many records there are."""
+        ...
+
+    @property
+    def total(self) -> int:
+        """How often all of them count together."""
+        ...
+
+    @property
+    def entries(self) -> NDArray[np.integer[Any]]:
+        """How often each counts, (records,), in a type that is wide enough for the sum of all."""
+        ...
+
+    def of(self, records: Selected) -> Self:
+        """Those of some of the records."""
+        ...
+
+    def followed_by(self, others: Sequence[Self]) -> Self:
+        """These and those of further records, in their order."""
+        ...
+
+    def times(self, other: "Multiplicities") -> "Multiplicities":
+        """How often the same records count if these are multiplied by others; DataError where int64 is too narrow."""
+        ...
+
+    def times_entries(self, entries: IntArray) -> "Multiplicities":
+        """The same with integers (records,)."""
+        ...
+
+    def add_to(self, counts: IntArray, cells: IntArray) -> None:
+        """Add each record to its cell: ``cells`` (records,) of a table that is flat."""
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Once:
+    """Each record counts once.
+
+    Attributes:
+        total: how many records there are.
+    """
+
+    total: int
+
+    def __len__(self) -> int:
+        return self.total
+
+    @property
+    def entries(self) -> NDArray[np.integer[Any]]:
+        """Ones: a block has fewer than ``2**31`` records."""
+        return np.ones(self.total, dtype=np.int32)
+
+    def of(self, records: Selected) -> "Once":
+        """As many ones as there are such records."""
+        if isinstance(records, slice):
+            return Once(len(range(*records.indices(self.total))))
+        return Once(int(records.sum()))
+
+    def followed_by(self, others: Sequence["Once"]) -> "Once":
+        """More ones."""
+        return Once(self.total + sum(other.total for other in others))
+
+    def times(self, other: Multiplicities) -> Multiplicities:
+        """The others."""
+        return other
+
+    def times_entries(self, entries: IntArray) -> Multiplicities:
+        """The integers."""
+        return several(entries)
+
+    def add_to(self, counts: IntArray, cells: IntArray) -> None:
+        """Add 1 to the cell of each record."""
+        if counts.size > 4 * cells.size:
+            np.add.at(counts, cells, 1)
+        else:
+            np.add(counts, np.bincount(cells, minlength=counts.size), out=counts)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Several:
+    """Each record counts as often as its integer says.
+
+    Attributes:
+        entries (records,): int64, none negative; `several` checks their sum.
+
+    Source: eq. (100).
+    """
+
+    entries: IntArray
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    @property
+    def total(self) -> int:
+        """The sum of all."""
+        return exact_total(self.entries)
+
+    def of(self, records: Selected) -> "Several":
+        """The integers of these records."""
+        return Several(self.entries[records])
+
+    def followed_by(self, others: Sequence["Several"]) -> "Several":
+        """All integers, one after another."""
+        return Several(np.concatenate([self.entries, *(other.entries for other in others)]))
+
+    def times(self, other: Multiplicities) -> Multiplicities:
+        """The products."""
+        return other.times_entries(self.entries)
+
+    def times_entries(self, entries: IntArray) -> Multiplicities:
+        """The products."""
+        return Several(_product(self.entries, entries))
+
+    def add_to(self, counts: IntArray, cells: IntArray) -> None:
+        """Add each record's integer to its cell."""
+        np.add.at(counts, cells, self.entries)
+
+
+def exact_total(entries: IntArray) -> int:
+    """The sum of integers that are not negative, however large it is.
+
+    Example:
+        >>> exact_total(np.array([2**62, 2**62, 2**62])) == 3 * 2**62
+        True
+    """
+    high, low = entries >> 32, entries & 0xFFFFFFFF
+    return (int(high.sum()) << 32) + int(low.sum())
+
+
+def several(entries: IntArray) -> Several:
+    """Multiplicities from integers (records,) that are not negative; DataError where int64 does not hold their sum."""
+    if exact_total(entries) > MOST:
+        raise too_many()
+    return Several(entries)
+
+
+def too_many() -> DataError:
+    """The error for records that count more often together than int64 holds."""
+    return DataError(
+        "all records together count more than 64-bit integers hold; declare a larger unit, or smaller maxima"
+    )
+
+
+def _product(left: IntArray, right: IntArray) -> IntArray:
+    """Products of integers that are not negative; DataError where int64 does not hold the sum of all."""
+    if int(left.max(initial=0)) * int(right.max(initial=0)) * max(1, left.size) <= MOST:
+        return left * right
+    exact = left.astype(object) * right
+    if exact.sum() > MOST:
+        raise too_many()
+    return exact.astype(np.int64)

@@ -1,0 +1,121 @@
+"""Records of which at most some of each person count: what users give in the place of the records.
+
+Reads: any records, and names of columns.  Gives: LimitedRecords.
+"""
+
+import os
+from dataclasses import dataclass, field
+
+from residualplanner.gate.sources.people.contributions import AllRecords, Contributions, FirstRecords
+from residualplanner.ground.checks import is_integer, is_unicode, value_text
+from residualplanner.ground.completion import hides
+from residualplanner.ground.errors import BudgetError, DataError
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.privacy import Neighbors
+
+_KEY_BYTES = 32
+
+
+@hides("contributions", "require_public_number")
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LimitedRecords:
+    """Records of which at most some of each person count, so that ``records_per_person`` is true, not only promised.
+
+    Which records of a person are kept depends on that person's own records alone, and on ``key``.  How many are left
+    out is told nowhere: it would be an exact count.
+
+    Attributes:
+        data: the records: a frame, a path or a `CsvFile`.  While they are read, the codes of all are held in memory;
+            of frames of Dask and PySpark, at each worker those of some persons.
+        person: the column that says whose each record is: integers or text.  No entry may be missing, unless every
+            attribute has rules for unknown and missing values other than "error": then such records are left out.
+        keep: how many records of each person count; if not given, as many as the plan protects, which are the most.
+        order: the column by which a person's records are ordered, the first of which are kept: numbers by their size
+            (False and True are 0 and 1), then dates and moments, then text by its bytes; text that is a number, a date
+            or a moment stands as that.  Ordered categories of pandas and an Enum of Polars are in the order declared.
+            Records with anything else, or without an entry, are last.  Where a record stands follows from its entry
+            alone.  Equal ones, and all if no order is given, are chosen at random.
+        key: 32 bytes from which the random choice follows, from the operating system if not given.  It need not be
+            secret.  The same key makes the same choice again.
+
+    Raises:
+        DataError: a name that is none, the same name twice, a number that is none.
+
+    Source: eq. (103).
+
+    Example:
+        >>> LimitedRecords("visits.parquet", person="patient", keep=3, order="date")
+        LimitedRecords(..., person='patient', keep=3, order='date')
+    """
+
+    data: object
+    person: str
+    keep: int | None = None
+    order: str | None = None
+    key: bytes = field(default_factory=lambda: os.urandom(_KEY_BYTES))
+
+    def __post_init__(self) -> None:
+        for word, name in (("person", self.person), ("order", self.order or "order")):
+            if not isinstance(name, str) or not name or not is_unicode(name):
+                raise DataError(f"{word} must be the name of a column, got {value_text(name)}")
+        if self.person == self.order:
+            raise DataError(f"the records of a person all have the same {self.person!r}; order them by another column")
+        if self.keep is not None:
+            if not is_integer(self.keep, least=1):
+                raise DataError(f"keep must be an integer, at least 1, got {value_text(self.keep)}")
+            object.__setattr__(self, "keep", int(self.keep))
+        if not isinstance(self.key, bytes) or len(self.key) != _KEY_BYTES:
+            raise DataError("key must be 32 bytes, such as os.urandom(32)")
+
+    def __repr__(self) -> str:
+        order = "" if self.order is None else f", order={self.order!r}"
+        return f"LimitedRecords(..., person={self.person!r}, keep={self.keep}{order})"
+
+    def require_public_number(self, neighbors: Neighbors) -> None:
+        """Refuse to leave records out where their number is assumed to be public.
+
+        How many records count follows from how many each person has, and would be told nearly exactly.
+
+        Raises:
+            BudgetError: records are replaced.
+
+        Source: docs/mathematics.md section 15.
+        """
+        if neighbors.has_public_total:
+            raise BudgetError(
+                "when records are replaced their number is public, but how many records of all persons together are "
+                'kept is not; plan LimitedRecords with neighbors="add-remove", with twice as many records per person '
+                "for replacements"
+            )
+
+    def contributions(self, domain: Domain, records_per_person: int) -> FirstRecords:
+        """Which records count, for a plan that protects so many of each person.
+
+        Raises:
+            DataError: more are kept than the plan protects, or a column is that of weights.
+        """
+        keep = records_per_person if self.keep is None else self.keep
+        if keep > records_per_person:
+            raise DataError(
+                f"keep={keep} is more than the {records_per_person} records of a person that the plan protects; plan "
+                f"with records_per_person={keep}, or keep fewer"
+            )
+        if {self.person, self.order} & {column.name for column in domain.weight.columns}:
+            raise DataError("the column of weights is neither that of persons nor their order; name another column")
+        return FirstRecords(self.person, keep, self.order, self.key)
+
+
+def require_public_number(data: object, neighbors: Neighbors) -> None:
+    """BudgetError where records are left out whose number is assumed to be public."""
+    if isinstance(data, LimitedRecords):
+        data.require_public_number(neighbors)
+
+
+def unlimited(data: object) -> object:
+    """All the records, where at most some of each person count."""
+    return data.data if isinstance(data, LimitedRecords) else data
+
+
+def contributions_of(data: object, domain: Domain, records_per_person: int) -> Contributions:
+    """Which records of a person count; DataError where they are more than are protected."""
+    return data.contributions(domain, records_per_person) if isinstance(data, LimitedRecords) else AllRecords()

@@ -1,0 +1,176 @@
+"""Counts that were made elsewhere.
+
+Reads: a mapping from attribute sets to tables of counts.  Gives: Source.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property, partial
+from itertools import chain, combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.gate.sources.amounts import denominator_of_set
+from residualplanner.gate.sources.counting import zero_tables
+from residualplanner.gate.sources.merging import MergedValues
+from residualplanner.gate.sources.source import Progress, Source, guarded
+from residualplanner.ground.checks import IntArray
+from residualplanner.ground.errors import DataError
+from residualplanner.ground.words import names_text
+from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.domain.domain import Domain
+
+#: Positions of attributes of more than one value, ascending; the others do not change a table.
+Key = tuple[int, ...]
+#: A table of counts, one axis for each attribute of its key.
+Table = tuple[Key, IntArray]
+
+
+def source_of_counts(counts: Mapping[Any, Any], domain: Domain) -> Source:
+    """Tables of counts; smaller tables are summed down from the smallest that holds them.
+
+    Args:
+        counts: attribute names to an integer array, its axes in the order of the names.  The unit is one record; in
+            tables with amounts, whose axes have the cells that `Numeric.ready_counts` gives, the fraction 1/D of one.
+        domain: the schema.
+
+    Returns:
+        The source; whoever counts it gets an error where a table has negative counts, or contradicts another: what is
+        in the tables decides nothing before.
+
+    Raises:
+        DataError: a table that is not of integers, or not of the schema's shape.
+        DomainError: a name is not in the domain, or comes twice.
+
+    Source: eq. (104).
+    """
+    for names, array in counts.items():
+        _require_form(names, array, domain)
+    return Source(partial(_count, domain, _Tables(dict(counts), domain)))
+
+
+class _Tables:
+    """Tables that are checked and brought into the domain's order when they are first counted.
+
+    Args:
+        counts: of the right form.
+        domain: the schema.
+    """
+
+    def __init__(self, counts: Mapping[Any, Any], domain: Domain) -> None:
+        self._counts, self._domain = counts, domain
+
+    @cached_property
+    def holder(self) -> Mapping[Key, Table]:
+        """For every set that some table holds, the first such table; DataError where they are none of counts."""
+        tables = [_table(names, array, self._domain) for names, array in self._counts.items()]
+        tables.sort(key=lambda item: item[1].size)
+        return {key: tables[index] for key, index in _holders(self._domain, tables).items()}
+
+
+def _count(
+    domain: Domain,
+    tables: _Tables,
+    groups: Sequence[IntArray],
+    merged: MergedValues,
+    progress: Progress | None,
+    later: Sequence[IntArray],
+) -> list[IntArray] | DataError:
+    holder = guarded(lambda: tables.holder)
+    if isinstance(holder, DataError):
+        return holder
+    keys = [[_key(row, domain.sizes) for row in rows.tolist()] for rows in groups]
+    wanted = chain(*keys, (_key(row, domain.sizes) for rows in later for row in rows.tolist()))
+    absent = next((key for key in wanted if key not in holder), None)
+    if absent is not None:
+        names = tuple(domain.names[position] for position in absent)
+        held = f"holds the {names_text('attribute', names)}" if names else "tells the number of records"
+        return DataError(f"no table of counts {held}; supply one that does")
+    stacks = zero_tables(merged.of_domain(domain).sizes, groups)
+    total, done = sum(map(len, groups)), 0
+    for group, stack in zip(keys, stacks, strict=True):
+        for table, key in zip(stack.reshape(len(group), -1), group, strict=True):
+            table[:] = merged.of_table(_sum_down(domain, holder[key], key), key).reshape(-1)
+        done += len(group)
+        if progress is not None:
+            progress(done, total)
+    return stacks
+
+
+def _key(positions: Iterable[int], sizes: Sequence[int]) -> Key:
+    return tuple(sorted(position for position in positions if sizes[position] > 1))
+
+
+def _require_form(names: object, array: object, domain: Domain) -> None:
+    """DataError unless names and array have the form of a table of counts, whatever the counts are."""
+    if not isinstance(names, tuple):
+        raise DataError(
+            f'counts are a mapping from tuples of attribute names, like ("age", "sex"), got the key {names!r}'
+        )
+    domain.positions(names)
+    shape = tuple(domain.sizes[position] for position in _given(names, domain))
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "iu":
+        raise DataError(f"the counts of {names} must be a NumPy array of integers")
+    if array.shape != shape:
+        raise DataError(f"the counts of {names} must have the shape {shape}, got {array.shape}")
+
+
+def _given(names: tuple[str, ...], domain: Domain) -> list[int]:
+    """The positions of attributes in the order in which they are named."""
+    return [domain.positions((name,))[0] for name in names]
+
+
+def _table(names: tuple[str, ...], array: NDArray[Any], domain: Domain) -> Table:
+    """The table in domain order, without axes of length 1; DataError where it is none of counts."""
+    wanted, given = domain.positions(names), _given(names, domain)
+    if isinstance(array, np.ma.MaskedArray):
+        raise DataError(f"the counts of {names} must be an array without a mask; fill what is masked")
+    if (array < 0).any():
+        raise DataError(f"the counts of {names} must not be negative")
+    if int(array.max(initial=0)) * array.size >= 2**63:
+        raise DataError(f"the counts of {names} are too large for 64-bit integers")
+    for axis, position in enumerate(given):
+        _require_whole_records(array.swapaxes(0, axis), domain.attributes[position], names)
+    ordered = array.astype(np.int64).transpose([given.index(position) for position in wanted])
+    key = _key(wanted, domain.sizes)
+    return key, ordered.reshape([domain.sizes[position] for position in key])
+
+
+def _require_whole_records(counts: NDArray[Any], attribute: Attribute, names: object) -> None:
+    """DataError where the two ends of a bin, along the first axis, do not hold multiples of D together."""
+    if attribute.numeric is None:
+        return
+    ends, denominator = len(attribute.numeric), attribute.numeric.denominator
+    if ((counts[0:ends:2] + counts[1:ends:2]) % denominator).any() or (counts[ends:] % denominator).any():
+        raise DataError(
+            f"the counts of {names} must count each record {denominator:,} times along {attribute.name!r}, divided "
+            "between the ends of a bin; make that axis by Numeric.ready_counts(counts, sums)"
+        )
+
+
+def _sum_down(domain: Domain, table: Table, wanted: Key) -> IntArray:
+    """A smaller table, in the fractions of its own amounts."""
+    key, counts = table
+    axes = tuple(axis for axis, position in enumerate(key) if position not in wanted)
+    return np.asarray(counts.sum(axis=axes, dtype=np.int64)) // denominator_of_set(domain, [key[axis] for axis in axes])
+
+
+def _holders(domain: Domain, tables: Sequence[Table]) -> dict[Key, int]:
+    """For every set that some table holds, the first such table; DataError where two tables contradict each other.
+
+    A table is compared with those before it on the largest sets that both hold.  Agreement on a set implies agreement
+    on its subsets, so in the end all tables agree on all that they have in common.
+    """
+    holder: dict[Key, int] = {}
+    for index, (key, _) in enumerate(tables):
+        compared: list[set[int]] = []
+        for order in range(len(key), -1, -1):
+            for part in combinations(key, order):
+                other = holder.setdefault(part, index)
+                if other != index and not any(set(part) <= larger for larger in compared):
+                    compared.append(set(part))
+                    ours, theirs = (_sum_down(domain, tables[number], part) for number in (index, other))
+                    if not np.array_equal(ours, theirs):
+                        raise DataError("the tables of counts contradict each other: they must count the same records")
+    return holder

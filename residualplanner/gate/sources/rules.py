@@ -1,0 +1,211 @@
+"""The domain's rules for unknown and missing values, applied to records.
+
+Reads: raw codes with UNKNOWN and MISSING among them.  Gives: a block of valid codes, or the columns that break a rule.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.gate.sources.covering import Codes
+from residualplanner.gate.sources.multiplicities import Multiplicities, Once
+from residualplanner.ground.checks import IntArray, frozen
+from residualplanner.ground.errors import DataError
+from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.domain.families import MISSING, UNKNOWN
+from residualplanner.method.domain.labels import Into
+from residualplanner.more.amounts.numeric import Numeric
+from residualplanner.more.amounts.weight import ABOVE, BETWEEN_UNITS, NEGATIVE
+
+#: A column by its position, and which of its rules is broken.
+Breach = tuple[int, str]
+
+#: The problems of weights by their codes.
+_WEIGHTS = {
+    UNKNOWN: "no weight",
+    MISSING: "missing weight",
+    NEGATIVE: "negative weight",
+    ABOVE: "weight above the maximum",
+    BETWEEN_UNITS: "weight between units",
+}
+#: The words of all rules.
+RULES = ("unknown", "missing", *_WEIGHTS.values(), "no person")
+_PROBLEM = {
+    "unknown": 'has values outside its schema; add them to the attribute, or declare unknown="Other" or "drop"',
+    "missing": 'has missing values; fill them, or declare missing="Not stated" or "drop"',
+    "no weight": "has weights that are not finite numbers",
+    "missing weight": "has missing weights; fill them, or leave these records out",
+    "negative weight": "has negative weights; no record may count less than nothing",
+    "weight above the maximum": 'has weights above the declared maximum; declare a larger one, or above="clip"',
+    "weight between units": "has weights that are not multiples of the declared unit; round them, or declare a smaller "
+    "unit",
+    "no person": "does not say whose each record is: entries are missing, or neither integers nor text; name "
+    "everybody, or leave these records out",
+}
+#: What else may be wrong where labels are not all ASCII, which the schema tells.
+_UNREADABLE = (
+    "; in a CSV file that is not UTF-8, labels with letters such as é or ö are not recognized: save it as UTF-8"
+)
+
+
+def words_of_code(code: int, *, is_weight: bool) -> str:
+    """What is wrong with an entry of this code, in words."""
+    return _WEIGHTS[code] if is_weight else {UNKNOWN: "value outside the schema", MISSING: "missing value"}[code]
+
+
+#: What `Block.persons` is where persons play no part.
+NO_PERSONS: IntArray = frozen(np.empty((2, 0), dtype=np.int64))
+
+
+#: Of amounts, the numerator of the fraction of each record that counts in the next cell: at the high end of its bin.
+Numerators = Mapping[int, IntArray]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Some records, coded.
+
+    Attributes:
+        codes (d, records): valid codes; of amounts that of the low end of a bin; meaningless where there are breaches.
+        breaches: the columns whose values break a rule that says "error".
+        multiplicities: how often each record counts.
+        numerators: by position of an attribute of amounts, (records,).
+        persons (2, records): the number of the person of each record, below 0 where it is not known, and that of the
+            entry by which it is ordered, 0 where there is none; `NO_PERSONS` where persons play no part.
+    """
+
+    codes: Codes
+    breaches: frozenset[Breach]
+    multiplicities: Multiplicities
+    numerators: Numerators = field(default_factory=dict)
+    persons: IntArray = field(default_factory=lambda: NO_PERSONS)
+
+
+def block_of_columns(
+    domain: Domain, columns: Iterable[IntArray], multiplicities: Multiplicities, persons: IntArray = NO_PERSONS
+) -> Block:
+    """Apply every attribute's rules to raw codes.
+
+    Args:
+        domain: the schema.
+        columns: for each of the domain's columns in order, (records,): codes, UNKNOWN or MISSING; of weights integers,
+            or the code of what is wrong.
+        multiplicities: how often each record counts, besides its weight.
+        persons: as of `Block`.
+
+    Returns:
+        The records that stay, in the narrowest type that holds every attribute's codes.
+    """
+    codes = np.empty((len(domain), len(multiplicities)), dtype=code_type(domain))
+    leaves = np.zeros(len(multiplicities), dtype=bool)
+    breaches: set[Breach] = set()
+    numerators: dict[int, IntArray] = {}
+    given = iter(columns)
+    for position, (attribute, raw) in enumerate(zip(domain.attributes, given, strict=False)):
+        if attribute.numeric is not None:
+            raw, numerators[position] = attribute.numeric.cells_of_codes(raw)  # noqa: PLW2901 - of ends
+        codes[position], dropped, broken = _settle(attribute, raw)
+        leaves |= dropped
+        breaches.update((position, word) for word in broken)
+    if persons.size and (nobody := (persons[0] < 0) & ~leaves).any():
+        if is_lenient(domain):
+            leaves |= nobody
+        else:
+            breaches.add((len(domain.columns), "no person"))
+    for position, weights in enumerate(given, start=len(domain)):
+        weighed = np.where(leaves, 0, weights)  # what is left out may have any weight
+        breaches.update((position, _WEIGHTS[code]) for code in np.unique(weighed[weighed < 0]).tolist())
+        multiplicities = multiplicities.times_entries(np.maximum(weighed, 0))
+    block = Block(codes, frozenset(breaches), multiplicities, numerators, persons)
+    return of_records(block, ~leaves) if leaves.any() else block
+
+
+def is_lenient(domain: Domain) -> bool:
+    """Whether the rules of every column say what becomes of a record, whatever is in it."""
+    return all("error" not in (attribute.unknown, attribute.missing) for attribute in domain.attributes)
+
+
+def joined(blocks: Sequence[Block]) -> Block:
+    """The records of all blocks, at least one, as one block."""
+    if len(blocks) == 1:
+        return blocks[0]
+    breaches = frozenset[Breach]().union(*(block.breaches for block in blocks))
+    first, *others = [block.multiplicities for block in blocks]
+    numerators = {
+        position: np.concatenate([block.numerators[position] for block in blocks]) for position in blocks[0].numerators
+    }
+    codes = np.concatenate([block.codes for block in blocks], axis=1)
+    persons = np.concatenate([block.persons for block in blocks], axis=1)
+    return Block(codes, breaches, first.followed_by(others), numerators, persons)
+
+
+def no_records(domain: Domain) -> Block:
+    """A block without records."""
+    return block_of_columns(domain, [np.empty(0, dtype=np.int64)] * len(domain.columns), Once(0))
+
+
+def of_records(block: Block, stay: NDArray[np.bool_]) -> Block:
+    """Those of the records of a block that stay."""
+    numerators = {position: of_all[stay] for position, of_all in block.numerators.items()}
+    persons = block.persons[:, stay] if block.persons.size else NO_PERSONS
+    return Block(block.codes[:, stay], block.breaches, block.multiplicities.of(stay), numerators, persons)
+
+
+def code_type(domain: Domain) -> np.dtype[Any]:
+    """The narrowest integer type that holds the codes of every attribute, and of which int64 is a superset."""
+    largest = max(domain.sizes, default=1) - 1
+    return np.min_scalar_type(largest) if largest < 2**32 else np.dtype(np.int64)
+
+
+def data_error_of_breaches(domain: Domain, breaches: Iterable[Breach]) -> DataError:
+    """The error that names every column that breaks a rule, and nothing about its values."""
+    ordered = sorted(breaches)
+    names = [column.name for column in domain.columns]
+    columns = [f"column {name!r}" for name in names] + ["the column of persons"]
+    lines = [f"{columns[position]} {_problem(domain, position, word)}" for position, word in ordered]
+    listing = "rp.check(domain, data), or residualplanner check, lists them for whoever holds the records"
+    return DataError(f"{'; '.join(lines)}.  {listing}", column=[*names, ""][ordered[0][0]] or None)
+
+
+def _problem(domain: Domain, position: int, word: str) -> str:
+    """What is wrong with a column, and what to do about it."""
+    if word != "unknown":
+        return _PROBLEM[word]
+    attribute = domain.attributes[position]
+    if attribute.numeric is not None:
+        return _unknown_amounts(attribute.numeric)
+    is_ascii = all(str(label).isascii() for label in attribute.labels or ())
+    return _PROBLEM[word] + ("" if is_ascii else _UNREADABLE)
+
+
+def _unknown_amounts(numeric: Numeric) -> str:
+    """The same of a column of amounts, by what is declared of it, which is public."""
+    problems, remedies = ["entries that are not finite numbers"], ['unknown="Other" or "drop"']
+    if numeric.between_units == "refuse":
+        problems.append("amounts between units")
+        remedies.insert(0, 'a smaller unit or between_units="round"')
+    if numeric.outside == "refuse":
+        problems.append("amounts outside its limits")
+        remedies.insert(0, 'wider limits or outside="clip"')
+    return f"has {' or '.join(problems)}; declare {', or '.join(remedies)}"
+
+
+def _settle(attribute: Attribute, raw: IntArray) -> tuple[IntArray, NDArray[np.bool_], Sequence[str]]:
+    """The column's codes, the records that leave, and the rules broken."""
+    leaves = raw < 0
+    broken: list[str] = []
+    if not leaves.any():
+        return raw, leaves, broken
+    settled = np.where(leaves, 0, raw)
+    for code, word, rule in ((UNKNOWN, "unknown", attribute.unknown), (MISSING, "missing", attribute.missing)):
+        concerned = raw == code
+        if isinstance(rule, Into):
+            settled[concerned] = attribute.code_of_label(rule.label)
+            leaves &= ~concerned
+        elif rule == "error" and concerned.any():
+            broken.append(word)
+    return settled, leaves, broken

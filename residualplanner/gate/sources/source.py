@@ -1,0 +1,90 @@
+"""Confidential records as a source of counts, and errors that carry no data away.
+
+Reads: a function that counts the records.  Gives: Source.
+
+Libraries put record values into their messages, and error reporters print the variables of every frame along a
+traceback.  So whatever a step that touches records raises ends in `guarded`: the exception, its traceback and its
+context are discarded, and a new error with a fixed text takes its place.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import ParamSpec, TypeVar, final
+
+from residualplanner.gate.sources.merging import NOTHING_MERGED, MergedValues
+from residualplanner.ground.checks import IntArray
+from residualplanner.ground.errors import DataError, DomainError, ResourceError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+#: Called with the number of tables done and the number of tables to count; neither depends on the records.
+Progress = Callable[[int, int], None]
+#: As `Source.count`, but an error in the records is returned instead of raised.
+Count = Callable[
+    [Sequence[IntArray], MergedValues, Progress | None, Sequence[IntArray]],
+    list[IntArray] | DataError | ResourceError,
+]
+
+_UNREADABLE = (
+    "the records could not be read as a table.  What the reader said is withheld, because it may quote a record; "
+    "open the same data with pandas, Polars or DuckDB to see it"
+)
+
+
+@final
+class Source:
+    """Confidential records, or counts of them, from which tables over a domain are counted.
+
+    Args:
+        count: counts them where they are.
+    """
+
+    def __init__(self, count: Count) -> None:
+        self._count = count
+
+    def count(
+        self,
+        groups: Sequence[IntArray],
+        *,
+        merged: MergedValues = NOTHING_MERGED,
+        progress: Progress | None = None,
+        later: Sequence[IntArray] = (),
+    ) -> list[IntArray]:
+        """Count the records of each cell of each table.
+
+        Args:
+            groups: each (g, k): g sets of k ascending attribute positions, all of the same shape (n1, .., nk).
+            merged: which values share a cell; the shapes (n1, .., nk) are those of the domain with merged values.
+            progress: called with the number of tables done and their total.
+            later: groups that will be counted of the same records later, and must be countable, too.
+
+        Returns:
+            One int64 array (g, n1, .., nk) per group; shapes depend on the arguments and the domain only.
+
+        Raises:
+            ResourceError: workers of an engine were lost.
+            DataError: the records do not fit the domain, or cannot be read; or ready counts hold no such table.  The
+                message names columns and rules, never a value, a record or a number of them; nor do the traceback's
+                frames and the exception's context.
+
+        Guarantees: each record adds exactly one to one cell of each table, or, where an attribute's rule is "drop",
+            nothing to any table.  All columns of all records are checked, whatever the groups; so the same records can
+            be counted in the ``later`` groups, too.
+        """
+        outcome = self._count(groups, merged, progress, later)
+        del self  # the traceback must not lead to the records
+        if not isinstance(outcome, list):
+            raise outcome
+        return outcome
+
+
+def guarded(step: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | DataError:
+    """The step's result, or the error it ended in, not raised and without history."""
+    try:
+        return step(*args, **kwargs)
+    except (DataError, DomainError) as error:
+        return DataError(str(error), column=getattr(error, "column", None))
+    except MemoryError:
+        return DataError("there is not enough memory to read the records")
+    except Exception:  # noqa: BLE001 - the text of a foreign error is an output, and may hold a record
+        return DataError(_UNREADABLE)

@@ -1,0 +1,124 @@
+"""Output that appears complete or not at all, whatever error or signal ends the process.
+
+Reads: a path, and the output of a block.  Gives: a complete file or folder at that path, or nothing.
+"""
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+from typing import IO, Protocol, runtime_checkable
+
+from residualplanner.ground.errors import UnforcedError
+
+PathLike = str | os.PathLike[str]
+
+
+@runtime_checkable
+class WholeObject(Protocol):
+    """A path in a store where nobody ever sees a part of an object."""
+
+    def writing(self) -> AbstractContextManager[IO[bytes]]:
+        """A file whose content becomes the object, if the block does not raise."""
+        ...
+
+
+@contextmanager
+def write_atomically(path: PathLike | WholeObject) -> Iterator[IO[bytes]]:
+    """Open a file that replaces ``path`` when the block ends, and vanishes if the block raises.
+
+    A killed process leaves the old file, or none, and a hidden ``.NAME.XXXXXXXX.partial`` beside it.
+
+    Raises:
+        OSError: the folder does not exist or cannot be written, or the name is invalid; ``path`` is unchanged.
+        UnforcedError: the new file exists, complete, but may be gone after a power failure.
+    """
+    if isinstance(path, WholeObject):
+        with path.writing() as file:
+            yield file
+        return
+    target = Path(path)
+    if target.is_dir():
+        raise IsADirectoryError(f"{target} is a folder; name a file")
+    partial = partial_path(target)
+    try:
+        with open(partial, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, target)
+    except BaseException:
+        with suppress(OSError):  # the first error is the one to report
+            partial.unlink(missing_ok=True)
+        raise
+    force_name(target)
+
+
+@contextmanager
+def write_folder_atomically(path: PathLike) -> Iterator[Path]:
+    """Make a folder that becomes ``path`` when the block ends, and vanishes if the block raises.
+
+    A killed process leaves no ``path`` and a hidden ``.NAME.XXXXXXXX.partial`` beside it.  The files in it are not
+    forced to the disk one by one: after a power failure compare them with their manifest.
+
+    Raises:
+        FileExistsError: ``path`` exists and is not an empty folder; nothing has been done.
+        OSError: its parent folder does not exist or cannot be written, or the name is invalid.
+        UnforcedError: the new folder exists, complete, but may be gone after a power failure.
+    """
+    target = Path(path)
+    require_free_folder(target)
+    partial = partial_path(target)
+    partial.mkdir()
+    try:
+        yield partial
+        if target.is_dir():
+            target.rmdir()
+        os.rename(partial, target)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+    force_name(target)
+
+
+def require_free_folder(path: PathLike) -> None:
+    """Raise FileExistsError unless ``path`` does not exist or is an empty folder."""
+    target = Path(path)
+    if target.is_dir():
+        if any(target.iterdir()):
+            raise FileExistsError(f"{target} is not empty; name a new folder, or empty this one first")
+    elif target.exists() or target.is_symlink():
+        raise FileExistsError(f"{target} is a file; name a new folder")
+
+
+def force_name(path: Path) -> None:
+    """Force the name of a new file or folder to the disk, where the system lets folders be opened.
+
+    Raises:
+        UnforcedError: that failed; the file or folder exists all the same.
+    """
+    if os.name != "posix":
+        return
+    try:
+        handle = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        words = (
+            f"it is written, complete, but its name could not be forced to the disk ({error.strerror or error}); "
+            "after a power failure it may be gone"
+        )
+        raise UnforcedError(error.errno, words, str(path)) from None
+
+
+def partial_path(target: Path) -> Path:
+    """A hidden name beside ``target`` that nobody mistakes for output."""
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"the folder {target.parent} does not exist; make it first")
+    with suppress(FileNotFoundError):
+        os.lstat(target)  # a name that is too long is refused here, not after all the work
+    return target.parent / f".{target.name[:50]}.{secrets.token_hex(4)}.partial"

@@ -1,0 +1,252 @@
+"""Checks of arguments: numbers, arrays, types, paths.
+
+Every comparison is written so that NaN fails it.
+"""
+
+import errno
+import math
+import os
+import re
+import reprlib
+import stat
+from collections.abc import Mapping
+from contextlib import closing
+from decimal import Decimal
+from fractions import Fraction
+from typing import IO, Any, TypeGuard, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from residualplanner.ground.errors import ArgumentError, BudgetError, FileFormatError, WorkloadError
+from residualplanner.ground.words import suggestion
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Number = int | float | str | Fraction | Decimal
+#: What are integers to Python or NumPy, and no numbers to people.
+_NO_NUMBERS = (bool, np.timedelta64)
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+Entry = TypeVar("Entry")
+
+
+def value_text(value: object) -> str:
+    """A value as a message may show it: a short string or number, anything else by its type alone.
+
+    A value in the wrong place may be the records.
+
+    Example:
+        >>> value_text("summ"), value_text(0.5), value_text(int), value_text([1, 2])
+        ("'summ'", '0.5', 'the class int', 'a list')
+    """
+    if value is None or isinstance(value, str | bool | int | float | Fraction | Decimal | np.number):
+        return reprlib.repr(value)
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    return f"a {type(value).__name__}"
+
+
+def is_integer(value: object, *, least: int = 0) -> TypeGuard[int]:
+    """Whether a value is an integer, Python's or NumPy's, of at least so much; truth values are none.
+
+    Example:
+        >>> is_integer(0), is_integer(np.int64(3), least=1), is_integer(True), is_integer(2.0), is_integer(0, least=1)
+        (True, True, False, False, False)
+    """
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= least)
+
+
+def require_integer(name: str, value: object, *, least: int = 1) -> int:
+    """A value as an int, or raise WorkloadError unless it is an integer, Python's or NumPy's, of at least so much.
+
+    Example:
+        >>> require_integer("rounds", np.int64(3))
+        3
+    """
+    if not is_integer(value, least=least):
+        raise WorkloadError(f"{name} must be an integer, at least {least}, got {value_text(value)}")
+    return int(value)
+
+
+def is_sha256(value: object) -> TypeGuard[str]:
+    """Whether a value is 32 bytes, such as a SHA-256, as hexadecimal digits in lower case.
+
+    Example:
+        >>> is_sha256("0f" * 32), is_sha256("0F" * 32)
+        (True, False)
+    """
+    return isinstance(value, str) and _SHA256.fullmatch(value) is not None
+
+
+def entry_named(what: str, name: object, known: Mapping[str, Entry]) -> Entry:
+    """The entry of this name among the ``known``.
+
+    Args:
+        what: the argument that names it, as messages call it.
+        name: as a user wrote it.
+        known: all entries by name.
+
+    Raises:
+        WorkloadError: there is none; the closest name is suggested.
+
+    Example:
+        >>> entry_named("profile", "acs", {"acs": 0.9})
+        0.9
+    """
+    if not isinstance(name, str) or name not in known:
+        raise WorkloadError(
+            f"{what} must be one of {list(known)}, got {value_text(name)}{suggestion(name, list(known))}"
+        )
+    return known[name]
+
+
+def type_refusal(
+    call: str, name: str, value: object, expected: type | tuple[type, ...], remedy: str
+) -> ArgumentError | None:
+    """The error for an argument of the wrong type; None if the type is right.
+
+    Args:
+        call: the function that was called, as users write it.
+        name: of the argument.
+        value: the argument.
+        expected: the type it must have, or several.
+        remedy: what to write instead.
+
+    Example:
+        >>> type_refusal("load_plan", "path", 3, str, "write load_plan('people.plan')")
+        ArgumentError("load_plan: path must be a str, got 3; write load_plan('people.plan')")
+    """
+    if isinstance(value, expected):
+        return None
+    types = expected if isinstance(expected, tuple) else (expected,)
+    names = " or a ".join(each.__name__ for each in types)
+    return ArgumentError(f"{call}: {name} must be a {names}, got {value_text(value)}; {remedy}")
+
+
+def require_type(call: str, name: str, value: object, expected: type | tuple[type, ...], remedy: str) -> None:
+    """Raise ArgumentError unless ``value`` is of the ``expected`` type; arguments as in `type_refusal`."""
+    refusal = type_refusal(call, name, value, expected, remedy)
+    if refusal is not None:
+        raise refusal
+
+
+def is_frame(value: object) -> bool:
+    """Whether it is a data frame of some library; iterating over one gives the names of its columns."""
+    return hasattr(value, "columns")
+
+
+def is_data(value: object) -> bool:
+    """Whether it is a data frame, a column of one, or an array: it may be the records."""
+    return is_frame(value) or hasattr(value, "dtype")
+
+
+def is_unicode(text: str) -> bool:
+    """Whether files can hold a string: no half of a surrogate pair stands alone."""
+    return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+def require_path(call: str, path: object, example: str) -> None:
+    """Raise ArgumentError unless ``path`` is a string or path; ``example`` is a correct call."""
+    require_type(call, "path", path, (str, os.PathLike), f"write {example}")
+
+
+def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
+    """A file opened for reading; FileFormatError for a pipe or a device, which may never end or never begin.
+
+    Raises:
+        OSError: it cannot be opened, or is a folder.
+    """
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    mode = os.fstat(handle).st_mode
+    if stat.S_ISREG(mode):
+        return os.fdopen(handle, "rb")
+    os.close(handle)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
+    raise FileFormatError(f"{os.fspath(path)} is a pipe, a device or the like; write its content to a file")
+
+
+def limited_bytes(path: Any, limit: int, *, name: object, remedy: str = "") -> bytes:
+    """The bytes of a file; FileFormatError, with its name and a remedy in words, where there are more than ``limit``.
+
+    No more than these are read: a file that somebody hands over may be of any size.
+    """
+    with closing(open_regular(path) if isinstance(path, str | os.PathLike) else path.open("rb")) as file:
+        content = bytes(file.read(limit + 1))
+    if len(content) > limit:
+        raise FileFormatError(f"{name} is too large: the limit is {limit:,} bytes{remedy and f'; {remedy}'}")
+    return content
+
+
+def require_positive(name: str, value: float) -> float:
+    """Return ``value`` as a float, or raise BudgetError unless ``0 < value < inf``."""
+    number = float_of(value)
+    if not 0 < number < math.inf:
+        raise BudgetError(f"{name} must be positive and finite, got {value_text(value)}")
+    return number
+
+
+def spelling(value: float | np.floating[Any]) -> str:
+    """A float as it is written, in the digits of its own precision.
+
+    Example:
+        >>> spelling(0.1), spelling(np.float32(0.1)), float(np.float32(0.1))
+        ('0.1', '0.1', 0.10000000149011612)
+    """
+    return repr(float(value)) if isinstance(value, float) else str(value)
+
+
+def require_fraction(name: str, value: Number) -> Fraction:
+    """Return ``value`` as an exact positive fraction, or raise BudgetError.
+
+    A float is read as the smaller of its binary value and its decimal spelling: 0.1 means at most 1/10.  One of another
+    precision has two spellings, its own and that of the double: ``numpy.float32(0.1)`` means at most 1/10, too.
+    """
+    if isinstance(value, _NO_NUMBERS) or not isinstance(value, Number | np.integer | np.floating):
+        raise BudgetError(f"{name} must be a number, got {value_text(value)}")
+    try:
+        if isinstance(value, float | np.floating):
+            exact = min(Fraction(*value.as_integer_ratio()), *map(Fraction, (spelling(value), repr(float(value)))))
+        else:
+            exact = Fraction(int(value)) if isinstance(value, np.integer) else Fraction(value)
+    except (ValueError, OverflowError, ZeroDivisionError):
+        raise BudgetError(f"{name} must be positive and finite, got {value_text(value)}") from None
+    if not exact > 0:
+        raise BudgetError(f"{name} must be positive and finite, got {value_text(value)}")
+    return exact
+
+
+def require_numbers(message: str, values: ArrayLike) -> FloatArray:
+    """Return ``values`` as an array of floats, or raise WorkloadError with the message."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise WorkloadError(message) from None
+
+
+def frozen_float_array(name: str, values: ArrayLike, *, ndim: int) -> FloatArray:
+    """Return a read-only float64 copy of ``values``, or raise ValueError if its rank or an entry is wrong."""
+    array = np.array(values, dtype=np.float64)
+    if array.ndim != ndim:
+        raise ValueError(f"{name} must have {ndim} axes, got {array.ndim}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite in every entry")
+    return frozen(array)
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """Mark ``array`` read-only and return it."""
+    array.flags.writeable = False
+    return array
+
+
+def float_of(value: object) -> float:
+    """A number as a float; NaN, which no comparison holds of, for anything else and for truth values."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Fraction | Decimal | np.number):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf

@@ -1,0 +1,47 @@
+"""One linear map per axis, batched over stacks of equal-shaped tables, for libraries of the array API standard."""
+
+from residualplanner.method.kron.arrays import (
+    Array,
+    SameArray,
+    Scratch,
+    add_up_into,
+    cumulative_sums,
+    empty_floats,
+    namespace,
+    read_only,
+    sparse_product,
+    take,
+)
+from residualplanner.method.kron.axis_maps import AxisMap, ProductMap, keeping, matrix_map
+from residualplanner.method.kron.integer_maps import DenseIntegers, IntegerMap
+from residualplanner.method.kron.residuals import (
+    rebuilding,
+    rebuilding_differences,
+    subtracting,
+    tables_of_residuals,
+    tensors_of_residuals,
+)
+
+__all__ = [
+    "Array",
+    "AxisMap",
+    "DenseIntegers",
+    "IntegerMap",
+    "ProductMap",
+    "SameArray",
+    "Scratch",
+    "add_up_into",
+    "cumulative_sums",
+    "empty_floats",
+    "keeping",
+    "matrix_map",
+    "namespace",
+    "read_only",
+    "rebuilding",
+    "rebuilding_differences",
+    "sparse_product",
+    "subtracting",
+    "tables_of_residuals",
+    "take",
+    "tensors_of_residuals",
+]

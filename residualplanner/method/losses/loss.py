@@ -1,0 +1,214 @@
+"""What every loss can do: find its best noise, weigh queries, and describe itself in words and files.
+
+Reads: a problem of noise.  Gives: Loss.
+Source: docs/mathematics.md section 3.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.ground.checks import FloatArray, frozen
+from residualplanner.ground.completion import hides
+from residualplanner.ground.errors import WorkloadError
+from residualplanner.method.losses.weights import GIVEN, Weights, given_weights, importance_of, rule_of
+from residualplanner.method.noise.choice import Selection
+from residualplanner.method.noise.noise_problem import NoiseProblem
+from residualplanner.method.privacy import Neighbors
+from residualplanner.method.strategy.accuracy import Accuracy
+from residualplanner.method.workload.workload import Workload
+from residualplanner.more.by_set.problem import BySetProblem
+
+#: The factor by which a cost is kept from its limit, so that rounding never oversteps it; it costs 1e-11 in accuracy.
+RESERVE = 1 + 1e-11
+
+
+@hides(
+    "allows_bases_by_set",
+    "basis_importance",
+    "best_noise",
+    "by_set",
+    "cheapest_noise",
+    "default_limit",
+    "has_targets",
+    "importance",
+    "is_of_maximum",
+    "is_proportional",
+    "of",
+    "pcost_for",
+    "stated",
+    "svd_bound",
+    "to_archive",
+    "unit",
+    "unit_noise",
+    "value",
+    "with_more",
+    "words",
+)
+class Loss:
+    """What a plan is to make small.
+
+    Unless a loss says otherwise, it is a function of weighted variances that is in proportion to the noise.
+
+    Attributes:
+        kind, name: what files and messages call it.
+        is_proportional: whether the best noise at one privacy cost is, scaled, that at every cost.
+        is_of_maximum: whether bases are chosen for the largest cell variance, not for the sum of average variances.
+        has_targets: whether it is margins of error to be met, `Targets`.
+        allows_bases_by_set: whether bases that vary by set are searched for.
+        unit: of its values, to stand behind a number.
+        default_limit: the value to reach where neither a budget nor a limit is given; None for none.
+    """
+
+    __slots__ = ()
+
+    kind: ClassVar[str]
+    name: ClassVar[str]
+    is_proportional: ClassVar[bool] = True
+    is_of_maximum: ClassVar[bool] = False
+    has_targets: ClassVar[bool] = False
+    allows_bases_by_set: ClassVar[bool] = False
+    unit: ClassVar[str] = " counts squared"
+    default_limit: ClassVar[float | None] = None
+
+    @property
+    def weights(self) -> Weights | None:
+        """What multiplies the variance of each query, by a rule or one by one; None for equal weights."""
+        return None
+
+    @property
+    def words(self) -> str:
+        """The loss in a few words, as messages name it: its name, and the rule of its weights."""
+        return self.name + ("" if self.weights is None else f", weights {rule_of(self.weights)}")
+
+    def of(self, workload: Workload) -> "Loss":
+        """The same, with what was given for each query as an array, one number for each query of the workload.
+
+        Raises:
+            WorkloadError: weights or targets do not fit the workload.
+        """
+        if self.weights is None or isinstance(self.weights, str):
+            return self
+        return replace(self, weights=frozen(given_weights(workload, self.weights)))  # type: ignore[type-var]
+
+    def importance(self, workload: Workload) -> FloatArray:
+        """How much each query's average cell variance counts, (q,): its weight times the workload's own.
+
+        Raises:
+            WorkloadError: weights do not fit the workload, or are not finite, negative or all 0; the loss is not known.
+        """
+        return importance_of(workload, "equal" if self.weights is None else self.weights)
+
+    def basis_importance(self, workload: Workload, importance: FloatArray) -> FloatArray:
+        """How much each query's average cell variance counts when bases are chosen, from `importance` (q,), (q,)."""
+        del workload
+        return importance
+
+    def unit_noise(self, problem: NoiseProblem) -> Selection:
+        """The best noise at privacy cost 1; its loss is the largest variance or the sum of variances itself."""
+        del problem
+        raise self._unknown()
+
+    def best_noise(self, problem: NoiseProblem, pcost: float) -> Selection:
+        """The noise with the least loss at this privacy cost."""
+        found = self.unit_noise(problem).at(pcost)
+        return replace(found, loss=self.stated(found.loss))
+
+    def cheapest_noise(self, problem: NoiseProblem, at_most: float) -> Selection:
+        """The noise with the least privacy cost whose loss is at most this."""
+        unit = self.unit_noise(problem)
+        found = unit.at(self.pcost_for(unit.loss, at_most) * RESERVE)
+        return replace(found, loss=self.stated(found.loss))
+
+    def stated(self, variance: float) -> float:
+        """The loss that a plan states for a largest variance or sum of variances."""
+        return variance
+
+    def pcost_for(self, unit_loss: float, at_most: float) -> float:
+        """The privacy cost at which the loss is ``at_most``, from the largest or summed variance at cost 1."""
+        return unit_loss / at_most
+
+    def by_set(self, workload: Workload, importance: FloatArray, neighbors: Neighbors) -> BySetProblem | None:
+        """What there is to choose if bases may vary by set; None if none would.
+
+        Raises:
+            WorkloadError: they are not searched for with this loss or these neighbors, or the search is too large.
+        """
+        del workload, importance, neighbors
+        raise WorkloadError(
+            'bases="optimal_by_set" is for the losses "sum" and SumOfVariances(...), '
+            f'not for the {self.words}; use bases="optimal"'
+        )
+
+    def svd_bound(self, workload: Workload) -> float:
+        """No unbiased linear mechanism with Gaussian noise and privacy cost 1 has a loss below this.
+
+        Raises:
+            WorkloadError: no such bound is known, or it is too large a computation.
+
+        Source: eq. (33).
+        """
+        del workload
+        raise WorkloadError("svd_bound is for the losses 'sum', 'max', SumOfVariances(...) and MaxVariance(...)")
+
+    def value(self, workload: Workload, accuracy: Accuracy) -> float:
+        """The loss that a plan of this accuracy has, where there is a bound of it.
+
+        Raises:
+            WorkloadError: as `svd_bound`.
+        """
+        del accuracy
+        return self.svd_bound(workload)
+
+    def with_more(self, known: NDArray[np.int64], variances: FloatArray) -> "Loss":
+        """The same loss for q queries, more than it was for.
+
+        Args:
+            known (p,): the numbers of those that the loss was for.
+            variances (q,): what the largest cell variance of the others is to be; NaN where that is open.
+
+        Raises:
+            WorkloadError: the loss is known for single queries only, or not at all.
+        """
+        del known, variances
+        if not self.is_proportional or rule_of(self.weights) == GIVEN:
+            raise self._unknown()
+        return self
+
+    def to_archive(self) -> tuple[dict[str, Any], Mapping[str, FloatArray]]:
+        """The loss as JSON values and arrays with a number for each query; `loss_from_archive` reads them back."""
+        arrays = {"weights": self.weights} if isinstance(self.weights, np.ndarray) else {}
+        return {"kind": self.kind, "weights": rule_of(self.weights)}, arrays
+
+    def _unknown(self) -> WorkloadError:
+        return WorkloadError(
+            f"the plan does not hold its loss ({self.words}) in full; give loss=... for all queries together"
+        )
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class DescribedLoss(Loss):
+    """A loss of which only words are known: a function of a plan that was read from a file, or noise given by hand.
+
+    Attributes:
+        words: what it is called.
+
+    Example:
+        >>> DescribedLoss("noise given by hand").words
+        'noise given by hand'
+    """
+
+    words: str
+    is_proportional: ClassVar[bool] = False
+
+    def importance(self, workload: Workload) -> FloatArray:
+        """Not known: this raises WorkloadError."""
+        del workload
+        raise self._unknown()
+
+    def to_archive(self) -> tuple[dict[str, Any], Mapping[str, FloatArray]]:
+        """The words."""
+        return {"kind": "described", "words": self.words}, {}

@@ -1,0 +1,197 @@
+"""The best noise for any convex loss of the variances, and the least cost that reaches a loss.
+
+Reads: numbers only, and the loss as a function on CVXPY expressions.  Gives: NoiseChoice.
+Source: eq. (18).
+
+The solver is not trusted.  Its noise is where the search for better noise begins, its loss is evaluated anew, and the
+bound is an average of planes that touch the loss, of which none can be above it.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from residualplanner.ground.checks import FloatArray, frozen, frozen_float_array, require_positive
+from residualplanner.ground.errors import MissingExtraError, SolverError
+from residualplanner.method.noise.bundle import ConvexProblem, Refined, refine, solve
+from residualplanner.method.noise.choice import NoiseChoice
+from residualplanner.method.noise.loss_function import ConvexFunction, loss_expression, read_loss_function
+from residualplanner.method.noise.table_bound import normalized
+
+#: The gap within which noise is accepted though the solver failed.
+_PROVED = 1e-4
+#: Variances are measured in units of this part of the largest one, or more; solvers fail on far smaller units.
+_LEAST_SIZE = 1e-6
+
+
+def minimize_convex_loss(
+    pcost_coefficient: ArrayLike,
+    variance_coefficient: sparse.csr_array,
+    loss: ConvexFunction,
+    *,
+    pcost: float,
+    solver: str = "CLARABEL",
+) -> NoiseChoice:
+    """Minimize ``loss(M s)`` over ``s > 0`` subject to ``sum_A p_A / s_A <= pcost``.
+
+    Args:
+        pcost_coefficient (m,) or (c, m): p_A > 0, the privacy cost of base mechanism A at unit noise; or one row for
+            each of several ways D in which neighbors may differ, of which the largest sum counts.
+        variance_coefficient (q, m): M >= 0, sparse; row Q gives Q's variance from the noise variances.
+        loss: a convex function of the vector of variances (q,), on CVXPY expressions.
+        pcost: the privacy cost to spend in total, > 0.
+        solver: a solver of CVXPY, such as "CLARABEL", or "ECOS" with the extra of that name.
+
+    Returns:
+        The best choice found at exactly this cost (at less, if the loss is smaller for it), its loss, and a bound that
+        is a proof up to rounding: an average of tangents of the loss, by CVXPY's gradients.  Where CVXPY has no
+        gradient, or the tangents reward noise without end, the bound is minus infinity and the gap infinite.
+
+    Raises:
+        BudgetError: ``pcost`` is not a positive finite number.
+        MissingExtraError: the solver is ECOS, and it is not installed.
+        SolverError: the solver is not installed or gave no usable answer.
+        WorkloadError: the loss raises, or is not a convex scalar by CVXPY's rules.
+
+    Source: eq. (18).
+
+    Example:
+        >>> import cvxpy
+        >>> M = sparse.csr_array([[1.0, 0.0], [0.5, 1.0]])
+        >>> choice = minimize_convex_loss([1.0, 0.5], M, cvxpy.sum, pcost=1.0)
+        >>> round(choice.loss, 4)  # (sqrt(1.5 * 1) + sqrt(1 * 0.5)) ** 2
+        3.7321
+    """
+    cost = require_positive("pcost", pcost)
+    problem = convex_problem(pcost_coefficient, variance_coefficient, loss, solver)
+    solved, status = solved_for(problem, loss, cost)
+    return NoiseChoice(frozen(solved.noise_variance), solved.value, min(solved.bound(cost), solved.value), status)
+
+
+def at_higher_cost(
+    choice: NoiseChoice, variance_coefficient: sparse.csr_array, factor: float, *, loss: ConvexFunction
+) -> NoiseChoice:
+    """A choice whose noise costs more than was known, by a factor, with as much more noise."""
+    if factor <= 1:
+        return choice
+    noise_variance = frozen(choice.noise_variance * factor)
+    function = read_loss_function(loss, variance_coefficient.shape[0])
+    return replace(choice, noise_variance=noise_variance, loss=function.value(variance_coefficient @ noise_variance))
+
+
+def convex_problem(
+    pcost_coefficient: ArrayLike, variance_coefficient: sparse.csr_array, loss: ConvexFunction, solver: str
+) -> ConvexProblem:
+    """What is to be planned, checked."""
+    rows = np.atleast_2d(np.array(pcost_coefficient, dtype=np.float64))
+    rows = frozen_float_array("pcost_coefficient", rows, ndim=2)
+    M, p = sparse.csr_array(variance_coefficient), rows.max(axis=0)
+    if not ((rows >= 0).all() and (p > 0).all() and (M.sum(axis=0) > 0).all()):
+        raise ValueError("pcost_coefficient must be positive, and every base mechanism must matter to some query")
+    return ConvexProblem(rows, M, read_loss_function(loss, M.shape[0]), solver)
+
+
+def solved_for(problem: ConvexProblem, function: ConvexFunction, pcost: float) -> tuple[Refined, str]:
+    """The best noise of this cost: a solver's, improved and judged; and the solver's status.
+
+    Raises:
+        MissingExtraError, SolverError: as `minimize_convex_loss`.
+    """
+    _require_installed(problem.solver)
+    model = _model(problem, function, pcost)
+    try:
+        status = solve(model.problem, problem.solver)
+    except SolverError as error:
+        return _without_the_solver(problem, pcost, error)
+    ways = normalized(np.nan_to_num(_numbers(model.limit.dual_value, len(problem.rows))))
+    slope = _numbers(model.link.dual_value, model.slope_unit.size) * model.slope_unit
+    solved = refine(problem, problem.spending(_noise(model), pcost), slope, ways @ problem.rows, pcost=pcost)
+    if not math.isfinite(solved.value):
+        raise SolverError("the loss is not a finite number at the solver's answer", status="not finite")
+    remark = "" if solved.planes else "; no bound: CVXPY has no gradient of this loss that proves one"
+    return solved, f"{problem.solver.lower()}: {status}{remark}"
+
+
+def _without_the_solver(problem: ConvexProblem, pcost: float, error: SolverError) -> tuple[Refined, str]:
+    """What is found from noise in proportion, if it is proved to be good; else the solver's error stands."""
+    start = problem.spending(proportional_noise(problem, pcost), pcost)
+    likely_slope = np.full(problem.M.shape[0], np.nan)
+    solved = refine(problem, start, likely_slope, problem.rows.mean(axis=0), pcost=pcost)
+    bound = solved.bound(pcost)
+    if not (math.isfinite(bound) and solved.value - bound <= _PROVED * abs(bound)):
+        raise error
+    return solved, f"certified, though {problem.solver.lower()} failed ({error.status})"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Model:
+    """The problem in CVXPY's terms, in units near the optimum for good conditioning.
+
+    ``unit`` times ``scale`` is the noise variance; ``link`` ties it to the queries' variances, and its dual value times
+    ``slope_unit`` is the slope of the loss.
+    """
+
+    scale: FloatArray
+    unit: Any
+    problem: Any
+    limit: Any
+    link: Any
+    slope_unit: FloatArray
+
+
+def proportional_noise(problem: ConvexProblem, pcost: float) -> FloatArray:
+    """Noise of about this cost that gives all queries variances of like sizes."""
+    p = problem.rows.max(axis=0)
+    v = problem.M.T @ (1 / np.maximum(problem.M @ np.ones(p.size), np.finfo(np.float64).tiny))
+    return np.asarray(np.sqrt(p / v) * float(np.sqrt(p * v).sum()) / pcost)
+
+
+def _model(problem: ConvexProblem, function: ConvexFunction, pcost: float) -> _Model:
+    import cvxpy
+
+    scale = proportional_noise(problem, pcost)
+    size = problem.M @ scale
+    size = np.maximum(size, _LEAST_SIZE * size.max())
+    relative = sparse.csr_array(sparse.diags_array(1 / size) @ problem.M @ sparse.diags_array(scale))
+    degree = problem.loss.degree(size)
+    free = 1.0 if degree is None else float(np.exp(np.log(size).mean()))
+    start = size / free
+    rate = float(np.abs(problem.loss.subgradient(start)) @ start)
+    rate = rate if 0 < rate < np.inf else 1.0
+    unit, variance = cvxpy.Variable(scale.size), cvxpy.Variable(size.size)
+    loss = loss_expression(function, cvxpy.multiply(start, variance)) / rate
+    limit = (problem.rows / scale / pcost) @ cvxpy.inv_pos(unit) <= 1
+    link = relative @ unit == variance
+    slope_unit = rate / start * free ** ((degree or 1.0) - 1)
+    return _Model(scale, unit, cvxpy.Problem(cvxpy.Minimize(loss), [limit, link]), limit, link, slope_unit)
+
+
+def _require_installed(solver: str) -> None:
+    import cvxpy
+
+    installed = cvxpy.installed_solvers()
+    if solver.upper() in installed:
+        return
+    if solver.upper() == "ECOS":
+        message = "the solver ECOS is not installed: pip install 'residualplanner[ecos]', or use CLARABEL, the default"
+        raise MissingExtraError(message, extra="ecos")
+    message = f"the solver {solver} is not installed; write one of {installed}"
+    raise SolverError(message, status="error")
+
+
+def _noise(model: _Model) -> FloatArray:
+    if model.unit.value is None:
+        raise SolverError("the solver stopped without an answer; try another solver", status="no value")
+    noise_variance: FloatArray = np.asarray(model.unit.value, dtype=np.float64) * model.scale
+    if not (np.isfinite(noise_variance) & (noise_variance > 0)).all():
+        raise SolverError("the solver's noise variances are not all positive and finite", status="not positive")
+    return noise_variance
+
+
+def _numbers(value: Any, size: int) -> FloatArray:
+    """A solver's dual values, (size,); NaN where it gives none."""
+    return np.full(size, np.nan) if value is None else np.asarray(value, dtype=np.float64).reshape(-1)

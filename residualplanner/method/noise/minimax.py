@@ -1,0 +1,208 @@
+"""The least possible maximum of variances, with a certificate, where cost may be a maximum too.
+
+Reads: numbers only, one entry per base mechanism, a sparse row per query, a row per cost.  Gives: NoiseChoice.
+Source: eqs. (15) to (17) and (37).
+
+With M s the variances and N (1/s) the costs, the product of the largest variance and the largest cost does not change
+when all noise is scaled, so the best noise at any budget minimizes it.  For query weights lambda and cost weights mu,
+both at least 0 with sum 1, Cauchy and Schwarz give ``(lambda M s) (mu N (1/s)) >= g**2`` with
+``g = sum_A sqrt((mu N)_A (lambda M)_A)``, and equality for ``s = sqrt(mu N / lambda M)``: every pair of weights bounds
+the optimum from below and proposes noise, which bounds it from above.  g is concave in both together.
+
+The weights are found by a multiplicative update, as for optimal designs of experiments: a query whose variance is above
+the current level gains weight, one below loses it, and so do costs.  With an exponent of at most 2 the update never
+lowers g.  A query that alone carries its noise has a variance proportional to its weight to the power -1/2, so that
+exponent 2 is Newton's step for it; queries that end without weight are driven out by a growing exponent.  A step that
+lowers g is taken back and repeated with exponent 2 for all.  Where that is slow, the end is left to Newton steps.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from residualplanner.ground.checks import FloatArray, frozen, frozen_float_array, require_positive
+from residualplanner.method.noise.choice import NoiseChoice
+from residualplanner.method.noise.interior import interior_weights
+
+_GROWTH = 1.3
+_LARGEST_BOOST = 1e3
+_LEAST_WEIGHT = 1e-280
+#: Sums of weighted variances are at least this, so that all noise is finite.
+_LEAST = 1e-300
+#: After this many steps Newton steps are tried: rows that depend on the same noise trade weights slowly.
+_PATIENCE = 100
+#: Up to this many base mechanisms Newton steps are cheap.
+_NEWTON_LIMIT = 2000
+
+
+def minimize_maximum_variance(
+    pcost_coefficient: ArrayLike,
+    variance_coefficient: sparse.csr_array,
+    *,
+    pcost: float,
+    gap: float = 1e-6,
+    start: ArrayLike | None = None,
+    steps: int = 20_000,
+) -> NoiseChoice:
+    """Minimize ``max_Q (M s)_Q`` over ``s > 0`` subject to ``max_D sum_A p_DA / s_A = pcost``.
+
+    Args:
+        pcost_coefficient (m,) or (c, m): p_A > 0, the privacy cost of base mechanism A at unit noise; or one row for
+            each of several ways D in which neighbors may differ, p_DA >= 0, no column 0.
+        variance_coefficient (q, m): M >= 0, sparse; row Q gives Q's (weighted) variance from the noise variances.
+            Every column must have a positive entry.
+        pcost: the privacy cost to spend in total, > 0; rho-zCDP has ``pcost = 2 * rho``.
+        gap: stop when the loss is proved to be within this fraction of the optimum.
+        start (q,): positive weights of the queries to begin from; equal ones by default.
+        steps: stop after this many steps, with the gap reached.
+
+    Returns:
+        The best choice seen, with a lower bound on the loss of any other, in counts squared; and the last weights.
+
+    Raises:
+        BudgetError: ``pcost`` or ``gap`` is not a positive finite number.
+        ValueError: the arrays do not fit together or hold entries that are not positive.
+
+    Guarantees: up to rounding, the noise has privacy cost ``pcost``, and none of that cost has a loss below ``bound``.
+    Cost: two products with M a step; usually between 5 and 100 steps, then 10 to 20 Newton steps if need be.
+    Source: eqs. (15) to (17).
+
+    Example:
+        >>> M = sparse.csr_array([[1.0, 0.0], [0.5, 1.0]])
+        >>> choice = minimize_maximum_variance([1.0, 0.5], M, pcost=1.0)
+        >>> bool(choice.gap <= 1e-6)
+        True
+    """
+    pcost, gap = require_positive("pcost", pcost), require_positive("gap", gap)
+    matrix = sparse.csr_array(variance_coefficient)
+    problem, scale = _problem(pcost_coefficient, matrix)
+    here = problem.at(_start(start, matrix.shape[0]), _start(None, len(problem.cost_rows)))
+    found, query_boost, cost_boost = _Found(here, here), 1.0, 1.0
+    for step in range(steps):
+        if step == _PATIENCE:
+            found = problem.finished(found, gap)
+        if found.is_within(gap):
+            break
+        here, query_boost = problem.move_queries(here, query_boost)
+        if len(problem.cost_rows) > 1:
+            here, cost_boost = problem.move_costs(here, cost_boost)
+        found = found.including(here)
+    best, bound = found.best, found.bounding.value
+    status = "certified" if found.is_within(gap) else f"stopped after {steps} steps"
+    noise_variance, weights = frozen(best.noise_variance / pcost), frozen(found.bounding.query_weights)
+    return NoiseChoice(noise_variance, best.maximum / pcost * scale, bound / pcost * scale, status, weights)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Point:
+    """Where the search stands: weights, the noise they imply at cost 1, and both sides of the certificate.
+
+    Ratios are those of each query's variance, and each cost, to the weighted mean of all.
+    """
+
+    query_weights: FloatArray
+    cost_weights: FloatArray
+    noise_variance: FloatArray
+    variance_ratio: FloatArray
+    cost_ratio: FloatArray
+    value: float
+    maximum: float
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Found:
+    """The point whose noise is best so far, and the one whose value bounds all others most."""
+
+    best: _Point
+    bounding: _Point
+
+    def including(self, point: _Point) -> "_Found":
+        """What is found with one point more."""
+        return _Found(
+            point if point.maximum < self.best.maximum else self.best,
+            point if point.value > self.bounding.value else self.bounding,
+        )
+
+    def is_within(self, gap: float) -> bool:
+        """Whether the best noise is proved to be within this fraction of the optimum."""
+        return self.best.maximum - self.bounding.value <= gap * self.bounding.value
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Problem:
+    cost_rows: FloatArray
+    variance_rows: sparse.csr_array
+    variance_columns: sparse.csc_array
+
+    def at(self, query_weights: FloatArray, cost_weights: FloatArray) -> _Point:
+        """Evaluate both sides of the certificate, eqs. (16) and (17)."""
+        p, v = cost_weights @ self.cost_rows, np.maximum(self.variance_columns @ query_weights, _LEAST)
+        root_sum = float(np.sqrt(p * v).sum())
+        noise_variance = np.sqrt(p / v)
+        variance_ratio = (self.variance_rows @ noise_variance) / root_sum
+        cost_ratio = (self.cost_rows @ (1 / noise_variance)) / root_sum if len(self.cost_rows) > 1 else np.ones(1)
+        cost = root_sum * float(cost_ratio.max())
+        value, maximum = root_sum**2, root_sum * float(variance_ratio.max()) * cost
+        return _Point(query_weights, cost_weights, noise_variance * cost, variance_ratio, cost_ratio, value, maximum)
+
+    def move_queries(self, point: _Point, boost: float) -> tuple[_Point, float]:
+        """One step of the query weights, which never lowers the value, and the boost for the next one."""
+        exponent = np.where(point.variance_ratio < 1, 2 * boost, 2.0)
+        moved = self.at(_reweighted(point.query_weights, point.variance_ratio, exponent), point.cost_weights)
+        if moved.value >= point.value:
+            return moved, min(boost * _GROWTH, _LARGEST_BOOST)
+        return self.at(_reweighted(point.query_weights, point.variance_ratio, 2.0), point.cost_weights), 1.0
+
+    def move_costs(self, point: _Point, boost: float) -> tuple[_Point, float]:
+        """One step of the cost weights, likewise.  Costs have most sets in common, so that all exponents grow."""
+        while True:
+            moved = self.at(point.query_weights, _reweighted(point.cost_weights, point.cost_ratio, 2 * boost))
+            if moved.value >= point.value or boost <= 1:
+                return moved, boost * _GROWTH
+            boost = max(1.0, boost / 4)
+
+    def finished(self, found: _Found, gap: float) -> _Found:
+        """Newton steps from the weights found so far, until the gap is reached; where the problem allows them."""
+        if self.cost_rows.shape[1] > _NEWTON_LIMIT:
+            return found
+        start = found.bounding.query_weights, found.bounding.cost_weights
+        for weights in interior_weights(self.cost_rows, self.variance_rows, start):
+            found = found.including(self.at(*weights))
+            if found.is_within(gap):
+                break
+        return found
+
+
+def _reweighted(weights: FloatArray, ratio: FloatArray, exponent: FloatArray | float) -> FloatArray:
+    with np.errstate(over="ignore"):
+        raised = np.clip(weights * ratio**exponent, _LEAST_WEIGHT, 1 / _LEAST_WEIGHT)
+    return raised / float(raised.sum())
+
+
+def _problem(pcost_coefficient: ArrayLike, matrix: sparse.csr_array) -> tuple[_Problem, float]:
+    """The problem, with variances near the ends of floating point divided by a power of 16; and that power."""
+    p = np.array(pcost_coefficient, dtype=np.float64)
+    p = frozen_float_array("pcost_coefficient", np.atleast_2d(p) if p.ndim < 2 else p, ndim=2)
+    if matrix.ndim != 2 or matrix.shape[1] != p.shape[1] or not matrix.shape[0]:
+        raise ValueError(f"variance_coefficient must be (q, {p.shape[1]}) with q >= 1, got {matrix.shape}")
+    if not ((p >= 0).all() and (p.sum(axis=0) > 0).all()):
+        raise ValueError("pcost_coefficient must be positive")
+    if not (np.isfinite(matrix.data) & (matrix.data >= 0)).all():
+        raise ValueError("variance_coefficient must be at least 0 and finite in every entry")
+    if not (matrix.T @ np.ones(matrix.shape[0]) > 0).all():
+        raise ValueError("every base mechanism must matter to some query: a column of variance_coefficient is 0")
+    exponent = 192 * round(math.frexp(float(matrix.data.max()))[1] / 256)
+    scaled = matrix * math.ldexp(1.0, -exponent) if exponent else matrix
+    return _Problem(p, scaled, scaled.T), math.ldexp(1.0, exponent)
+
+
+def _start(start: ArrayLike | None, count: int) -> FloatArray:
+    if start is None:
+        return np.full(count, 1 / count)
+    weights = frozen_float_array("start", start, ndim=1)
+    if weights.shape != (count,) or not (weights > 0).all():
+        raise ValueError(f"start must hold {count} positive weights")
+    return weights / float(weights.sum())

@@ -1,0 +1,263 @@
+"""The best noise of every set for a loss, for either notion of neighbors.
+
+Reads: a workload, bases, the importance of the queries, neighbors.  Gives: NoiseProblem; NoiseChoice.
+Source: eqs. (14) to (18), (27) and (37).
+
+Sums and maxima are in proportion to the noise: that of privacy cost 1 serves, scaled, every budget.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from residualplanner.ground.checks import FloatArray, frozen, require_positive
+from residualplanner.ground.errors import BudgetError, WorkloadError
+from residualplanner.method.bases.basis import Basis
+from residualplanner.method.bases.numbers import ResidualNumbers
+from residualplanner.method.noise.choice import NoiseChoice, Selection
+from residualplanner.method.noise.minimax_noise import (
+    BOUNDED,
+    CellRows,
+    MinimaxProblem,
+    joined_ways,
+    least_maximum_cell,
+    least_maximum_row,
+)
+from residualplanner.method.noise.weighted_sum import minimize_weighted_variance
+from residualplanner.method.privacy import Neighbors
+from residualplanner.method.strategy.attributes import has_equal_cells, workload_numbers
+from residualplanner.method.strategy.costs import cost_upper_bound
+from residualplanner.method.strategy.neighbor_costs import UnitCosts, unit_costs
+from residualplanner.method.strategy.strategy import Strategy, constant_strategy
+from residualplanner.method.strategy.variances import variance_matrix, variance_weights
+from residualplanner.method.workload.symmetry import workload_orbits
+from residualplanner.method.workload.workload import Workload
+from residualplanner.more.by_set.problem import BySetProblem
+from residualplanner.more.replacement.replacement_costs import ReplacementCosts, Worst
+from residualplanner.more.searches.basis_choice import stopped_words
+
+#: How many rounds of adding ways to differ there are for a convex loss, and how little more than known ends them.
+_ROUNDS, _CLOSE = 30, 1e-9
+#: The noise of a total that costs nothing, relative to that of the first attribute.
+_TIED = 2.0**-60
+#: All noise that is cut costs less than this part of the whole: more of it would save nothing, and cost tables digits.
+_NEGLIGIBLE = 2.0**-50
+
+#: A search for a convex loss, and what a larger cost makes of what it found; see `convex_noise`.
+ConvexSearch = Callable[[FloatArray, sparse.csr_array], NoiseChoice]
+Payment = Callable[[NoiseChoice, sparse.csr_array, float], NoiseChoice]
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseProblem:
+    """Queries, one basis an attribute, and which data sets are neighbors: what noise is chosen for.
+
+    Attributes:
+        workload: the queries.
+        bases (d,): of the attributes.
+        importance (q,): how much each query's variance counts.
+        neighbors: which data sets are neighbors.
+        gap: how close to the optimum is close enough, as a fraction.
+        by_set: what there is to choose if bases may vary by set.
+
+    Raises:
+        BudgetError: ``gap`` is not a positive finite number.
+        WorkloadError: a basis cannot answer a kind of query that its attribute has, or has so large entries
+            that the costs of sets are no floats.
+    """
+
+    workload: Workload
+    bases: tuple[Basis, ...]
+    importance: FloatArray
+    neighbors: Neighbors
+    gap: float
+    by_set: BySetProblem | None = None
+
+    def __post_init__(self) -> None:
+        require_positive("gap", self.gap)
+        with np.errstate(over="ignore"):
+            costs = self.workload.closure.products(self.numbers.pcost)
+        if not np.isfinite(costs).all():
+            raise WorkloadError("the bases have entries too large for queries of so many attributes; divide them")
+
+    @cached_property
+    def numbers(self) -> ResidualNumbers:
+        """What each attribute contributes to cost and variance."""
+        return workload_numbers(self.workload, self.bases)
+
+    @cached_property
+    def costs(self) -> UnitCosts:
+        """What every set costs at unit noise."""
+        return unit_costs(self.workload.closure, self.bases, self.neighbors)
+
+    @cached_property
+    def strategy(self) -> Strategy:
+        """What is measured."""
+        return constant_strategy(self.workload.closure, self.bases)
+
+    def selection(self, choice: NoiseChoice) -> Selection:
+        """The strategy with a choice of its noise, none of it so large that it costs next to nothing."""
+        status = choice.status + stopped_words(self.workload.domain.names, self.bases)
+        return Selection(self.strategy, self._cut(choice.noise_variance), choice.loss, choice.gap, status)
+
+    def _cut(self, noise_variance: FloatArray) -> FloatArray:
+        """The noise of every set (m,), or so much that it costs an even part of what is negligible, if that is less.
+
+        Where a set matters to no query near the maximum, a search may leave its noise almost without a limit.
+        """
+        costs = self.costs.largest
+        spent = costs / noise_variance
+        least = _NEGLIGIBLE * float(spent.sum()) / len(costs)
+        is_cut = (spent < least) & (costs > 0)
+        if not is_cut.any():
+            return noise_variance
+        cut = noise_variance.copy()
+        cut[is_cut] = costs[is_cut] / least
+        return frozen(cut)
+
+
+def least_sum(problem: NoiseProblem) -> NoiseChoice:
+    """The least sum of average cell variances weighted by their queries' importance, at privacy cost 1.
+
+    It is a closed form, or where records are replaced a search like that of `least_maximum`, over one row.
+
+    Raises:
+        WorkloadError: some noise matters to no query of positive importance.
+
+    Source: eq. (14); for "replace" eq. (37).
+    """
+    workload, costs = problem.workload, problem.costs
+    weights = variance_weights(workload, problem.numbers, problem.importance)
+    _require_limited(workload, weights)
+    if costs.is_sum and (costs.largest > 0).all():
+        return minimize_weighted_variance(costs.rows()[0], weights, pcost=1.0)
+    orbits = workload_orbits(workload, problem.numbers.code, problem.importance)
+    row = orbits.sum_sets(sparse.csr_array(weights[None, :]))
+    return least_maximum_row(MinimaxProblem(costs, row, np.ones(1), orbits), problem.gap)
+
+
+def least_maximum(problem: NoiseProblem) -> NoiseChoice:
+    """The least maximum of cell variances times the importance of their query, at privacy cost 1.
+
+    Noise that is the same on each orbit of sets suffices, by convexity, where the workload is symmetric; one query of
+    each orbit stands for all.
+
+    Raises:
+        WorkloadError: some noise matters to no query of positive importance.
+
+    Source: eqs. (15) to (17) and (23); for "replace" eq. (37).
+    """
+    workload, closure = problem.workload, problem.workload.closure
+    orbits = workload_orbits(workload, problem.numbers.code, problem.importance)
+    chosen = np.sort(orbits.representative)  # as the queries come in the workload's order
+    queries, importance = workload.take(chosen), problem.importance[chosen]
+    size = orbits.query_size[orbits.query[chosen]].astype(np.float64)
+    matrix = variance_matrix(queries, closure, problem.numbers)
+    matrix.data *= np.repeat(importance, np.diff(matrix.indptr))
+    matrix = orbits.sum_sets(matrix)
+    _require_limited(workload, (matrix.T @ np.ones(len(chosen)))[orbits.member])
+    average = MinimaxProblem(problem.costs, matrix, size, orbits)
+    if has_equal_cells(queries, problem.strategy):
+        return least_maximum_row(average, problem.gap)
+    return least_maximum_cell(average, CellRows.of(queries, problem.strategy, importance), problem.gap)
+
+
+def least_largest_ratio(problem: NoiseProblem, *, reserve: float) -> NoiseChoice:
+    """The least maximum of cell variances times importance, at privacy cost 1, with finite noise for all sets.
+
+    The queries of importance 0 take no part in the maximum.  Sets that only they need get the part ``reserve`` of the
+    cost, divided for the least sum of the average variances of these queries, each in units of its scale.  The bound
+    is for noise that leaves those sets out, so that the gap includes the reserve.
+
+    Raises:
+        BudgetError: records are replaced, and the only query with a target is their number, which is public.
+
+    Source: eqs. (14), (15) and (23); for "replace" eq. (37).
+    """
+    importance, closure = problem.importance, problem.workload.closure
+    limited = np.flatnonzero(importance > 0)
+    part = replace(problem, workload=problem.workload.take(limited), importance=importance[limited])
+    if not (part.costs.largest > 0).any():
+        raise BudgetError("when records are replaced their number is public: it needs no target; name another table")
+    choice = least_maximum(part)
+    own = closure.positions_of_sets(part.workload.closure)
+    free = np.ones(len(closure), dtype=np.bool_)
+    free[own] = False
+    noise_variance = np.empty(len(closure))
+    noise_variance[own] = choice.noise_variance
+    if not free.any():
+        return replace(choice, noise_variance=frozen(noise_variance))
+    apart = np.where(importance == 0, 1 / problem.workload.scales**2, 0.0)
+    weights = variance_weights(problem.workload, problem.numbers, apart)
+    costs, spent = problem.costs.largest[free] * problem.costs.factor, reserve / (1 - reserve)
+    noise_variance[free] = minimize_weighted_variance(costs, weights[free], pcost=spent).noise_variance
+    # Measured together they may cost a little less than apart.
+    cost = cost_upper_bound(problem.strategy, noise_variance, problem.neighbors)
+    status = f"{choice.status}, {reserve:.2g} of the cost for tables without a target"
+    return replace(choice, noise_variance=frozen(noise_variance * cost), loss=choice.loss * cost, status=status)
+
+
+def _require_limited(workload: Workload, weights: FloatArray) -> None:
+    """Refuse a loss that leaves some noise unlimited, as where all queries of a set have weight 0."""
+    unlimited = np.flatnonzero(~(weights > 0))
+    if len(unlimited):
+        names = tuple(workload.domain.names[position] for position in workload.closure[int(unlimited[0])])
+        raise WorkloadError(
+            f"every query that contains {names!r} has weight 0, so nothing limits its noise; "
+            "give one of them a positive weight, or leave them out"
+        )
+
+
+def convex_noise(problem: NoiseProblem, search: ConvexSearch, pay: Payment) -> NoiseChoice:
+    """The noise of every set (m,) that a search finds: for a privacy cost, or for a loss.
+
+    Where records are replaced, the search is for a few ways in which they may differ; those that cost more are added
+    until none does.  Each bound holds for the whole problem, since all it leaves out are constraints.
+
+    Args:
+        problem: the queries, and their bases.
+        search: from rows of costs (c, f) of the f sets whose noise is free to choose, one for each way to differ, and
+            the variances (q, f) of the queries from their noise, each in units of its query's scale.
+        pay: from what a search found, the variances, and by what factor its noise costs more than the search knew, the
+            same for that cost.
+
+    Source: eqs. (18) and (37).
+    """
+    closure, costs = problem.workload.closure, problem.costs
+    apart = sparse.diags_array(1 / problem.workload.scales**2)
+    variance = sparse.csr_array(apart @ variance_matrix(problem.workload, closure, problem.numbers))
+    if costs.is_sum:
+        return search(costs.rows(), variance)
+    total, ways, best = int(closure.offsets[1]), costs.first, None
+    tied = sparse.csr_array(([_TIED], ([0], [0])), shape=(total, len(closure) - total))
+    noise = sparse.csr_array(sparse.vstack([tied, sparse.eye_array(len(closure), format="csr")[total:, total:]]))
+    variance = sparse.csr_array(variance @ noise)
+    for _ in range(_ROUNDS):
+        found, worst, known = _judged(costs, costs.rows(ways), noise, search, variance)
+        paid = pay(found, variance, worst.cost / known)
+        bound = found.bound if best is None else max(best.bound, found.bound)
+        best = replace(min(paid, best or paid, key=lambda choice: choice.loss), bound=bound)
+        more = joined_ways(ways, worst.ways, costs.rows(worst.ways)[:, total:] @ (1 / found.noise_variance) / known)
+        if len(more) == len(ways) or worst.cost <= known * (1 + _CLOSE):
+            break
+        ways = more
+    assert best is not None
+    if best.gap > problem.gap:
+        found, worst, known = _judged(costs, costs.summed, noise, search, variance)
+        paid = pay(found, variance, worst.cost / known)
+        best = replace(min(paid, best, key=lambda choice: choice.loss), bound=best.bound)
+        best = replace(best, status=f"{best.status}, {BOUNDED}")
+    return replace(best, noise_variance=frozen(np.asarray(noise @ best.noise_variance)))
+
+
+def _judged(
+    costs: ReplacementCosts, rows: FloatArray, noise: sparse.csr_array, search: ConvexSearch, variance: sparse.csr_array
+) -> tuple[NoiseChoice, Worst, float]:
+    """What a search finds for some rows of costs (c, m), what its noise costs, and what the search thinks it does."""
+    rows = rows[:, len(costs.closure) - noise.shape[1] :]
+    found = search(rows, variance)
+    known = float((rows @ (1 / found.noise_variance)).max())
+    return found, costs.worst(np.asarray(noise @ found.noise_variance)), known

@@ -1,0 +1,119 @@
+"""Plans as files: a JSON header and plain arrays.  What a file says is checked again, never believed.
+
+Reads: a plan, or a file somebody hands over.  Gives: a file, or a Plan whose cost has been recomputed.
+"""
+
+import io
+import math
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.ground.archive import archive_pieces, parse_archive, read_archive
+from residualplanner.ground.array_hashes import content_hash
+from residualplanner.ground.atomic import PathLike
+from residualplanner.ground.errors import BudgetError, FileFormatError, WorkloadError
+from residualplanner.method.losses import loss_from_archive
+from residualplanner.method.plan.plan import FORMAT_VERSION, LOSS, Plan, plan_to_archive
+from residualplanner.method.plan.strategy_arrays import BASES, strategy_from_arrays
+from residualplanner.method.plan.workload_arrays import QUERIES, array_of, workload_from_arrays
+from residualplanner.method.privacy import Budget, Neighbors
+
+_NOISE = "noise_variance"
+_FIELDS = {"domain", "kinds", "orders", "budget", "loss", "loss_value", "gap", "status", "pcost"} | {
+    "neighbors",
+    "records_per_person",
+    "bases",
+}
+
+
+def plan_bytes(plan: Plan) -> bytes:
+    """The bytes of the file that `Plan.save` writes."""
+    header, arrays = plan_to_archive(plan)
+    file = io.BytesIO()
+    archive_pieces(kind="plan", version=FORMAT_VERSION, header=header, arrays=arrays)(file)
+    return file.getvalue()
+
+
+def load_plan(path: PathLike) -> Plan:
+    """Read a plan that `Plan.save` wrote, and check it.
+
+    Raises:
+        FileFormatError: the file is not a plan, truncated, altered, of a newer version, or does not fit together.
+        BudgetError: its noise is not positive and finite, or costs more than its budget.
+        OSError: the file cannot be opened.
+
+    Guarantees: the cost is recomputed from the noise and the bases, and is within the budget the file states.
+    """
+    return plan_from_archive(*read_archive(path, kind="plan", version=FORMAT_VERSION))
+
+
+def plan_of_bytes(content: bytes) -> Plan:
+    """Undo `plan_bytes`; errors as those of `load_plan`."""
+    return plan_from_archive(*parse_archive(content, kind="plan", version=FORMAT_VERSION))
+
+
+def plan_hash(plan: Plan) -> str:
+    """The SHA-256 of a plan's content, which links what is measured to it."""
+    return content_hash(*plan_to_archive(plan))
+
+
+def plan_from_archive(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Plan:
+    """Undo `plan_to_archive`, checking everything.
+
+    Raises:
+        FileFormatError: a field or array is missing, superfluous, of the wrong kind, or does not fit the others.
+        BudgetError: the noise is not positive and finite, or costs more than the budget.
+    """
+    if set(header) != _FIELDS:
+        raise FileFormatError(f"a plan must have the fields {sorted(_FIELDS)}, got {sorted(map(str, header))[:20]}")
+    found = {
+        prefix: {key: arrays[key] for key in arrays if key.startswith(prefix)} for prefix in (QUERIES, BASES, LOSS)
+    }
+    if set(arrays) != {_NOISE}.union(*found.values()):
+        raise FileFormatError(
+            "a plan must have its noise, its bases, its loss and the queries of each order, and no other arrays"
+        )
+    workload = workload_from_arrays(header, found[QUERIES], set_limit=arrays[_NOISE].size)
+    numbers = {name.removeprefix(LOSS): array for name, array in found[LOSS].items()}
+    try:
+        plan = Plan(
+            workload=workload,
+            noise_variances=array_of(arrays, _NOISE, np.dtype("<f8"), (len(workload.closure),)),
+            budget=Budget.from_json(header["budget"]),
+            loss=loss_from_archive(header["loss"], numbers, len(workload)),
+            loss_value=_number(header, "loss_value"),
+            gap=math.inf if header["gap"] is None else _number(header, "gap"),
+            status=_text(header, "status"),
+            neighbors=_neighbors(header["neighbors"], header["records_per_person"]),
+            strategy=strategy_from_arrays(workload, header["bases"], arrays),
+        )
+    except WorkloadError as error:
+        raise FileFormatError(f"invalid workload, bases or targets in a plan: {error}") from error
+    if plan.pcost != header["pcost"]:
+        raise BudgetError(f"the plan states pcost {header['pcost']!r}, but its noise costs {plan.pcost!r}; plan again")
+    return plan
+
+
+def _neighbors(notion: Any, records_per_person: Any) -> Neighbors:
+    try:
+        return Neighbors(notion if isinstance(notion, str) else "", records_per_person)  # type: ignore[arg-type]
+    except BudgetError as error:
+        raise FileFormatError(f"invalid neighbors in a plan: {error}") from error
+
+
+def _text(header: Mapping[str, Any], name: str) -> str:
+    value = header[name]
+    if not isinstance(value, str) or len(value) > 1000:
+        raise FileFormatError(f"a plan's {name} must be a short string")
+    return value
+
+
+def _number(header: Mapping[str, Any], name: str) -> float:
+    value = header[name]
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= sys.float_info.max:
+        raise FileFormatError(f"a plan's {name} must be a number, at least 0 and not too large")
+    return float(value)

@@ -1,0 +1,36 @@
+"""Budgets, and what they promise in every notion of privacy.
+
+Reads: numbers, exactly as they were written.  Gives: `Budget`, `PrivacyClaim`, `Neighbors`, and the curves `ZCDP` and
+`GDP` of (epsilon, delta); every number is rounded to the safe side, with integers, fractions or 80 digits.
+Source: eqs. (2), pcost = 2 rho = mu**2, (3), the curve of continuous Gaussian noise, and (4), that of zCDP.
+Nothing here has seen data or a domain.
+"""
+
+from residualplanner.method.privacy.budget import Budget, approx_dp, gdp, pcost, zcdp
+from residualplanner.method.privacy.claim import PrivacyClaim, claim_of_budget, python_text, require_discrete
+from residualplanner.method.privacy.gaussian_curve import GDP
+from residualplanner.method.privacy.neighbors import Neighbors, Notion
+from residualplanner.method.privacy.noise_laws import Holding, Noise
+from residualplanner.method.privacy.restating import budget_within, cost_text_down, cost_text_up
+from residualplanner.method.privacy.zcdp_curve import ZCDP
+
+__all__ = [
+    "GDP",
+    "ZCDP",
+    "Budget",
+    "Holding",
+    "Neighbors",
+    "Noise",
+    "Notion",
+    "PrivacyClaim",
+    "approx_dp",
+    "budget_within",
+    "claim_of_budget",
+    "cost_text_down",
+    "cost_text_up",
+    "gdp",
+    "pcost",
+    "python_text",
+    "require_discrete",
+    "zcdp",
+]

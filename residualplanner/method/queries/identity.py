@@ -1,0 +1,117 @@
+"""One count per value of an attribute: the identity, as in marginals, and matching, as in thresholds.
+
+Reads: nothing.  Gives: Identity and Matching.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from residualplanner.ground.checks import value_text
+from residualplanner.ground.errors import WorkloadError
+from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.kron import SameArray
+from residualplanner.method.queries.plain_kinds import PlainRows
+
+
+class ValueRows(PlainRows, Protocol):
+    """One answer per value: the basic matrix is the identity."""
+
+    __slots__ = ()
+
+    @property
+    def is_identity(self) -> bool:
+        """Yes."""
+        return True
+
+    def matrix(self, size: int) -> NDArray[np.float64]:
+        """The identity matrix, (size, size)."""
+        return np.eye(size)
+
+    def sparse_rows(self, size: int) -> sparse.csr_array:
+        """The identity matrix, (size, size)."""
+        return sparse.csr_array(sparse.eye_array(size))
+
+    def exchangeable_values(self, size: int) -> NDArray[np.int64]:
+        """All of them: each has a row of its own, (size,)."""
+        return np.zeros(size, dtype=np.int64)
+
+    def gram(self, size: int) -> NDArray[np.float64]:
+        """The identity matrix, (size, size)."""
+        return np.eye(size)
+
+    def require_fit(self, attribute: Attribute) -> None:
+        """Accept every attribute, whatever its size."""
+        del attribute
+
+    def weighted_gram(self, weights: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+        """The diagonal matrix of the weights, (size, size)."""
+        del size
+        return np.diag(weights)
+
+    def apply(self, array: SameArray, axis: int) -> SameArray:
+        """The array itself."""
+        del axis
+        return array
+
+    def row_forms(self, form: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The diagonal of ``form`` (size, size)."""
+        return np.diagonal(form).copy()
+
+    def labels(self, attribute: Attribute) -> tuple[object, ...]:
+        """The values of the attribute, (size,)."""
+        return attribute.value_labels
+
+    def meanings(self, attribute: Attribute) -> tuple[str, ...]:
+        """The values of the attribute in words, (size,)."""
+        return attribute.value_meanings
+
+
+@dataclass(frozen=True, slots=True)
+class Identity(ValueRows):
+    """One answer per value: the basic matrix is the identity.
+
+    Source: eq. (1).
+
+    Example:
+        >>> Identity().matrix(2)
+        array([[1., 0.],
+               [0., 1.]])
+    """
+
+    name = "identity"
+
+
+@dataclass(frozen=True, slots=True)
+class Matching(ValueRows):
+    """One answer per value, matched together: a record counts if it has the values of at least r of the attributes.
+
+    All attributes of a query that have this kind with the same r are answered together, as an r-of-k threshold; others
+    beside them are answered each for itself.  `Threshold` writes a query in which all attributes are matched.
+
+    Attributes:
+        at_least: r, how many of these attributes must match; at least 1, and fewer than there are.
+
+    Raises:
+        WorkloadError: r is not a positive integer.
+
+    Source: eq. (58).
+
+    Example:
+        >>> Matching(1).name
+        'at least 1'
+    """
+
+    at_least: int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.at_least, bool) or not isinstance(self.at_least, int) or self.at_least < 1:
+            raise WorkloadError(f"at_least must be an integer, at least 1, got {value_text(self.at_least)}")
+
+    @property
+    def name(self) -> str:
+        """The word for this kind in error tables and files."""
+        return f"at least {self.at_least}"

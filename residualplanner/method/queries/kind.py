@@ -1,0 +1,121 @@
+"""The protocol of kinds of query on one attribute.
+
+Reads: nothing.  Gives: Kind.
+"""
+
+from typing import Protocol
+
+from residualplanner.ground.completion import hides
+from residualplanner.ground.errors import WorkloadError
+from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.domain.labels import Label
+from residualplanner.method.queries.rows import Rows
+
+#: The most values of an attribute with any kind but the identity: n x n matrices are formed.
+SIZE_LIMIT = 10_000
+
+
+@hides(
+    "at_least",
+    "columns_beside",
+    "file_word",
+    "full_names",
+    "is_axis",
+    "of_codes",
+    "require_fit",
+    "scale",
+    "universe",
+    "unselected",
+    "where_words",
+)
+class Kind(Rows, Protocol):
+    """A kind of query on one attribute of n values: a basic matrix W (q, n).
+
+    Of counts, the row of ones is in its row space.  Sums of amounts are no counts.
+
+    Kinds are immutable and hashable; equal kinds have the same rows.
+
+    A kind that is written in the labels of an attribute has one more method, ``on``: see `LabeledKind`.  A `Selection`
+    is about some of the records only, so that its rows need not give the total.
+    """
+
+    @property
+    def name(self) -> str:
+        """The word for this kind in error tables and files."""
+        ...
+
+    @property
+    def file_word(self) -> str:
+        """The word for this kind in the names of files."""
+        ...
+
+    @property
+    def where(self) -> tuple[Label, ...]:
+        """The labels of which a record must have one for a query to be about it; none where it is about all."""
+        ...
+
+    @property
+    def where_words(self) -> str:
+        """These labels in words, such as "yes or part-time"; empty where there are none."""
+        ...
+
+    @property
+    def is_axis(self) -> bool:
+        """Whether tables have an axis for its answers, and not just one answer about some of the records."""
+        ...
+
+    @property
+    def unselected(self) -> "Kind":
+        """The same answers about all records, if there is an axis of them."""
+        ...
+
+    @property
+    def universe(self) -> "Kind":
+        """The number of the records that it is about, without an axis; the kind itself where these are all."""
+        ...
+
+    @property
+    def at_least(self) -> int:
+        """Of all attributes of this kind in a query, how many a record must match: fewer than all.
+
+        Such a kind is *joint*: a query answers its attributes together.  0 where it answers each for itself.
+        """
+        ...
+
+    @property
+    def scale(self) -> float:
+        """What losses measure errors of its answers in: 1 for counts; for sums of amounts the largest amount."""
+        ...
+
+    def unit(self, attribute: Attribute) -> str:
+        """The unit of its answers, in words; "" where they are counts."""
+        ...
+
+    def require_fit(self, attribute: Attribute) -> None:
+        """Raise WorkloadError, naming the attribute, unless the kind fits it."""
+        ...
+
+    def labels(self, attribute: Attribute) -> tuple[object, ...]:
+        """The labels of the answers, in terms of the attribute's values, (q,); no two are equal."""
+        ...
+
+    def meanings(self, attribute: Attribute) -> tuple[str, ...]:
+        """The labels of the answers in words: the same in terms of the meanings of the values, (q,)."""
+        ...
+
+    def columns_beside(self, attribute: Attribute) -> dict[str, tuple[str, ...]]:
+        """What stands beside the labels in tables, (q,) each, by the word that the name of the column ends in."""
+        ...
+
+    def full_names(self, attribute: Attribute) -> tuple[tuple[str, ...], ...]:
+        """Other words than its label that an answer may be looked up by, (q,); two answers may share one."""
+        ...
+
+
+def require_size(attribute: Attribute) -> None:
+    """Raise WorkloadError where an attribute has too many values for matrices of n x n."""
+    if attribute.size > SIZE_LIMIT:
+        raise WorkloadError(
+            f"{attribute.name!r} has {attribute.size:,} values; attributes with more than "
+            f"{SIZE_LIMIT:,} allow only one count per value: use coarser values, or leave its kind of query out"
+        )

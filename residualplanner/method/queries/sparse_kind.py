@@ -1,0 +1,264 @@
+"""Kinds whose basic matrix is given by its entries, not by a formula.
+
+Reads: a sparse matrix.  Gives: the methods of Rows, and the check that the matrix fits an attribute.
+"""
+
+import math
+import reprlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from residualplanner.ground.checks import is_unicode
+from residualplanner.ground.errors import WorkloadError
+from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.kron import SameArray, namespace, sparse_product
+from residualplanner.method.queries.plain_kinds import AnsweredAlone
+from residualplanner.method.queries.rows import Centered, Rows
+
+#: The most entries other than 0 that a matrix may have; JSON of as many fits into a plan's header.
+ENTRY_LIMIT = 2**20
+#: The largest distance of the nearest combination of the rows from the row of ones.
+_TOLERANCE = 1e-8
+#: Rows whose entries differ by no more than this, relative, are multiples of the row of ones, but for rounding.
+_EVEN = 1e-13
+#: Eigenvalues of the rows' Gram matrix, all of length 1, below this fraction of the largest count as 0.
+_ZERO = 1e-13
+#: As many multiplications take seconds; rows and values of parts that are checked as one.
+_QUICK, _SMALL = 2.0**34, 256
+_CHUNK = 2**22
+
+
+class SparseRows(Rows, Protocol):
+    """Rows that are held as a sparse matrix."""
+
+    __slots__ = ()
+
+    @property
+    def is_identity(self) -> bool:
+        """No, as far as is known."""
+        return False
+
+    def rows(self, size: int) -> int:
+        """How many answers there are: q."""
+        return self.sparse_rows(size).shape[0]
+
+    def matrix(self, size: int) -> NDArray[np.float64]:
+        """The basic matrix W, dense, (q, size)."""
+        dense: NDArray[np.float64] = self.sparse_rows(size).toarray()
+        return dense
+
+    def gram(self, size: int) -> NDArray[np.float64]:
+        """``W^T W``, (size, size)."""
+        return _gram(self.sparse_rows(size))
+
+    def weighted_gram(self, weights: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+        """``W^T diag(weights) W`` for weights (q,), (size, size)."""
+        return _gram(self.sparse_rows(size), weights)
+
+    def augmented_gram(self, size: int, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """``[c | D]^T diag(weights) [c | D]`` for the parts of `centered` and weights (q,) or 1, (1 + n, 1 + n)."""
+        rows, constant = _without_constants(self.sparse_rows(size))
+        return _gram(sparse.hstack([sparse.csr_array(constant[:, None]), rows], format="csr"), weights)
+
+    def centered(self, size: int) -> Centered:
+        """Rows without an entry 0 minus the mean of their least and largest entries; all others unchanged."""
+        rows, constant = _without_constants(self.sparse_rows(size))
+        return Centered(_Deviations(rows), constant)
+
+    def equal_columns(self, size: int) -> NDArray[np.int64]:
+        """The first value that has the same column of W as each, (size,)."""
+        first: dict[tuple[bytes, bytes], int] = {}
+        keys = _columns(self.sparse_rows(size))
+        return np.array([first.setdefault(key, value) for value, key in enumerate(keys)], dtype=np.int64)
+
+    def exchangeable_values(self, size: int) -> NDArray[np.int64]:
+        """The first value with the same entries in rows of several values, and equal rows of its own, (size,)."""
+        rows = self.sparse_rows(size)
+        single = np.diff(rows.indptr) == 1
+        own = rows[single].tocsc()
+        ends = zip(own.indptr[:-1].tolist(), own.indptr[1:].tolist(), strict=True)
+        entries = (tuple(sorted(own.data[start:end].tolist())) for start, end in ends)
+        keys = zip(_columns(rows[~single]), entries, strict=True)
+        first: dict[tuple[object, ...], int] = {}
+        return np.array([first.setdefault(key, value) for value, key in enumerate(keys)], dtype=np.int64)
+
+    def apply(self, array: SameArray, axis: int) -> SameArray:
+        """W along one axis of an array: that axis goes from n to q entries."""
+        xp = namespace(array)
+        values = xp.moveaxis(array, axis, 0)
+        size, *others = values.shape
+        product = sparse_product(self.sparse_rows(size), xp.reshape(values, (size, math.prod(others))))
+        answers: SameArray = xp.moveaxis(xp.reshape(product, (product.shape[0], *others)), 0, axis)
+        return answers
+
+    def row_forms(self, form: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``w_r^T form w_r`` for every row of W and a symmetric matrix (n, n), (q,)."""
+        W = self.sparse_rows(len(form))
+        forms = np.empty(W.shape[0])
+        step = max(1, _CHUNK // len(form))
+        for start in range(0, W.shape[0], step):
+            part = W[start : start + step]
+            forms[start : start + step] = part.multiply(part @ form).sum(axis=1)
+        return forms
+
+
+class SparseKind(AnsweredAlone, SparseRows, Protocol):
+    """A kind whose rows are held as a sparse matrix; each attribute is answered for itself."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Deviations(SparseRows):
+    """The rows (q, n) of a kind without their constant parts: they need not give the total.
+
+    Attributes:
+        held (q, n): the rows.
+    """
+
+    held: sparse.csr_array
+
+    def sparse_rows(self, size: int) -> sparse.csr_array:
+        """The rows, (q, size)."""
+        del size
+        return self.held
+
+
+def _columns(rows: sparse.csr_array) -> list[tuple[bytes, bytes]]:
+    """The rows and the entries of each column, which are equal where columns are."""
+    columns = rows.tocsc()
+    columns.sort_indices()
+    ends = zip(columns.indptr[:-1].tolist(), columns.indptr[1:].tolist(), strict=True)
+    return [(columns.indices[start:end].tobytes(), columns.data[start:end].tobytes()) for start, end in ends]
+
+
+def require_more_than_total(W: sparse.csr_array, attribute: Attribute, words: str) -> None:
+    """Raise WorkloadError where all rows (q, n) are multiples of the row of ones and there is more than one value."""
+    if attribute.size > 1 and _constant_rows(W).all():
+        raise WorkloadError(
+            f"{words} gives nothing but the total of {attribute.name!r}; leave the attribute out of the query instead"
+        )
+
+
+def require_total(W: sparse.csr_array, attribute: Attribute, words: str) -> None:
+    """Raise WorkloadError unless the row of ones is a combination of the rows.
+
+    Args:
+        W (q, n): no row without an entry other than 0.
+        attribute: of n values; the message names it and them.
+        words: the name of the rows in the message, such as "the matrix".
+
+    Raises:
+        WorkloadError: it is none, or rows overlap so much that the check would take minutes; with a constant row none
+            is needed.
+
+    Cost: O(n min(q, n)^2) where no row is constant; beyond `_QUICK` only within parts that share no value.
+    """
+    if _constant_rows(W).any():
+        return
+    in_no_row = np.flatnonzero(np.bincount(W.indices, minlength=W.shape[1]) == 0)
+    if len(in_no_row):
+        raise WorkloadError(
+            f"no combination of the rows of {words} gives every value of {attribute.name!r} the weight 1: "
+            f"{_values_text(attribute, in_no_row)} in no row; add rows that hold the rest, or a row of ones"
+        )
+    closest = np.empty(W.shape[1])
+    for rows, columns in _parts(W):
+        if not _cost(len(rows), len(columns)) <= _QUICK:
+            raise WorkloadError(
+                f"{words} of {attribute.name!r} is too large to check whether its rows give every value the "
+                f"weight 1: {len(rows):,} of them share {len(columns):,} values; add a row of ones"
+            )
+        closest[columns] = _closest_to_ones(W[rows][:, columns])
+    far = np.abs(closest - 1)
+    if not far.max() <= _TOLERANCE:
+        worst = np.argsort(-far, kind="stable")[:3]
+        shown = ", ".join(f"{reprlib.repr(attribute.value_labels[code])} {closest[code]:.3g}" for code in worst)
+        raise WorkloadError(
+            f"no combination of the rows of {words} gives every value of {attribute.name!r} the weight 1: the closest "
+            f"one gives {shown}; add a row of ones"
+        )
+
+
+def is_text(label: object) -> bool:
+    """Whether a label is a string that files can hold: not empty, and valid Unicode."""
+    return isinstance(label, str) and bool(label) and is_unicode(label)
+
+
+def _gram(W: sparse.csr_array, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    weighted = W if weights is None else sparse.diags_array(weights) @ W
+    product: NDArray[np.float64] = (W.T @ weighted).toarray()
+    return product
+
+
+def _constant_rows(W: sparse.csr_array) -> NDArray[np.bool_]:
+    """Which rows (q,) are multiples of the row of ones."""
+    full = np.flatnonzero(np.diff(W.indptr) == W.shape[1])
+    is_constant = np.zeros(W.shape[0], dtype=np.bool_)
+    entries = W[full].toarray()
+    is_constant[full] = np.ptp(entries, axis=1) <= _EVEN * np.abs(entries).max(axis=1, initial=0)
+    return is_constant
+
+
+def _without_constants(W: sparse.csr_array) -> tuple[sparse.csr_array, NDArray[np.float64]]:
+    """The rows (q, n) minus the midrange of those that have no entry 0, and these midranges (q,), 0 for the others.
+
+    The midrange of equal entries is their value, so a multiple of the row of ones becomes zero.
+    """
+    constant, counts = np.zeros(W.shape[0]), np.diff(W.indptr)
+    full = np.flatnonzero(counts == W.shape[1])
+    if not len(full):
+        return W, constant
+    starts = W.indptr[full]
+    entries = W.data[starts[:, None] + np.arange(W.shape[1])]
+    constant[full] = entries.min(axis=1) / 2 + entries.max(axis=1) / 2
+    rows = sparse.csr_array((W.data - np.repeat(constant, counts), W.indices, W.indptr), shape=W.shape)
+    return rows, constant
+
+
+def _parts(W: sparse.csr_array) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """The rows and columns of parts that have no entry in common but 0: all of W where that is small."""
+    if _cost(*W.shape) <= _QUICK:
+        yield np.arange(W.shape[0]), np.arange(W.shape[1])
+        return
+    from scipy.sparse.csgraph import connected_components  # takes a thirtieth of the time to import the package
+
+    graph: Any = sparse.block_array([[None, W], [W.T, None]], format="csr")
+    number = connected_components(graph, directed=False)[1]
+    group = np.cumsum(np.bincount(number))[number] // _SMALL  # small parts together
+    order = np.argsort(group, kind="stable")
+    for part in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
+        is_row = part < W.shape[0]
+        yield part[is_row], part[~is_row] - W.shape[0]
+
+
+def _cost(rows: int, columns: int) -> float:
+    """How many multiplications `_closest_to_ones` takes, up to a factor."""
+    return float(columns) * min(rows, columns) ** 2 * (4 if rows < columns else 1)
+
+
+def _closest_to_ones(W: sparse.csr_array) -> NDArray[np.float64]:
+    """The combination of the rows that is closest to the row of ones, (n,)."""
+    lengths = np.sqrt(W.multiply(W).sum(axis=1))
+    unit = sparse.diags_array(1 / lengths) @ W
+    if W.shape[0] < W.shape[1]:
+        _, roots, vectors = np.linalg.svd(unit.toarray(), full_matrices=False)
+        spanned = vectors[roots > np.sqrt(_ZERO) * roots[0]].T
+    else:
+        values, columns = np.linalg.eigh((unit.T @ unit).toarray())
+        spanned = columns[:, values > _ZERO * values[-1]]
+    closest: NDArray[np.float64] = spanned @ spanned.sum(axis=0)
+    return closest
+
+
+def _values_text(attribute: Attribute, codes: NDArray[np.int64]) -> str:
+    """``the value 3 is``, or ``the values 3, 7 are``."""
+    shown = ", ".join(reprlib.repr(attribute.value_labels[code]) for code in codes[:5])
+    if len(codes) == 1:
+        return f"the value {shown} is"
+    return f"the values {shown} are" if len(codes) <= 5 else f"the values {shown} and {len(codes) - 5} more are"

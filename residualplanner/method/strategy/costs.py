@@ -1,0 +1,191 @@
+"""The privacy cost of noise: exactly, as a float rounded up, for either notion of neighbors, and set by set.
+
+Reads: a strategy, noise variances or precisions, neighbors.  Gives: numbers that are never less than the exact cost.
+Source: eqs. (8), (28), (37) and (41).
+"""
+
+import math
+from collections import defaultdict
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.ground.checks import FloatArray, IntArray, frozen
+from residualplanner.ground.errors import BudgetError
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.privacy import Neighbors
+from residualplanner.method.strategy.basis_groups import basis_groups
+from residualplanner.method.strategy.neighbor_costs import unit_costs
+from residualplanner.method.strategy.strategy import Strategy
+from residualplanner.more.by_set.varying_cost import exact_varying_cost
+
+_ULP = 2.0**-52
+_HALF = 27
+#: Cells whose term of (41) is this close to the largest, relative to what the set costs, count as attaining it.
+TIE = 1e-8
+
+
+def cost_upper_bound(strategy: Strategy, noise_variance: FloatArray, neighbors: Neighbors) -> float:
+    """The privacy cost of measuring every set with this noise, rounded up: never less than the exact cost.
+
+    Args:
+        strategy: what is measured.
+        noise_variance (m,): sigma squared of every set, > 0.
+        neighbors: who must not be told apart.
+
+    Returns:
+        The cost, or a bound of it: where attributes vary, the right side of (41); where records are replaced, and more
+        than 20 attributes occur of which none can be exchanged, what sets cost one by one.
+
+    Guarantees: each term is a product and quotient of at most 2k + 4 rounded numbers; the sum of terms is rounded once.
+        Over all ways to differ, rounding is bounded by that of the sum of absolute values.  Sets with varying
+        attributes are computed exactly.
+    Source: eqs. (8), (28), (37) and (41).
+    """
+    closure, bases = strategy.closure, strategy.of_attributes
+    costs = unit_costs(closure, bases, neighbors)
+    is_constant = np.diff(strategy.varying_starts) == 0
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        try:
+            cost, varying = costs.one_record(noise_variance, is_constant), 0.0
+            if not is_constant.all():
+                upper = np.nextafter(1 / noise_variance, np.inf)  # no less than the exact quotient
+                varying = math.nextafter(float(exact_varying_cost(strategy, upper)), math.inf)
+        except (OverflowError, ValueError):  # an infinite precision is no fraction
+            return math.inf
+    roundings = 2 * len(closure.blocks) + 10
+    constant = cost * (1 + roundings * _ULP) + len(closure) * math.ulp(0.0)
+    return (constant + varying) * neighbors.cost_factor_up * (1 + 3 * _ULP)
+
+
+def exact_cost(strategy: Strategy, precision: FloatArray) -> Fraction:
+    """The exact privacy cost of measuring every set with noise of this precision; where attributes vary, of its bound.
+
+    Args:
+        strategy: what is measured.
+        precision (m,): 1 / sigma squared of every set, read as exact fractions.
+
+    Returns:
+        The cost for adding or removing one record.
+
+    Cost: about a second for a million sets; for sets with varying attributes that of `exact_varying_cost`.
+    Source: eqs. (8), (28) and (41); paper Theorem 5.1.
+    """
+    if precision.shape != (len(strategy.closure),):
+        raise ValueError(f"one precision for each of {len(strategy.closure)} sets, got shape {precision.shape}")
+    groups = basis_groups(strategy)
+    is_constant = np.diff(strategy.varying_starts) == 0
+    sums, exponent = exact_sums(np.where(is_constant, precision, 0.0), groups.group)
+    # One denominator for all, so that fractions are reduced once.
+    used = {basis.pcost.denominator for bases in groups.bases for basis in bases}
+    common = math.lcm(*used) ** max(map(len, groups.bases))
+    total = sum(
+        own
+        * math.prod(basis.pcost.numerator for basis in bases)
+        * (common // math.prod(basis.pcost.denominator for basis in bases))
+        for bases, own in zip(groups.bases, sums, strict=True)
+    )
+    return Fraction(total, common) * Fraction(2) ** exponent + exact_varying_cost(strategy, precision)
+
+
+def cost_parts(strategy: Strategy, noise_variance: FloatArray) -> FloatArray:
+    """The cost of each set, (m,); with varying attributes the mean at the cells that attain its maximum in (41).
+
+    The maxima of (41) are of what a set costs less the messages it sends, and of what a single attribute costs with
+    those it receives.  If the messages are the best ones, there are weights on the cells that attain the maxima for
+    which the messages cancel, and the costs add up to the bound.  The equal weights used here need not be those.
+
+    Args:
+        strategy: the bases and the messages.
+        noise_variance (m,): sigma squared of every set.
+
+    Source: eqs. (8), (28) and (41).
+
+    Example:
+        >>> from residualplanner.method.bases.matrix import integer_basis
+        >>> from residualplanner.method.strategy.strategy import varying_strategy
+        >>> from residualplanner.method.workload.attribute_sets import AttributeSets
+        >>> from residualplanner.method.workload.closure import downward_closure
+        >>> closure = downward_closure(AttributeSets.of([(0, 1)], attribute_count=2))
+        >>> bases = (integer_basis([[1, -2]], "given"), integer_basis([[1, 0]], "given"))
+        >>> strategy = varying_strategy(closure, [2, 2], bases, [0, 0, 1, 1], np.array([1.0, -1.0, 1.0, -1.0]))
+        >>> cost_parts(strategy, np.array([1.0, 1.0, 1.0, 0.5])).tolist()  # all terms are largest at the second values
+        [1.0, 4.0, 4.0, 0.0]
+    """
+    pcost = np.array([float(basis.pcost) for basis in strategy.bases])[strategy.of_attribute]
+    parts = strategy.closure.products(np.where(strategy.varying, 1.0, pcost)) / noise_variance
+    if strategy.varying.any():
+        columns = [np.array(basis.column_squares, dtype=np.float64) for basis in strategy.bases]
+        attributes = strategy.closure.attribute_of_factor[strategy.varies]
+        received = defaultdict[int, FloatArray](lambda: np.zeros(1))
+        orders = strategy.closure.orders
+        for number in reversed(np.flatnonzero(np.diff(strategy.varying_starts)).tolist()):
+            # Single attributes come after all sets that send them messages.
+            costs, rest = parts[number] * np.ones(()), np.zeros(())
+            for factor in range(*strategy.varying_starts[number : number + 2].tolist()):
+                messages, attribute = strategy.messages_at(factor), int(attributes[factor])
+                costs = np.multiply.outer(costs, columns[int(strategy.of_factor[factor])])
+                rest = np.subtract.outer(rest, messages) if orders[number] > 1 else received[attribute]
+                received[attribute] = received[attribute] + (messages if len(messages) else 0.0)
+            parts[number] = _mean_at_largest(costs, costs + rest)
+    return frozen(parts)
+
+
+def _mean_at_largest(costs: NDArray[np.float64], term: NDArray[np.float64]) -> float:
+    """The mean of ``costs`` where ``term``, of the same shape, is largest."""
+    return float(costs[term >= term.max() - TIE * costs.max()].mean())
+
+
+def require_public_total(domain: Domain, neighbors: Neighbors) -> None:
+    """Refuse to weigh or drop records where their number is assumed to be public.
+
+    A record that is replaced by one of another weight, or by one that is dropped, changes the total of the tables,
+    which is measured as if it never changed.  That holds for every maximum of the weights, 1 among them.
+
+    Raises:
+        BudgetError: records are replaced, and are weighted, or an attribute drops records.
+
+    Source: docs/mathematics.md section 15.
+    """
+    if not neighbors.has_public_total:
+        return
+    if domain.weight.columns:
+        raise BudgetError(
+            "where a record is replaced by one of another weight, the total changes, so it is not public; write "
+            'neighbors="add-remove" for weighted records, with twice as many records per person for replacements'
+        )
+    dropping = [each.name for each in domain.attributes if "drop" in (each.unknown, each.missing)]
+    if dropping:
+        raise BudgetError(
+            f'when records are replaced their number is public, so none may be dropped: {dropping} have "drop" as '
+            'rule; count such records under a label, or write neighbors="add-remove"'
+        )
+
+
+def exact_sums(values: FloatArray, group: IntArray) -> tuple[list[int], int]:
+    """Sum floats exactly within groups.
+
+    Args:
+        values (m,): at least 0 and finite.
+        group (m,): the group of each, all of 0, 1, .. up to some number.
+
+    Returns:
+        One integer for each group and an exponent e: the sums are these times ``2**e``.
+
+    Example:
+        >>> exact_sums(np.array([0.5, 3.0, 1.0]), np.array([0, 1, 0]))
+        ([13510798882111488, 27021597764222976], -53)
+    """
+    mantissas, exponents = np.frexp(values)
+    integers = np.ldexp(mantissas, 53).astype(np.int64)
+    least = int(exponents.min())
+    keys = group * 2**12 + (exponents - least)
+    by_key = np.argsort(keys, kind="stable")
+    starts = np.flatnonzero(np.diff(keys[by_key], prepend=-1))
+    high = np.add.reduceat(integers[by_key] >> _HALF, starts).tolist()
+    low = np.add.reduceat(integers[by_key] & (2**_HALF - 1), starts).tolist()
+    sums = [0] * (int(group.max()) + 1)
+    for key, upper, lower in zip(keys[by_key][starts].tolist(), high, low, strict=True):
+        sums[key >> 12] += (upper << _HALF) + lower << (key & 2**12 - 1)
+    return sums, least - 53

@@ -1,0 +1,275 @@
+"""What is measured, before any noise: the basis of every factor.
+
+Reads: a closure, bases.  Gives: Strategy.
+Source: eqs. (38) to (41).
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.ground.checks import FloatArray, IntArray, frozen
+from residualplanner.ground.completion import hides
+from residualplanner.ground.errors import WorkloadError
+from residualplanner.ground.words import count_text
+from residualplanner.method.bases.basis import Basis, basis_codes
+from residualplanner.method.bases.subtraction import subtraction_basis
+from residualplanner.method.workload.closure import Closure
+from residualplanner.method.workload.workload import Workload
+
+
+@hides(
+    "factor_bases",
+    "message_starts",
+    "messages_at",
+    "messages_of",
+    "of_attributes",
+    "varying_starts",
+    "with_denominators",
+)
+@dataclass(frozen=True, eq=False, repr=False)
+class Strategy:
+    """The basis of every factor, and what proves the cost of measuring with them.
+
+    A *factor* is an attribute in a set of the closure.  Factors are numbered set after set in the closure's order, and
+    in a set by attribute, ascending.  An attribute is *constant* if it has one basis in all sets, and *varying* if it
+    may have others in other sets.  `constant_strategy` and `varying_strategy` make strategies.
+
+    Attributes:
+        closure: the sets that are measured.
+        bases: the distinct bases.
+        of_attribute (d,): which of them each attribute has: in all sets, or, if it varies, in the set of it alone.
+        varying (d,): which attributes vary.
+        of_factor (v,): which basis each factor of a varying attribute has, in the order of the factors.
+        messages (values,): the numbers phi of (41), one for each value of each factor of a varying attribute in a set
+            of two attributes or more, factor after factor.  Any numbers prove a bound of the cost.
+
+    Raises:
+        WorkloadError: there are more or fewer bases, factors or messages than that, or a message is not finite; the
+            bases of a varying attribute are of different sizes or answer different queries, or one of them is the
+            subtraction basis.
+
+    Source: eq. (41).
+
+    Example:
+        >>> from residualplanner.method.bases.matrix import integer_basis
+        >>> from residualplanner.method.workload.attribute_sets import AttributeSets
+        >>> from residualplanner.method.workload.closure import downward_closure
+        >>> closure = downward_closure(AttributeSets.of([(0, 1)], attribute_count=2))
+        >>> bases = (integer_basis([[1, -1]], "given"), subtraction_basis(3), integer_basis([[2, -1]], "given"))
+        >>> strategy = varying_strategy(closure, [2, 3], bases, [0, 1, 2, 1], np.zeros(2))
+        >>> [basis.family for basis in strategy.of_attributes]
+        ['given', 'subtraction']
+        >>> [int(basis.matrix[0, 0]) for basis in (strategy.basis((0,), 0), strategy.basis((0, 1), 0))]
+        [1, 2]
+    """
+
+    closure: Closure
+    bases: tuple[Basis, ...]
+    of_attribute: IntArray
+    varying: NDArray[np.bool_]
+    of_factor: IntArray
+    messages: FloatArray
+
+    def __post_init__(self) -> None:
+        for name, dtype in (("of_attribute", np.int64), ("varying", np.bool_), ("of_factor", np.int64)):
+            object.__setattr__(self, name, frozen(np.array(getattr(self, name), dtype=dtype)))
+        object.__setattr__(self, "messages", frozen(np.array(self.messages, dtype=np.float64)))
+        attributes, factors = self.closure.attribute_count, int(self.varies.sum()) if self.varying.any() else 0
+        for what, numbers, count in (
+            ("attributes", self.of_attribute, attributes),
+            ("factors of varying attributes", self.of_factor, factors),
+        ):
+            _require_numbers(self.bases, numbers, count, what)
+        self._require_one_space()
+        count = int(self.message_starts[-1])
+        if self.messages.shape != (count,) or not np.isfinite(self.messages).all():
+            raise WorkloadError(f"a strategy must have {count} messages, finite")
+
+    def __repr__(self) -> str:
+        families = Counter(basis.family for basis in self.of_attributes)
+        bases = ", ".join(f"{count:,} {family}" for family, count in families.items())
+        varying = f", {int(self.varying.sum()):,} of which vary" if self.varying.any() else ""
+        sets = count_text(len(self.closure), "attribute set")
+        return f"<Strategy for {sets}: bases {bases or 'none'}{varying}>"
+
+    @property
+    def of_attributes(self) -> tuple[Basis, ...]:
+        """The basis of each attribute, (d,): in all sets, or, if it varies, in the set of it alone."""
+        return tuple(self.bases[number] for number in self.of_attribute.tolist())
+
+    @property
+    def varies(self) -> NDArray[np.bool_]:
+        """Whether the attribute of each factor varies, (factors,)."""
+        found: NDArray[np.bool_] = self.varying[self.closure.attribute_of_factor]
+        return found
+
+    @cached_property
+    def factor_bases(self) -> IntArray:
+        """Which basis each factor has, (factors,)."""
+        return frozen(np.concatenate([numbers.ravel() for numbers in self.numbers()]))
+
+    @cached_property
+    def message_starts(self) -> IntArray:
+        """Where the messages of each factor of a varying attribute start, and where the last ones end, (v + 1,)."""
+        sizes = np.array([basis.size for basis in self.bases], dtype=np.int64)[self.of_factor]
+        if len(sizes):
+            sizes = sizes * (np.repeat(self.closure.orders, self.closure.orders) > 1)[self.varies]
+        return frozen(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
+
+    @cached_property
+    def varying_starts(self) -> IntArray:
+        """How many factors of varying attributes come before each set, and how many there are, (m + 1,)."""
+        if not self.varying.any():
+            return frozen(np.zeros(len(self.closure) + 1, dtype=np.int64))
+        counts = [np.count_nonzero(self.varying[block], axis=1) for block in self.closure.blocks]
+        return frozen(np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64))
+
+    def numbers(self) -> Iterator[IntArray]:
+        """For each order the numbers of the bases of its sets, (m_k, k)."""
+        start = 0
+        for block in self.closure.blocks:
+            numbers = self.of_attribute[block]
+            if len(self.of_factor):
+                varies = self.varying[block]
+                stop = start + int(np.count_nonzero(varies))
+                numbers[varies] = self.of_factor[start:stop]
+                start = stop
+            yield numbers
+
+    def numbers_of(self, attribute: int) -> list[int]:
+        """The numbers of the bases that an attribute has, ascending."""
+        of_factor = self.of_factor[self.closure.attribute_of_factor[self.varies] == attribute]
+        return sorted({int(self.of_attribute[attribute]), *of_factor.tolist()})
+
+    def basis(self, members: Sequence[int], attribute: int) -> Basis:
+        """The basis of an attribute in a set of the closure, its members ascending."""
+        first = int(self.closure.factor_starts[self.closure.position_of(members)])
+        return self.bases[int(self.factor_bases[first + list(members).index(attribute)])]
+
+    def messages_of(self, members: Sequence[int], attribute: int) -> FloatArray:
+        """The messages of a varying attribute in a set of two attributes or more, one for each value; else none."""
+        if not self.varying[attribute]:
+            return self.messages[:0]
+        first = int(self.varying_starts[self.closure.position_of(members)])
+        return self.messages_at(first + [i for i in members if self.varying[i]].index(attribute))
+
+    def messages_at(self, factor: int) -> FloatArray:
+        """The messages of a factor of a varying attribute, by its number among these: one for each value, or none."""
+        return self.messages[self.message_starts[factor] : self.message_starts[factor + 1]]
+
+    def part(self, closure: Closure) -> "Strategy":
+        """The same for some of the sets, a closure of their own, with the messages of those."""
+        factors = _spans(self.varying_starts, self.closure.positions_of_sets(closure))
+        messages = self.messages[_spans(self.message_starts, factors)]
+        return replace(self, closure=closure, of_factor=self.of_factor[factors], messages=messages)
+
+    def with_denominators(self, denominators: Sequence[int]) -> "Strategy":
+        """The same with bases that know the denominators of the fractions of records that are counted, (d,).
+
+        Source: eq. (104).
+        """
+        if all(denominator == 1 for denominator in denominators):
+            return self
+        pairs: dict[tuple[int, int], int] = {}
+        attributes = self.closure.attribute_of_factor[self.varies] if len(self.of_factor) else self.of_factor
+        of_attribute, of_factor = (
+            [pairs.setdefault((number, denominators[attribute]), len(pairs)) for attribute, number in numbers]
+            for numbers in (
+                enumerate(self.of_attribute.tolist()),
+                zip(attributes.tolist(), self.of_factor.tolist(), strict=True),
+            )
+        )
+        bases = tuple(replace(self.bases[number], denominator=denominator) for number, denominator in pairs)
+        return replace(self, bases=bases, of_attribute=np.array(of_attribute), of_factor=np.array(of_factor, dtype=int))
+
+    def scaled(self, factor: float) -> "Strategy":
+        """The same for precisions that are ``factor`` times as large: messages are in units of the cost."""
+        return replace(self, messages=self.messages * factor) if len(self.messages) else self
+
+    def _require_one_space(self) -> None:
+        """The bases of a varying attribute must be for one size and answer the same queries."""
+        if not self.varying.any():
+            return
+        for attribute in np.flatnonzero(self.varying).tolist():
+            mine = [self.bases[number] for number in self.numbers_of(attribute)]
+            if len({(basis.size, basis.answers) for basis in mine}) > 1:
+                raise WorkloadError("the bases of an attribute must have one size and equally many answers in all sets")
+            if not all(basis.multipliers for basis in mine):
+                raise WorkloadError("an attribute with the subtraction basis or a nested one has it in all sets")
+            if not all(mine[0].spans_rows(rows) for basis in mine for rows in basis.multipliers):
+                raise WorkloadError("the bases of an attribute must answer the same queries in all sets")
+
+
+def _require_numbers(bases: Sequence[Basis], numbers: IntArray, count: int, what: str) -> None:
+    if numbers.shape != (count,) or not ((numbers >= 0) & (numbers < len(bases))).all():
+        raise WorkloadError(f"a strategy must name one of its {len(bases)} bases for each of {count} {what}")
+
+
+def _spans(starts: IntArray, chosen: IntArray) -> IntArray:
+    """The numbers from ``starts[i]`` up to ``starts[i + 1]`` for each chosen i, one after another."""
+    lengths = starts[chosen + 1] - starts[chosen]
+    numbers: IntArray = np.repeat(starts[chosen] - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
+    return numbers
+
+
+def constant_strategy(closure: Closure, bases: Sequence[Basis]) -> Strategy:
+    """The strategy in which every attribute has one basis in all sets.
+
+    Args:
+        closure: the sets that are measured.
+        bases (d,): of the attributes.
+
+    Raises:
+        WorkloadError: there are more or fewer bases than attributes.
+    """
+    if len(bases) != closure.attribute_count:
+        raise WorkloadError(f"one basis for each attribute: got {len(bases)} for {closure.attribute_count} attributes")
+    found: dict[tuple[str, int], int] = {}
+    keys = zip((basis.family for basis in bases), basis_codes(bases).tolist(), strict=True)
+    of_attribute = np.array([found.setdefault(key, len(found)) for key in keys], dtype=np.int64)
+    distinct = tuple(bases[first] for first in np.unique(of_attribute, return_index=True)[1].tolist())
+    varying, none = np.zeros(len(bases), dtype=np.bool_), np.empty(0, dtype=np.int64)
+    return Strategy(closure, distinct, of_attribute, varying, none, np.empty(0))
+
+
+def subtraction_strategy(workload: Workload) -> Strategy:
+    """The strategy for plain marginals: the subtraction basis for every attribute."""
+    return constant_strategy(workload.closure, [subtraction_basis(size) for size in workload.domain.sizes])
+
+
+def varying_strategy(
+    closure: Closure,
+    sizes: Sequence[int],
+    bases: Sequence[Basis],
+    of_factor: Sequence[int] | IntArray,
+    messages: FloatArray,
+) -> Strategy:
+    """The strategy with the given basis of every factor; all attributes but those with the subtraction basis vary.
+
+    Args:
+        closure: the sets that are measured.
+        sizes (d,): how many values each attribute has; those in no set get the subtraction basis.
+        bases: the distinct bases.
+        of_factor (factors,): which of them each factor has.
+        messages (values,): as of `Strategy`.
+
+    Raises:
+        WorkloadError: as for `Strategy`.
+    """
+    numbers = np.array(of_factor, dtype=np.int64)
+    _require_numbers(bases, numbers, len(closure.attribute_of_factor), "factors")
+    attributes, can_vary = closure.attribute_of_factor, np.array([not basis.is_symmetric for basis in bases])
+    varying = np.zeros(closure.attribute_count, dtype=np.bool_)
+    varying[attributes[can_vary[numbers]]] = True
+    unused = np.setdiff1d(np.arange(closure.attribute_count), attributes).tolist()
+    of_attribute = np.empty(closure.attribute_count, dtype=np.int64)
+    of_attribute[unused] = len(bases) + np.arange(len(unused))
+    singles = attributes[np.repeat(closure.orders, closure.orders) == 1]
+    of_attribute[singles] = numbers[: len(singles)]  # the factors of sets of one attribute come first
+    known = (*bases, *(subtraction_basis(sizes[attribute]) for attribute in unused))
+    return Strategy(closure, known, of_attribute, varying, numbers[varying[attributes]], messages)

@@ -1,0 +1,195 @@
+"""Variances and covariances within one table: of all cells, of all pairs of cells, of one combination.
+
+Reads: a table's attributes, the noise of all their subsets.  Gives: TableAccuracy.
+Source: eqs. (12), (26) and (40); paper Theorems 4.4 and 7.2.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.ground.checks import FloatArray
+from residualplanner.ground.errors import WorkloadError
+from residualplanner.method.strategy.table_axes import Axis
+from residualplanner.more.by_set.varying_tables import VaryingTable
+
+#: How many entries a covariance, or an array of cells that differ, may have.
+_ENTRY_LIMIT = 2**28
+#: NumPy makes no array of more cells, not even one whose cells share their memory.
+_CELL_LIMIT = 2**60 - 1
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TableAccuracy:
+    """Variances and covariances within one table.
+
+    Attributes:
+        axes: its attributes in the domain's order, with their bases where they are constant.
+        varying: what depends on the attributes that vary.
+        noise (2**k,): sigma squared of all subsets of its attributes; bit i of the index stands for the i-th.
+        written: which of them each axis of the table is, as the query is written.
+
+    Example:
+        >>> from residualplanner.method.bases.subtraction import subtraction_basis
+        >>> from residualplanner.method.queries.identity import Identity
+        >>> axes = (Axis(subtraction_basis(2), Identity()),)
+        >>> table = TableAccuracy(axes, VaryingTable(1, (), (), {}), np.array([4.0, 1.0]), (0,))
+        >>> table.variances().tolist(), table.combination_variance(np.array([1.0, 1.0]))
+        ([1.5, 1.5], 4.0)
+        >>> table.covariance().tolist()
+        [[1.5, 0.5], [0.5, 1.5]]
+    """
+
+    axes: tuple[Axis, ...]
+    varying: VaryingTable
+    noise: FloatArray
+    written: tuple[int, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many answers each attribute has along whose values the table has an axis."""
+        return tuple(self.axes[number].rows for number in self.written if self.axes[number].kind.is_axis)
+
+    @property
+    def _lengths(self) -> tuple[int, ...]:
+        """How many answers each attribute has: one where records are only selected."""
+        return tuple(self.axes[number].rows for number in self.written)
+
+    def variances(self) -> NDArray[np.float64]:
+        """The variance of every cell, in the table's shape, read-only.
+
+        Raises:
+            WorkloadError: there are too many.
+
+        Source: eqs. (26) and (40).
+        """
+        self._require_at_most(_CELL_LIMIT, math.prod(self.shape))
+        return np.broadcast_to(self.differing_variances(), self._lengths).reshape(self.shape)
+
+    def differing_variances(self) -> NDArray[np.float64]:
+        """The same, but an axis along which all cells have one variance has one entry.
+
+        Raises:
+            WorkloadError: there are too many.
+        """
+        found: NDArray[np.float64] = self._with_noise(self.noise[None])[0]
+        return found.transpose(self.written)
+
+    def stacked_variances(self, noise: FloatArray) -> NDArray[np.float64]:
+        """The variances of the cells of tables like this one but for their noise, (m, q_1, .., q_k), read-only.
+
+        Args:
+            noise (m, 2**k): of each table, as this one's; its own plays no part.
+
+        Raises:
+            WorkloadError: there are too many.
+
+        Source: eqs. (26) and (40).
+        """
+        self._require_at_most(_CELL_LIMIT, math.prod(self.shape) * len(noise))
+        found = self._with_noise(noise).transpose(0, *(1 + axis for axis in self.written))
+        return np.broadcast_to(found, (len(noise), *self._lengths))
+
+    def covariance(self) -> NDArray[np.float64]:
+        """The covariance of all cells in C order, (cells, cells).
+
+        Raises:
+            WorkloadError: the matrix would have more than 2**28 entries.
+
+        Source: eqs. (12), (26) and (40).
+        """
+        cells, order = math.prod(self.shape), len(self.axes)
+        if cells**2 > _ENTRY_LIMIT:
+            raise WorkloadError(
+                f"too large: the covariance of {cells:,} cells; ask for the variance of a combination instead"
+            )
+        varying = np.stack(list(self.varying.covariances(self.noise[self.varying.columns])))
+        matrix = _covariance(self._constant, self._by_subset(varying, varying.shape[1:]))
+        lengths = [*(axis.rows for axis in self._constant), *self.varying.shape]
+        moved = self._positions(self.varying.constant, self.varying.axes)
+        return matrix.reshape(lengths * 2).transpose([*moved, *(moved + order)]).reshape(cells, cells)
+
+    def combination_variance(self, weights: NDArray[np.float64]) -> float:
+        """The variance of the sum of all cells times ``weights``, in the table's shape.
+
+        The weights are multiplied by the transposes of each basic matrix and of the parts u and G of each basis: the
+        result has the weight of the noise of every residual answer.
+
+        Source: eqs. (26) and (40).
+        """
+        weights = weights.reshape(self._lengths).transpose(np.argsort(self.written))
+        for number in self.varying.axes:
+            weights = self.axes[number].augmented_weights(weights, number)
+        parts = list(self._residual_weights(weights, self.varying.constant))
+        return self.varying.combination_variance(parts, self.noise[self.varying.columns])
+
+    @property
+    def _constant(self) -> list[Axis]:
+        return [self.axes[number] for number in self.varying.constant]
+
+    def _positions(self, first: Sequence[int], last: Sequence[int]) -> NDArray[np.int64]:
+        """Where each axis of the table is in an array with the axes of some attributes first and the others' last."""
+        return np.argsort([*first, *last])[list(self.written)]
+
+    def _with_noise(self, noise: FloatArray) -> NDArray[np.float64]:
+        """The variances that differ with each row of noise (m, 2**k), with an axis for it first, then in domain order.
+
+        Raises:
+            WorkloadError: there are too many.
+
+        Source: eqs. (26) and (40).
+        """
+        factors = [axis.basis.row_variance_factors(axis.kind) for axis in self._constant]
+        differing = math.prod([*self.varying.shape, *(len(present) for present, _ in factors)])
+        self._require_at_most(_ENTRY_LIMIT, differing * len(noise))
+        (weights,) = self.varying.of_cells()
+        applied = np.moveaxis(self.varying.applied(noise, weights), 0, -1)
+        cells = self._by_subset(applied, (*self.varying.shape, len(noise)))
+        for present, absent in factors:
+            # The first axis left is the attribute's; its cells become the last one.
+            cells = np.tensordot(cells, np.stack([absent, present])[: len(cells)], axes=(0, 0))
+        return cells.transpose(np.argsort([*self.varying.axes, -1, *self.varying.constant]))
+
+    def _require_at_most(self, limit: int, cells: int) -> None:
+        if cells > limit:
+            cells = math.prod(self.shape)
+            raise WorkloadError(f"too large: a table of {cells:,} cells; errors() has its std_err and max_std_err")
+
+    def _by_subset(self, parts: NDArray[np.float64], shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """Parts (2**c, ..) for all subsets of the constant attributes with an axis for each of these, of length 2.
+
+        Attributes of one value are never measured: theirs has only index 0.
+        """
+        constant = self._constant
+        by_bit = parts.reshape((2,) * len(constant) + shape)
+        in_order = by_bit.transpose(*reversed(range(len(constant))), *range(len(constant), by_bit.ndim))
+        return in_order[tuple(slice(0, min(axis.basis.size, 2)) for axis in constant)]
+
+    def _residual_weights(self, weights: NDArray[np.float64], constant: Sequence[int]) -> Iterator[NDArray[np.float64]]:
+        """What weights on answers are on the residuals of each subset of the constant attributes."""
+        if not constant:
+            yield weights
+            return
+        *others, last = constant
+        basis = self.axes[last].basis
+        total, values = np.split(self.axes[last].augmented_weights(weights, last), [1], axis=last)
+        absent = np.expand_dims(np.moveaxis(values, last, -1) @ basis.u, last)
+        yield from self._residual_weights(absent + total, others)
+        yield from self._residual_weights(basis.present_parts(values, last), others)
+
+
+def _covariance(axes: Sequence[Axis], parts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The covariance of all cells, from those over varying attributes for all subsets of ``axes``, (2, .., 2, x, x).
+
+    Source: eq. (26).
+    """
+    if not axes:
+        return parts
+    first, *others = axes
+    factors = first.basis.cell_covariances(first.kind)
+    terms = [np.kron(factor, _covariance(others, part)) for factor, part in zip(factors, parts, strict=False)]
+    total: NDArray[np.float64] = np.add.reduce(terms)
+    return total

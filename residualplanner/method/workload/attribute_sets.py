@@ -1,0 +1,227 @@
+"""Sets of attributes as arrays: one block of rows per order, sorted, without repetition.
+
+Reads: positions of attributes in their domain.  Gives: AttributeSets, and the complete families of one order.
+"""
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from residualplanner.ground.checks import frozen
+from residualplanner.ground.errors import WorkloadError
+
+PositionArray = NDArray[np.int32]
+
+#: The most attribute sets of a workload or of its downward closure; checked before memory is allocated.
+SET_LIMIT = 20_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class AttributeSets:
+    """Distinct sets of attributes, ordered by their order (number of members), then lexicographically.
+
+    Attributes:
+        blocks: for each order k = 0, 1, .., the sets of that order, (m_k, k): ascending in each row, rows ascending.
+        attribute_count: how many attributes the domain has; every entry is below it.
+        offsets (K+2,): the number of the first set of each block; the last entry is how many sets there are.
+
+    Example:
+        >>> sets = AttributeSets.of([(1, 0), (2,), (0, 1), ()], attribute_count=3)
+        >>> list(sets)
+        [(), (2,), (0, 1)]
+        >>> sets.offsets
+        array([0, 1, 2, 3])
+    """
+
+    blocks: tuple[PositionArray, ...]
+    attribute_count: int
+    offsets: NDArray[np.int64] = field(init=False)
+
+    def __post_init__(self) -> None:
+        counts = [len(block) for block in self.blocks]
+        object.__setattr__(self, "offsets", frozen(np.cumsum([0, *counts])))
+
+    @classmethod
+    def of(cls, sets: Iterable[Iterable[int]], *, attribute_count: int) -> "AttributeSets":
+        """Collect sets given in any order, with repetitions, as iterables of attribute positions."""
+        rows: list[list[list[int]]] = []
+        for members in sets:
+            row = sorted(members)
+            rows.extend([] for _ in range(len(row) + 1 - len(rows)))
+            rows[len(row)].append(row)
+        arrays = [np.array(found, dtype=np.int32).reshape(len(found), order) for order, found in enumerate(rows)]
+        return cls(tuple(unique_rows(block, attribute_count) for block in arrays), attribute_count)
+
+    def __len__(self) -> int:
+        return int(self.offsets[-1])
+
+    def __iter__(self) -> Iterator[tuple[int, ...]]:
+        for block in self.blocks:
+            for row in block.tolist():
+                yield tuple(row)
+
+    def __getitem__(self, position: int) -> tuple[int, ...]:
+        """The set with the given number."""
+        order = int(np.searchsorted(self.offsets, position, side="right")) - 1
+        return tuple(self.blocks[order][position - self.offsets[order]].tolist())
+
+    def has_sets_of(self, other: "AttributeSets") -> bool:
+        """Whether these are the sets of another collection, and no others."""
+        mine, theirs = self.blocks, other.blocks
+        return mine is theirs or (len(mine) == len(theirs) and all(map(np.array_equal, mine, theirs)))
+
+    @property
+    def orders(self) -> NDArray[np.int64]:
+        """The order of every set, (m,)."""
+        return np.repeat(np.arange(len(self.blocks)), np.diff(self.offsets))
+
+    @cached_property
+    def factor_starts(self) -> NDArray[np.int64]:
+        """The number of the first factor of each set, and at the end how many factors there are, (m + 1,).
+
+        A *factor* is an attribute in a set.  Factors are numbered set after set, and in a set by attribute.
+
+        Example:
+            >>> AttributeSets.of([(), (0,), (0, 1)], attribute_count=2).factor_starts
+            array([0, 0, 1, 3])
+        """
+        return frozen(np.concatenate([[0], np.cumsum(self.orders)]).astype(np.int64))
+
+    @cached_property
+    def attribute_of_factor(self) -> NDArray[np.int64]:
+        """The attribute of each factor, (factors,)."""
+        return frozen(np.concatenate([block.ravel() for block in self.blocks]).astype(np.int64))
+
+    def products(self, factor: ArrayLike) -> NDArray[np.float64]:
+        """Multiply ``factor`` (d,), one number per attribute, over the members of every set, (m,).
+
+        Example:
+            >>> AttributeSets.of([(), (0,), (0, 1)], attribute_count=2).products([2.0, 5.0])
+            array([ 1.,  2., 10.])
+        """
+        factors = np.asarray(factor, dtype=np.float64)
+        return np.concatenate([factors[block].prod(axis=1) for block in self.blocks] or [np.empty(0)])
+
+
+def unique_rows(rows: PositionArray, attribute_count: int) -> PositionArray:
+    """The distinct rows of ``rows`` (m, k), each ascending, in lexicographic order.
+
+    Cost: one sort of m integers, or of m rows where ``attribute_count**k`` does not fit 64 bits.
+    """
+    order = rows.shape[1]
+    if order == 0:
+        return frozen(rows[:1].copy())
+    if attribute_count**order >= 2**63:
+        return frozen(np.unique(rows, axis=0))
+    keys = np.ravel_multi_index(tuple(rows.T), (attribute_count,) * order)  # read as numbers in that base
+    if (keys[1:] > keys[:-1]).all():
+        return frozen(rows)
+    return frozen(rows_of_keys(np.unique(keys), attribute_count, order))
+
+
+def rows_of_keys(keys: NDArray[np.int64], attribute_count: int, order: int) -> PositionArray:
+    """The rows that are numbers in base ``attribute_count``, (m, order)."""
+    rows = np.empty((len(keys), order), dtype=np.int32)
+    rest = keys
+    for column in reversed(range(order)):
+        rest, rows[:, column] = np.divmod(rest, attribute_count)
+    return rows
+
+
+def row_numbers(rows: NDArray[Any]) -> NDArray[np.int64]:
+    """Number the distinct rows of ``rows`` (m, k), small integers, from 0 in lexicographic order, (m,).
+
+    Example:
+        >>> row_numbers(np.array([[1, 0], [0, 7], [1, 0]]))
+        array([1, 0, 1])
+    """
+    numbers = np.zeros(len(rows), dtype=np.int64)
+    for column in range(rows.shape[1]):
+        # Numbered anew after each column, so that the product stays below 64 bits.
+        width = int(rows[:, column].max(initial=0)) + 1
+        numbers = np.unique(numbers * width + rows[:, column], return_inverse=True)[1]
+    return numbers
+
+
+def indices_of_numbers(numbers: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """The indices of each distinct number among ``numbers`` (m,), ascending, the smallest number first.
+
+    Example:
+        >>> [indices.tolist() for indices in indices_of_numbers(np.array([4, 0, 4]))]
+        [[1], [0, 2]]
+    """
+    if len(numbers) < 2 or (numbers == numbers[0]).all():
+        return [np.arange(len(numbers))] if len(numbers) else []
+    by_number = np.argsort(numbers, kind="stable")
+    return np.split(by_number, np.flatnonzero(np.diff(numbers[by_number])) + 1)
+
+
+def numbers_of_blocks(blocks: Iterable[NDArray[Any]]) -> NDArray[np.int64]:
+    """Number the distinct rows of each block (m_k, k) as `row_numbers` does, from block to block onwards, (m,).
+
+    Example:
+        >>> numbers_of_blocks([np.array([[1], [0], [1]]), np.array([[1, 0]])])
+        array([1, 0, 1, 2])
+    """
+    numbers, count = [np.empty(0, dtype=np.int64)], 0
+    for rows in blocks:
+        numbers.append(row_numbers(rows) + count)
+        count = int(numbers[-1].max(initial=count - 1)) + 1
+    return np.concatenate(numbers)
+
+
+def combinations(attributes: ArrayLike, order: int) -> PositionArray:
+    """All sets of ``order`` attributes out of ``attributes`` (d,), ascending; lexicographic, (C(d, order), order).
+
+    Raises:
+        WorkloadError: there are more than `SET_LIMIT` of them.
+
+    Example:
+        >>> combinations([0, 2, 3], 2).tolist()
+        [[0, 2], [0, 3], [2, 3]]
+    """
+    members = np.asarray(attributes, dtype=np.int32)
+    require_set_count(math.comb(len(members), order), what=f"sets of {order} of {len(members)} attributes")
+    rows = np.empty((1, 0), dtype=np.int32)
+    for _ in range(order):
+        rows = extensions(rows, len(members))
+    return frozen(members[rows])
+
+
+def subsets_of(members: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """All subsets of some attributes, those of fewer first.
+
+    Example:
+        >>> list(subsets_of((1, 4)))
+        [(), (1,), (4,), (1, 4)]
+    """
+    orders = range(len(members) + 1)
+    return itertools.chain.from_iterable(itertools.combinations(members, order) for order in orders)
+
+
+def extensions(rows: PositionArray, attribute_count: int) -> PositionArray:
+    """Every way to append one larger attribute to each row of ``rows`` (m, k), (m', k+1), in lexicographic order."""
+    last = rows[:, -1] if rows.shape[1] else np.full(len(rows), -1, dtype=np.int32)
+    counts = attribute_count - 1 - last.astype(np.int64)
+    total = int(counts.sum())
+    require_set_count(total, what=f"sets of {rows.shape[1] + 1} attributes")
+    longer = np.empty((total, rows.shape[1] + 1), dtype=np.int32)
+    longer[:, :-1] = np.repeat(rows, counts, axis=0)
+    ends = np.cumsum(counts)
+    longer[:, -1] = np.arange(total) + np.repeat(last + 1 - (ends - counts), counts)
+    return longer
+
+
+def require_set_count(count: int, *, what: str, limit: int = SET_LIMIT) -> None:
+    """Raise WorkloadError if there are more sets than ``limit``, or than this library plans for at once."""
+    if count > min(limit, SET_LIMIT):
+        raise WorkloadError(
+            f"too large: {count:,} {what}, the limit is {min(limit, SET_LIMIT):,}; "
+            "choose a lower order, or only small tables with max_cells="
+        )

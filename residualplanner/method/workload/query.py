@@ -1,0 +1,248 @@
+"""One query as users write it: its attributes and their kinds of query.
+
+Reads: names, or a mapping from name to kind of query.  Gives: positions in a domain and kinds; and the inverse.
+"""
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from itertools import compress
+from operator import itemgetter
+from typing import NamedTuple
+
+import numpy as np
+
+from residualplanner.ground.checks import FloatArray, value_text
+from residualplanner.ground.errors import WorkloadError
+from residualplanner.ground.words import COUNTS, JOIN, query_text, suggestion
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.queries.identity import Identity
+from residualplanner.method.queries.kind import Kind
+from residualplanner.method.queries.tying import tied_kind, written_kind
+from residualplanner.more.amounts.statistics import statistic_among
+from residualplanner.more.queries.among import Among
+from residualplanner.more.queries.joint import answered_jointly, require_joint
+from residualplanner.more.queries.threshold import Threshold
+
+#: The most different kinds of query of a workload: blocks number them in 16 bits.
+KIND_LIMIT = 2**15 - 1
+#: A query as users write it: attribute names (identity on each), one name, or a mapping from name to kind of query,
+#: of which a threshold is one, and a query about some of the records another.
+QueryLike = str | tuple[str, ...] | Sequence[str] | Mapping[str, Kind]
+#: A query as this library writes it.
+QueryKey = tuple[str, ...] | Threshold | Among | dict[str, Kind]
+#: The name of a kind of query, and how the kind is written.
+_KINDS = {
+    "identity": "Identity()",
+    "prefix": "Prefix()",
+    "range": "Range()",
+    "hierarchy": "Hierarchy(...)",
+    "custom": "Custom(...)",
+    "threshold": "Threshold(names, at_least)",
+    "selection": "Selection(labels)",
+    "sum": "Sum()",
+    "mean": "Mean()",
+    "quantiles": "Quantiles(0.5)",
+}
+#: Kinds that have been tied to an attribute, so that each is checked once and not for every query.
+TiedKinds = dict[tuple[int, Kind], Kind]
+
+
+class WrittenQuery(NamedTuple):
+    """A query with its attributes in the order in which they were written, the order of its table's axes.
+
+    Attributes in which records are only selected, and which are no axes, come last, in the domain's order.
+
+    Attributes:
+        positions: of the attributes in the domain.
+        kinds: the kind of query of each, tied to it.
+    """
+
+    positions: tuple[int, ...]
+    kinds: tuple[Kind, ...]
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """The axis of each attribute in a table in domain order, as in NumPy's ``transpose``.
+
+        Example:
+            >>> WrittenQuery((2, 7, 0), (Identity(),) * 3).axes
+            (1, 2, 0)
+        """
+        return tuple(map(sorted(self.positions).index, self.positions))
+
+    @property
+    def in_domain_order(self) -> "WrittenQuery":
+        """The same query with its attributes ascending, which does not depend on the order in which it was written."""
+        by_position = sorted(zip(self.positions, self.kinds, strict=True), key=itemgetter(0))
+        return WrittenQuery(tuple(position for position, _ in by_position), tuple(kind for _, kind in by_position))
+
+    def unit(self, domain: Domain) -> str:
+        """The unit of its answers in words: "counts", or that of the amounts and weights that are summed up.
+
+        Example:
+            >>> from residualplanner.method.domain.about import About
+            >>> from residualplanner.method.domain.attribute import Attribute
+            >>> from residualplanner.more.amounts.numeric import Numeric
+            >>> salary = Attribute("salary", numeric=Numeric(0, 9), about=About(unit="US dollars"))
+            >>> domain = Domain({"sex": 2, "salary": salary})
+            >>> from residualplanner.more.amounts.amounts import Sum
+            >>> written_query(domain, {"sex": Identity(), "salary": Sum()}).unit(domain)
+            'US dollars'
+        """
+        units = (kind.unit(domain.attributes[i]) for kind, i in zip(self.kinds, self.positions, strict=True))
+        return JOIN.join(filter(None, (*units, domain.weight.unit_name))) or COUNTS
+
+    def shape(self, domain: Domain) -> tuple[int, ...]:
+        """How many answers each attribute has: one where records are only selected."""
+        return tuple(kind.rows(domain.sizes[i]) for i, kind in zip(self.positions, self.kinds, strict=True))
+
+    def cells(self, domain: Domain) -> int:
+        """How many answers the query has."""
+        return math.prod(self.shape(domain))
+
+    def put_together(self, domain: Domain, answers: FloatArray, *, first_axis: int = 0) -> FloatArray:
+        """Its table, from one in which each of its attributes was answered for itself, in the order as written.
+
+        Joint attributes are answered together, and those in which records are only selected have no axis any more.
+
+        Args:
+            domain: the schema.
+            answers (.., q_1, .., q_k): of whatever gives counts.
+            first_axis: the axis of the first attribute; all before it are of stacks.
+
+        Source: eqs. (58) and (108).
+        """
+        found = answered_jointly(answers, self.kinds, first_axis=first_axis)
+        return found.reshape((*found.shape[:first_axis], *self.table_axes.shape(domain)))
+
+    @property
+    def table_axes(self) -> "WrittenQuery":
+        """The attributes along which its table has an axis, with their kinds."""
+        return self._of([kind.is_axis for kind in self.kinds])
+
+    @property
+    def universe(self) -> "WrittenQuery":
+        """The attributes in which records are selected, with their kinds."""
+        return self._of([bool(kind.where) for kind in self.kinds])
+
+    def words(self, domain: Domain) -> str:
+        """The attributes of its table, and which records it is about: ``age × sex among employed: yes``."""
+        return query_text([domain.names[position] for position in self.table_axes.positions], self.about(domain))
+
+    def about(self, domain: Domain) -> list[str]:
+        """Of each attribute in which records are selected, which: ``["employed: yes"]``."""
+        return [selection_text(domain.names[position], kind) for position, kind in zip(*self.universe, strict=True)]
+
+    def summed(self, names: Collection[str], domain: Domain) -> "WrittenQuery":
+        """The query without the axes of some attributes; where only some of their values are counted, about these."""
+        gone, every = domain.positions(names), zip(*self, strict=True)
+        kinds = tuple(kind.universe if position in gone else kind for position, kind in every)
+        kept = [position not in gone or bool(kind.where) for position, kind in zip(self.positions, kinds, strict=True)]
+        return _universe_last(domain, WrittenQuery(self.positions, kinds)._of(kept))
+
+    def _of(self, is_kept: Sequence[bool]) -> "WrittenQuery":
+        return WrittenQuery(tuple(compress(self.positions, is_kept)), tuple(compress(self.kinds, is_kept)))
+
+
+def selection_text(name: str, kind: Kind) -> str:
+    """Which records are selected in an attribute, in words such as "employed: yes"."""
+    return f"{name}: {kind.where_words}"
+
+
+def require_kind(name: str, kind: object) -> None:
+    """Raise WorkloadError, naming the attribute, unless ``kind`` is a kind of query."""
+    if not callable(getattr(kind, "gram", None)) or isinstance(kind, type):
+        word = kind.__name__ if isinstance(kind, type) else kind
+        raise WorkloadError(
+            f"the kind of query on {name!r} must be one such as Identity() or Prefix(), got {value_text(kind)}"
+            f"{suggestion(word.lower() if isinstance(word, str) else word, _KINDS)}"
+        )
+
+
+def require_distinct(kinds: tuple[Kind, ...]) -> None:
+    """Raise WorkloadError where a workload's kinds of query repeat, or are more than 16 bits can number."""
+    if len(kinds) > KIND_LIMIT:
+        raise WorkloadError(f"a workload may have at most {KIND_LIMIT:,} different kinds of query, got {len(kinds):,}")
+    if len(set(kinds)) < len(kinds):
+        raise WorkloadError("a workload must list each of its kinds of query once")
+
+
+def written_query(domain: Domain, query: QueryLike, tied: TiedKinds | None = None) -> WrittenQuery:
+    """The positions of a query's attributes in the order in which it was written, and the kind of each, tied to it.
+
+    A set of names has the domain's order.
+
+    Args:
+        domain: the schema.
+        query: names, or a mapping from name to kind of query.
+        tied: where kinds that have been tied are looked up, and new ones added.
+
+    Raises:
+        DomainError: an attribute is not in the domain, or is named twice.
+        WorkloadError: the query is neither names nor a mapping from names to kinds of query, or a kind does not fit
+            its attribute, or the others.
+    """
+    tied = {} if tied is None else tied
+    given = kinds_by_name(domain, query)
+    positions, kinds = domain.positions_as_written(tuple(given)), given.values()
+    for pair in zip(positions, kinds, strict=True):
+        if pair not in tied:
+            tied[pair] = tied_kind(pair[1], domain.attributes[pair[0]])
+    found = tuple(tied[pair] for pair in zip(positions, kinds, strict=True))
+    require_joint(found, np.arange(len(found), dtype=np.int16)[None])
+    statistic_among(found)
+    return _universe_last(domain, WrittenQuery(positions, found))
+
+
+def kinds_by_name(domain: Domain, query: QueryLike) -> dict[str, Kind]:
+    """The kind of query of each attribute, as they were written; a set of names has the domain's order.
+
+    Raises:
+        DomainError, WorkloadError: as `written_query`, but that kinds may not fit their attributes.
+
+    Example:
+        >>> domain = Domain({"age": 85, "sex": 2})
+        >>> kinds_by_name(domain, "age"), kinds_by_name(domain, Threshold(("sex", "age"), 1))
+        ({'age': Identity()}, {'sex': Matching(at_least=1), 'age': Matching(at_least=1)})
+    """
+    if isinstance(query, str):
+        query = (query,)
+    if not isinstance(query, Mapping | Sequence | frozenset | set):
+        raise WorkloadError(f"a query is a tuple of attribute names or a mapping name -> kind, got {value_text(query)}")
+    given = dict(query) if isinstance(query, Mapping) else {}
+    for name, kind in given.items():
+        require_kind(name, kind)
+    read = domain.positions if isinstance(query, frozenset | set) else domain.positions_as_written
+    names = [domain.names[position] for position in read(tuple(query))]
+    return {name: given.get(name, Identity()) for name in names}
+
+
+def _universe_last(domain: Domain, query: WrittenQuery) -> WrittenQuery:
+    """The query with attributes that are no axes last; without those of which every record is selected."""
+    axes, pairs = query.table_axes, zip(*query, strict=True)
+    if axes == query:
+        return query
+    others = sorted(((position, kind) for position, kind in pairs if not kind.is_axis), key=itemgetter(0))
+    some = [(position, kind) for position, kind in others if len(kind.where) < domain.attributes[position].by_bin.size]
+    return WrittenQuery(
+        (*axes.positions, *(position for position, _ in some)), (*axes.kinds, *(kind for _, kind in some))
+    )
+
+
+def query_of(domain: Domain, attributes: Sequence[int], kinds: Sequence[Kind]) -> QueryKey:
+    """Write a query as users do: names where every kind is the identity, a threshold, or a mapping."""
+    if any(kind.where for kind in kinds):
+        return _among(domain, WrittenQuery(tuple(attributes), tuple(kinds)))
+    names, kinds = tuple(domain.names[position] for position in attributes), list(map(written_kind, kinds))
+    if all(kind == Identity() for kind in kinds):
+        return names
+    if kinds[0].at_least and all(kind == kinds[0] for kind in kinds):
+        return Threshold(names, kinds[0].at_least)
+    return dict(zip(names, kinds, strict=True))
+
+
+def _among(domain: Domain, query: WrittenQuery) -> Among:
+    """A query about some of the records as users write it."""
+    axes, (selected, kinds) = query.table_axes, query.universe
+    table = query_of(domain, axes.positions, [kind.unselected for kind in axes.kinds])
+    return Among(table, {domain.names[position]: kind.where for position, kind in zip(selected, kinds, strict=True)})

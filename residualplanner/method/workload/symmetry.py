@@ -1,0 +1,133 @@
+"""Symmetry of a workload: which queries, and which sets of its closure, a permutation of attributes exchanges.
+
+Reads: a workload and which attributes have the same numbers.  Gives: Orbits.
+
+Attributes are put in classes.  Two sets have the same type if they hold as many attributes of each class (and, in
+queries, of each kind).  The types are the orbits of all permutations within the classes, and the workload is unchanged
+by these permutations iff all possible queries of every type that occurs are there, with one weight.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from residualplanner.ground.checks import frozen
+from residualplanner.method.workload.attribute_sets import numbers_of_blocks, row_numbers
+from residualplanner.method.workload.workload import Workload
+
+_ROUNDS = 8
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Orbits:
+    """The orbits of queries and of closure sets; each is one of its own where there is no symmetry.
+
+    Attributes:
+        query (m,): the orbit of each query.
+        query_size (q,): how many queries each orbit has.
+        representative (q,): the number of one query of each orbit.
+        member (c,): the orbit of each set of the closure.
+        member_size (o,): how many sets each of those orbits has.
+    """
+
+    query: NDArray[np.int64]
+    query_size: NDArray[np.int64]
+    representative: NDArray[np.int64]
+    member: NDArray[np.int64]
+    member_size: NDArray[np.int64]
+
+    @classmethod
+    def trivial(cls, workload: Workload) -> "Orbits":
+        """Every query and every set of the closure on its own."""
+        queries, sets = (frozen(np.arange(count)) for count in (len(workload), len(workload.closure)))
+        return cls(queries, frozen(np.ones_like(queries)), queries, sets, frozen(np.ones_like(sets)))
+
+    def sum_sets(self, rows: Any) -> Any:
+        """Add up the columns (r, c) of the sets of each orbit, (r, o); sparse or not."""
+        count, orbits = len(self.member), len(self.member_size)
+        if orbits == count:
+            return rows
+        ones, starts = np.ones(count), np.arange(count + 1)
+        return rows @ sparse.csr_array((ones, self.member, starts), shape=(count, orbits))
+
+
+def workload_orbits(workload: Workload, interchangeable: ArrayLike, weights: ArrayLike, *, gain: float = 2.0) -> Orbits:
+    """The orbits of a workload whose queries carry ``weights`` (m,); trivial ones if symmetry gains little.
+
+    Args:
+        workload: the queries.
+        interchangeable (d,): equal numbers mark attributes that may be exchanged as far as their own numbers go.
+        weights (m,): whatever else must agree for queries to be exchanged.
+        gain: how many queries there must be for each orbit.
+
+    Cost: a few sorts of the queries.
+
+    Example:
+        >>> from residualplanner.method.domain.domain import Domain
+        >>> from residualplanner.method.workload.families import marginals
+        >>> pairs = marginals(Domain({"a": 3, "b": 3, "c": 3}), order=2)
+        >>> workload_orbits(pairs, [0, 0, 0], pairs.weights).query_size.tolist()
+        [3]
+    """
+    weight_class = np.unique(np.asarray(weights, dtype=np.float64), return_inverse=True)[1]
+    classes = np.unique(np.asarray(interchangeable), return_inverse=True)[1]
+    if len(np.unique(classes)) == len(classes):
+        return Orbits.trivial(workload)
+    for _ in range(_ROUNDS):
+        types, possible = _query_types(workload, classes)
+        orbit = _numbered(types, weight_class)
+        size = np.bincount(orbit)
+        if gain * len(size) > len(workload):
+            return Orbits.trivial(workload)
+        if np.array_equal(size[orbit], possible):
+            break
+        refined = _refined(workload, classes, orbit)
+        if len(np.unique(refined)) == len(np.unique(classes)):
+            return Orbits.trivial(workload)
+        classes = refined
+    else:
+        return Orbits.trivial(workload)
+    member = numbers_of_blocks(np.sort(classes[block], axis=1) for block in workload.closure.blocks)
+    representative = np.unique(orbit, return_index=True)[1]
+    return Orbits(frozen(orbit), frozen(size), frozen(representative), frozen(member), frozen(np.bincount(member)))
+
+
+def _query_types(workload: Workload, classes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The type of every query, numbered, and how many queries of its type are possible."""
+    kinds, class_size = len(workload.kinds), np.bincount(classes)
+    codes = [np.sort(classes[block.attributes] * kinds + block.kinds, axis=1) for block in workload.blocks]
+    return numbers_of_blocks(codes), np.concatenate([_type_size(each, each // kinds, class_size) for each in codes])
+
+
+def _type_size(
+    codes: NDArray[np.int64], class_of: NDArray[np.int64], class_size: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """How many queries have the type of each sorted row of ``codes`` (m, k): choices within each class, by kind."""
+    size = np.ones(len(codes))
+    in_class, in_code = np.zeros(len(codes)), np.ones(len(codes))
+    for column in range(codes.shape[1]):
+        if column:
+            in_class = np.where(class_of[:, column] == class_of[:, column - 1], in_class + 1, 0)
+            in_code = np.where(codes[:, column] == codes[:, column - 1], in_code + 1, 1)
+        # Product first, so that every partial result is an integer.
+        size = size * (class_size[class_of[:, column]] - in_class) / in_code
+    return np.rint(size)
+
+
+def _refined(workload: Workload, classes: NDArray[np.int64], orbit: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Split classes whose attributes do not occur equally often in the queries of each type."""
+    marks = np.random.default_rng(0).random(int(orbit.max()) + 1)
+    occurrence = np.zeros(len(classes))
+    for queries, block in workload.runs():
+        mark = marks[orbit[queries]]
+        for column in range(block.attributes.shape[1]):
+            occurrence += np.bincount(block.attributes[:, column], weights=mark, minlength=len(classes))
+    return _numbered(classes, np.unique(np.round(occurrence, 6), return_inverse=True)[1])
+
+
+def _numbered(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Number the distinct pairs of two arrays of small integers (m,)."""
+    return row_numbers(np.stack([left, right], axis=1))

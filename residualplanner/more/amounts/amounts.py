@@ -1,0 +1,296 @@
+"""Kinds of query on amounts, whose bins have two cells each: counts by bin, and sums.
+
+Reads: kinds on bins, the ends of bins.  Gives: ByBin and Sum, kinds on the cells.
+
+A record has a part at the low end of its bin and the rest at the high end: (1, 1) counts it, (l, h) sums it up.
+Source: eq. (105).
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from residualplanner.ground.checks import value_text
+from residualplanner.ground.completion import hides
+from residualplanner.ground.errors import WorkloadError
+from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.domain.labels import Label
+from residualplanner.method.kron import SameArray, namespace
+from residualplanner.method.queries.kind import Kind, require_size
+from residualplanner.method.queries.plain_kinds import OfAllRecords
+from residualplanner.method.queries.rows import Centered, Rows
+from residualplanner.method.queries.sparse_kind import SparseKind
+from residualplanner.more.amounts.numeric import Numeric
+
+
+@dataclass(frozen=True, slots=True)
+class BinRows:
+    """Rows over bins as rows over cells, W C: C (values, cells) adds up the two ends of each bin.
+
+    Attributes:
+        of_bins: W, over the bins and the labels of unknown and missing entries after them.
+        bins: how many bins there are; the first 2 ``bins`` cells are their ends.
+    """
+
+    of_bins: Rows
+    bins: int
+
+    @property
+    def is_identity(self) -> bool:
+        """No: a bin is the sum of two cells."""
+        return False
+
+    def rows(self, size: int) -> int:
+        """As many as W has."""
+        return self.of_bins.rows(size - self.bins)
+
+    def matrix(self, size: int) -> NDArray[np.float64]:
+        """Each column of W of a bin twice."""
+        of_bins: NDArray[np.float64] = self.of_bins.matrix(size - self.bins)
+        return of_bins[:, self._bin_of(size)]
+
+    def sparse_rows(self, size: int) -> sparse.csr_array:
+        """Each column of W of a bin twice, without the entries 0."""
+        return sparse.csr_array(self.of_bins.sparse_rows(size - self.bins)[:, self._bin_of(size)])
+
+    def gram(self, size: int) -> NDArray[np.float64]:
+        """``C^T W^T W C``."""
+        return self._spread(self.of_bins.gram(size - self.bins), size)
+
+    def weighted_gram(self, weights: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+        """``C^T W^T diag(weights) W C``."""
+        return self._spread(self.of_bins.weighted_gram(weights, size - self.bins), size)
+
+    def augmented_gram(self, size: int, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """The same with the constant parts of the rows before it."""
+        form: NDArray[np.float64] = self.of_bins.augmented_gram(size - self.bins, weights)
+        of_cell = np.concatenate([[0], 1 + self._bin_of(size)])
+        spread: NDArray[np.float64] = form[np.ix_(of_cell, of_cell)]
+        return spread
+
+    def centered(self, size: int) -> Centered:
+        """W's parts, the rest over the cells."""
+        rows, constant = self.of_bins.centered(size - self.bins)
+        return Centered(BinRows(rows, self.bins), constant)
+
+    def equal_columns(self, size: int) -> NDArray[np.int64]:
+        """The first cell of the first bin that has the same column of W."""
+        of_cell = self._bin_of(size)
+        first: NDArray[np.int64] = np.searchsorted(of_cell, np.arange(size - self.bins))
+        return first[self.of_bins.equal_columns(size - self.bins)[of_cell]]
+
+    def exchangeable_values(self, size: int) -> NDArray[np.int64]:
+        """Cells of bins, and labels, whose columns are equal: no row is of a single end of a bin."""
+        return self.equal_columns(size)
+
+    def apply(self, array: SameArray, axis: int) -> SameArray:
+        """The two ends of each bin added up, then W."""
+        xp = namespace(array)
+        values = xp.moveaxis(array, axis, 0)
+        ends = 2 * self.bins
+        added = xp.concat([values[0:ends:2] + values[1:ends:2], values[ends:]], axis=0)
+        bins: SameArray = xp.moveaxis(added, 0, axis)
+        return self.of_bins.apply(bins, axis)
+
+    def row_forms(self, form: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``w_r C form C^T w_r`` for each row of W."""
+        starts = np.searchsorted(self._bin_of(len(form)), np.arange(len(form) - self.bins))
+        return self.of_bins.row_forms(np.add.reduceat(np.add.reduceat(form, starts, axis=0), starts, axis=1))
+
+    def _bin_of(self, size: int) -> NDArray[np.int64]:
+        """The bin, or label of its own, of each cell, (size,)."""
+        return np.concatenate([np.repeat(np.arange(self.bins), 2), np.arange(self.bins, size - self.bins)])
+
+    def _spread(self, form: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+        of_cell = self._bin_of(size)
+        spread: NDArray[np.float64] = form[np.ix_(of_cell, of_cell)]
+        return spread
+
+
+@dataclass(frozen=True, slots=True)
+class ByBin(BinRows):
+    """Any kind of query on bins, of an attribute whose values are amounts; `tied_kind` makes it.
+
+    Attributes:
+        of_bins: the kind of query on the bins; ``bins`` as in `BinRows`.
+
+    Example:
+        >>> from residualplanner.method.queries.runs import Prefix
+        >>> ByBin(Prefix(), 2).matrix(5).astype(int).tolist()  # two bins, and missing entries
+        [[1, 1, 0, 0, 0], [1, 1, 1, 1, 0], [1, 1, 1, 1, 1]]
+    """
+
+    of_bins: Kind
+
+    @property
+    def name(self) -> str:
+        """The word for the kind on the bins."""
+        return self.of_bins.name
+
+    @property
+    def file_word(self) -> str:
+        """That of the kind on the bins."""
+        return self.of_bins.file_word
+
+    @property
+    def where(self) -> tuple[Label, ...]:
+        """The labels of the bins of which a record must have one; none where it is about all records."""
+        return self.of_bins.where
+
+    @property
+    def where_words(self) -> str:
+        """These labels in words."""
+        return self.of_bins.where_words
+
+    @property
+    def is_axis(self) -> bool:
+        """Whether the kind on the bins is one."""
+        return self.of_bins.is_axis
+
+    @property
+    def unselected(self) -> "ByBin":
+        """The same answers about all records."""
+        return ByBin(self.of_bins.unselected, self.bins)
+
+    @property
+    def universe(self) -> "ByBin":
+        """The number of the records that it is about."""
+        return ByBin(self.of_bins.universe, self.bins)
+
+    @property
+    def at_least(self) -> int:
+        """0: amounts are answered for themselves."""
+        return 0
+
+    @property
+    def scale(self) -> float:
+        """That of the kind on the bins."""
+        return self.of_bins.scale
+
+    def unit(self, attribute: Attribute) -> str:
+        """That of the kind on the bins."""
+        return self.of_bins.unit(attribute.by_bin)
+
+    def require_fit(self, attribute: Attribute) -> None:
+        """Raise WorkloadError unless the attribute has amounts in as many bins, which the kind fits."""
+        if attribute.numeric is None or len(attribute.numeric) != 2 * self.bins:
+            raise WorkloadError(f"the kind of query on {attribute.name!r} is for amounts in {self.bins:,} bins")
+        require_size(attribute)
+        if attribute.by_bin.size == 1:
+            raise WorkloadError(
+                f"{attribute.name!r} has one bin, whose count is the number of records; ask for its Sum(), in "
+                'a spec kinds = { ... = "sum" }, leave it out of the query, or declare more bins'
+            )
+        self.of_bins.require_fit(attribute.by_bin)
+
+    def labels(self, attribute: Attribute) -> tuple[object, ...]:
+        """The labels of the answers in terms of the bins, (q,)."""
+        return self.of_bins.labels(attribute.by_bin)
+
+    def meanings(self, attribute: Attribute) -> tuple[str, ...]:
+        """The same."""
+        return self.of_bins.meanings(attribute.by_bin)
+
+    def columns_beside(self, attribute: Attribute) -> dict[str, tuple[str, ...]]:
+        """What the kind on the bins has."""
+        return self.of_bins.columns_beside(attribute.by_bin)
+
+    def full_names(self, attribute: Attribute) -> tuple[tuple[str, ...], ...]:
+        """What the kind on the bins has."""
+        return self.of_bins.full_names(attribute.by_bin)
+
+
+def amounts_of(attribute: Attribute, purpose: str) -> Numeric:
+    """The limits and bins of an attribute's amounts; WorkloadError, with the purpose in words, where it has none."""
+    if attribute.numeric is None:
+        raise WorkloadError(
+            f"{attribute.name!r} has no amounts {purpose}; declare Numeric(low, high) in place of "
+            f"{attribute.values.words}"
+        )
+    return attribute.numeric
+
+
+@hides("on")
+@dataclass(frozen=True, slots=True, repr=False)
+class Sum(SparseKind, OfAllRecords):
+    """The sum of the amounts of an attribute, in the unit of the column: one answer, or one for each bin.
+
+    Its errors are in that unit.  In a loss they are measured in units of the largest amount in size, which is the most
+    that one record adds: so a sum and a count of one table matter equally.
+
+    Attributes:
+        by: "bin" for the sum of the amounts in each bin; None for that of all.
+        edges: of the bins that it is tied to; None as long as there is no attribute.
+
+    Raises:
+        WorkloadError: ``by`` is another word.
+
+    Source: eq. (105).
+
+    Example:
+        >>> from residualplanner.more.amounts.numeric import Numeric
+        >>> salary = Attribute("salary", numeric=Numeric(0, 30, bins=[10]), missing="Not stated")
+        >>> Sum("bin").on(salary).matrix(5).astype(int).tolist()
+        [[0, 10, 0, 0, 0], [0, 0, 10, 30, 0]]
+        >>> Sum("bin").labels(salary), Sum().labels(salary)
+        (('sum of [0, 10)', 'sum of [10, 30]'), ('sum',))
+    """
+
+    by: Literal["bin"] | None = None
+    edges: tuple[float, ...] | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.by not in (None, "bin"):
+            raise WorkloadError(f"a sum is by='bin' or, without by, of all amounts; got by={value_text(self.by)}")
+
+    def __repr__(self) -> str:
+        return f"Sum({'' if self.by is None else repr(self.by)})"
+
+    @property
+    def name(self) -> str:
+        """The word for this kind in error tables and files."""
+        return "sum" if self.by is None else "sum by bin"
+
+    @property
+    def scale(self) -> float:
+        """The largest amount in size."""
+        return 1.0 if self.edges is None else max(abs(self.edges[0]), abs(self.edges[-1]))
+
+    def unit(self, attribute: Attribute) -> str:
+        """The unit that is said of the attribute, or else its name."""
+        return attribute.about.unit or attribute.name
+
+    def on(self, attribute: Attribute) -> "Sum":
+        """The sum tied to the ends of an attribute's bins.
+
+        Raises:
+            WorkloadError: its values are not amounts.
+        """
+        return replace(self, edges=amounts_of(attribute, "to sum up").amounts)
+
+    def require_fit(self, attribute: Attribute) -> None:
+        """Raise WorkloadError unless it is tied to the ends of this attribute's bins, and is more than a count."""
+        require_size(attribute)
+        if self.on(attribute) != self:
+            raise WorkloadError(f"the sum on {attribute.name!r} is tied to other bins than that attribute has")
+
+    def sparse_rows(self, size: int) -> sparse.csr_array:
+        """The ends of the bins, (q, size), 0 for labels of unknown and missing entries."""
+        if self.edges is None:
+            raise WorkloadError("a sum has no matrix before it is tied to an attribute of amounts")
+        edges = np.array(self.edges)
+        ends = np.column_stack([edges[:-1], edges[1:]]).ravel()
+        row = np.zeros(len(ends), dtype=np.int64) if self.by is None else np.repeat(np.arange(len(edges) - 1), 2)
+        entries = (ends, (row, np.arange(len(ends))))
+        found = sparse.csr_array(sparse.coo_array(entries, shape=(int(row[-1]) + 1, size)))
+        found.eliminate_zeros()
+        return found
+
+    def labels(self, attribute: Attribute) -> tuple[object, ...]:
+        """``sum``, or ``sum of`` each bin, (q,)."""
+        if self.by is None or attribute.numeric is None:
+            return ("sum",)
+        return tuple(f"sum of {label}" for label in attribute.numeric.bins.labels)

@@ -1,0 +1,141 @@
+"""Amounts as users declare them: limits, edges of bins and units, in exact numbers.
+
+Reads: numbers of any type.  Gives: fractions, and edges in units; DomainError where they do not fit one another.
+"""
+
+from collections.abc import Iterable
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.ground.checks import spelling, value_text
+from residualplanner.ground.errors import DomainError
+from residualplanner.method.domain.entries import is_narrow, spelled
+
+#: An amount as users declare it; a float is read by its decimal spelling.
+Amount = int | float | str | Fraction | Decimal
+
+#: Amounts have fewer units than this, so that floats hold them exactly.
+MOST_UNITS = 2**53
+#: The most bins: two cells for each stay within what matrices are formed for.
+_MOST_BINS = 5_000
+
+
+def edges_in_units(low: Amount, high: Amount, bins: int | Iterable[Amount], unit: Fraction) -> tuple[int, ...]:
+    """The edges of bins from one limit to another, in units, strictly increasing.
+
+    Args:
+        low: the first edge.
+        high: the last one.
+        bins: how many bins of equal width, or the edges between the limits, which may be among them.
+        unit: what all edges are multiples of.
+
+    Raises:
+        DomainError: they do not increase, or are no multiples of the unit; there are too many units or bins.
+
+    Example:
+        >>> edges_in_units(0, 1, ["0.25"], Fraction(1, 4)), edges_in_units(0, 9, 3, Fraction(1))
+        ((0, 1, 4), (0, 3, 6, 9))
+    """
+    first, last = _units_of("low", low, unit), _units_of("high", high, unit)
+    if not first < last:
+        raise DomainError(f"amounts need low below high, got {value_text(low)} and {value_text(high)}")
+    if isinstance(bins, int | np.integer) and not isinstance(bins, bool):
+        return _equal_edges(first, last, int(bins))
+    if isinstance(bins, str | bytes) or not isinstance(bins, Iterable):
+        raise DomainError(f"bins of amounts are a number or a list of edges, got {value_text(bins)}")
+    given = [_units_of("an edge of bins", edge, unit) for edge in bins]
+    inner = given[given[:1] == [first] : len(given) - (given[-1:] == [last] and len(given) > 0)]
+    edges = (first, *inner, last)
+    if not all(edge < following for edge, following in pairwise(edges)):
+        raise DomainError("edges of bins must be strictly increasing, from low to high")
+    if len(edges) > _MOST_BINS + 1:
+        raise DomainError(f"amounts may have at most {_MOST_BINS:,} bins, got {len(edges) - 1:,}")
+    return edges
+
+
+def _equal_edges(first: int, last: int, bins: int) -> tuple[int, ...]:
+    if not 1 <= bins <= _MOST_BINS:
+        raise DomainError(f"amounts may have 1 to {_MOST_BINS:,} bins, got {bins:,}")
+    width, rest = divmod(last - first, bins)
+    if rest:
+        raise DomainError(
+            f"the {last - first:,} units from low to high cannot be cut into {bins:,} bins of equal width; choose "
+            "another number of them, or give the edges"
+        )
+    return tuple(range(first, last + 1, width))
+
+
+def _units_of(what: str, amount: Amount, unit: Fraction) -> int:
+    units = exact_amount(what, amount) / unit
+    if units.denominator != 1:
+        raise DomainError(f"{what} must be a multiple of the unit {amount_text(unit)}, got {value_text(amount)}")
+    if abs(units.numerator) * max(1, unit.numerator) >= MOST_UNITS:
+        raise DomainError(f"{what} must have fewer than 2**53 units, got {value_text(amount)}; choose a coarser unit")
+    return units.numerator
+
+
+def exact_amount(what: str, amount: object) -> Fraction:
+    """A declared number as the fraction that its decimal spelling means."""
+    if isinstance(amount, np.generic) and not isinstance(amount, np.floating):
+        amount = amount.item()
+    if isinstance(amount, int | float | str | Fraction | Decimal | np.floating) and not isinstance(amount, bool):
+        try:
+            return Fraction(spelling(amount) if isinstance(amount, float | np.floating) else amount)
+        except (ValueError, OverflowError, ZeroDivisionError):
+            pass
+    raise DomainError(f"{what} must be a finite number, got {value_text(amount)}")
+
+
+def nearest_units(
+    amounts: NDArray[np.float64], numbers: NDArray[Any], unit: Fraction
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """The nearest multiple of a unit for each amount, in units, and whether the amount is that multiple.
+
+    As for bins, a float of fewer than 64 bits stands for itself and for the decimal that it is written as.  It is the
+    multiple that it is itself; or else the one that is nearest to that decimal, where its digits leave several.
+
+    Args:
+        amounts (m,): 64-bit floats, equal to the numbers or, where these are far away, limited.
+        numbers (m,): as the column has them.
+        unit: positive.
+
+    Example:
+        >>> narrow = np.array([0.7, 500.25], dtype=np.float16)
+        >>> nearest_units(narrow.astype(float), narrow, Fraction(1, 10_000))[0]
+        array([   7000., 5002500.])
+    """
+    p, q = unit.numerator, unit.denominator
+    units = amounts * q / p
+    nearest = np.rint(units)
+    if is_narrow(numbers.dtype):
+        with np.errstate(over="ignore", invalid="ignore"):
+            beside = (np.nextafter(numbers, numbers.dtype.type(end)).astype(np.float64) for end in (-np.inf, np.inf))
+            first, last = (np.rint((amounts + each) / 2 * q / p) for each in beside)
+        is_open = (first != last) & (units != nearest) & (amounts == numbers.astype(np.float64)) & np.isfinite(amounts)
+        nearest[is_open] = np.rint(spelled(numbers[is_open]) * q / p)
+    return nearest, are_written_alike(nearest * p / q, numbers)
+
+
+def are_written_alike(amounts: NDArray[np.float64], numbers: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether each of the numbers (m,), in whatever type, is the amount of 64 bits (m,) to the digits of its own type.
+
+    Example:
+        >>> tenth = np.array([0.1])
+        >>> are_written_alike(tenth, tenth.astype(np.float32)), are_written_alike(tenth, np.array([0.1000001]))
+        (array([ True]), array([False]))
+    """
+    own = numbers.dtype if numbers.dtype.kind == "f" else np.dtype(np.float64)
+    return np.asarray(amounts.astype(own) == numbers.astype(own))
+
+
+def amount_text(amount: Fraction) -> str:
+    """An amount in decimal digits where it has few, else as a fraction."""
+    if amount.denominator == 1:
+        return str(amount.numerator)
+    decimal = repr(float(amount))
+    return decimal if Fraction(decimal) == amount else repr(str(amount))

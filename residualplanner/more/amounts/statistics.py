@@ -1,0 +1,277 @@
+"""Kinds of query for statistics that are no sums over records: means and quantiles of an attribute.
+
+Reads: limits of amounts, edges of bins.  Gives: Mean and Quantiles: the rows of the sums that a statistic is made of.
+A plan makes the errors of these rows small, and so those of the statistic, whatever it turns out to be.
+Source: eqs. (121) and (124).
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from residualplanner.ground.checks import value_text
+from residualplanner.ground.completion import hides
+from residualplanner.ground.errors import WorkloadError
+from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.queries.kind import Kind, require_size
+from residualplanner.method.queries.plain_kinds import OfAllRecords
+from residualplanner.method.queries.sparse_kind import ENTRY_LIMIT, SparseKind
+from residualplanner.more.amounts.amounts import amounts_of
+
+#: The label of the first row of each: how many records have a value that counts.
+COUNT = "count"
+
+
+@hides("expected", "limits", "on", "to_json", "written")
+class Statistic(SparseKind, OfAllRecords):
+    """A kind whose answers are the sums that one statistic of each group is made of, the count first."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def written(self) -> "Statistic":
+        """The kind as users write it: not tied to an attribute."""
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """Its fields as JSON values."""
+
+    @abstractmethod
+    def on(self, attribute: Attribute) -> "Statistic":
+        """The kind tied to the amounts or bins of an attribute; WorkloadError where these do not serve."""
+
+    def require_fit(self, attribute: Attribute) -> None:
+        """Raise WorkloadError unless it is tied to this attribute's amounts or bins."""
+        require_size(attribute)
+        if self.on(attribute) != self:
+            raise WorkloadError(f"the {self.name} of {attribute.name!r} is tied to other bins than that attribute has")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Mean(Statistic):
+    """The mean of the amounts of an attribute, with their count and sum.
+
+    Its three answers are the count, the sum of what amounts are above ``between[0]``, and the sum of what they are
+    below ``between[1]``, both in units of the range of the amounts, so that a record adds at most 1.  No mean between
+    the two has a larger error than it would have at one of them, where that is the error of one of these sums.
+
+    Attributes:
+        between: where the means are expected to be, from what is publicly known, such as (30_000, 90_000); None for the
+            limits of the amounts.  Means elsewhere are right, too, and have right errors, which are larger.
+        edges: of the bins that it is tied to; None as long as there is no attribute.
+
+    Raises:
+        WorkloadError: ``between`` is not two increasing numbers; or, once tied, not within the limits.
+
+    Source: eq. (121).
+
+    Example:
+        >>> from residualplanner.more.amounts.numeric import Numeric
+        >>> salary = Attribute("salary", numeric=Numeric(0, 40, bins=[10]))
+        >>> Mean().on(salary).matrix(4).tolist()
+        [[1.0, 1.0, 1.0, 1.0], [0.0, 0.25, 0.25, 1.0], [1.0, 0.75, 0.75, 0.0]]
+        >>> Mean((10, 20)).on(salary).labels(salary)
+        ('count', 'above 10', 'below 20')
+    """
+
+    name = "mean"
+
+    between: tuple[float, float] | None = None
+    edges: tuple[float, ...] | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.between is None:
+            return
+        try:
+            least, most = map(float, self.between)
+        except (TypeError, ValueError):
+            least, most = 1.0, 0.0
+        if not least < most:
+            raise WorkloadError(f"between= must be two increasing numbers, got {value_text(self.between)}")
+        object.__setattr__(self, "between", (least, most))
+
+    def __repr__(self) -> str:
+        return "Mean()" if self.between is None else f"Mean(between=({self.between[0]:.15g}, {self.between[1]:.15g}))"
+
+    @property
+    def written(self) -> "Mean":
+        """The same without edges."""
+        return Mean(self.between)
+
+    def to_json(self) -> dict[str, Any]:
+        """Lists of numbers, or null."""
+        fields = {"between": self.between, "edges": self.edges}
+        return {name: None if given is None else list(given) for name, given in fields.items()}
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The least and the largest amount.
+
+        Raises:
+            WorkloadError: it is not tied to an attribute.
+        """
+        if self.edges is None:
+            raise WorkloadError("a mean has no matrix before it is tied to an attribute of amounts")
+        return self.edges[0], self.edges[-1]
+
+    @property
+    def expected(self) -> tuple[float, float]:
+        """Where means are expected to be: ``between``, or the limits."""
+        return self.limits if self.between is None else self.between
+
+    def on(self, attribute: Attribute) -> "Mean":
+        """The mean tied to the ends of an attribute's bins.
+
+        Raises:
+            WorkloadError: its values are not amounts, or ``between`` is not within their limits.
+        """
+        edges = amounts_of(attribute, "to average").amounts
+        low, high = edges[0], edges[-1]
+        if self.between is not None and not low <= self.between[0] < self.between[1] <= high:
+            raise WorkloadError(
+                f"{self!r} is not within the limits of {attribute.name!r}, which are {low:.15g} and {high:.15g}"
+            )
+        return replace(self, edges=edges)
+
+    def sparse_rows(self, size: int) -> sparse.csr_array:
+        """The count, and what is above one amount and below the other, (3, size); 0 for other labels.
+
+        Source: eq. (121).
+        """
+        (low, high), (least, most) = self.limits, self.expected
+        ends = np.ravel([*pairwise(self.edges or ())])
+        rows = np.zeros((3, size))
+        rows[:, : len(ends)] = np.ones(len(ends)), (ends - least) / (high - low), (most - ends) / (high - low)
+        return sparse.csr_array(rows)
+
+    def labels(self, attribute: Attribute) -> tuple[object, ...]:
+        """``count``, ``above`` the one amount, ``below`` the other, (3,)."""
+        least, most = self.on(attribute).expected
+        return COUNT, f"above {least:.15g}", f"below {most:.15g}"
+
+
+@dataclass(frozen=True, slots=True, repr=False, init=False)
+class Quantiles(Statistic):
+    """Quantiles of an attribute of amounts, or of bins of numbers: the median, say.
+
+    Its answers are the count, and for each probability p and each edge between two bins the excess: 1 - p times the
+    records below the edge less p times those above it, which is 0 where the edge is the quantile.
+
+    Attributes:
+        probabilities: strictly between 0 and 1, (p,): one number, several, or a list of them; quartiles unless given.
+        edges: of the bins that it is tied to; None as long as there is no attribute.
+        ends: how many cells a bin has: 2 where values are amounts, else 1.
+
+    Raises:
+        WorkloadError: a probability is not between 0 and 1, or is there twice.
+
+    Source: eqs. (120) and (124).
+
+    Example:
+        >>> from residualplanner.method.domain.bins import Bins
+        >>> age = Attribute("age", bins=Bins([0, 20, 60, 100]))
+        >>> Quantiles(0.5).on(age).matrix(3).tolist()
+        [[1.0, 1.0, 1.0], [0.5, -0.5, -0.5], [0.5, 0.5, -0.5]]
+        >>> Quantiles(0.25, 0.5).labels(age)
+        ('count', '0.25 at 20', '0.25 at 60', '0.5 at 20', '0.5 at 60')
+    """
+
+    name = "quantiles"
+
+    probabilities: tuple[float, ...]
+    edges: tuple[float, ...] | None
+    ends: int
+
+    def __init__(
+        self, *probabilities: float | Sequence[float], edges: tuple[float, ...] | None = None, ends: int = 1
+    ) -> None:
+        wanted = probabilities[0] if len(probabilities) == 1 else probabilities or (0.25, 0.5, 0.75)
+        try:
+            given = tuple(np.atleast_1d(np.asarray(wanted, dtype=np.float64)).tolist())
+        except (TypeError, ValueError):
+            given = ()
+        is_list = bool(given) and all(isinstance(entry, float) for entry in given)
+        if not is_list or not all(0 < entry < 1 for entry in given) or len(set(given)) < len(given):
+            raise WorkloadError(
+                "the probabilities of quantiles must be different numbers between 0 and 1, such as 0.5, got "
+                f"{value_text(wanted)}"
+            )
+        for name, value in (("probabilities", given), ("edges", edges), ("ends", ends)):
+            object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        return f"Quantiles({', '.join(map(repr, self.probabilities))})"
+
+    @property
+    def written(self) -> "Quantiles":
+        """The same without edges."""
+        return Quantiles(self.probabilities)
+
+    def to_json(self) -> dict[str, Any]:
+        """The probabilities, edges or null, and the cells of a bin."""
+        edges = None if self.edges is None else list(self.edges)
+        return {"probabilities": list(self.probabilities), "edges": edges, "ends": self.ends}
+
+    def on(self, attribute: Attribute) -> "Quantiles":
+        """The quantiles tied to an attribute's bins.
+
+        Raises:
+            WorkloadError: its values are no amounts and no bins of numbers, or there is one bin, or too many.
+        """
+        bins = attribute.bins if attribute.numeric is None else attribute.numeric.bins
+        if bins is None or not all(isinstance(edge, int | float) for edge in bins.edges):
+            raise WorkloadError(
+                f"{attribute.name!r} has no amounts and no bins of numbers, so that it has no quantiles; declare "
+                f"Numeric(low, high, bins=...) or Bins in place of {attribute.values.words}"
+            )
+        edges, ends = (
+            tuple(float(edge) for edge in bins.edges if isinstance(edge, int | float)),
+            1 if attribute.numeric is None else 2,
+        )
+        rows = len(self.probabilities) * (len(edges) - 2)
+        if rows == 0:
+            raise WorkloadError(f"{attribute.name!r} has one bin, which says nothing of quantiles; declare more bins")
+        if rows * ends * len(edges) > ENTRY_LIMIT:
+            raise WorkloadError(
+                f"{attribute.name!r} has too many bins for {len(self.probabilities)} quantiles; declare fewer, or ask "
+                "for Prefix(), from which quantiles() reads them, too"
+            )
+        return Quantiles(self.probabilities, edges=edges, ends=ends)
+
+    def sparse_rows(self, size: int) -> sparse.csr_array:
+        """The count, and the excesses, (1 + p (bins - 1), size); 0 for other labels.
+
+        Source: eq. (124).
+        """
+        if self.edges is None:
+            raise WorkloadError("quantiles have no matrix before they are tied to an attribute of amounts or bins")
+        bins = len(self.edges) - 1
+        below = np.tri(bins - 1, bins)
+        rows = np.concatenate([np.ones((1, bins)), *(below - p for p in self.probabilities)])
+        cells = np.zeros((len(rows), size))
+        cells[:, : self.ends * bins] = np.repeat(rows, self.ends, axis=1)
+        return sparse.csr_array(cells)
+
+    def labels(self, attribute: Attribute) -> tuple[object, ...]:
+        """``count``, and of each excess its probability and edge, (q,)."""
+        inner = (self.on(attribute).edges or ())[1:-1]
+        return COUNT, *(f"{p:.15g} at {edge:.15g}" for p in self.probabilities for edge in inner)
+
+
+def statistic_among(kinds: Sequence[Kind]) -> int | None:
+    """The position of the statistic among the kinds of a query; None where there is none.
+
+    Raises:
+        WorkloadError: there are several.
+    """
+    found = [position for position, kind in enumerate(kinds) if isinstance(kind, Statistic)]
+    if len(found) > 1:
+        names = " and ".join(kinds[position].name for position in found)
+        raise WorkloadError(f"a query is for one statistic, got {names}; write a query for each")
+    return found[0] if found else None

@@ -1,0 +1,267 @@
+"""Weights of records: a column says how much each record counts, up to a declared maximum.
+
+Reads: a declaration, and entries of that column.  Gives: Weight, and weights as integers.
+
+A record of weight w is w / maximum of a record of the largest weight, and costs at most as much (eq. (101)).
+Weights are multiples of a declared unit p / q, so that ``q w`` is an integer and sums of weights are exact.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, ClassVar, Literal, Protocol, cast, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.ground.checks import IntArray, Number, is_unicode, require_fraction, spelling, value_text
+from residualplanner.ground.completion import hides
+from residualplanner.ground.errors import BudgetError, DomainError
+from residualplanner.ground.words import fraction_text, suggestion
+from residualplanner.method.domain.entries import number_of
+from residualplanner.method.domain.families import MISSING, UNKNOWN, Column, Entries
+from residualplanner.more.amounts.declared_amounts import amount_text, nearest_units
+
+#: What becomes of a weight above the maximum: the data are refused, or it counts as the maximum.
+Above = Literal["refuse", "clip"]
+#: Codes of entries that are no weights, beside UNKNOWN and MISSING.
+NEGATIVE, ABOVE, BETWEEN_UNITS = -3, -4, -5
+#: The largest weight has fewer than so many parts of one q-th, which floats still tell apart.
+_MOST_PARTS = 2**53
+#: Longer spellings of a number are no weights.
+_LONGEST = 400
+_FIELDS = {"column", "maximum", "unit", "above"}
+
+
+class Weighting(Protocol):
+    """How much each record counts."""
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns that are read for it."""
+        ...
+
+    @property
+    def maximum(self) -> Fraction:
+        """The largest weight."""
+        ...
+
+    @property
+    def denominator(self) -> int:
+        """The integer q by which every weight is multiplied, so that it becomes an integer."""
+        ...
+
+    @property
+    def unit_name(self) -> str:
+        """What estimates and errors are in; empty where that is numbers of records."""
+        ...
+
+    @property
+    def sentence(self) -> str:
+        """What tables hold instead of numbers of records; empty where they hold these."""
+        ...
+
+    def to_json(self) -> dict[str, Any]:
+        """The field of a domain's JSON that declares it; nothing where every record counts once."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class EqualWeights:
+    """Every record has weight 1: tables hold numbers of records."""
+
+    columns: ClassVar[tuple[Column, ...]] = ()
+    maximum: ClassVar[Fraction] = Fraction(1)
+    denominator: ClassVar[int] = 1
+    unit_name: ClassVar[str] = ""
+    sentence: ClassVar[str] = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Nothing."""
+        return {}
+
+
+@hides("codes_of_column", "from_json", "integer_range", "to_json", "unit_name")
+@dataclass(frozen=True, slots=True, init=False)
+class Weight:
+    """A column that says how much each record counts: tables hold totals of it, not numbers of records.
+
+    Args:
+        name: the column's name; it is no attribute of the domain.
+        maximum: the largest weight.  Noise is as for records that all have it, so choose it from what is known
+            without the data, and no larger than needed.
+        unit: all weights are multiples of it; a float means its decimal spelling.
+        above: "refuse": data with a weight above the maximum are refused; "clip": it counts as the maximum.
+
+    Attributes:
+        name: as given.
+        maximum: as given, exact.
+        unit: as given, exact.
+        above: as given.
+
+    Raises:
+        DomainError: no name; numbers that are not positive; a maximum that is not a multiple of the unit, or has too
+            many of them.
+
+    Source: eqs. (100) to (102).
+
+    Example:
+        >>> Weight("hours", maximum=60, unit=0.5, above="clip")
+        Weight('hours', maximum=60, unit=0.5, above='clip')
+    """
+
+    name: str
+    maximum: Fraction
+    unit: Fraction
+    above: Above
+
+    words: ClassVar[str] = "weights"
+
+    def __init__(self, name: str, *, maximum: Number, unit: Number = 1, above: Above = "refuse") -> None:
+        if not isinstance(name, str) or not name or not is_unicode(name):
+            raise DomainError(f"the column of weights needs a name, got {value_text(name)}")
+        largest, step = _exact("maximum", maximum), _exact("unit", unit)
+        if (largest / step).denominator != 1:
+            raise DomainError(
+                f"the maximum of weights must be a multiple of their unit, got {value_text(maximum)} and "
+                f"{value_text(unit)}"
+            )
+        if largest * step.denominator >= _MOST_PARTS or step.denominator >= _MOST_PARTS:
+            raise DomainError("the maximum of weights must have fewer than 2**53 units; choose a larger unit")
+        if not isinstance(above, str) or above not in get_args(Above):
+            raise DomainError(
+                f"above must be one of {list(get_args(Above))}, got {value_text(above)}"
+                f"{suggestion(above, get_args(Above))}"
+            )
+        for word, value in (("name", str(name)), ("maximum", largest), ("unit", step), ("above", above)):
+            object.__setattr__(self, word, value)
+
+    def __repr__(self) -> str:
+        unit = "" if self.unit == 1 else f", unit={amount_text(self.unit)}"
+        above = "" if self.above == "refuse" else f", above={self.above!r}"
+        return f"Weight({self.name!r}, maximum={amount_text(self.maximum)}{unit}{above})"
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The column itself."""
+        return (self,)
+
+    @property
+    def values(self) -> "Weight":
+        """What reads its entries."""
+        return self
+
+    @property
+    def denominator(self) -> int:
+        """The q of the unit p / q in lowest terms."""
+        return self.unit.denominator
+
+    @property
+    def unit_name(self) -> str:
+        """The column that is added up."""
+        return repr(self.name)
+
+    @property
+    def sentence(self) -> str:
+        """What tables hold."""
+        most = f"at most {amount_text(self.maximum)}" + (
+            " (a larger one counts as that)" if self.above == "clip" else ""
+        )
+        return (
+            f"Records are weighted by {self.name!r}, {most}: all numbers and their errors are totals of "
+            f"{self.name!r}, not numbers of records."
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The column's name, exact numbers as text, and the rule."""
+        numbers = {"maximum": fraction_text(self.maximum), "unit": fraction_text(self.unit)}
+        return {"weight": {"column": self.name, **numbers, "above": self.above}}
+
+    @classmethod
+    def from_json(cls, value: object) -> "Weight":
+        """The inverse of `to_json`, of the value of its field; DomainError where that is none."""
+        if not isinstance(value, dict) or set(value) != _FIELDS:
+            raise DomainError(f"weight: expected an object with the fields {sorted(_FIELDS)}")
+        if not all(isinstance(value[word], str) and len(value[word]) <= _LONGEST for word in ("maximum", "unit")):
+            raise DomainError("weight: maximum and unit must be fractions as text, such as '1/2'")
+        return cls(value["column"], maximum=value["maximum"], unit=value["unit"], above=value["above"])
+
+    def holds(self, entries: Entries) -> bool:
+        """Whether any such entries can be weights."""
+        return entries == "numbers"
+
+    def integer_range(self) -> None:
+        """None: floats are weights, too."""
+
+    def codes_of_column(self, entries: Entries) -> Callable[[NDArray[Any]], IntArray] | None:
+        """The function that reads a whole column of numbers."""
+        return self._parts_of_numbers if entries == "numbers" else None
+
+    def code_of(self, entry: object) -> int:
+        """The integer q w for the entry w; UNKNOWN, NEGATIVE, ABOVE or BETWEEN_UNITS where it is no weight.
+
+        Example:
+            >>> hours = Weight("hours", maximum=60, unit=0.5)
+            >>> [hours.code_of(entry) for entry in ("7.5", 60, "7.25", -1, 61, "seven", float("inf"))]
+            [15, 120, -5, -3, -4, -1, -1]
+        """
+        if isinstance(entry, str) and len(entry) > _LONGEST:
+            return UNKNOWN
+        number = number_of(entry)
+        if number is None or not math.isfinite(number):
+            return UNKNOWN
+        if isinstance(entry, float | np.floating):
+            return int(self._parts_of_numbers(np.array([entry]))[0])
+        if number < 0:
+            return NEGATIVE
+        if number > 2 * self.maximum:  # not to spell out 1e300
+            return self._above
+        if number < self.unit / 2:
+            return 0 if _is_zero(entry) else BETWEEN_UNITS
+        parts = Fraction(cast("Decimal | str", entry)) * self.denominator  # or an integer
+        if parts > self._most:
+            return self._above
+        return int(parts) if parts % self.unit.numerator == 0 else BETWEEN_UNITS
+
+    @property
+    def _most(self) -> int:
+        """The largest weight, times q."""
+        return int(self.maximum * self.denominator)
+
+    @property
+    def _above(self) -> int:
+        """What a weight above the maximum becomes."""
+        return self._most if self.above == "clip" else ABOVE
+
+    def _parts_of_numbers(self, numbers: NDArray[Any]) -> IntArray:
+        """As `code_of`, for integers or floats, of which NaN is MISSING."""
+        p = self.unit.numerator
+        floats = numbers.astype(np.float64)
+        is_known = np.isfinite(floats)
+        within = np.clip(np.where(is_known, floats, 0), -1, 2 * float(self.maximum))
+        units, is_multiple = nearest_units(within, numbers, self.unit)
+        parts = units.astype(np.int64) * p
+        codes = np.where(is_multiple, parts, BETWEEN_UNITS)
+        is_above = np.where(is_multiple, parts > self._most, floats > float(self.maximum))
+        codes = np.where(is_above, self._above, codes)
+        codes = np.where(floats < 0, NEGATIVE, codes)
+        return np.where(is_known, codes, np.where(np.isnan(floats), MISSING, UNKNOWN))
+
+
+def _exact(what: str, number: Number) -> Fraction:
+    """A declared number as the fraction that its decimal spelling means."""
+    try:
+        return require_fraction(
+            f"the {what} of weights", spelling(number) if isinstance(number, float | np.floating) else number
+        )
+    except BudgetError as error:
+        raise DomainError(str(error)) from None
+
+
+def _is_zero(entry: object) -> bool:
+    """Whether a number is exactly 0, also where its float is 0 by underflow."""
+    if isinstance(entry, str):
+        return not set(entry.lower().partition("e")[0]) & set("123456789")
+    return entry == 0 if isinstance(entry, int | Decimal | np.integer) else False

@@ -1,0 +1,268 @@
+"""The greatest singular value bound over all weights of cells: a lower bound on the largest cell variance.
+
+Reads: a workload, the importance of its queries.  Gives: a number.
+Source: eqs. (16), (17) and (33); docs/mathematics.md section 10, warning 1.
+
+With weights of sum 1 on the cells, the largest variance is at least the weighted sum, and that at least its bound.  The
+root of the bound is concave in the weights; its slope in a weight is half of what the cell's variance would be in the
+mechanism that the bound describes, over the root.  Weights are found by a multiplicative update, as for given bases.
+By convexity cells that can be exchanged have one weight: those that differ in the values of attributes queried as
+identity only, and those of queries that such attributes of one size exchange.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+from scipy import sparse
+
+from residualplanner.ground.checks import FloatArray
+from residualplanner.ground.errors import WorkloadError
+from residualplanner.method.queries.kind import Kind
+from residualplanner.method.workload.symmetry import workload_orbits
+from residualplanner.method.workload.workload import Workload
+from residualplanner.more.bounds.svd_bound import CHUNK, Pattern, block_table, coordinates, distinct_rows
+from residualplanner.more.bounds.svd_factors import reflected, require_exchangeable_values
+
+#: The largest matrix whose eigenvalues are computed over and over, and how many weights there are at most.
+LARGEST = 2_000
+WEIGHTS = 500_000
+#: The search ends when no weights can raise the bound by more than this fraction, or after so many steps.
+_GAP = 1e-4
+_STEPS = 500
+_GROWTH = 1.1
+_LARGEST_BOOST = 1e3
+#: How many pairs of entries of rows are worked on at a time.
+_PAIRS = 2**22
+
+
+def greatest_bound(workload: Workload, importance: FloatArray) -> float:
+    """The greatest bound for a sum of cell variances whose weights, over the ``importance`` (q,), have sum 1.
+
+    Raises:
+        WorkloadError: matrices or weights are too large.
+
+    Source: eqs. (17) and (33).
+    """
+    matters = np.flatnonzero(importance > 0)
+    return _Search.of(workload.take(matters), importance[matters]).run()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Rows:
+    """Exchangeable queries: their cells' weights are one array, with an axis for each attribute with rows of its own.
+
+    Attributes:
+        kinds: of query, for the attribute of each axis.
+        sizes: how many values it has.
+        count: how many cells there are for each weight, counting those that differ in other attributes' values.
+    """
+
+    kinds: tuple[Kind, ...]
+    sizes: tuple[int, ...]
+    count: float
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the array of weights."""
+        return tuple(kind.rows(size) for kind, size in zip(self.kinds, self.sizes, strict=True))
+
+    def gram(self, weights: FloatArray) -> NDArray[np.float64]:
+        """The weighted Gram matrix of the rows in residual coordinates, over the product of the sizes, (n, n)."""
+        if len(self.sizes) == 1:
+            gram = self.kinds[0].weighted_gram(weights, self.sizes[0])
+            return reflected(reflected(gram).T) / self.sizes[0]
+        found = weights
+        for kind, size in zip(self.kinds, self.sizes, strict=True):
+            flat = found.reshape(len(found), -1)
+            pieces = [flat[rows].T @ squares for rows, squares in _squares(kind, size)]
+            found = np.sum(pieces, axis=0).reshape(*found.shape[1:], -1)  # the axis goes last, as pairs of coordinates
+        pairs = found.reshape(np.repeat(self.sizes, 2))
+        order = [*range(0, pairs.ndim, 2), *range(1, pairs.ndim, 2)]
+        return pairs.transpose(order).reshape(math.prod(self.sizes), -1)
+
+    def row_forms(self, form: NDArray[np.float64]) -> FloatArray:
+        """``w^T form w`` over the product of the sizes for every row w in residual coordinates, shaped as weights."""
+        if len(self.sizes) == 1:
+            return self.kinds[0].row_forms(reflected(reflected(form).T)) / self.sizes[0]
+        half = len(self.sizes)
+        pairs = form.reshape(self.sizes * 2).transpose([axis for i in range(half) for axis in (i, half + i)])
+        found: FloatArray = pairs.reshape([size * size for size in self.sizes])
+        for kind, size in zip(self.kinds, self.sizes, strict=True):
+            flat = found.reshape(size * size, -1)
+            pieces = [(squares @ flat).T for _, squares in _squares(kind, size)]
+            found = np.concatenate(pieces, axis=1).reshape(*found.shape[1:], -1)
+        return found
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Block:
+    """One block of the Gram matrix.
+
+    Attributes:
+        groups: the numbers of the groups in it.
+        entries: the coefficient of each.
+        indices: the coordinates of each group's rows.
+        size: how many coordinates there are.
+        count: how often the block is there.
+    """
+
+    groups: list[int]
+    entries: list[float]
+    indices: list[NDArray[np.int64]]
+    size: int
+    count: float
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Point:
+    """Weights, the root of their bound, and for each the ratio of its cell's variance to the weighted mean."""
+
+    weights: list[FloatArray]
+    value: float
+    ratios: list[FloatArray]
+
+    @property
+    def largest(self) -> float:
+        return max(float(ratio.max()) for ratio in self.ratios)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Search:
+    """The search for weights.
+
+    Attributes:
+        groups: of exchangeable queries.
+        flat: the numbers of the groups without axes, which have a single weight.
+        table (b, flat): the coefficients of blocks with a single coordinate.
+        count (b,): how often each of them is there.
+        blocks: all others.
+    """
+
+    groups: list[_Rows]
+    flat: NDArray[np.int64]
+    table: sparse.csr_array
+    count: FloatArray
+    blocks: list[_Block]
+
+    @classmethod
+    def of(cls, workload: Workload, importance: FloatArray) -> "_Search":
+        """Group the queries, and find the blocks."""
+        require_exchangeable_values(workload)
+        single = np.logical_not(workload.uses[:, [not kind.is_identity for kind in workload.kinds]].any(axis=1))
+        sizes = np.array(workload.domain.sizes, dtype=np.float64)
+        orbits = workload_orbits(workload, np.where(single, sizes, -1 - np.arange(len(sizes))), importance)
+        patterns = _patterns(workload, orbits.representative, single)
+        groups = _groups(workload, patterns, orbits.query_size)
+        corner = np.where(single, 1 / sizes**2, 1.0)[:, None] * np.ones(len(workload.kinds))
+        group_of = (orbits.query[queries, None] for queries, _ in workload.runs(CHUNK))
+        table = block_table(workload, importance, corner, single & (sizes > 1), group_of, len(groups))
+        count = workload.closure.products(np.where(single, (sizes - 1) / sizes, 0.0))
+        has_axes = np.array([bool(group.kinds) for group in groups])
+        in_block = (table @ has_axes.astype(np.float64)) > 0
+        flat = np.flatnonzero(~has_axes)
+        simple = ~in_block & (np.diff(table.indptr) > 0)
+        blocks = []
+        for columns, entries, scale in distinct_rows(table[in_block], count[in_block]):
+            inside = [patterns[column] for column in columns]
+            lengths = {attribute: workload.domain.sizes[attribute] for pattern in inside for attribute, _ in pattern}
+            size, indices = coordinates(inside, lengths, workload.domain.names, LARGEST)
+            blocks.append(_Block(columns.tolist(), entries.tolist(), indices, size, scale))
+        return cls(groups, flat, table[simple][:, flat], count[simple], blocks)
+
+    def run(self) -> float:
+        """Search, and return the greatest bound seen."""
+        total = sum(group.count * math.prod(group.shape) for group in self.groups)
+        here = self._at([np.full(group.shape, 1 / total) for group in self.groups])
+        boost, highest = 1.0, here.value
+        for _ in range(_STEPS):
+            if here.largest <= 1 + _GAP:
+                break
+            moved = self._at(self._reweighted(here, 2.0, boost))
+            if moved.value >= here.value:
+                here, boost = moved, min(boost * _GROWTH, _LARGEST_BOOST)
+            else:
+                here, boost = self._at(self._reweighted(here, 1.0, 1.0)), 1.0
+            highest = max(highest, here.value)
+        return highest * highest
+
+    def _at(self, weights: list[FloatArray]) -> _Point:
+        """Evaluate the root of the bound and its slopes.
+
+        Source: eq. (33).
+        """
+        slopes = [np.zeros_like(weight) for weight in weights]
+        simple = self.table @ np.array([float(weights[number]) for number in self.flat])
+        roots = np.sqrt(np.maximum(simple, 1e-300))
+        value = float((self.count * roots).sum())
+        for number, slope in zip(self.flat.tolist(), self.table.T @ (self.count / roots), strict=True):
+            slopes[number] += slope
+        grams: dict[int, NDArray[np.float64]] = {}
+        forms: dict[int, NDArray[np.float64]] = {}
+        for block in self.blocks:
+            matrix = np.zeros((block.size, block.size))
+            for number, entry, index in zip(block.groups, block.entries, block.indices, strict=True):
+                if number not in grams:
+                    grams[number] = self.groups[number].gram(weights[number])
+                matrix[np.ix_(index, index)] += entry * grams[number]
+            values, vectors = scipy.linalg.eigh(matrix, driver="evd", overwrite_a=True, check_finite=False)
+            value += block.count * float(np.sqrt(np.maximum(values, 0.0)).sum())
+            half = vectors / np.maximum(values, values[-1] * 1e-15) ** 0.25
+            for number, entry, index in zip(block.groups, block.entries, block.indices, strict=True):
+                part = half[index]
+                forms[number] = forms.get(number, 0.0) + block.count * entry * (part @ part.T)
+        for number, form in forms.items():
+            slopes[number] += self.groups[number].row_forms(form)
+        ratios = [slope / (value * group.count) for slope, group in zip(slopes, self.groups, strict=True)]
+        return _Point(weights, value, ratios)
+
+    def _reweighted(self, point: _Point, exponent: float, boost: float) -> list[FloatArray]:
+        """The weights times powers of the ratios, scaled to sum 1; weights that fall do so with a larger power."""
+        moved = []
+        for weight, ratio in zip(point.weights, point.ratios, strict=True):
+            power = np.where(ratio < 1, exponent * boost, exponent)
+            moved.append(np.clip(weight * ratio**power, 1e-280, 1e280))
+        total = sum(group.count * float(weight.sum()) for group, weight in zip(self.groups, moved, strict=True))
+        return [weight / total for weight in moved]
+
+
+def _patterns(workload: Workload, numbers: NDArray[np.int64], single: NDArray[np.bool_]) -> list[Pattern]:
+    """For the queries with these numbers the attributes with rows of their own, and their kinds."""
+    patterns: list[Pattern] = []
+    ends = np.cumsum([len(block) for block in workload.blocks])
+    for number in numbers.tolist():
+        order = int(np.searchsorted(ends, number, side="right"))
+        block = workload.blocks[order]
+        row = number - int(ends[order])
+        pairs = zip(block.attributes[row].tolist(), block.kinds[row].tolist(), strict=True)
+        patterns.append(tuple((attribute, kind) for attribute, kind in pairs if not single[attribute]))
+    return patterns
+
+
+def _groups(workload: Workload, patterns: list[Pattern], counts: NDArray[np.int64]) -> list[_Rows]:
+    groups = []
+    for pattern, count in zip(patterns, counts.tolist(), strict=True):
+        kinds = tuple(workload.kinds[code] for _, code in pattern)
+        groups.append(_Rows(kinds, tuple(workload.domain.sizes[attribute] for attribute, _ in pattern), float(count)))
+    weights = sum(math.prod(group.shape) for group in groups)
+    if weights > WEIGHTS:
+        raise WorkloadError(
+            f"the bound on the largest variance needs a weight for each of {weights:,} cells that cannot be exchanged; "
+            f"it is computed up to {WEIGHTS:,}: use coarser values, leave queries out, or take the bound on the sum"
+        )
+    return groups
+
+
+def _squares(kind: Kind, size: int) -> Iterator[tuple[slice, FloatArray]]:
+    """For runs of rows of a kind: which they are, and the products of all pairs of entries of each, (q, n * n).
+
+    Entries are those in residual coordinates, over the root of n.
+    """
+    rows = reflected(kind.matrix(size)) / np.sqrt(size)
+    step = max(1, _PAIRS // size**2)
+    for start in range(0, len(rows), step):
+        part = rows[start : start + step]
+        yield slice(start, start + step), (part[:, :, None] * part[:, None, :]).reshape(len(part), -1)

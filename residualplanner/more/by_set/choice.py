@@ -1,0 +1,158 @@
+"""Bases by set in integers for a sum of variances, with the best noise for them and a proof of that.
+
+Reads: a workload, the importance of its queries, a basis for each attribute.  Gives: Selection.
+Source: eqs. (40), (41) and (36).
+"""
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from residualplanner.ground.checks import FloatArray, IntArray
+from residualplanner.ground.errors import SolverError, WorkloadError
+from residualplanner.ground.threads import one_thread
+from residualplanner.method.bases.basis import Basis
+from residualplanner.method.bases.matrix import integer_basis
+from residualplanner.method.bases.subtraction import subtraction_basis
+from residualplanner.method.noise.choice import NoiseChoice, Selection
+from residualplanner.method.privacy import Neighbors
+from residualplanner.method.strategy.costs import cost_upper_bound
+from residualplanner.method.strategy.strategy import Strategy, varying_strategy
+from residualplanner.more.by_set.basis import GroupBasis, Numbers
+from residualplanner.more.by_set.problem import BySetProblem
+from residualplanner.more.by_set.search import Family, Member, search
+from residualplanner.more.replacement.table_costs import TableChoice
+from residualplanner.more.searches.one_attribute import ROUNDING_LOSS
+from residualplanner.more.searches.rounding import rounded_matrix
+
+#: Messages are multiples of this at privacy cost 1, before they are scaled: none is so small that fractions get long.
+_QUANTUM = 2.0**-44
+#: How often noise is raised to make up for rounding, at least by so much each time.
+_ROUNDINGS, _ULP = 20, 2.0**-50
+_STATUS = "bases by set from a local search; noise certified for them"
+
+
+def choose_by_set(problem: BySetProblem, bases: tuple[Basis, ...], neighbors: Neighbors) -> Selection:
+    """The best bases by set that are found for a sum of average variances, and the best noise of cost 1 for them.
+
+    Args:
+        problem: what there is to choose.
+        bases (d,): where the search starts.
+        neighbors: of the notion "add-remove".
+
+    Raises:
+        SolverError: the solver gave no usable noise, or no integers come close to the bases.
+    """
+    family = Family(problem)
+    with one_thread():
+        return _with_noise(family, _rounded(family, search(family, family.start(bases))), neighbors)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _IntegerBases:
+    """Integer matrices (g-1, g), the exponents they are scaled by, and the member with these divided out."""
+
+    matrices: list[IntArray]
+    exponents: list[int]
+    member: Member
+
+
+def _rounded(family: Family, found: Member) -> _IntegerBases:
+    """The bases in integers, with as few digits as lose little enough."""
+    real = [GroupBasis.from_matrix(basis.axis, basis.matrix()) for basis in found.bases]
+    before = _with_bases(family, found, real)
+    allowed = family.value(before) + ROUNDING_LOSS
+    for digits in range(1, 30):
+        exponents = [digits + len(basis.lengths).bit_length() for basis in real]
+        matrices = [rounded_matrix(basis.matrix(), e) for basis, e in zip(real, exponents, strict=True)]
+        with suppress(np.linalg.LinAlgError, WorkloadError):
+            bases = [
+                GroupBasis.from_matrix(basis.axis, np.ldexp(matrix, -e))
+                for basis, matrix, e in zip(real, matrices, exponents, strict=True)
+            ]
+            member = replace(before, bases=tuple(bases))
+            if family.value(member) <= allowed:
+                for matrix in matrices:
+                    integer_basis(matrix, "optimal_by_set")
+                return _IntegerBases(matrices, exponents, family.scaled(member))
+    raise SolverError("no integer matrices come close to the bases by set; ask for bases='optimal'")
+
+
+def _with_bases(family: Family, member: Member, bases: list[GroupBasis]) -> Member:
+    """The same with bases of another scale: precisions make up for it."""
+    scale = np.array([mine.lengths.max() / new.lengths.max() for mine, new in zip(member.bases, bases, strict=True)])
+    factors = np.array([scale[list(groups)].prod() for groups in family.problem.classes])
+    return replace(member, bases=tuple(bases), precision=member.precision * factors)
+
+
+def _with_noise(family: Family, rounded: _IntegerBases, neighbors: Neighbors) -> Selection:
+    """The best noise for these bases, in units of the integer matrices."""
+    problem, numbers = family.problem, Numbers.of(rounded.member.bases)
+    variances = family.variances(numbers).weights
+    found = family.best_noise(rounded.member)
+    roots = np.sqrt(variances / problem.factor)
+    part = roots / np.bincount(problem.cost_class, roots * problem.factor, len(problem.classes))[problem.cost_class]
+    precision = found.precision[problem.cost_class] * part
+    exponents = np.array([2 * sum(rounded.exponents[g] for g in groups) for groups in problem.classes])
+    noise = np.ldexp(1 / precision, exponents[problem.cost_class])
+    strategy = _strategy(family, rounded, numbers, found, precision * problem.factor)
+    strategy, costing = _of_cost_one(strategy, noise, neighbors)
+    loss = float((variances / precision).sum()) * float(costing[0] / noise[0])
+    choice = NoiseChoice(costing, loss, min(found.bound * neighbors.cost_factor_up, loss), _STATUS)
+    return Selection(strategy, costing, loss, choice.gap, _STATUS)
+
+
+def _strategy(
+    family: Family, rounded: _IntegerBases, numbers: Numbers, found: TableChoice, cost: FloatArray
+) -> Strategy:
+    """Bases and messages of all factors; ``cost`` (m,) is each set's precision times the factor of its others."""
+    problem = family.problem
+    workload, closure = problem.workload, problem.workload.closure
+    own = [
+        integer_basis(matrix[:, problem.axis(group).forms.group], "optimal_by_set")
+        for group, matrix in enumerate(rounded.matrices)
+    ]
+    plain = sorted({i for i in range(len(workload.domain)) if i not in problem.axes and not closure.trivial[i]})
+    others = {i: len(own) + at for at, i in enumerate(plain)}
+    bases = (*own, *(subtraction_basis(workload.domain.sizes[i]) for i in plain))
+    of_factor, messages, factor = problem.group.copy(), [np.empty(0)], 0
+    for number, members in enumerate(closure):
+        of_group = _messages(found, int(problem.cost_class[number]), family, numbers, float(cost[number]))
+        for i in members:
+            if i not in problem.axes:
+                of_factor[factor] = others[i]
+            elif len(members) > 1:
+                messages.append(of_group[int(problem.group[factor])][problem.axes[i].forms.group])
+            factor += 1
+    return varying_strategy(
+        closure, workload.domain.sizes, bases, of_factor, np.rint(np.concatenate(messages) / _QUANTUM) * _QUANTUM
+    )
+
+
+def _messages(found: TableChoice, number: int, family: Family, numbers: Numbers, cost: float) -> dict[int, FloatArray]:
+    """The messages of a set, by group: its part of those of its class; the cost, where it is of one own attribute.
+
+    Attributes of one group get the mean of theirs.  As (41) is convex and they can be exchanged, it costs no more.
+    """
+    groups = family.problem.classes[number]
+    if len(groups) == 1:
+        return {groups[0]: cost * numbers.lengths[groups[0]]}
+    part, phis = cost / float(found.precision[number]), found.messages.get(number, [])
+    return {
+        group: part * np.mean([phi for phi, own in zip(phis, groups, strict=True) if own == group], axis=0)
+        for group in groups
+    }
+
+
+def _of_cost_one(strategy: Strategy, noise: FloatArray, neighbors: Neighbors) -> tuple[Strategy, FloatArray]:
+    """The strategy and noise (m,) scaled to cost 1 at most, exactly, and hardly less."""
+    factor = 1 / cost_upper_bound(strategy, noise, neighbors)
+    with np.errstate(over="ignore", under="ignore"):
+        strategy, noise = strategy.scaled(factor), noise / factor
+        for _ in range(_ROUNDINGS):
+            excess = cost_upper_bound(strategy, noise, neighbors) - 1
+            if excess <= 0:
+                break
+            noise = noise * (1 + max(2 * excess, _ULP))
+    return strategy, noise

@@ -1,0 +1,218 @@
+"""A statistical classification: levels of items from coarse to fine, such as states and their counties.
+
+Reads: items.  Gives: Classification, and its JSON.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+from residualplanner.ground.checks import is_unicode
+from residualplanner.ground.completion import hides
+from residualplanner.ground.errors import WorkloadError
+from residualplanner.more.classifications.text_table import Origin
+
+#: The level of the row for all values.
+TOTAL_LEVEL = "(total)"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One item of a level.
+
+    Attributes:
+        code: unique in its level.
+        name: what it is called; the code where it has no name.
+        parent: the code of the item of the level above that it lies in; empty on the first level.
+    """
+
+    code: str
+    name: str
+    parent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RowItem:
+    """What a row of a hierarchy is about, for the columns of a table.
+
+    Attributes:
+        level: the name of its level.
+        code: in its level.
+        name: what it is called.
+        parent: the label of the row that it is a part of; empty where there is none.
+        full_names: its name, with those of all that it lies in one after another: "Autauga County", "Autauga County,
+            Alabama".
+    """
+
+    level: str
+    code: str
+    name: str
+    parent: str
+    full_names: tuple[str, ...]
+
+
+@hides("from_json", "groups", "labels", "leaf_names", "leaves_within", "row_items", "to_json")
+@dataclass(frozen=True)
+class Classification:
+    """Levels of items, each item inside one item of the level above; the items of the last level are the leaves.
+
+    Attributes:
+        levels: the names of the levels, from coarse to fine, (k,).
+        items: of each level, in their order, (k,).
+        origins: the files that it was read from; they change no number.
+
+    Raises:
+        WorkloadError: a name or code is no text or there twice, a parent is missing, or an item has no children.
+
+    Example:
+        >>> states = [Item("01", "Alabama"), Item("02", "Alaska")]
+        >>> counties = [Item("01001", "Autauga County", "01"), Item("02013", "Aleutians East Borough", "02")]
+        >>> found = Classification(("state", "county"), (tuple(states), tuple(counties)))
+        >>> found.labels
+        (('01', '02'), ('01001', '02013'))
+        >>> found.groups()
+        [{'01': ('01001',), '02': ('02013',)}]
+    """
+
+    levels: tuple[str, ...]
+    items: tuple[tuple[Item, ...], ...]
+    origins: tuple[Origin, ...] = field(default=(), repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.levels or len(self.items) != len(self.levels) or len(set(self.levels)) < len(self.levels):
+            raise WorkloadError("a classification must have levels of different names, each with its items")
+        texts = [*self.levels, *(text for each in self.items for item in each for text in (item.code, item.name))]
+        if not all(isinstance(text, str) and text and is_unicode(text) for text in texts):
+            raise WorkloadError("names of levels, codes and names of items must be strings that are not empty")
+        for level, items in zip(self.levels, self.items, strict=True):
+            if not items or len({item.code for item in items}) < len(items):
+                raise WorkloadError(f"the level {level!r} must have items, each with a code of its own")
+        if any(item.parent for item in self.items[0]):
+            raise WorkloadError("the items of the first level must have no parent")
+        for (level, coarser), (finer_level, finer) in pairwise(zip(self.levels, self.items, strict=True)):
+            require_family(level, coarser, finer_level, finer)
+
+    @cached_property
+    def labels(self) -> tuple[tuple[str, ...], ...]:
+        """The labels of the rows of each level: codes; with the level's name where a finer level shares some."""
+        labels: list[tuple[str, ...]] = []
+        used: set[str] = set()
+        for level, items in reversed(list(zip(self.levels, self.items, strict=True))):
+            codes = tuple(item.code for item in items)
+            own = codes if used.isdisjoint(codes) else tuple(f"{level} {code}" for code in codes)
+            if not used.isdisjoint(own):
+                raise WorkloadError(f"the level {level!r} has codes that cannot be told from those of other levels")
+            used.update(own)
+            labels.insert(0, own)
+        return tuple(labels)
+
+    @property
+    def leaf_names(self) -> dict[str, str]:
+        """The names of the leaves by their codes, as an attribute's labels and their meanings; empty where no name."""
+        return {item.code: item.name if item.name != item.code else "" for item in self.items[-1]}
+
+    def groups(self) -> list[dict[str, tuple[str, ...]]]:
+        """The levels of a hierarchy: for each but the last one the labels of its items and of their children."""
+        return [self._children(level) for level in range(len(self.levels) - 1)]
+
+    def leaves_within(self, level: str) -> dict[str, str]:
+        """For the code of each leaf that of the item of a coarser level that it lies in.
+
+        Raises:
+            WorkloadError: there is no such coarser level.
+        """
+        if level not in self.levels[:-1]:
+            raise WorkloadError(f"there is no level {level!r} above the leaves; the levels are {list(self.levels)}")
+        found = {item.code: item.code for item in self.items[-1]}
+        for items in reversed(self.items[self.levels.index(level) + 1 :]):
+            parents = {item.code: item.parent for item in items}
+            found = {leaf: parents[code] for leaf, code in found.items()}
+        return found
+
+    def row_items(self, total: str | None) -> dict[str, RowItem]:
+        """What the rows of a hierarchy are about, by their labels.
+
+        Args:
+            total: the label of the row for all values; None where there is no such row.
+        """
+        found = {} if total is None else {total: RowItem(TOTAL_LEVEL, "", total, "", (total,))}
+        above: dict[str, str] = {}
+        for level, labels, items in zip(self.levels, self.labels, self.items, strict=True):
+            for label, item in zip(labels, items, strict=True):
+                parent = above.get(item.parent, total or "")
+                within = found[parent].full_names if item.parent else ()
+                longer = tuple(f"{item.name}, {name}" for name in within)
+                found[label] = RowItem(level, item.code, item.name, parent, (item.name, *longer))
+            above = {item.code: label for label, item in zip(labels, items, strict=True)}
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """The classification as lists, mappings and strings; `from_json` is the inverse."""
+        items = [[[item.code, item.name, item.parent] for item in each] for each in self.items]
+        return {"levels": list(self.levels), "items": items, "files": [asdict(origin) for origin in self.origins]}
+
+    @classmethod
+    def from_json(cls, value: object) -> "Classification":
+        """Undo `to_json`; WorkloadError where the value is not one of its results."""
+        if not isinstance(value, dict) or set(value) != {"levels", "items", "files"} or not _are_texts(value["levels"]):
+            raise WorkloadError("a classification must have the fields 'levels', 'items' and 'files'")
+        items, files = value["items"], value["files"]
+        if not isinstance(items, list) or not all(isinstance(each, list) for each in items):
+            raise WorkloadError("a classification must have a list of items for each level")
+        if not all(_are_texts(item) and len(item) == 3 for each in items for item in each):
+            raise WorkloadError("an item of a classification must be a code, a name and the code of a parent")
+        if not isinstance(files, list) or not all(_is_file(each) for each in files):
+            raise WorkloadError("a file of a classification must have the fields 'file' and 'sha256'")
+        origins = tuple(Origin(**each) for each in files)
+        return cls(tuple(value["levels"]), tuple(tuple(Item(*item) for item in each) for each in items), origins)
+
+    def _children(self, level: int) -> dict[str, tuple[str, ...]]:
+        """The labels of the items of a level, with those of their children."""
+        members: dict[str, list[str]] = {item.code: [] for item in self.items[level]}
+        for label, item in zip(self.labels[level + 1], self.items[level + 1], strict=True):
+            members[item.parent].append(label)
+        pairs = zip(self.labels[level], members.values(), strict=True)
+        return {label: tuple(children) for label, children in pairs}
+
+
+def require_family(
+    level: str,
+    coarser: Sequence[Item],
+    finer_level: str,
+    finer: Sequence[Item],
+    where: Mapping[tuple[str, str], str] | None = None,
+) -> None:
+    """Raise WorkloadError unless every item of a level lies in one of the level above, and each of these has some.
+
+    Args:
+        level: the name of the coarser level.
+        coarser: its items.
+        finer_level: the name of the finer level.
+        finer: its items.
+        where: for a level's name and a code, where that item was read, in messages.
+    """
+    parents, locations = {item.parent for item in finer}, where or {}
+    codes = {item.code for item in coarser}
+    for item in finer:
+        if item.parent not in codes:
+            at = locations.get((finer_level, item.code), f"the item {item.code!r} of {finer_level!r}")
+            problem = f"has the parent {item.parent!r}, which" if item.parent else "has no parent; its parent"
+            raise WorkloadError(
+                f"{at}: {finer_level} {item.code!r} {problem} must be the code of an item of the level {level!r}"
+            )
+    for item in coarser:
+        if item.code not in parents:
+            at = locations.get((level, item.code), f"the item {item.code!r} of {level!r}")
+            raise WorkloadError(
+                f"{at}: {level} {item.code!r} has no items of the level {finer_level!r}; add one, or leave it out"
+            )
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)
+
+
+def _is_file(value: object) -> bool:
+    return isinstance(value, dict) and set(value) == {"file", "sha256"} and _are_texts(list(value.values()))

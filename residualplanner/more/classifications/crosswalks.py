@@ -1,0 +1,141 @@
+"""A crosswalk: from the leaves of a classification to other groups of them, such as tracts to districts.
+
+Reads: a public table of text.  Gives: Classification of the same leaves.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from residualplanner.ground.errors import WorkloadError
+from residualplanner.ground.words import listed
+from residualplanner.more.classifications.classification import Classification, Item
+from residualplanner.more.classifications.codes import CodeLengths, checked_lengths, level_codes
+from residualplanner.more.classifications.text_table import Origin, TextTable
+
+_LISTED = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrosswalkColumns:
+    """The columns of a crosswalk.
+
+    Attributes:
+        leaf: that of the codes of the leaves.
+        group: that of the codes of the groups, and the name of their level.
+        name: that of the names of the groups; empty where they have none.
+        within: the level of the classification whose items the groups are cut along; empty where they are whole.
+    """
+
+    leaf: str
+    group: str
+    name: str = ""
+    within: str = ""
+
+
+def crosswalk(
+    classification: Classification,
+    table: TextTable,
+    columns: CrosswalkColumns,
+    *,
+    ungrouped: str | None = None,
+    code_lengths: Mapping[str, int | None] | None = None,
+) -> Classification:
+    """The leaves of a classification in the groups that a public table puts them in.
+
+    Args:
+        classification: whose leaves they are.
+        table: a row for each leaf.
+        columns: which of its columns are the leaf and the group.
+        ungrouped: the code of the group of the leaves that the table has no group for; None if there must be none.
+        code_lengths: how many characters codes have, by column; None where they differ.
+
+    Raises:
+        WorkloadError: a leaf is in two groups or in none, or is not one of the classification; a group has two names;
+            codes may have lost their zeros; or the classification has no such level to cut groups along.
+    """
+    lengths = checked_lengths(None if code_lengths is None else dict(code_lengths), (columns.leaf, columns.group))
+    group_of = _groups_of_leaves(classification, table, columns, lengths)
+    leaves = classification.items[-1]
+    alone = [item.code for item in leaves if item.code not in group_of]
+    if alone and ungrouped is None:
+        raise WorkloadError(
+            f"{table.name} has no {columns.group} for {listed(map(repr, alone), _LISTED)}; add them, or declare a "
+            f'group for them, as ungrouped="none"'
+        )
+    named = _names_of_groups(table, columns, group_of)
+    if alone and ungrouped is not None:
+        named.setdefault(ungrouped, ungrouped)
+    of_leaf = {item.code: group_of.get(item.code, (ungrouped or "", 0))[0] for item in leaves}
+    origins = (*classification.origins, *((table.origin,) if table.origin.file else ()))
+    if columns.within:
+        return _cut_along(classification, columns, named, of_leaf, origins)
+    groups = tuple(Item(code, name) for code, name in named.items())
+    members = tuple(replace(item, parent=of_leaf[item.code]) for item in leaves)
+    return Classification((columns.group, classification.levels[-1]), (groups, members), origins)
+
+
+def _cut_along(
+    classification: Classification,
+    columns: CrosswalkColumns,
+    named: Mapping[str, str],
+    of_leaf: Mapping[str, str],
+    origins: tuple[Origin, ...],
+) -> Classification:
+    """The levels down to the one that groups are cut along, the parts of groups in each of its items, and the leaves.
+
+    Args:
+        classification: whose levels they are.
+        columns: the name of the groups' level, and of the one that they are cut along.
+        named: the names of the groups, by code.
+        of_leaf: the code of each leaf's group.
+        origins: of the result.
+    """
+    around = classification.leaves_within(columns.within)
+    parts: dict[str, Item] = {}
+    members = []
+    for item in classification.items[-1]:
+        group, parent = of_leaf[item.code], around[item.code]
+        part = parts.setdefault(f"{parent}-{group}", Item(f"{parent}-{group}", named[group], parent))
+        members.append(replace(item, parent=part.code))
+    depth = classification.levels.index(columns.within) + 1
+    levels = (*classification.levels[:depth], columns.group, classification.levels[-1])
+    return Classification(levels, (*classification.items[:depth], tuple(parts.values()), tuple(members)), origins)
+
+
+def _groups_of_leaves(
+    classification: Classification, table: TextTable, columns: CrosswalkColumns, lengths: CodeLengths
+) -> dict[str, tuple[str, int]]:
+    """For each leaf that has one its group, and the row that says so."""
+    rows = [row for row, text in enumerate(table.column(columns.group).texts) if text]
+    leaves = level_codes(table, columns.leaf, columns.leaf, rows, lengths)
+    groups = level_codes(table, columns.group, columns.group, rows, lengths)
+    known, found = {item.code for item in classification.items[-1]}, dict[str, tuple[str, int]]()
+    for row, leaf, group in zip(rows, leaves, groups, strict=True):
+        if leaf not in known:
+            raise WorkloadError(
+                f"{table.where(row, columns.leaf)}: {leaf!r} is no {classification.levels[-1]} of the hierarchy; leave "
+                "the line out, or check the leading zeros"
+            )
+        first, first_row = found.setdefault(leaf, (group, row))
+        if first != group:
+            raise WorkloadError(
+                f"{table.where(row, columns.group)}: {leaf!r} lies in {group!r}, and in {first!r} in "
+                f"{table.row_text(first_row)}; a leaf has one group"
+            )
+    return found
+
+
+def _names_of_groups(
+    table: TextTable, columns: CrosswalkColumns, group_of: Mapping[str, tuple[str, int]]
+) -> dict[str, str]:
+    """The names of the groups by their codes; WorkloadError where one is called two names."""
+    found: dict[str, tuple[str, int]] = {}
+    for code, row in group_of.values():
+        name = (table.column(columns.name).texts[row] if columns.name else "") or code
+        first, first_row = found.setdefault(code, (name, row))
+        if name != first:
+            raise WorkloadError(
+                f"{table.where(row, columns.name)}: {columns.group} {code!r} is called {name!r}, and {first!r} in "
+                f"{table.row_text(first_row)}"
+            )
+    return {code: name for code, (name, _) in found.items()}

@@ -1,0 +1,219 @@
+"""The levels of a hierarchy: groups of values, each inside one group of the level above.
+
+Reads: levels as users write them, the values of an attribute.  Gives: checked levels, and their rows.
+"""
+
+import reprlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.ground.checks import value_text
+from residualplanner.ground.errors import WorkloadError
+from residualplanner.ground.words import names_text
+from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.domain.labels import Label, label_text, plain_label
+from residualplanner.method.queries.runs import span_texts
+from residualplanner.method.queries.sparse_kind import ENTRY_LIMIT, is_text
+
+#: A level as users write it: names of groups and their members, or the number of values in a band.
+GivenLevel = Mapping[str, Iterable[Label]] | int
+#: The same, immutable: pairs of a name and members.
+NamedLevel = tuple[tuple[str, tuple[Label, ...]], ...]
+Level = NamedLevel | int
+_Codes = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Row:
+    """One row of a hierarchy.
+
+    Attributes:
+        label: its name.
+        codes (m,): the values that are summed, ascending.
+    """
+
+    label: str
+    codes: _Codes
+
+
+def checked_levels(levels: Sequence[GivenLevel]) -> tuple[Level, ...]:
+    """The levels as immutable values, checked as far as that goes without an attribute.
+
+    Raises:
+        WorkloadError: a level is neither groups with names and members nor a positive integer.
+    """
+    if isinstance(levels, str | Mapping) or not isinstance(levels, Sequence):
+        raise WorkloadError(
+            "the levels of a hierarchy must be a list from coarse to fine; write [level] for a single one, got "
+            f"{value_text(levels)}"
+        )
+    return tuple(_checked_level(number, level) for number, level in enumerate(levels, 1))
+
+
+def named_levels(levels: Sequence[Level], attribute: Attribute) -> tuple[NamedLevel, ...]:
+    """The levels with bands written out as groups of the attribute's values."""
+    if (len(levels) + 2) * attribute.size > ENTRY_LIMIT:
+        raise WorkloadError(
+            f"too large: {len(levels)} levels of {attribute.size:,} values, the limit is {ENTRY_LIMIT:,} in all"
+        )
+    return tuple(
+        _bands(level, attribute) if isinstance(level, int) else _as_shown(level, attribute) for level in levels
+    )
+
+
+def with_own_labels(levels: Sequence[NamedLevel], attribute: Attribute) -> tuple[NamedLevel, ...]:
+    """The levels with a group of its own, on every level, for each label that no entry of a column matches."""
+    own = tuple((label, (label,)) for label in attribute.own_labels)
+    return tuple(level + own for level in levels)
+
+
+def rows_of_levels(
+    levels: Sequence[Level], values: Sequence[Label], *, total: str | None, leaves: bool
+) -> tuple[Row, ...]:
+    """The rows of a hierarchy: the total, the groups from coarse to fine, the values.
+
+    Args:
+        levels: from coarse to fine, bands written out.
+        values (n,): of the attribute, in the order of their codes.
+        total: the label of the row for all values, or None for no such row.
+        leaves: whether there is a row for each value.
+
+    Raises:
+        WorkloadError: as in `Hierarchy.on`.
+    """
+    grouped: list[list[Row]] = []
+    code_of = {_key(value): code for code, value in enumerate(values)}
+    for number, level in reversed(list(enumerate(levels, 1))):
+        assert not isinstance(level, int)
+        finer = grouped[0] if grouped else []
+        grouped.insert(0, _groups(level, finer, code_of, values, where=f"level {number}"))
+        _require_nested(grouped[0], finer, len(values))
+    everything = np.arange(len(values), dtype=np.int32)
+    first = [] if total is None else [Row(total, everything)]
+    last = [Row(str(value), everything[code : code + 1]) for code, value in enumerate(values)] if leaves else []
+    return _without_repetitions([*first, *(row for level in grouped for row in level), *last])
+
+
+def _checked_level(number: int, level: GivenLevel) -> Level:
+    if not isinstance(level, Mapping):
+        width = plain_label(level)
+        if isinstance(width, str | bool | None) or width < 1:
+            raise WorkloadError(
+                f"level {number} of the hierarchy must be a mapping from names of groups to lists of members, or an "
+                f"integer, the number of values in a band; got {value_text(level)}"
+            )
+        return width
+    if not level:
+        raise WorkloadError(f"level {number} of the hierarchy has no groups; leave it out")
+    return tuple((_checked_name(number, name), _checked_members(name, members)) for name, members in level.items())
+
+
+def _checked_name(number: int, name: object) -> str:
+    if not is_text(name):
+        raise WorkloadError(
+            f"level {number} of the hierarchy: a group's name must be a string, got {reprlib.repr(name)}"
+        )
+    return str(name)
+
+
+def _checked_members(name: str, members: object) -> tuple[Label, ...]:
+    if isinstance(members, str | bytes | Mapping) or not isinstance(members, Iterable):
+        raise WorkloadError(f"the members of the group {name!r} must be a list, got {value_text(members)}")
+    plain = tuple(_checked_member(name, member) for member in members)
+    if not plain:
+        raise WorkloadError(f"the group {name!r} has no members; leave it out")
+    return plain
+
+
+def _checked_member(name: str, member: object) -> Label:
+    plain = plain_label(member)
+    if plain is None:
+        message = f"the group {name!r} has the member {reprlib.repr(member)}; members are values or names of groups"
+        raise WorkloadError(message)
+    return plain
+
+
+def _as_shown(level: NamedLevel, attribute: Attribute) -> NamedLevel:
+    """A level whose members are as tables show them: strings, where a label of its own makes them all strings."""
+    if not attribute.own_labels:
+        return level
+    return tuple((name, tuple(map(label_text, members))) for name, members in level)
+
+
+def _bands(width: int, attribute: Attribute) -> NamedLevel:
+    """Bands of ``width`` consecutive values, with the labels of ranges; a label that no value has is a band itself."""
+    values, count = attribute.value_labels, len(attribute.values)
+    spans = [(first, min(first + width, count) - 1) for first in range(0, count, width)]
+    spans += [(own, own) for own in range(count, attribute.size)]
+    names = span_texts(attribute, spans)
+    return tuple((name, values[first : last + 1]) for name, (first, last) in zip(names, spans, strict=True))
+
+
+def _groups(
+    level: NamedLevel,
+    finer: Sequence[Row],
+    code_of: Mapping[tuple[bool, Label], int],
+    values: Sequence[Label],
+    *,
+    where: str,
+) -> list[Row]:
+    """The groups of one level, which hold every value exactly once."""
+    group_codes = {row.label: row.codes for row in finer}
+    group_of = np.full(len(values), -1)
+    rows: list[Row] = []
+    for number, (name, members) in enumerate(level):
+        codes = np.concatenate([_codes_of(member, group_codes, code_of, name) for member in members])
+        again = codes[(group_of[codes] >= 0) | (np.bincount(codes)[codes] > 1)]
+        if len(again):
+            other = group_of[again[0]]
+            where_twice = f"twice in {name!r}" if other < 0 else f"in {level[other][0]!r} and again in {name!r}"
+            raise WorkloadError(f"{where}: the value {values[again[0]]!r} is {where_twice}; write it once")
+        group_of[codes] = number
+        rows.append(Row(name, np.sort(codes)))
+    absent = [values[code] for code in np.flatnonzero(group_of < 0).tolist()]
+    if absent:
+        raise WorkloadError(f"{where}: the {names_text('value', absent, 'is', 'are')} in no group; add each to one")
+    return rows
+
+
+def _codes_of(
+    member: Label, group_codes: Mapping[str, _Codes], code_of: Mapping[tuple[bool, Label], int], name: str
+) -> _Codes:
+    if isinstance(member, str) and member in group_codes:
+        return group_codes[member]
+    if _key(member) not in code_of:
+        also = " nor a group of the next level" if group_codes else ""
+        raise WorkloadError(f"{member!r}, a member of {name!r}, is not a value of the attribute{also}")
+    return np.array([code_of[_key(member)]], dtype=np.int32)
+
+
+def _key(value: Label) -> tuple[bool, Label]:
+    """A value to look up; True is not 1."""
+    return isinstance(value, bool), value
+
+
+def _require_nested(coarser: Sequence[Row], finer: Sequence[Row], size: int) -> None:
+    above = np.empty(size, dtype=np.int64)
+    for number, row in enumerate(coarser):
+        above[row.codes] = number
+    for row in finer:
+        around = above[row.codes]
+        if (around != around[0]).any():
+            first, second = (coarser[number].label for number in np.unique(around)[:2])
+            raise WorkloadError(
+                f"the group {row.label!r} lies partly in {first!r} and partly in {second!r}; it must lie inside one "
+                "group of the level above"
+            )
+
+
+def _without_repetitions(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """The rows without repetitions; rows with one label must be the same row."""
+    found: dict[str, Row] = {}
+    for row in rows:
+        same = found.setdefault(row.label, row)
+        if not np.array_equal(same.codes, row.codes):
+            raise WorkloadError(f"two different rows are called {row.label!r}; give the group another name")
+    return tuple(found.values())

@@ -1,0 +1,196 @@
+"""A public table whose entries are text: a CSV file, or a data frame.
+
+Reads: CSV.  Gives: TextTable.  The file is public, so messages show its values.
+"""
+
+import csv
+import hashlib
+import io
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from residualplanner.ground.atomic import PathLike
+from residualplanner.ground.checks import limited_bytes, value_text
+from residualplanner.ground.errors import FileFormatError, WorkloadError
+from residualplanner.ground.words import SEPARATORS, listed, separators, suggestion
+
+#: The largest file, in bytes; the longest entry, in letters.
+SIZE_LIMIT, LONGEST = 2**26, 1_000
+#: Kinds of character that cannot be seen: controls, and marks such as a zero-width space.
+_UNSEEN = {"Cc", "Cf"}
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a public table is from.
+
+    Attributes:
+        file: the name of the file, without its folder; empty for a data frame.
+        sha256: of its bytes, in hexadecimal digits; empty for a data frame.
+    """
+
+    file: str = ""
+    sha256: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TextColumn:
+    """A column of a public table.
+
+    Attributes:
+        texts (m,): its entries, without spaces around them.
+        is_number: whether they were integers, which have lost leading zeros if they ever had some.
+    """
+
+    texts: tuple[str, ...]
+    is_number: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TextTable:
+    """A public table of m rows.
+
+    Attributes:
+        origin: where it is from.
+        row_word: what its rows are called in messages: "line" or "row".
+        numbers (m,): of its rows, in messages.
+        columns: by name.
+        unread: the names of columns that hold anything but text and integers.
+    """
+
+    origin: Origin
+    row_word: str
+    numbers: Sequence[int]
+    columns: Mapping[str, TextColumn]
+    unread: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The table in messages."""
+        return self.origin.file or "the frame"
+
+    def where(self, row: int, column: str) -> str:
+        """An entry in messages, such as ``counties.csv, line 3, column 'state'``."""
+        return f"{self.name}, {self.row_text(row)}, column {column!r}"
+
+    def row_text(self, row: int) -> str:
+        """A row in messages, such as ``line 3``."""
+        return f"{self.row_word} {self.numbers[row]}"
+
+    def require_read(self, *names: str) -> None:
+        """Raise WorkloadError if one of these columns is there and holds anything but text and integers."""
+        for name in names:
+            if name in self.unread:
+                raise WorkloadError(f"{self.name}, column {name!r}: codes and names are text, or integers; convert it")
+
+    def column(self, name: str) -> TextColumn:
+        """A column by its name; WorkloadError, which names those that there are, if there is none."""
+        if name not in self.columns:
+            self.require_read(name)
+            has = listed(map(repr, self.columns), 20)
+            raise WorkloadError(
+                f"{self.name} has no column {name!r}; it has {has}{suggestion(name, list(self.columns))}"
+            )
+        return self.columns[name]
+
+
+def table_of_file(path: PathLike, *, encoding: str = "utf-8", separator: str = ",") -> TextTable:
+    """Read a CSV file as text; the first line names the columns.
+
+    Spaces around an entry do not belong to it.  Lines without any entry are left out.
+
+    Args:
+        path: of the file.
+        encoding: of its text, as Python names it; a byte-order mark of UTF-8 is left out.
+        separator: between two entries.
+
+    Raises:
+        FileFormatError: it is too large, not text in the encoding, or not CSV; a name of a column is empty or repeated;
+            a line has more or fewer entries than names, or one with a character that cannot be seen.
+        WorkloadError: the separator is not one character that can stand between entries, or the encoding no name.
+        OSError: it cannot be opened.
+    """
+    if not isinstance(separator, str) or len(separator) != 1 or separator in '"\r\n':
+        raise WorkloadError(f"the separator of a file must be one character such as ';', got {value_text(separator)}")
+    if not isinstance(encoding, str):
+        raise WorkloadError(f"the encoding of a file must be a name such as 'cp1252', got {value_text(encoding)}")
+    name = Path(path).name
+    content = limited_bytes(path, SIZE_LIMIT, name=name)
+    reader = csv.reader(io.StringIO(_decoded(name, content, encoding), newline=""), delimiter=separator, strict=True)
+    try:
+        names = _checked_names(name, next(reader, []))
+        rows = dict(_rows(name, reader, names))
+    except csv.Error as error:
+        raise FileFormatError(f"{name}, line {reader.line_num}: not CSV ({error}); check its quotes") from None
+    if not rows:
+        raise FileFormatError(f"{name} has no lines after the names of its columns")
+    texts = zip(*rows.values(), strict=True)
+    columns = {column: TextColumn(entries) for column, entries in zip(names, texts, strict=True)}
+    return TextTable(Origin(name, hashlib.sha256(content).hexdigest()), "line", tuple(rows), columns)
+
+
+def seen_text(where: str, text: str) -> str:
+    """The text without spaces around it; FileFormatError where it is too long or has an unseen character."""
+    stripped = text.strip()
+    if len(stripped) > LONGEST:
+        raise FileFormatError(f"{where}: an entry of {len(stripped):,} letters; the limit is {LONGEST:,}; check quotes")
+    if not stripped.isprintable():
+        unseen = next((letter for letter in stripped if unicodedata.category(letter) in _UNSEEN), None)
+        if unseen is not None:
+            raise FileFormatError(f"{where}: {stripped!r} has a character that cannot be seen, {unseen!r}; remove it")
+    return stripped
+
+
+def _decoded(name: str, content: bytes, encoding: str) -> str:
+    """The text of a file."""
+    if encoding.lower() in ("utf-8", "utf8") and content.startswith(_UTF16):
+        raise FileFormatError(f"{name} is not UTF-8 but UTF-16; save it as UTF-8, or pass encoding='utf-16'")
+    try:
+        text = content.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise FileFormatError(
+            f"{name}, line {line}: not text in {encoding}; save the file as UTF-8, or name its encoding, such as "
+            "encoding='cp1252'"
+        ) from None
+    except (LookupError, UnicodeError):
+        raise FileFormatError(f"{name}: not text in the encoding {encoding!r}; write one such as 'cp1252'") from None
+    return text.removeprefix("\ufeff")
+
+
+def _checked_names(name: str, header: Sequence[str]) -> list[str]:
+    """The names of the columns."""
+    if separators(header):
+        (mark,) = (mark for mark, word in SEPARATORS.items() if word == separators(header))
+        words = f"{name} is separated by {separators(header)}, not commas"
+        raise FileFormatError(f"{words}; save it with commas, or name the separator: separator={mark!r}")
+    names = [seen_text(f"{name}, line 1, column {number}", text) for number, text in enumerate(header, 1)]
+    for number, each in enumerate(names, 1):
+        if not each:
+            raise FileFormatError(f"{name}, line 1: column {number} has no name; the first line names the columns")
+        if names.index(each) < number - 1:
+            raise FileFormatError(f"{name}, line 1: two columns are called {each!r}")
+    if not names:
+        raise FileFormatError(f"{name} is empty; its first line must name the columns")
+    return names
+
+
+def _rows(name: str, reader: Any, names: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+    """The rows with the numbers of their lines."""
+    for row in reader:
+        line = reader.line_num
+        if not any(text.strip() for text in row):
+            continue
+        if len(row) != len(names):
+            raise FileFormatError(
+                f"{name}, line {line}: {len(row)} entries, expected {len(names)}, one for each column; "
+                "a name that contains a comma needs quotes"
+            )
+        yield (
+            line,
+            [seen_text(f"{name}, line {line}, column {each!r}", text) for each, text in zip(names, row, strict=True)],
+        )

@@ -1,0 +1,1 @@
+"""Queries about some of the records, and r-of-k thresholds."""

@@ -1,0 +1,117 @@
+"""A query about some of the records as users write it.
+
+Reads: a query, the labels of some attributes.  Gives: Among.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from residualplanner.ground.checks import value_text
+from residualplanner.ground.errors import WorkloadError
+from residualplanner.method.domain.labels import Label
+from residualplanner.method.queries.identity import Identity
+from residualplanner.method.queries.kind import Kind
+from residualplanner.more.queries.selected_values import checked_values
+from residualplanner.more.queries.selection import Selection
+
+#: Of some attributes a label, or several: a record is meant that has one of them in each of these attributes.
+Where = Mapping[str, Label | Iterable[Label]]
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
+class Among(Mapping[str, Kind]):
+    """A query about the records that have one of some labels in each of some attributes: its universe.
+
+    It is a mapping from attribute names to kinds of query, and goes wherever such a mapping does.  Its table has the
+    axes of the query, and no others.  An attribute of the query in which records are selected has the selected labels
+    only.  Where all labels of an attribute are selected, it selects nothing.
+
+    Args:
+        query: as in a workload: names, a single name, a `Threshold`, or a mapping from name to kind of query.
+        where: from attribute names to a label, or several: of values, or of runs of them as `Range` has them.
+
+    Attributes:
+        table: the query as a mapping or as names.
+        where: the labels by attribute, each once.
+
+    Raises:
+        WorkloadError: ``query`` is no query, ``where`` no mapping to labels, or no labels are selected; or records are
+            selected in an attribute of a threshold.  Whether there are such labels is checked in a workload.
+
+    Source: eq. (108).
+
+    Example:
+        >>> employed = Among(("age", "sex"), where={"employed": "yes"})
+        >>> employed
+        Among(('age', 'sex'), where={'employed': ['yes']})
+        >>> dict(employed)
+        {'age': Identity(), 'sex': Identity(), 'employed': Selection(['yes'])}
+    """
+
+    table: tuple[str, ...] | Mapping[str, Kind]
+    where: Mapping[str, tuple[Label, ...]]
+
+    def __init__(self, query: str | Sequence[str] | Mapping[str, Kind], where: Where) -> None:
+        object.__setattr__(self, "table", _checked_query(query))
+        object.__setattr__(self, "where", checked_where(where))
+        for name in self:
+            _ = self[name]
+
+    def __getitem__(self, name: str) -> Kind:
+        if name not in self.table:
+            return Selection(self.where[name])
+        kind = self.table[name] if isinstance(self.table, Mapping) else Identity()
+        return Selection(self.where[name], kind) if name in self.where else kind
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.table
+        yield from (name for name in self.where if name not in self.table)
+
+    def __len__(self) -> int:
+        return len({*self.table, *self.where})
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Among) and [*self.table] == [*other.table] and dict(self) == dict(other)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.items()))
+
+    def __repr__(self) -> str:
+        where = {name: list(labels) for name, labels in self.where.items()}
+        return f"Among({self.table!r}, where={where!r})"
+
+
+def checked_where(where: object) -> dict[str, tuple[Label, ...]]:
+    """The labels that are selected of each attribute.
+
+    Raises:
+        WorkloadError: it is no mapping from names to labels, or selects no labels of an attribute.
+
+    Example:
+        >>> checked_where({"employed": "yes", "age": range(18, 20)})
+        {'employed': ('yes',), 'age': (18, 19)}
+    """
+    if not isinstance(where, Mapping) or not all(isinstance(name, str) for name in where):
+        raise WorkloadError(
+            'where must be a mapping from attribute names to labels, such as {"employed": ["yes"]}, got '
+            f"{value_text(where)}"
+        )
+    found = {}
+    for name, labels in where.items():
+        try:
+            found[name] = checked_values(labels)
+        except WorkloadError as error:
+            raise WorkloadError(f"where, {name!r}: {error}") from None
+    return found
+
+
+def _checked_query(query: object) -> tuple[str, ...] | Mapping[str, Kind]:
+    if isinstance(query, Mapping):
+        return query
+    names = (query,) if isinstance(query, str) else query
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise WorkloadError(
+            f"the query of Among must be names, or a mapping from name to kind of query, got {value_text(query)}; "
+            'write Among(("age", "sex"), where={"employed": ["yes"]})'
+        )
+    return tuple(names)

@@ -1,0 +1,256 @@
+"""Records that have some of an attribute's values only: the universe of a query.
+
+Reads: labels, a kind of query.  Gives: Selection.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from residualplanner.ground.checks import IntArray, value_text
+from residualplanner.ground.completion import hides
+from residualplanner.ground.errors import WorkloadError
+from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.domain.labels import Label
+from residualplanner.method.queries.kind import Kind, require_size
+from residualplanner.method.queries.meanings import meaning_column, names_by_meaning
+from residualplanner.method.queries.sparse_kind import ENTRY_LIMIT, SparseKind
+from residualplanner.method.queries.tying import tied_kind
+from residualplanner.more.queries.selected_values import SPELLED, checked_values, selected_codes, selected_words
+
+#: How many letters of a selection stand in the name of a file.
+_LETTERS = 40
+
+
+@hides(
+    "at_least",
+    "columns_beside",
+    "file_word",
+    "full_names",
+    "is_axis",
+    "labels",
+    "meanings",
+    "name",
+    "of_codes",
+    "on",
+    "require_fit",
+    "scale",
+    "unit",
+    "universe",
+    "unselected",
+    "where_words",
+)
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class Selection(SparseKind):
+    """How many records have one of some values, or the answers of another kind about these records.
+
+    A query in which an attribute has ``Selection(values)`` is about these records only, its universe, and its table has
+    no axis for the attribute.  ``Selection(values, of)`` has the answers of the kind ``of`` about these records.
+    Answers about none of them are left out; of several about the same ones the answer with the fewest values stays.
+    `Among` writes such queries.
+
+    Unlike those of other kinds, the rows need not give the total.
+
+    Args:
+        values: labels of values, or of runs of them as `Range` has them; a single one may stand by itself.
+        of: the kind of query whose answers they are; none for the number of these records.
+
+    Attributes:
+        where: the labels that were given; once it is tied to an attribute, those of the values, in its order.
+        of: as given; tied to the attribute where the selection is.
+        codes (m,): of the values, ascending; none as long as there is no attribute.
+        size: how many values the attribute has; 0 as long as there is none.
+        where_words: the values in words, such as "yes or part-time".
+
+    Raises:
+        WorkloadError: there are no values, one is no label, or ``of`` is no kind that records can be selected for.
+
+    Source: eq. (108).
+
+    Example:
+        >>> employed = Selection("yes").on(Attribute("employed", labels=["yes", "no", "child"]))
+        >>> employed.matrix(3).astype(int).tolist(), employed.name
+        ([[1, 0, 0]], 'among yes')
+    """
+
+    where: tuple[Label, ...]
+    of: Kind | None
+    codes: tuple[int, ...]
+    size: int
+    where_words: str
+
+    def __init__(self, values: Label | Iterable[Label], of: Kind | None = None) -> None:
+        where = checked_values(values)
+        if of is not None:
+            _require_selectable(of)
+        self._set(where, of, (), 0, " or ".join(map(str, where)))
+
+    def _set(self, where: tuple[Label, ...], of: Kind | None, codes: tuple[int, ...], size: int, words: str) -> None:
+        fields = {"where": where, "of": of, "codes": codes, "size": size, "where_words": words}
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def of_codes(
+        cls, codes: tuple[int, ...], where: tuple[Label, ...], words: str, of: Kind | None, size: int
+    ) -> "Selection":
+        """A selection that is tied to values already, from its attributes."""
+        tied = cls.__new__(cls)
+        tied._set(where, of, codes, size, words)
+        return tied
+
+    def on(self, attribute: Attribute) -> Kind:
+        """The same, tied to the values of one attribute; ``of`` itself where all of them are selected.
+
+        Raises:
+            DomainError: the attribute has no such value.
+            WorkloadError: it has too many, or ``of`` does not fit it.
+        """
+        if self.codes:
+            return self
+        require_size(attribute)
+        codes = selected_codes(attribute, self.where)
+        of = None if self.of is None else tied_kind(self.of, attribute)
+        if of is not None and len(codes) == attribute.size:
+            return of
+        where = tuple(attribute.value_labels[code] for code in codes)
+        return self.of_codes(codes, where, selected_words(attribute, codes), of, attribute.size)
+
+    @property
+    def name(self) -> str:
+        """The word for this kind in error tables and files."""
+        among = f"among {self.where_words}"
+        return among if self.of is None else f"{self.of.name} {among}"
+
+    @property
+    def file_word(self) -> str:
+        """The same in the names of files: small letters, digits and ``-``; two selections may have the same."""
+        is_short = self.of is not None and self.of.is_identity
+        text = f"only {self.where_words}" if is_short else self.name
+        word = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+        return word if len(word) <= _LETTERS else word[:_LETTERS].rpartition("-")[0]
+
+    @property
+    def is_axis(self) -> bool:
+        """Whether there is a kind whose answers they are."""
+        return self.of is not None
+
+    @property
+    def unselected(self) -> Kind:
+        """The kind whose answers they are; the selection itself, where there is none."""
+        return self if self.of is None else self.of
+
+    @property
+    def universe(self) -> "Selection":
+        """The number of the selected records."""
+        return self if self.of is None else self.of_codes(self.codes, self.where, self.where_words, None, self.size)
+
+    def require_fit(self, attribute: Attribute) -> None:
+        """Raise WorkloadError unless it is a selection of this attribute's values."""
+        require_size(attribute)
+        labels = attribute.value_labels
+        if self.size != attribute.size or repr(tuple(labels[code] for code in self.codes)) != repr(self.where):
+            raise WorkloadError(
+                f"the selection from {attribute.name!r} is tied to other values than that attribute has"
+            )
+        if self.of is not None:
+            self.of.require_fit(attribute)
+            _ = self._rows
+
+    def sparse_rows(self, size: int) -> sparse.csr_array:
+        """The basic matrix, (q, size), without a column that is not 0 but those of the values.
+
+        Raises:
+            WorkloadError: it is not tied to an attribute of so many values.
+        """
+        if size != self.size:
+            raise WorkloadError(f"the selection is from {self.size} values, not from {size}")
+        return self._rows[1]
+
+    def labels(self, attribute: Attribute) -> tuple[object, ...]:
+        """The labels of the kind's answers, (q,); or the values in words."""
+        return (self.where_words,) if self.of is None else self._kept(self.of.labels(attribute))
+
+    def meanings(self, attribute: Attribute) -> tuple[str, ...]:
+        """The same in the meanings of the values, (q,)."""
+        if self.of is None:
+            meanings = [attribute.value_meanings[code] for code in self.codes]
+            return (" or ".join(meanings) if len(meanings) <= SPELLED else self.where_words,)
+        return self._kept(self.of.meanings(attribute))
+
+    def columns_beside(self, attribute: Attribute) -> dict[str, tuple[str, ...]]:
+        """What stands beside the labels of the kind's answers, (q,) each; or the meanings of the values."""
+        if self.of is None:
+            return meaning_column(self, attribute)
+        return {word: self._kept(entries) for word, entries in self.of.columns_beside(attribute).items()}
+
+    def full_names(self, attribute: Attribute) -> tuple[tuple[str, ...], ...]:
+        """Other words for the kind's answers, (q,); or the meanings of the values."""
+        return names_by_meaning(self, attribute) if self.of is None else self._kept(self.of.full_names(attribute))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Selection) and self._content == other._content
+
+    def __hash__(self) -> int:
+        return hash(self._content)
+
+    def __repr__(self) -> str:
+        return f"Selection({list(self.where)!r}{'' if self.of is None else f', {self.of!r}'})"
+
+    def _kept(self, labels: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(labels[row] for row in self._rows[0].tolist())
+
+    @cached_property
+    def _rows(self) -> tuple[IntArray, sparse.csr_array]:
+        """Which rows of ``of`` are kept, and the rows."""
+        if self.of is None:
+            entries, columns = np.ones(len(self.codes)), np.array(self.codes, dtype=np.int32)
+            only = sparse.csr_array((entries, columns, np.array([0, len(columns)])), shape=(1, self.size))
+            return np.zeros(1, dtype=np.int64), only
+        return _selected_rows(self.of, self.codes, self.size)
+
+    @cached_property
+    def _content(self) -> tuple[object, ...]:
+        # As strings, which distinguish True from 1; tuples do not.
+        return repr(self.where), self.codes, self.size, self.of
+
+
+def _require_selectable(of: object) -> None:
+    """Raise WorkloadError unless the answers of a kind can be about selected records."""
+    if not callable(getattr(of, "gram", None)) or isinstance(of, type):
+        raise WorkloadError(f"the answers of a selection are those of a kind such as Prefix(), got {value_text(of)}")
+    kind: Any = of
+    if kind.at_least:
+        raise WorkloadError("an attribute that a threshold matches cannot be selected from; select from others")
+    if kind.where:
+        raise WorkloadError("the answers of a selection are those of another kind, not of a selection")
+
+
+def _selected_rows(of: Kind, codes: tuple[int, ...], size: int) -> tuple[IntArray, sparse.csr_array]:
+    """The rows of a kind that have one of the values, with 0 for all others, and their numbers; equal ones once."""
+    if of.is_identity:
+        ones, columns = np.ones(len(codes)), np.array(codes, dtype=np.int32)
+        return columns.astype(np.int64), sparse.csr_array(
+            (ones, columns, np.arange(len(codes) + 1)), (len(codes), size)
+        )
+    if of.rows(size) * size > 4 * ENTRY_LIMIT:
+        raise WorkloadError(
+            f"too large: {of.rows(size):,} answers of {of.name} on {size:,} values, of which some are selected; the "
+            f"limit is {4 * ENTRY_LIMIT:,} entries in all"
+        )
+    matrix, chosen = of.matrix(size), np.array(codes)
+    lengths = np.count_nonzero(matrix, axis=1)
+    shortest = np.argsort(lengths, kind="stable")
+    _, first = np.unique(matrix[np.ix_(shortest, chosen)], axis=0, return_index=True)
+    rows = np.sort(shortest[first])
+    rows = rows[np.abs(matrix[np.ix_(rows, chosen)]).max(axis=1) > 0]
+    if not len(rows):
+        raise WorkloadError(f"no answer of {of.name} is about the values that are selected")
+    entries = np.zeros((len(rows), size))
+    entries[:, chosen] = matrix[np.ix_(rows, chosen)]
+    return rows, sparse.csr_array(entries)

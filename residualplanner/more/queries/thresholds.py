@@ -1,0 +1,209 @@
+"""Answers to r-of-k thresholds: how many records match a cell of a table in at least r of its k attributes.
+
+Reads: tables, probabilities, or the sizes of attributes.  Gives: tables, probabilities, or integers.
+Source: eqs. (58) and (59); docs/adaptive-projection.md eq. (b).
+
+Everything here is one recursion over the attributes.  It keeps, for j = 0 to r, what has matched exactly j attributes
+so far, or for j = r at least as many; what is kept are tables, probabilities or numbers of cells.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from residualplanner.ground.errors import WorkloadError
+from residualplanner.method.kron.arrays import Array, SameArray, namespace
+
+#: What the recursion keeps: an array of any library, or a number.
+State = TypeVar("State")
+#: What becomes of a state, at the attribute of a number.
+Step = Callable[[int, State], State]
+
+
+def threshold_map(table: SameArray, at_least: int, *, axes: Sequence[int] | None = None) -> SameArray:
+    """The table of an r-of-k threshold from that of its marginal, of the same shape.
+
+    Args:
+        table (..., t_1, .., t_k): the marginal; counts, fractions, or any other linear function of these.
+        at_least: r, how many attributes must match, from 1 to k; k leaves the table as it is.
+        axes (k,): the axes of the threshold's attributes, where the table has others; omitted, all are.
+
+    Raises:
+        WorkloadError: r is not from 1 to k.
+
+    Guarantees: integers stay integers, and are exact where 64 bits hold the sum of the table times 2**k.
+    Cost: about 2 k r additions for each cell.  The map is symmetric: it is its own adjoint.
+    Source: eq. (58).
+
+    Example:
+        >>> import numpy as np
+        >>> threshold_map(np.array([[1, 1], [0, 1]]), 1)  # the records (0, 0), (0, 1) and (1, 1)
+        array([[2, 3],
+               [2, 2]])
+    """
+    xp = namespace(table)
+    members = tuple(range(table.ndim)) if axes is None else tuple(axes)  # type: ignore[attr-defined]
+
+    def matched(number: int, state: Array) -> Array:
+        del number
+        return state
+
+    def summed(number: int, state: Array) -> Array:
+        return xp.sum(state, axis=members[number], keepdims=True)
+
+    found: SameArray = _at_least(at_least, len(members), table, matched, summed)
+    return found
+
+
+def threshold_probability(probabilities: Sequence[SameArray], at_least: int) -> SameArray:
+    """The probability that at least r of k independent events happen: the tail of a Poisson-binomial law.
+
+    Args:
+        probabilities (k,): of each event, numbers, or arrays that broadcast; any real number is taken for p in the
+            polynomial ``sum_T prod_T p prod_{not T} (1 - p)``.
+        at_least: r, from 1 to k.
+
+    Raises:
+        WorkloadError: r is not from 1 to k.
+
+    Cost: about 2 k r multiplications for each entry.
+    Source: eq. (58) with p and 1 - p in place of the matrices.
+
+    Example:
+        >>> threshold_probability([0.5, 0.5, 0.5], 2)
+        0.5
+    """
+
+    def matched(number: int, state: Array) -> Array:
+        return state * probabilities[number]
+
+    def either(number: int, state: Array) -> Array:
+        del number
+        return state
+
+    start: Array = 1.0
+    found: SameArray = _at_least(at_least, len(probabilities), start, matched, either)
+    return found
+
+
+def threshold_count(sizes: Sequence[int], at_least: int) -> int:
+    """How many cells of a threshold's table a record counts in.
+
+    It is the squared L2 sensitivity of the table where a record is added or removed.
+
+    Args:
+        sizes (k,): how many values each attribute has.
+        at_least: r, from 1 to k.
+
+    Raises:
+        WorkloadError: r is not from 1 to k.
+
+    Source: eq. (59), of no attribute.
+
+    Example:
+        >>> [threshold_count([3, 2, 4], r) for r in (1, 2, 3)]
+        [18, 7, 1]
+    """
+    return threshold_factor(sizes, (), at_least)
+
+
+def threshold_factor(sizes: Sequence[int], members: Sequence[int], at_least: int) -> int:
+    """What a threshold's map multiplies the residual of some of its attributes by.
+
+    `threshold_map` commutes with permutations of each attribute's values, so that on the residual of a set of
+    attributes, repeated along all others, it is a number.
+
+    Args:
+        sizes (k,): how many values each attribute has.
+        members: the axes of the residual's attributes.
+        at_least: r, from 1 to k.
+
+    Raises:
+        WorkloadError: r is not from 1 to k.
+
+    Source: eq. (59).
+
+    Example:
+        >>> [threshold_factor([3, 2, 4], members, 2) for members in ([], [0], [1], [2], [0, 1, 2])]
+        [7, 4, 5, 3, -2]
+    """
+    sums = [0 if axis in members else size for axis, size in enumerate(sizes)]
+    return _at_least(at_least, len(sums), 1, lambda _, state: state, lambda axis, state: state * sums[axis])
+
+
+def threshold_distance(sizes: Sequence[int], at_least: int, *, agreeing: Sequence[int] = ()) -> int:
+    """In how many cells of a threshold's table two records differ.
+
+    It is the squared L2 distance of their tables, and where a record is replaced, the largest of these over all
+    ``agreeing`` is the squared L2 sensitivity.
+
+    Args:
+        sizes (k,): how many values each attribute has, at least 2 unless the records agree there.
+        at_least: r, from 1 to k.
+        agreeing: the axes of the attributes in which the records have the same value; they differ in all others.
+
+    Raises:
+        WorkloadError: r is not from 1 to k.
+
+    Source: docs/adaptive-projection.md eq. (b).
+
+    Example:
+        >>> [threshold_distance([3, 2, 4], r) for r in (1, 2, 3)]
+        [12, 14, 2]
+    """
+    require_threshold(at_least, len(sizes))
+    cells = {(0, 0): 1}  # by how many attributes match the first record, and the second, up to r
+    for axis, size in enumerate(sizes):
+        steps = {(1, 1): 1, (0, 0): size - 1} if axis in agreeing else {(1, 0): 1, (0, 1): 1, (0, 0): size - 2}
+        extended: dict[tuple[int, int], int] = {}
+        for (first, second), count in cells.items():
+            for (one, other), ways in steps.items():
+                key = min(first + one, at_least), min(second + other, at_least)
+                extended[key] = extended.get(key, 0) + count * ways
+        cells = extended
+    return 2 * (threshold_count(sizes, at_least) - cells.get((at_least, at_least), 0))
+
+
+def require_threshold(at_least: int, order: int) -> None:
+    """Raise WorkloadError unless a record of ``order`` attributes can match in ``at_least`` of them, and in fewer."""
+    if isinstance(at_least, bool) or not isinstance(at_least, int) or not 1 <= at_least <= order:
+        raise WorkloadError(
+            f"at_least must be an integer from 1 to {order}, the number of the threshold's attributes, got {at_least!r}"
+        )
+
+
+def _at_least(r: int, k: int, start: State, matched: Step[State], either: Step[State]) -> State:
+    """What has matched at least r of k attributes.
+
+    Args:
+        r: how many must match.
+        k: how many there are.
+        start: what is there before the first attribute.
+        matched: the part of a state that matches an attribute.
+        either: the whole of it, whether it matches the attribute or not.
+    """
+    require_threshold(r, k)
+    states: dict[int, Array] = {0: start}
+    for number in range(k):
+        needed = range(max(0, r - (k - 1 - number)), min(r, number + 1) + 1)  # no others can still come to r
+        states = {j: _sum(_of_state(j, r, number, states, matched, either)) for j in needed}
+    found: State = states[r]
+    return found
+
+
+def _of_state(
+    j: int, r: int, number: int, states: dict[int, Array], matched: Step[Array], either: Step[Array]
+) -> list[Array]:
+    """The terms of which the state j consists after one more attribute."""
+    terms = [either(number, states[j])] if j in states else []
+    if j in states and j < r:
+        terms.append(-matched(number, states[j]))
+    if j - 1 in states:
+        terms.append(matched(number, states[j - 1]))
+    return terms
+
+
+def _sum(terms: list[Array]) -> Array:
+    first, *others = terms
+    for term in others:
+        first = first + term
+    return first

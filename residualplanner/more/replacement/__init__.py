@@ -1,0 +1,1 @@
+"""What replacing a record costs, where neighbors are of one size."""

@@ -1,0 +1,274 @@
+"""Which residual basis each attribute gets: the best for its kinds of query, given those of the others.
+
+Reads: a workload, the importance of its queries.  Gives: Basis for each attribute.
+Source: eqs. (29) to (31); docs/bases.md.
+
+The optimal loss is the square of ``F = sum_A sqrt(p_A v_A)``.  With p = 1 for every attribute it is concave in the
+variance factors of each attribute, so its tangent lies above it: minimizing the tangent, which is a convex problem of
+one attribute, never raises the loss.  Attributes with the same kinds, beside the same others, are one problem.
+"""
+
+import math
+import reprlib
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from residualplanner.ground.checks import FloatArray
+from residualplanner.ground.threads import one_thread
+from residualplanner.method.bases.basis import Basis
+from residualplanner.method.bases.numbers import ResidualNumbers, subtraction_numbers
+from residualplanner.method.bases.subtraction import subtraction_basis
+from residualplanner.method.strategy.variances import CHUNK, noise_weights, variance_pieces
+from residualplanner.method.workload.workload import Workload
+from residualplanner.more.searches.attribute_grams import COARSE_VALUES, AttributeGrams
+from residualplanner.more.searches.basis_problem import ResidualBasis
+from residualplanner.more.searches.grams_of_attributes import grams_for_sum
+from residualplanner.more.searches.one_attribute import (
+    ROUNDING_LOSS,
+    basis_in_integers,
+    best_orthogonal,
+    in_full,
+    orthogonal_start,
+    steps_for,
+)
+from residualplanner.more.searches.tangent import Tangent
+from residualplanner.more.searches.workload_grams import GramsOf, attribute_grams
+
+#: The search ends when a round lowers the root of the loss by less than this fraction.
+_PROGRESS = 1e-6
+#: How close to the best the basis of one attribute is brought in each round.
+_TIGHT = 1e-6
+#: How much more noise any one row may get because a basis is rounded; rows that have next to none count for nothing.
+_ROW_LOSS, _NOTHING = 1e-2, 1e-9
+#: A basis that is not proved to be within this fraction of the best counts as stopped; and the least
+#: number of steps of the proof, for attributes that are not merged.
+_CERTIFIED, _LAST_STEPS = 1e-4, 200
+_ROUNDS = 60
+#: Above this many values a basis is not improved in full, but called near_optimal, and several threads are worth it.
+_FULL_VALUES = 2048
+
+BasisOption = Literal["optimal", "orthogonal"]
+
+
+def choose_bases(
+    workload: Workload, importance: FloatArray, option: BasisOption = "optimal", *, grams_of: GramsOf = grams_for_sum
+) -> tuple[Basis, ...]:
+    """The residual basis of every attribute, (d,), for a sum of average variances weighted by ``importance`` (q,).
+
+    Attributes that are only counted by single values keep the subtraction basis, which is the best for them.
+
+    Args:
+        workload: the queries.
+        importance (q,): how much the variance of each query's average cell counts, at least 0.
+        option: "optimal", or "orthogonal": the best among the bases orthogonal to the total.
+        grams_of: gives the form that kinds are searched for in; by default attributes of many values may have nested
+            bases, where values can be exchanged.
+
+    Source: eqs. (31) and (109); with "orthogonal" docs/mathematics.md section 4, paper section 7.
+    """
+    grams = attribute_grams(workload, grams_of)
+    many = any(len(forms.width) > _FULL_VALUES for forms in grams.values())
+    with nullcontext() if many else one_thread():
+        merged_once = {id(forms): forms.coarse() for forms in grams.values()}
+        coarse = {attribute: merged_once[id(forms)] for attribute, forms in grams.items()}
+        classes = _classes({attribute: (id(forms), b"") for attribute, forms in coarse.items()})
+        found = [orthogonal_start(coarse[members[0]]) for members in classes]
+        search = _Search(workload, importance, coarse, classes, found)
+        for _ in range(_ROUNDS if option == "optimal" and grams else 0):
+            moved = search.round()
+            if not moved.value < search.value * (1 - _PROGRESS):
+                search = min(search, moved, key=lambda found: found.value)
+                break
+            search = moved
+        return search.refined(grams, option).bases(option)
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """Where the search stands.
+
+    Attributes:
+        workload, importance: the problem.
+        grams: the Gram matrices of each attribute that does not have the subtraction basis.
+        classes: the attributes that have one basis in common.
+        found: the basis of each class.
+    """
+
+    workload: Workload
+    importance: FloatArray
+    grams: dict[int, AttributeGrams]
+    classes: list[list[int]]
+    found: list[ResidualBasis]
+
+    @cached_property
+    def evaluated(self) -> tuple[float, FloatArray, FloatArray]:
+        """F and its slopes, as `_slopes`."""
+        numbers = _numbers(self.workload, self.grams, self.classes, self.found)
+        return _slopes(self.workload, numbers, self.importance)
+
+    @property
+    def value(self) -> float:
+        """F, the root of the optimal loss at privacy cost 1."""
+        return self.evaluated[0]
+
+    def round(self) -> "_Search":
+        """Minimize the tangent for every class at once; for one class after another where that raises the loss."""
+        together = self._moved(None)
+        if together.value <= self.value or len(together.classes) < 2:
+            return together
+        here = self
+        for number in range(len(together.classes)):
+            moved = here._moved(number)
+            here = moved if moved.value <= here.value else here
+        return here
+
+    def _moved(self, only: int | None) -> "_Search":
+        """The same with the bases of all classes, or of one, replaced by minimizers of the tangent."""
+        start = {attribute: number for number, members in enumerate(self.classes) for attribute in members}
+        classes = _classes({i: (start[i], self._scaled_weights(i).round(7).tobytes()) for i in self.grams})
+        found = [self.found[start[members[0]]] for members in classes]
+        for number, members in enumerate(classes):
+            if only in (None, number):
+                forms, how = self.grams[members[0]], {"start": found[number], "gap": _TIGHT}
+                found[number] = self._tangent(members[0]).best(
+                    forms.directions, steps=steps_for(len(forms.width)), **how
+                )
+        return replace(self, classes=classes, found=found)
+
+    def _weights(self, attribute: int) -> FloatArray:
+        """The slopes in the attribute's t, then s, of each of its kinds, scaled to sum 1, (2 kinds,)."""
+        kinds, (_, present, absent) = list(self.grams[attribute].kinds), self.evaluated
+        slopes = np.concatenate([present[attribute, kinds], absent[attribute, kinds]])
+        return slopes / float(slopes.sum())
+
+    def _scaled_weights(self, attribute: int) -> FloatArray:
+        """The same times the sizes of the Gram matrices, scaled to sum 1: how much each kind counts."""
+        weights = self._weights(attribute) * np.tile(self.grams[attribute].scales, 2)
+        return weights / float(weights.sum())
+
+    def _tangent(self, attribute: int, forms: AttributeGrams | None = None) -> Tangent:
+        """The tangent of F as a function of one attribute's basis; with the Gram matrices ``forms``, if given."""
+        return (forms or self.grams[attribute]).tangent(self._weights(attribute))
+
+    def _loses_little(self, attribute: int, found: ResidualBasis) -> Callable[[Any], bool]:
+        """Whether a matrix in place of ``found`` raises the attribute's part of the loss and rows' noise a little."""
+        weights, forms = self._weights(attribute), self.grams[attribute]
+        allowed = forms.loss(weights, forms.exact(found)) * (1 + ROUNDING_LOSS)
+        rows = forms.rows_present(self.workload, forms.exact(found))
+        limit = rows * (1 + _ROW_LOSS) + _NOTHING * rows.max()
+
+        def is_close(near: Any) -> bool:
+            is_good = forms.loss(weights, near) <= allowed
+            return is_good and bool((forms.rows_present(self.workload, near) <= limit).all())
+
+        return is_close
+
+    def _gap_of(self, attribute: int, found: ResidualBasis, option: str) -> Callable[[Any], float]:
+        """How far a matrix in place of ``found`` is from the best, proved by a bound for the present noise."""
+        tangent, forms = self._tangent(attribute), self.grams[attribute]
+        steps = max(steps_for(len(forms.width)), _LAST_STEPS if len(forms.width) <= COARSE_VALUES else 0)
+        how: dict[str, Any] = {"start": found, "gap": _CERTIFIED / 10, "steps": steps}
+        if option == "optimal":
+            bound = tangent.best(forms.directions, **how).bound
+        else:
+            bound = best_orthogonal(forms, tangent, **how).bound + tangent.at(forms.width / forms.size)
+        weights = self._weights(attribute)
+        return lambda near: max(0.0, 1 - bound / forms.loss(weights, near))
+
+    def refined(self, grams: dict[int, AttributeGrams], option: str) -> "_Search":
+        """The same for all values, where values were merged: solved in full, and improved once if feasible."""
+        if all(self.grams[attribute] is forms for attribute, forms in grams.items()):
+            return self
+        found = []
+        for members, basis in zip(self.classes, self.found, strict=True):
+            forms = grams[members[0]]
+            found.append(in_full(self.grams[members[0]], forms, basis, self._tangent(members[0], forms), option))
+        here = replace(self, grams=grams, found=found)
+        if option != "optimal" or any(len(forms.width) > _FULL_VALUES for forms in grams.values()):
+            return here
+        return min(here, here.round(), key=lambda search: search.value)
+
+    def bases(self, option: str) -> tuple[Basis, ...]:
+        """The bases in integers."""
+        bases = [subtraction_basis(size) for size in self.workload.domain.sizes]
+        for members, found in zip(self.classes, self.found, strict=True):
+            forms = self.grams[members[0]]
+            is_near = option == "optimal" and len(forms.width) > _FULL_VALUES
+            family = "near_optimal" if is_near else option
+            is_close, gap_of = self._loses_little(members[0], found), self._gap_of(members[0], found, option)
+            basis = basis_in_integers(forms, found, is_close, family, gap_of=gap_of)
+            for attribute in members:
+                bases[attribute] = basis
+        return tuple(bases)
+
+
+def stopped_words(names: Sequence[str], bases: Sequence[Basis]) -> str:
+    """The remark in a plan on bases that were searched for and are not proved to be near the best.
+
+    Bases orthogonal to the total are not searched for: every kind counts as if it were alone.
+
+    Example:
+        >>> from residualplanner.method.bases.matrix import integer_basis
+        >>> stopped_words(["age"], [integer_basis([[1, -1]], "optimal", gap=0.01)])
+        "; the search for the basis of 'age' stopped within 1.0e-02 of the best"
+    """
+    searched = [pair for pair in zip(names, bases, strict=True) if pair[1].family != "orthogonal"]
+    far = [(name, basis.gap) for name, basis in searched if _CERTIFIED < basis.gap < math.inf]
+    if not far:
+        return ""
+    shown = reprlib.repr(far[0][0]) + (f" and of {len(far) - 1} more" if len(far) > 1 else "")
+    return f"; the search for the basis of {shown} stopped within {max(gap for _, gap in far):.1e} of the best"
+
+
+def _classes(keys: dict[int, tuple[object, ...]]) -> list[list[int]]:
+    """The attributes of each distinct key."""
+    classes: dict[tuple[object, ...], list[int]] = {}
+    for attribute, key in keys.items():
+        classes.setdefault(key, []).append(attribute)
+    return list(classes.values())
+
+
+def _numbers(
+    workload: Workload, grams: dict[int, AttributeGrams], classes: list[list[int]], found: list[ResidualBasis]
+) -> ResidualNumbers:
+    """The numbers of all attributes, with p = 1 for those that have a basis of their own."""
+    plain = subtraction_numbers(workload.domain.sizes)
+    pcost = plain.pcost.copy()
+    present, absent = (np.repeat(x, len(workload.kinds), axis=1) for x in (plain.present, plain.absent))
+    for members, basis in zip(classes, found, strict=True):
+        forms = grams[members[0]]
+        t, s = forms.factors(basis)
+        for column, code in enumerate(forms.kinds):
+            present[members, code], absent[members, code] = t[column], s[column]
+        pcost[members] = 1.0
+    return replace(plain, pcost=pcost, present=present, absent=absent)
+
+
+def _slopes(
+    workload: Workload, numbers: ResidualNumbers, importance: FloatArray
+) -> tuple[float, FloatArray, FloatArray]:
+    """F, and its derivatives in the variance factors of each attribute and kind, (d, kinds) both.
+
+    Source: eqs. (30) and (31).
+    """
+    closure = workload.closure
+    pieces = list(variance_pieces(workload, closure, numbers))
+    weights = noise_weights(pieces, importance, len(closure))
+    pcost = closure.products(numbers.pcost)
+    slope = np.sqrt(pcost / np.maximum(weights, 1e-300)) / 2
+    present, absent = np.zeros_like(numbers.present), np.zeros_like(numbers.absent)
+    for (_, run), (queries, positions, coefficients) in zip(workload.runs(CHUNK), pieces, strict=True):
+        parts = coefficients * slope[positions] * importance[queries, None]
+        total = parts.sum(axis=1)
+        for column, where in enumerate(zip(run.attributes.T, run.kinds.T, strict=True)):
+            inside = parts[:, np.arange(parts.shape[1]) >> column & 1 == 1].sum(axis=1)
+            np.add.at(present, where, inside)
+            np.add.at(absent, where, total - inside)
+    value = float(np.sqrt(pcost * weights).sum())
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return value, np.nan_to_num(present / numbers.present), np.nan_to_num(absent / numbers.absent)

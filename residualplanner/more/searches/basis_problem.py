@@ -1,0 +1,275 @@
+"""The problem of the best residual basis in coordinates, and the search for its solution.
+
+Reads: Gram matrices of queries, the directions that queries depend on.  Gives: Problem; ResidualBasis.
+Source: eqs. (24), (29) and (31).
+
+With T = [1^T; S] and its inverse [u | G], cost and variances depend on S only through u and ``X = (Z^T G)(Z^T G)^T``,
+where the columns of Z are an orthonormal basis of the vectors that sum to 0: ``G G^T = Z X Z^T`` and
+``||S e_j||**2 = (e_j - u)^T Z X^{-1} Z^T (e_j - u)``.  So the best basis minimizes
+
+    tr(V_t Z X Z^T) + u^T V_s u   subject to   (e_j - u)^T Z X^{-1} Z^T (e_j - u) <= 1  for every value j,
+
+a convex problem in (X, u) together.  For multipliers l_j >= 0 of the constraints the best X is a matrix square root,
+the best u solves a linear system, and the multipliers are found by the multiplicative update of
+docs/mathematics.md section 5.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from residualplanner.ground.checks import FloatArray, frozen
+from residualplanner.more.searches.contrasts import Contrasts
+from residualplanner.more.searches.eigen import eigen
+from residualplanner.more.searches.newton import is_quick, newton_points
+
+#: Directions that no query depends on still get basis vectors, so that all counts follow from the answers; they are
+#: this short, and cost little.
+_UNUSED_LENGTH = 1e-3
+#: The least weight of a direction that queries depend on, relative to the mean weight: the others' bases need not reach
+#: into the last digits for it.  The gap takes account of it.
+_LEAST_WEIGHT = 1e-12
+#: Of the multiplicative update; 2 would be Newton's step for a single constraint.
+_EXPONENT = 1.8
+#: What the exponent is multiplied by after a step that did not raise the dual bound, as where two values take turns,
+#: and after one that did.
+_DAMPING = 0.7
+_RECOVERY = 1.1
+
+#: Orthonormal columns (n, r) of sum 0 that queries depend on, and orthonormal rows (n-1-r, n) that none depends on.
+Directions = tuple[FloatArray, FloatArray]
+#: Multipliers (n,) and u (n,) to begin from.
+Start = tuple[FloatArray, FloatArray]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ResidualBasis:
+    """A residual basis in real numbers, and how it was found.
+
+    Attributes:
+        S (n-1, n): the residual matrix, scaled so that its longest column has length 1.
+        u (n,): how the total is spread over the values where all residuals are 0.
+        multipliers (n,): of the constraints; a start for similar problems.
+        gap: the objective is within this fraction of the least possible.
+        bound: no basis has a smaller objective than this.
+        scales (n,): where values are merged in groups, the squared scale of the contrasts among the values of each,
+            which add to the lengths of the columns; 0 where none is measured.
+    """
+
+    S: FloatArray
+    u: FloatArray
+    multipliers: FloatArray
+    gap: float
+    bound: float
+    scales: FloatArray
+
+
+class _Point(NamedTuple):
+    """Multipliers and u, and what follows from them.
+
+    Attributes:
+        multipliers (n,), v (r,): they.
+        total: of the multipliers.
+        apart (r,): v less the mean of the atoms.
+        half (r, r): ``half half^T = Y^{-1}``.
+        trace: of Y.
+    """
+
+    multipliers: FloatArray
+    v: FloatArray
+    total: float
+    apart: FloatArray
+    half: FloatArray
+    trace: float
+
+
+class _Found(NamedTuple):
+    """The best basis so far, and what no other is below."""
+
+    objective: float
+    bound: float
+    S: FloatArray
+    v: FloatArray
+    multipliers: FloatArray
+    scales: FloatArray
+
+    @property
+    def gap(self) -> float:
+        """How far the objective can be above the least, as a fraction of it."""
+        return (self.objective - self.bound) / self.objective if self.objective < math.inf else math.inf
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Problem:
+    """The problem in coordinates where V_t is the identity: ``c_j = V^{1/2} Z^T e_j``, ``v = V^{1/2} Z^T u``.
+
+    Only the r directions of Z that queries depend on have coordinates.  They are such that the Gram matrix where
+    the attribute is absent is diagonal.
+
+    Attributes:
+        atoms (r, n): the c_j.
+        absent (r,), linear (r,), constant: ``u^T V_s u = sum absent v**2 + 2 linear^T v + constant``.
+        rest (n, r): ``u = 1/n + rest v``.
+        unused (n-1-r, n): orthonormal rows of sum 0 that no query depends on.
+        raised (r,): by how much each root of an eigenvalue of V was raised, in the coordinates of ``weighed``.
+        weighed (r, n): ``Z^T e_j`` in the coordinates of V's eigenvectors.
+        is_fixed: whether u is kept as it is.
+        contrasts: of the groups of values that the n stand for.
+        loose (n,): by how much the root of each contrast's weight was raised.
+    """
+
+    atoms: FloatArray
+    absent: FloatArray
+    linear: FloatArray
+    constant: float
+    rest: FloatArray
+    unused: FloatArray
+    raised: FloatArray
+    weighed: FloatArray
+    is_fixed: bool
+    contrasts: Contrasts
+    loose: FloatArray
+
+    @classmethod
+    def of(
+        cls,
+        present: NDArray[np.float64],
+        absent: NDArray[np.float64],
+        linear: FloatArray,
+        constant: float,
+        directions: Directions,
+        is_fixed: bool,
+        contrasts: Contrasts,
+    ) -> "Problem":
+        """The problem with these weights."""
+        n, (Z, unused) = len(present), directions
+        values, vectors = eigen(Z.T @ present @ Z)
+        trace = float(values.sum()) + float(contrasts.freedom @ contrasts.weight)
+        least = _LEAST_WEIGHT * max(trace, 1e-3 * float(np.trace(absent)), 1e-280) / float(contrasts.width.sum())
+        roots = np.sqrt(np.maximum(values, least))
+        raised = roots - np.sqrt(np.maximum(values, 0.0))
+        rest = (Z @ vectors) / roots
+        weighed = vectors.T @ Z.T
+        atoms = roots[:, None] * weighed
+        quadratic = np.zeros(len(roots))
+        if not is_fixed:
+            quadratic, turned = eigen(rest.T @ absent @ rest)
+            quadratic = np.maximum(quadratic, 0.0)
+            rest, atoms = rest @ turned, turned.T @ atoms
+        even = absent.sum(axis=0) / n + linear
+        of_even = float(absent.sum()) / n**2 + 2 * float(linear.sum()) / n + constant
+        weight = np.maximum(contrasts.weight, least)
+        loose = np.sqrt(weight) - np.sqrt(np.maximum(contrasts.weight, 0.0))
+        firm = contrasts._replace(weight=weight)
+        return cls(atoms, quadratic, rest.T @ even, of_even, rest, unused, raised, weighed, is_fixed, firm, loose)
+
+    def solve(self, start: Start, gap: float, steps: int) -> _Found:
+        """Update multipliers, X and u in turn until the dual bound is close enough."""
+        multipliers, v = np.maximum(start[0], start[0].max() * 1e-12), self.atoms @ start[1]
+        best, exponent = _Found(math.inf, -math.inf, self.atoms, v, multipliers, multipliers), _EXPONENT
+        for _ in range(steps):
+            point = self._point(multipliers, v)
+            v = v if self.is_fixed else self._best_v(point)
+            before, (best, lengths) = best.bound, self._better(best, point, v)
+            if best.gap <= gap:
+                break
+            exponent = min(exponent * _RECOVERY, _EXPONENT) if best.bound > before else exponent * _DAMPING
+            multipliers = multipliers * np.clip(lengths, 1e-3, 1e3) ** exponent
+        return best
+
+    def polished(self, best: _Found, gap: float) -> _Found:
+        """The same after Newton steps, where it is not close enough and they are quick."""
+        if best.gap <= gap or self.contrasts.freedom.any() or not is_quick(self.atoms):
+            return best
+        absent = None if self.is_fixed else np.diag(self.absent)
+        for multipliers, v in newton_points(self.atoms, absent, self.linear, (best.multipliers, best.v)):
+            point = self._point(multipliers, v)
+            best, _ = self._better(best, point, v if self.is_fixed else self._best_v(point))
+            if best.gap <= gap:
+                break
+        return best
+
+    def _point(self, multipliers: FloatArray, v: FloatArray) -> _Point:
+        total = float(multipliers.sum())
+        mean = self.atoms @ multipliers / total
+        moment = (self.atoms * multipliers) @ self.atoms.T - total * np.outer(mean, mean)
+        moment += total * np.outer(v - mean, v - mean)
+        values, vectors = eigen(moment)
+        values = np.maximum(values, values[-1] * 1e-15)
+        trace = float(np.sqrt(values).sum()) + self.contrasts.trace(multipliers)
+        return _Point(multipliers, v, total, v - mean, vectors / values**0.25, trace)
+
+    def _better(self, best: _Found, point: _Point, v: FloatArray) -> tuple[_Found, FloatArray]:
+        """The basis of a point's X and v, if it is better, and a better bound; the squared lengths of its columns."""
+        S = point.half.T @ (self.atoms - v[:, None])
+        lengths: FloatArray = np.einsum("ij,ij->j", S, S)
+        lengths += self.contrasts.lengths(self.contrasts.scales(point.multipliers))
+        longest = float(lengths.max())
+        objective = point.trace * longest + self._total_part(v)
+        if objective < best.objective:
+            scales = self.contrasts.scales(point.multipliers) / longest
+            best = _Found(objective, best.bound, S / np.sqrt(longest), v, point.multipliers, scales)
+        return best._replace(bound=max(best.bound, self._bound(point, best.objective))), lengths
+
+    def residuals(self, best: _Found) -> ResidualBasis:
+        """The basis in all directions, with a gap for the queries."""
+        u = 1 / len(best.multipliers) + self.rest @ best.v
+        others = _UNUSED_LENGTH * (self.unused - (self.unused @ u)[:, None])
+        S = np.vstack([best.S, others])
+        scales = best.scales
+        longest = float(((S * S).sum(axis=0) + self.contrasts.lengths(scales)).max())
+        S, scales = S / np.sqrt(longest), scales / longest
+        bound = min(best.bound, best.objective) - self._loosened(best, u)
+        gap = 1 - bound / best.objective
+        return ResidualBasis(frozen(S), frozen(u), frozen(best.multipliers), gap, bound, frozen(scales))
+
+    def _loosened(self, best: _Found, u: FloatArray) -> float:
+        """How much lower the bound may be because the eigenvalues of V were raised.
+
+        ``2 tr M^{1/2}`` is twice the sum of the singular values of ``V^{1/2} Z^T (I - u 1^T) L^{1/2}``, and these of a
+        sum of two matrices have at most the sum of theirs; those of the part that was raised are at most the root of
+        its rank times its length.
+        """
+        contrasts = self.contrasts
+        inside = 2 * float(contrasts.freedom @ (self.loose * np.sqrt(best.multipliers / contrasts.width)))
+        where = self.raised > 0
+        if not where.any():
+            return inside
+        apart = self.weighed[where] - (self.weighed[where] @ u)[:, None]
+        square = float((self.raised[where] ** 2) @ (apart * apart) @ best.multipliers)
+        return 2 * math.sqrt(int(where.sum()) * square) + inside
+
+    def _total_part(self, v: FloatArray) -> float:
+        """``u^T V_s u``."""
+        return float(self.absent @ (v * v) + 2 * self.linear @ v) + self.constant
+
+    def _best_v(self, point: _Point) -> FloatArray:
+        """The v that minimizes the Lagrangian for the present X: a linear system."""
+        inverse = point.total * (point.half @ point.half.T)
+        right = inverse @ (point.v - point.apart) - self.linear
+        inverse[np.diag_indices_from(inverse)] += self.absent
+        try:
+            found: FloatArray = scipy.linalg.cho_solve(scipy.linalg.cho_factor(inverse, check_finite=False), right)
+        except scipy.linalg.LinAlgError:
+            found = np.asarray(np.linalg.lstsq(inverse, right)[0], dtype=np.float64)
+        return found
+
+    def _bound(self, point: _Point, objective: float) -> float:
+        """What the objective is at least, for any basis, with one of this ``objective`` at hand.
+
+        Where u is free, the trace of the root is convex in v: its tangent and the quadratic together have a least
+        value, coordinate by coordinate.  The best v is no further from an atom than the root of the objective, since no
+        column is longer than 1 and no eigenvalue of Y above its trace; so no further from v than ``reach``.
+        """
+        if self.is_fixed:
+            return point.trace * point.trace / point.total + self._total_part(point.v)
+        slope = np.abs(point.total * (point.half @ (point.half.T @ point.apart)) + self.absent * point.v + self.linear)
+        reach = float(np.linalg.norm(point.apart)) + math.sqrt(objective)
+        with np.errstate(over="ignore"):
+            moved = np.minimum(slope / np.maximum(self.absent, 1e-300), reach)
+        gained = float((2 * slope * moved - self.absent * moved * moved).sum())
+        return 2 * point.trace - point.total + self._total_part(point.v) - gained

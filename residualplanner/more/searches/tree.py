@@ -1,0 +1,229 @@
+"""A hierarchy as a tree of groups of values, cut into branches that are solved each for itself.
+
+Reads: rows over groups of values that can be exchanged.  Gives: Tree.
+Source: eq. (115).
+
+A node is a set of values that some row adds up.  A branch is a node with descendants of it, its members, whose sums
+give those of all nodes between: as deep as its members are no more than `MOST_MEMBERS`, and at least its children.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from residualplanner.ground.checks import FloatArray, IntArray
+from residualplanner.more.searches.exchangeable import MergedRows
+
+#: The most members of a branch; a node of more children gets nodes in between, which no row adds up.
+MOST_MEMBERS = 256
+#: Entries of a row that differ by less than this, relative, are equal but for rounding.
+_EVEN = 1e-13
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Branch:
+    """A node, its members, and the nodes in between.
+
+    Attributes:
+        root: the node.
+        members (k,): nodes that together have each value of the root once.
+        inner (i,): the nodes between the root and its members.
+        sums (i, k): which members each of them has, ones and zeros.
+    """
+
+    root: int
+    members: IntArray
+    inner: IntArray
+    sums: FloatArray
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class EqualBranches:
+    """Branches of equally many members, none above another.
+
+    Attributes:
+        roots (b,): their nodes.
+        members (b, k): of each.
+        inner: for branches with nodes in between their number here, these nodes (i,), and their sums (i, k).
+    """
+
+    roots: IntArray
+    members: IntArray
+    inner: tuple[tuple[int, IntArray, FloatArray], ...]
+
+    def forms(self, nodes: FloatArray) -> NDArray[np.float64]:
+        """The form of the members' sums of each branch for weights (nodes,), (b, k, k)."""
+        k = self.members.shape[1]
+        forms = np.zeros((*self.members.shape, k))
+        forms[:, np.arange(k), np.arange(k)] = nodes[self.members]
+        for number, inside, sums in self.inner:
+            forms[number] += (sums.T * nodes[inside]) @ sums
+        return forms
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Tree:
+    """The nodes of a hierarchy, parents before children, and its branches.
+
+    Attributes:
+        parent (nodes,): of each node; -1 of the first, which has all values.
+        group (g,): the node of each group.
+        weights (kinds, nodes): the sum of the squares of the rows of each kind that add up a node's values, divided by
+            the number of its rows.
+        branches: those above before those below; the first is that of the first node.
+    """
+
+    parent: IntArray
+    group: IntArray
+    weights: FloatArray
+    branches: tuple[EqualBranches, ...]
+
+    @property
+    def below(self) -> sparse.csr_array:
+        """The matrix that adds up numbers of the groups for each node, (nodes, g)."""
+        groups = np.arange(len(self.group))
+        rows, columns, node = [self.group], [groups], self.group
+        while (above := self.parent[node] >= 0).any():
+            node, groups = self.parent[node[above]], groups[above]
+            rows.append(node)
+            columns.append(groups)
+        where = np.concatenate(rows), np.concatenate(columns)
+        return sparse.csr_array((np.ones(len(where[0])), where), shape=(len(self.parent), len(self.group)))
+
+
+def tree_of_rows(rows: Sequence[MergedRows]) -> Tree | None:
+    """The tree of the rows of several kinds over groups; None where rows overlap without one being inside another.
+
+    Rows that add up the same values are one node.  Rows whose entries differ are none of a hierarchy.
+    """
+    found = _sets(rows)
+    if found is None:
+        return None
+    members, weights = found
+    parent = _parents(members, len(rows[0].width))
+    if parent is None:
+        return None
+    group = np.arange(len(parent) - len(rows[0].width), len(parent))
+    parent, order = _from_the_root(_narrowed(parent))
+    weights = np.pad(weights, ((0, 0), (0, len(order) - weights.shape[1])))[:, order]
+    return Tree(parent, np.argsort(order)[group], weights, _stacked(_branches(parent)))
+
+
+def _sets(rows: Sequence[MergedRows]) -> tuple[list[IntArray], FloatArray] | None:
+    """The groups of each node, from all of them to single ones, and the weights of each kind, (kinds, nodes)."""
+    size = len(rows[0].width)
+    everything = np.arange(size, dtype=np.int64)
+    found: dict[bytes, tuple[IntArray, FloatArray]] = {}
+    for members in (everything, *everything[:, None]):
+        found[members.tobytes()] = members, np.zeros(len(rows))
+    for number, kind in enumerate(rows):
+        means = kind.means.copy()
+        means.eliminate_zeros()
+        means.sort_indices()
+        if (kind.constant[np.diff(means.indptr) > 0] != 0).any():
+            return None
+        for start, end in zip(means.indptr[:-1].tolist(), means.indptr[1:].tolist(), strict=True):
+            entries = means.data[start:end]
+            if not len(entries):
+                continue
+            if np.ptp(entries) > _EVEN * np.abs(entries).max():
+                return None
+            members = means.indices[start:end].astype(np.int64)
+            weight = found.setdefault(members.tobytes(), (members, np.zeros(len(rows))))[1]
+            weight[number] += entries[0] ** 2 / kind.count
+    nodes = sorted(found.values(), key=lambda node: (-len(node[0]), node[0][0]))
+    return [members for members, _ in nodes], np.array([weights for _, weights in nodes]).T
+
+
+def _parents(members: Sequence[IntArray], size: int) -> IntArray | None:
+    """The parent of each node, -1 of the first, where every node is inside one before it or apart; else None."""
+    innermost = np.full(size, -1, dtype=np.int64)
+    parent = np.empty(len(members), dtype=np.int64)
+    for node, inside in enumerate(members):
+        above = innermost[inside]
+        if (above != above[0]).any():
+            return None
+        parent[node] = above[0]
+        innermost[inside] = node
+    return parent
+
+
+def _narrowed(parent: IntArray) -> IntArray:
+    """Nodes between each node of too many children and these, those of like size together, after the others."""
+    size = np.ones(len(parent))
+    for node in range(len(parent) - 1, 0, -1):
+        size[parent[node]] += size[node]
+    found = parent.tolist()
+    for node in np.flatnonzero(np.bincount(parent[1:], minlength=len(parent)) > MOST_MEMBERS).tolist():
+        children = np.flatnonzero(parent == node)
+        children = children[np.argsort(-size[children], kind="stable")]
+        while len(children) > MOST_MEMBERS:
+            parts = np.array_split(children, -(-len(children) // MOST_MEMBERS))
+            for number, part in enumerate(parts):
+                if len(part) == 1:
+                    continue
+                found += [node]
+                for child in part.tolist():
+                    found[child] = len(found) - 1
+                parts[number] = np.array([len(found) - 1])
+            children = np.concatenate(parts)
+    return np.array(found, dtype=np.int64)
+
+
+def _from_the_root(parent: IntArray) -> tuple[IntArray, IntArray]:
+    """The parents with nodes level after level, siblings together; and which node each of these was."""
+    levels = [np.flatnonzero(parent < 0)]
+    children = _children(parent)
+    while len(levels[-1]):
+        levels.append(np.array([child for node in levels[-1].tolist() for child in children[node]], dtype=np.int64))
+    order = np.concatenate(levels)
+    rank = np.append(np.argsort(order), -1)
+    return rank[parent[order]], order
+
+
+def _branches(parent: IntArray) -> tuple[Branch, ...]:
+    children, branches, roots = _children(parent), [], [0]
+    for root in roots:  # grows while it is read
+        members, inner = children[root], list[int]()
+        while (deeper := [child for node in members for child in children[node] or [node]]) != members:
+            if len(deeper) > MOST_MEMBERS:
+                break
+            inner += [node for node in members if children[node]]
+            members = deeper
+        rank = {node: number for number, node in enumerate(members)}
+        matrix = np.zeros((len(inner), len(members)))
+        for member, number in rank.items():
+            above = int(parent[member])
+            while above != root:
+                matrix[inner.index(above), number] = 1.0
+                above = int(parent[above])
+        branches.append(Branch(root, np.array(members), np.array(inner, dtype=np.int64), matrix))
+        roots += [node for node in members if children[node]]
+    return tuple(branches)
+
+
+def _stacked(branches: Sequence[Branch]) -> tuple[EqualBranches, ...]:
+    depth = {0: 0}
+    found: dict[tuple[int, int], list[Branch]] = {}
+    for branch in branches:
+        depth.update(dict.fromkeys(branch.members.tolist(), depth[branch.root] + 1))
+        found.setdefault((depth[branch.root], len(branch.members)), []).append(branch)
+    return tuple(
+        EqualBranches(
+            np.array([branch.root for branch in own]),
+            np.array([branch.members for branch in own]),
+            tuple((number, branch.inner, branch.sums) for number, branch in enumerate(own) if len(branch.inner)),
+        )
+        for _, own in sorted(found.items())
+    )
+
+
+def _children(parent: IntArray) -> list[list[int]]:
+    children: list[list[int]] = [[] for _ in parent]
+    for node, above in enumerate(parent.tolist()):
+        if above >= 0:
+            children[above].append(node)
+    return children

@@ -1,1 +1,0 @@
-"""What no mechanism of any kind can beat: the singular value bound, eq. (33)."""

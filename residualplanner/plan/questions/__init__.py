@@ -1,1 +1,0 @@
-"""What one asks of plans: how two compare, which budget reaches an error, what one more table costs."""

@@ -1,0 +1,1 @@
+"""Releases as files, written and read back."""

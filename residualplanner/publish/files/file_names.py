@@ -1,0 +1,158 @@
+"""The names of the files of tables: readable, different for every query, allowed on every system and in every URL.
+
+Reads: names of attributes, kinds of query.  Gives: names of files.
+"""
+
+import hashlib
+import re
+import string
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from residualplanner.method.queries.identity import Identity
+from residualplanner.method.queries.kind import Kind
+from residualplanner.method.queries.tying import written_kind
+from residualplanner.method.workload.query import WrittenQuery
+from residualplanner.method.workload.workload import Workload
+
+#: From an attribute's position and a kind of query on it to what the two contribute to file names.
+NameParts = dict[tuple[int, Kind], str]
+
+#: The name of the table of no attributes, which is the number of records.
+TOTAL = "_total"
+#: The file of all tables together, where they are the sheets of one workbook.
+BOOK_FILE = "tables.xlsx"
+
+_LONGEST, _LONGEST_SHEET = 150, 31
+_PLAIN = frozenset(string.ascii_letters + string.digits + "_-")
+_LOWER = _PLAIN - frozenset(string.ascii_uppercase)
+#: Names that Windows keeps for devices, whatever their ending.
+_DEVICES = re.compile("(con|prn|aux|nul|com[0-9]|lpt[0-9])", re.IGNORECASE)
+#: The sign before the bytes of a letter that is not kept.  A ``%`` would be decoded by web servers, which would then
+#: look for a file of another name.
+_SIGN = "~"
+
+
+def encoded_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Attribute names as parts of file names, (d,): ASCII letters, digits, ``_`` and ``-`` stay.
+
+    Of any other letter there are the bytes in UTF-8, each as ``~`` and two hexadecimal digits, so that a file has the
+    same name on a disk and in a URL.  Capital letters are encoded too where two names differ in nothing but their case,
+    which some file systems ignore, and so is the first letter of a name that Windows keeps for a device.
+
+    Example:
+        >>> encoded_names(["age", "pay/hour", "Größe"])
+        ('age', 'pay~2Fhour', 'Gr~C3~B6~C3~9Fe')
+        >>> encoded_names(["sex", "SEX", "aux"])
+        ('sex', '~53~45~58', '~61ux')
+    """
+    differ = len({name.lower() for name in names}) == len(names)
+    return tuple(_encoded(name, _PLAIN if differ else _LOWER) for name in names)
+
+
+def parts_of_kinds(name: str, kinds: Sequence[Kind]) -> list[str]:
+    """What an attribute, by its encoded ``name``, contributes to file names for each of the ``kinds`` of query on it.
+
+    That is the name alone for the identity, else the name, an ``@``, which no encoded name contains, and the kind's
+    name; with a number where several of the kinds have the same name.  A selection is called after the first letters
+    of what is selected.
+
+    Example:
+        >>> from residualplanner.method.queries.custom import Custom
+        >>> from residualplanner.method.queries.runs import Prefix
+        >>> from residualplanner.more.queries.selection import Selection
+        >>> parts_of_kinds("age", [Identity(), Prefix(), Custom([[1, 1], [1, 0]]), Custom([[1, 1], [2, 0]])])
+        ['age', 'age@prefix', 'age@custom1', 'age@custom2']
+        >>> parts_of_kinds("age", [Selection("[18, 65)"), Selection("(18, 65]")])
+        ['age@among-18-65_1', 'age@among-18-65_2']
+    """
+    total, seen, parts = Counter(kind.file_word for kind in kinds), Counter[str](), []
+    for kind in kinds:
+        word = kind.file_word
+        seen[word] += 1
+        # No other word of a selection ends in such a number: they have no "_".
+        number = f"{'_' if kind.where else ''}{seen[word]}" if total[word] > 1 else ""
+        parts.append(name if written_kind(kind) == Identity() else f"{name}@{_encoded(word, _LOWER)}{number}")
+    return parts
+
+
+def file_stem(parts: Sequence[str]) -> str:
+    """The name of a table's file without its ending, from what its attributes contribute.
+
+    Example:
+        >>> file_stem(["age", "sex"]), file_stem([])
+        ('age.sex', '_total')
+    """
+    stem = table_name(parts)
+    if len(stem) <= _LONGEST:
+        return stem
+    return f"{stem[: _LONGEST - 33]}~{hashlib.sha256(stem.encode()).hexdigest()[:32]}"
+
+
+def sheet_names(names: Sequence[str]) -> list[str]:
+    """The names of the sheets of tables in one workbook: at most 31 letters, each different from all others.
+
+    Example:
+        >>> sheet_names(["age.sex", "the_first_of_two_very_long_names.age"])
+        ['1 age.sex', '2 the_first_of_two_very_long_na']
+    """
+    return [f"{number} {name}"[:_LONGEST_SHEET] for number, name in enumerate(names, start=1)]
+
+
+def parts_of_workload(workload: Workload) -> NameParts:
+    """What each attribute contributes to file names for each kind of query on it in the workload.
+
+    Example:
+        >>> from residualplanner.method.domain.domain import Domain
+        >>> from residualplanner.method.queries.runs import Prefix
+        >>> workload = Workload(Domain({"age": 3, "sex": 2}), [("sex",), {"age": Prefix()}])
+        >>> list(parts_of_workload(workload).values())
+        ['age@prefix', 'sex']
+    """
+    names = encoded_names(workload.domain.names)
+    kinds_of: dict[int, list[Kind]] = {}
+    for position, kind in workload.attribute_kinds:
+        kinds_of.setdefault(position, []).append(kind)
+    return {
+        (position, kind): part
+        for position, kinds in kinds_of.items()
+        for kind, part in zip(kinds, parts_of_kinds(names[position], kinds), strict=True)
+    }
+
+
+def table_name(parts: Sequence[str]) -> str:
+    """The name of a table, however long, from what its attributes contribute: no two queries have the same."""
+    return ".".join(parts) or TOTAL
+
+
+def written_queries(workload: Workload) -> Iterator[WrittenQuery]:
+    """The queries of a workload in its order, each with its attributes as they were written.
+
+    Example:
+        >>> from residualplanner.method.domain.domain import Domain
+        >>> workload = Workload(Domain({"age": 3, "sex": 2}), [("sex", "age"), ()])
+        >>> [query.positions for query in written_queries(workload)]
+        [(), (1, 0)]
+    """
+    for block in workload.blocks:
+        for positions, codes in zip(block.written_attributes.tolist(), block.written_kinds.tolist(), strict=True):
+            yield WrittenQuery(tuple(positions), tuple(workload.kinds[code] for code in codes))
+
+
+def escaped(name: str, kept: frozenset[str], sign: str) -> str:
+    """A name whose letters are ``kept`` or written as their bytes after a sign, and so is a ``_`` at its beginning."""
+    letters = [letter if letter in kept else _bytes_of(letter, sign) for letter in name]
+    if letters[0] == "_":
+        letters[0] = _bytes_of("_", sign)
+    return "".join(letters)
+
+
+def _encoded(name: str, kept: frozenset[str]) -> str:
+    if _DEVICES.fullmatch(name):
+        return _bytes_of(name[0], _SIGN) + name[1:]
+    return escaped(name, kept, _SIGN)
+
+
+def _bytes_of(letter: str, sign: str) -> str:
+    """The bytes of a letter in UTF-8, each as a sign and two hexadecimal digits."""
+    return "".join(f"{sign}{byte:02X}" for byte in letter.encode())

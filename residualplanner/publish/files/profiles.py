@@ -1,0 +1,256 @@
+"""The columns beside the labels in published tables: one profile for each sort of reader.
+
+Reads: estimates and standard errors.  Gives: columns of numbers, by name, and what they mean.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from residualplanner.ground.checks import FloatArray, entry_named
+from residualplanner.ground.errors import WorkloadError
+from residualplanner.ground.margins import margin_factor, require_level
+from residualplanner.ground.words import COUNTS, names_text
+from residualplanner.release.origin import Origin
+from residualplanner.release.product import UNBIASED, Product
+from residualplanner.release.quality import UNRELIABLE, Quality
+
+#: The profiles that tables can be written in.
+ProfileName = Literal["default", "acs", "gls"]
+#: The column that says in words which cell a row is about.
+QUERY = "query"
+
+#: Each quantity in words; ``{level}`` is the confidence level.
+_MEANINGS = {
+    "estimate": "unbiased estimate of the {what}; it can be negative and need not be an integer",
+    "std_err": "standard error of the estimate, exact: the root of its variance",
+    "moe": "margin of error: the estimate is within it of the truth with probability {level}",
+    "conf_level": "confidence level of margins and intervals",
+    "ci_low": "low end of the confidence interval of level {level}",
+    "ci_high": "high end of the confidence interval of level {level}",
+}
+#: The same of numbers that were made from unbiased estimates: their own errors are not known from the plan.
+_MADE = {
+    "estimate": "{mark}",
+    "std_err": "standard error of the unbiased estimate that this number was made from, exact; not that of this number",
+    "moe": "margin of error of the unbiased estimate that this number was made from: that estimate is within it of the "
+    "truth with probability {level}",
+    "unbiased": "unbiased estimate that the number was made from; it can be negative and need not be an integer",
+    "conf_level": "confidence level of margins and intervals",
+    "ci_low": "low end of the confidence interval of level {level} for the true {what}: that of the unbiased estimate, "
+    "cut at the counts that are possible",
+    "ci_high": "high end of that interval",
+}
+#: What the names of columns end with where numbers were made from unbiased estimates.
+_ENDINGS = dict.fromkeys(("std_err", "moe", "unbiased", "ci_low", "ci_high"), "_unbiased")
+_INTERVAL = frozenset(("ci_low", "ci_high"))
+#: The columns on the quality of estimates, of any product; and what is left out of estimates that are suppressed.
+_GRADES = (("cv", "cv"), ("quality", "quality"))
+_SUPPRESSED = frozenset(("estimate", "unbiased", "ci_low", "ci_high", "cv"))
+_VARIATION = (
+    "coefficient of variation: the standard error{of} divided by the absolute value of the estimate; empty for 0"
+)
+_QUERY_MEANING = "the cell in words: each attribute and its label"
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The columns of a published table beside its labels.
+
+    Attributes:
+        name: of the profile.
+        level: the confidence level, unless another is given.
+        columns: the name of each column of numbers, and the quantity that it holds.
+        is_described: whether a column `QUERY` says in words which cell a row is about.
+        has_noise: whether the noise of every set of attributes stands beside the tables; covariances follow from it.
+        product: what the numbers are.
+        with_unbiased: whether unbiased estimates stand beside numbers that were made from them.
+        quality: which estimates are reliable, if that is to be said.
+    """
+
+    name: ProfileName
+    level: float
+    columns: tuple[tuple[str, str], ...]
+    is_described: bool = False
+    has_noise: bool = False
+    product: Product = UNBIASED
+    with_unbiased: bool = False
+    quality: Quality | None = None
+
+    def of(self, product: Product, *, with_unbiased: bool = False, with_intervals: bool = True) -> "Profile":
+        """The profile of another product: names say what the numbers are.
+
+        Args:
+            product: what the numbers are.
+            with_unbiased: whether there is a column of the unbiased estimates that they were made from.
+            with_intervals: whether there are intervals, where the profile has such.
+
+        Example:
+            >>> [name for name, _ in PROFILES["acs"].of(Product(is_nonnegative=True), with_unbiased=True).columns]
+            ['E_nonneg', 'E_unbiased', 'M_unbiased']
+        """
+        if product.is_unbiased:
+            return self
+        endings = _ENDINGS | {"estimate": product.ending}
+        columns = [
+            (name + endings.get(quantity, ""), quantity)
+            for column, quantity_of_column in self.columns
+            for name, quantity in _beside(column, quantity_of_column, with_unbiased=with_unbiased)
+            if with_intervals or quantity not in _INTERVAL
+        ]
+        return replace(self, columns=tuple(columns), product=product, with_unbiased=with_unbiased)
+
+    def graded(self, quality: Quality | None) -> "Profile":
+        """The profile with columns on the quality of each estimate, unless ``quality`` is None.
+
+        Example:
+            >>> PROFILES["acs"].graded(Quality()).value_names
+            ('E', 'M', 'cv', 'quality')
+        """
+        return self if quality is None else replace(self, columns=self.columns + _GRADES, quality=quality)
+
+    @property
+    def optional_names(self) -> frozenset[str]:
+        """The names of columns that may be empty in a row."""
+        if self.quality is None:
+            return frozenset()
+        gone = _SUPPRESSED if self.quality.suppress else frozenset(("cv",))
+        return frozenset(name for name, quantity in self.columns if quantity in gone)
+
+    @property
+    def text_names(self) -> frozenset[str]:
+        """The names of columns of words."""
+        return frozenset([QUERY, *(name for name, quantity in self.columns if quantity == "quality")])
+
+    @property
+    def value_names(self) -> tuple[str, ...]:
+        """The names of all columns but the labels', in their order."""
+        return ((QUERY,) if self.is_described else ()) + tuple(name for name, _ in self.columns)
+
+    @property
+    def estimate_name(self) -> str:
+        """The name of the column of estimates, which every profile has."""
+        return next(name for name, quantity in self.columns if quantity == "estimate")
+
+    @property
+    def has_integers(self) -> bool:
+        """Whether the column of estimates holds integers: floating-point numbers where some are left out."""
+        return self.product.is_rounded and self.estimate_name not in self.optional_names
+
+    def numbers(self, estimate: FloatArray, std_err: FloatArray, level: float, *, origin: Origin) -> list[Any]:
+        """The columns of numbers, and of words for their quality; rounded estimates are integers, nan is left out.
+
+        Args:
+            estimate (cells,): in counts.
+            std_err (cells,): in counts, of the unbiased estimates.
+            level: the confidence level.
+            origin: of the cells: the unbiased estimates.
+
+        Source: docs/mathematics.md section 7.
+        """
+        moe = margin_factor(level) * std_err
+        shown = estimate.astype(np.int64) if self.has_integers else estimate
+        found = {"estimate": shown, "std_err": std_err, "moe": moe, "conf_level": np.full(estimate.shape, level)}
+        found |= {"unbiased": origin.estimate} | dict(zip(("ci_low", "ci_high"), origin.interval(moe), strict=True))
+        if self.quality is not None:
+            found |= _grades(self.quality, found)
+        return [found[quantity] for _, quantity in self.columns]
+
+    def meanings(self, level: float, unit: str = COUNTS) -> list[tuple[str, str, str]]:
+        """Name, unit and meaning of every column but the labels'; the unit is empty where there is none.
+
+        Example:
+            >>> for name, unit, meaning in PROFILES["acs"].meanings(0.9):
+            ...     print(f"{name} ({unit}): {meaning}")
+            E (counts): unbiased estimate of the count; it can be negative and need not be an integer
+            M (counts): margin of error: the estimate is within it of the truth with probability 0.9
+        """
+        query = [(QUERY, "", _QUERY_MEANING)] if self.is_described else []
+        meanings = _MEANINGS if self.product.is_unbiased else _MADE
+        of = "" if self.product.is_unbiased else " of the unbiased estimate"
+        meanings = meanings | {"cv": _VARIATION.format(of=of), "quality": self.quality.meaning if self.quality else ""}
+        return query + [
+            (
+                name,
+                unit if quantity not in ("conf_level", "cv", "quality") else "",
+                meanings[quantity].format(
+                    level=level, mark=self.product.mark, what="count" if unit == COUNTS else "sum"
+                ),
+            )
+            for name, quantity in self.columns
+        ]
+
+
+def _beside(column: str, quantity: str, *, with_unbiased: bool) -> list[tuple[str, str]]:
+    """A column, and that of unbiased estimates beside it, if there is one."""
+    own = [(column, quantity)]
+    return [*own, (column, "unbiased")] if with_unbiased and quantity == "estimate" else own
+
+
+def _grades(quality: Quality, columns: dict[str, Any]) -> dict[str, Any]:
+    """The columns on the quality of estimates, and those that it changes, by quantity."""
+    variation = quality.variation(columns["estimate"], columns["std_err"])
+    grades = quality.grades(variation)
+    found = columns | {"cv": variation, "quality": grades}
+    if not quality.suppress:
+        return found
+    return found | {name: np.where(grades == UNRELIABLE, np.nan, found[name]) for name in _SUPPRESSED}
+
+
+_ALL = tuple((quantity, quantity) for quantity in _MEANINGS)
+
+#: The profiles by name: for everyone, for readers of the American Community Survey, for generalized least squares.
+PROFILES: dict[str, Profile] = {
+    "default": Profile("default", 0.95, _ALL),
+    "acs": Profile("acs", 0.90, (("E", "estimate"), ("M", "moe"))),
+    "gls": Profile("gls", 0.95, (("estimate", "estimate"), ("std_dev", "std_err")), is_described=True, has_noise=True),
+}
+
+
+def profile_named(name: object) -> Profile:
+    """The profile of this name.
+
+    Raises:
+        WorkloadError: there is none.
+    """
+    return entry_named("profile", name, PROFILES)
+
+
+def level_of(profile: str, level: float | None) -> float:
+    """The confidence level of a profile's margins of error: ``level`` where it is given, else the profile's own.
+
+    Raises:
+        WorkloadError: there is no such profile.
+        BudgetError: ``level`` is not between 0 and 1.
+
+    Example:
+        >>> level_of("default", None), level_of("acs", None), level_of("acs", 0.99)
+        (0.95, 0.9, 0.99)
+    """
+    return require_level(profile_named(profile).level if level is None else level)
+
+
+def clash_text(names: Iterable[str]) -> str:
+    """The beginning of a message about attributes that have names of columns.
+
+    Example:
+        >>> clash_text(["moe"]), clash_text(["count", "sum"])
+        ("attribute 'moe' has the name of a column", "attributes 'count' and 'sum' have the names of columns")
+    """
+    return names_text("attribute", names, "has the name of a column", "have the names of columns")
+
+
+def require_free_names(names: Iterable[str], profile: Profile) -> None:
+    """Raise WorkloadError if one of ``names`` is there twice, or also the name of another column of the profile."""
+    every = list(names)
+    twice = sorted({name for name in every if every.count(name) > 1})
+    if twice:
+        raise WorkloadError(
+            f"{clash_text(twice)} for the meanings, or the codes and names, of another attribute's values; "
+            "rename them in the domain"
+        )
+    clashes = sorted(set(every) & set(profile.value_names))
+    if clashes:
+        raise WorkloadError(f"{clash_text(clashes)} of estimates; rename them in the domain, or choose another profile")

@@ -1,0 +1,155 @@
+"""The boundaries of areas, by code, from GeoJSON.
+
+Reads: GeoJSON that may come from anyone; it is public, so messages show its values.  Gives: Boundaries.
+Source: RFC 7946, "The GeoJSON Format".
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from residualplanner.ground.atomic import PathLike
+from residualplanner.ground.checks import FloatArray, frozen, limited_bytes, value_text
+from residualplanner.ground.errors import FileFormatError
+from residualplanner.ground.json import parse_json
+from residualplanner.ground.words import count_text, listed, suggestion
+
+#: The largest file, in bytes; the most areas, and the most positions of all together.
+SIZE_LIMIT, AREA_LIMIT, POSITION_LIMIT = 2**26, 100_000, 2_000_000
+#: What to do about files that are no feature collections.
+_OF_TOPOJSON = "it is TopoJSON, from which ogr2ogr, mapshaper or geopandas makes GeoJSON"
+_OF_OTHERS = 'write {"type": "FeatureCollection", "features": [...]}, with a feature for each area'
+
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class Boundaries:
+    """The boundaries of areas by their codes: for each area the rings of its polygons, outer ones and holes.
+
+    Attributes:
+        rings: by code the rings of an area, each (m, 2), closed; outer rings are counterclockwise, holes clockwise.
+            Areas without a shape have none.
+    """
+
+    rings: Mapping[str, tuple[FloatArray, ...]]
+
+    def __repr__(self) -> str:
+        return f"<Boundaries of {count_text(len(self.rings), 'area')}>"
+
+    @classmethod
+    def from_geojson(cls, source: PathLike | Mapping[str, Any], code: str) -> "Boundaries":
+        """Read the areas of a GeoJSON feature collection: polygons and multipolygons, with holes.
+
+        Args:
+            source: the path of a file, or what it holds as a mapping.
+            code: the property of each feature that has its code, as text; "id" may also be the feature's own.
+
+        Raises:
+            FileFormatError: it is too large, or no such feature collection; a feature has no code or one that is not
+                text, as "01" is not 1; a polygon has fewer than four positions, or is not closed.
+            OSError: the file cannot be opened.
+
+        Example:
+            >>> square = [[[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]]
+            >>> feature = {"type": "Feature", "properties": {"GEOID": "01001"}, "geometry": {"type": "Polygon"}}
+            >>> feature["geometry"]["coordinates"] = square
+            >>> Boundaries.from_geojson({"type": "FeatureCollection", "features": [feature]}, code="GEOID")
+            <Boundaries of 1 area>
+        """
+        if isinstance(source, str | os.PathLike):
+            return cls(_rings_of_features(Path(source).name, _value_of_file(source), code))
+        return cls(_rings_of_features("the GeoJSON", source, code))
+
+
+def _value_of_file(path: PathLike) -> Any:
+    content = limited_bytes(path, SIZE_LIMIT, name=Path(path).name, remedy="simplify its shapes")
+    try:
+        return parse_json(content.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise FileFormatError(f"{Path(path).name} is not UTF-8 text, as GeoJSON is") from None
+    except FileFormatError as error:
+        raise FileFormatError(f"{Path(path).name} is not GeoJSON: {error}") from None
+
+
+def _rings_of_features(name: str, value: Any, code: str) -> dict[str, tuple[FloatArray, ...]]:
+    features = value.get("features") if isinstance(value, Mapping) else None
+    if not isinstance(features, list) or value.get("type") != "FeatureCollection" or not features:
+        is_topojson = isinstance(value, Mapping) and value.get("type") == "Topology"
+        remedy = _OF_TOPOJSON if is_topojson else _OF_OTHERS
+        raise FileFormatError(f"{name} is no GeoJSON feature collection with features; {remedy}")
+    if len(features) > AREA_LIMIT:
+        raise FileFormatError(f"{name} has {len(features):,} features; the limit is {AREA_LIMIT:,}")
+    found: dict[str, tuple[FloatArray, ...]] = {}
+    positions = 0
+    for number, feature in enumerate(features, 1):
+        where = f"{name}, feature {number}"
+        if not isinstance(feature, Mapping) or feature.get("type") != "Feature":
+            raise FileFormatError(f"{where}: not a GeoJSON feature")
+        key = _code_of(where, feature, code)
+        rings = tuple(_rings(f"{where} ({key})", feature.get("geometry")))
+        positions += sum(map(len, rings))
+        if positions > POSITION_LIMIT:
+            raise FileFormatError(f"{name} has more than {POSITION_LIMIT:,} positions; simplify its shapes")
+        found[key] = found.get(key, ()) + rings
+    return found
+
+
+def _code_of(where: str, feature: Mapping[str, Any], code: str) -> str:
+    """The code of a feature."""
+    properties = feature.get("properties")
+    own = properties if isinstance(properties, Mapping) else {}
+    found = own.get(code, feature.get("id") if code == "id" else None)
+    if found is None:
+        has = listed(map(repr, own), 20) or "none"
+        raise FileFormatError(
+            f"{where}: no property {code!r}; its properties are {has}{suggestion(code, [str(name) for name in own])}"
+        )
+    if not isinstance(found, str) or not found:
+        raise FileFormatError(
+            f"{where}: the property {code!r} must be text that is not empty, as '01' is not 1; got {value_text(found)}"
+        )
+    return found
+
+
+def _rings(where: str, geometry: Any) -> Iterator[FloatArray]:
+    """The rings of a polygon or multipolygon; none where a feature has no shape."""
+    if geometry is None:
+        return
+    kind = geometry.get("type") if isinstance(geometry, Mapping) else None
+    if kind not in ("Polygon", "MultiPolygon"):
+        raise FileFormatError(f"{where}: the geometry must be a Polygon or a MultiPolygon, got {value_text(kind)}")
+    coordinates = geometry.get("coordinates")
+    for polygon in [coordinates] if kind == "Polygon" else _listed(where, coordinates):
+        for number, ring in enumerate(_listed(where, polygon)):
+            yield _oriented(_ring(where, ring), is_outer=number == 0)
+
+
+def _listed(where: str, value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise FileFormatError(f"{where}: expected a list of coordinates, got {value_text(value)}")
+    return value
+
+
+def _ring(where: str, positions: Any) -> FloatArray:
+    """A closed ring, (m, 2)."""
+    if not all(_is_position(each) for each in _listed(where, positions)):
+        raise FileFormatError(f"{where}: a position must be a list of two numbers, such as [-86.5, 32.5]")
+    if len(positions) < 4 or positions[0][:2] != positions[-1][:2]:
+        raise FileFormatError(f"{where}: a ring must have at least four positions, of which the last is the first")
+    return np.array([position[:2] for position in positions], dtype=np.float64)
+
+
+def _is_position(value: Any) -> bool:
+    if not isinstance(value, list) or not 2 <= len(value) <= 4:
+        return False
+    return all(isinstance(each, int | float) and not isinstance(each, bool) and abs(each) < 1e12 for each in value)
+
+
+def _oriented(ring: FloatArray, *, is_outer: bool) -> FloatArray:
+    """The ring counterclockwise if it is an outer one, else clockwise: so holes stay open however it was written."""
+    x, y = ring.T
+    is_counterclockwise = (x[:-1] * y[1:] - x[1:] * y[:-1]).sum() > 0
+    return frozen(ring.copy() if is_counterclockwise == is_outer else ring[::-1].copy())

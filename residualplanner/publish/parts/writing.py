@@ -1,0 +1,186 @@
+"""One part of a release as the bytes of a Parquet file.
+
+Reads: a measurement, a part's number.  Gives: bytes, which depend on nothing else.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain, pairwise
+from typing import Any
+
+import numpy as np
+
+from residualplanner.gate.measurement.combined import NoisyAnswers
+from residualplanner.ground.atomic import write_atomically
+from residualplanner.ground.checks import FloatArray, IntArray
+from residualplanner.ground.errors import FileFormatError
+from residualplanner.ground.json import parse_json
+from residualplanner.ground.stores import AnyPath
+from residualplanner.method.plan.plan import Plan
+from residualplanner.method.strategy.accuracy import Accuracy
+from residualplanner.method.strategy.attributes import has_equal_cells
+from residualplanner.publish.parts.finished_parts import finished_part, state_part
+from residualplanner.publish.parts.layout import CELL, TABLE_ID, UNBIASED_COLUMN, Layout, part_name
+from residualplanner.publish.parts.numbers import UNBIASED_NUMBERS, PartNumbers, RunOfTables
+from residualplanner.publish.parts.part_file import PartFile, part_file_of
+from residualplanner.release.batches import TableBatch
+
+#: The key of a part's description of itself.
+_ABOUT = b"residualplanner"
+#: The entry of that description that says from which answers the part was made.
+ANSWERS_SHA256 = "answers_sha256"
+#: How many bytes are read at a time to compute a hash.
+_PIECE = 2**20
+
+
+@dataclass(frozen=True, eq=False)
+class PartWriter:
+    """Writes the parts of a release, each by itself.
+
+    Attributes:
+        measurement: the noisy answers that all tables follow from.
+        layout: which tables stand in which part.
+        about: the description of the release in each part, as JSON values.
+        numbers: what the tables hold.
+    """
+
+    measurement: NoisyAnswers
+    layout: Layout
+    about: Mapping[str, Any]
+    numbers: PartNumbers = UNBIASED_NUMBERS
+    _estimates: Mapping[str, RunOfTables] = field(init=False, repr=False)
+    _accuracy: Accuracy = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        every = {self.numbers.product.columns[0]: self.numbers}
+        if self.numbers.with_unbiased:
+            every[UNBIASED_COLUMN] = UNBIASED_NUMBERS
+        object.__setattr__(self, "_estimates", {name: each.tables_of(self.measurement) for name, each in every.items()})
+        accuracy = Accuracy(self.plan.workload, self.plan.strategy, self.plan.noise_variances)
+        object.__setattr__(self, "_accuracy", accuracy)
+
+    @property
+    def plan(self) -> Plan:
+        """What was measured, with how much noise."""
+        return self.measurement.plan
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the parts: standard errors only where they differ between the cells of a table."""
+        is_equal = has_equal_cells(self.plan.workload, self.plan.strategy)
+        std_errs = () if is_equal else (self.numbers.product.columns[1],)
+        return (TABLE_ID, CELL, *self._estimates, *std_errs)
+
+    def write(self, folder: AnyPath, part: int) -> PartFile:
+        """Write a part to its file in the folder, unless it is there as it was written, and return what it is."""
+        path = folder / part_name(part)
+        if path.is_file():
+            found = path.read_bytes()
+            finished = finished_part(folder, part, found)
+            if finished is not None and _description(found) == {**self.about, "part": part}:
+                return finished
+        content = self.content(part)
+        written = part_file_of(content)
+        state_part(folder, part, written)
+        with write_atomically(path) as file:
+            file.write(content)
+        return written
+
+    def content(self, part: int) -> Any:
+        """A part as Parquet: one row for each cell, table after table, whole tables in each row group."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        columns, (estimate, std_err) = self.columns, self.numbers.product.columns
+        cells = pa.int32() if np.diff(self.layout.cells).max() < 2**31 else pa.int64()
+        counts = pa.int64() if self.numbers.product.is_rounded else pa.float64()
+        types = {name: pa.float64() for name in columns} | {TABLE_ID: pa.int32(), CELL: cells, estimate: counts}
+        text = json.dumps({**self.about, "part": part}, sort_keys=True)
+        schema = pa.schema([(name, types[name]) for name in columns], metadata={_ABOUT: text})
+        # Estimates hardly repeat: neither a dictionary nor compression makes them smaller, unless they are integers.
+        plain = [name for name in self._estimates if types[name] == pa.float64()]
+        compression = {name: "none" if name in plain else "zstd" for name in columns}
+        repeated = [name for name in columns if name == std_err]
+        stream = pa.BufferOutputStream()
+        with pq.ParquetWriter(
+            stream, schema, compression=compression, use_dictionary=repeated, write_statistics=[TABLE_ID]
+        ) as writer:
+            for first, last in pairwise(self.layout.row_groups(part).tolist()):
+                arrays = self._row_group(first, last)
+                group = pa.table([pa.array(arrays[name], types[name]) for name in columns], schema=schema)
+                writer.write_table(group, row_group_size=max(1, len(group)))
+        return stream.getvalue()
+
+    def _row_group(self, first: int, last: int) -> dict[str, Any]:
+        """The columns of a run of tables."""
+        cells = self.layout.cells[first : last + 1] - self.layout.cells[first]
+        counts = np.diff(cells)
+        numbers = {name: np.empty(int(cells[-1])) for name in self.columns[2:]}
+        estimate, std_err = self.numbers.product.columns
+        for name, tables in self._estimates.items():
+            for batch in tables(first, last):
+                starts = cells[batch.queries - first]
+                _put(numbers[name], starts, batch.estimates.reshape(len(starts), -1))
+                if name == estimate and std_err in numbers:
+                    std_errs = np.sqrt(batch_variances(self._accuracy, batch))
+                    _put(numbers[std_err], starts, std_errs.reshape(len(starts), -1))
+        return {
+            TABLE_ID: np.repeat(np.arange(first, last, dtype=np.int32), counts),
+            CELL: np.arange(cells[-1]) - np.repeat(cells[:-1], counts),
+            **numbers,
+        }
+
+
+def batch_variances(accuracy: Accuracy, batch: TableBatch) -> FloatArray:
+    """The variances of the unbiased tables of a batch, in its shape."""
+    order = np.argsort(batch.attributes[0])
+    kinds = [batch.kinds[axis] for axis in order.tolist()]
+    variances = accuracy.stacked_variances(batch.attributes[:, order], kinds)
+    return variances.transpose(0, *(1 + np.argsort(order)))
+
+
+def write_whole(path: AnyPath, content: Any) -> str:
+    """Write a file, completely or not at all, over one that is there, and return the SHA-256 of its bytes."""
+    with write_atomically(path) as file:
+        file.write(content)
+    return hashlib.sha256(content).hexdigest()
+
+
+def write_tables(path: AnyPath, tables: Iterator[Any]) -> str:
+    """Write PyArrow tables of one schema to one Parquet file, completely or not at all; the SHA-256 of its bytes."""
+    import pyarrow.parquet as pq
+
+    first = next(tables)
+    with write_atomically(path) as file, pq.ParquetWriter(file, first.schema, write_statistics=False) as writer:
+        for table in chain([first], tables):
+            writer.write_table(table)
+    digest = hashlib.sha256()
+    with closing(path.open("rb")) as written:
+        for piece in iter(partial(written.read, _PIECE), b""):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def _put(column: FloatArray, starts: IntArray, rows: FloatArray) -> None:
+    """Write each of the rows (b, cells) to the column from its start on."""
+    count = rows.shape[1]
+    if (np.diff(starts) == count).all():
+        column[starts[0] : starts[0] + rows.size] = rows.ravel()
+    else:
+        column[starts[:, None] + np.arange(count)] = rows
+
+
+def _description(content: bytes) -> object:
+    """A part's description of itself; None where the bytes are not a part."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        metadata = pq.read_schema(pa.BufferReader(content)).metadata or {}
+        return parse_json(metadata.get(_ABOUT, b"null").decode("utf-8"))
+    except (pa.ArrowException, OSError, UnicodeDecodeError, FileFormatError):
+        return None

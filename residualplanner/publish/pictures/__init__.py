@@ -1,0 +1,25 @@
+"""Pictures of errors, budgets and estimates, in one style; the only room that knows matplotlib.
+
+Reads: numbers and names.  Gives: Picture, matplotlib figures, SVG.
+"""
+
+from residualplanner.publish.pictures.drawing import drawing, inline_svg, require_package, svg_of
+from residualplanner.publish.pictures.picture import Picture
+from residualplanner.publish.pictures.plots import draw_budget, draw_intervals, draw_targets, fairness_figure
+from residualplanner.publish.pictures.shown_table import ShownTable, rows_to_show, shown_statistic, shown_table
+
+__all__ = [
+    "Picture",
+    "ShownTable",
+    "draw_budget",
+    "draw_intervals",
+    "draw_targets",
+    "drawing",
+    "fairness_figure",
+    "inline_svg",
+    "require_package",
+    "rows_to_show",
+    "shown_statistic",
+    "shown_table",
+    "svg_of",
+]

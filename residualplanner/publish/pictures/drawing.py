@@ -1,0 +1,140 @@
+"""From a matplotlib figure to SVG: the same bytes for the same figure, with its text as text.  matplotlib's home.
+
+Reads: figures.  Gives: SVG files, and elements of a page that have its colors.
+"""
+
+import io
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from residualplanner.ground.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: Ink, quiet lines, and the colors of Okabe and Ito, which people with any color vision can tell apart.
+INK, QUIET, FAINT = "#1b1f24", "#6a737d", "#d5dae0"
+BLUE, ORANGE, GREEN, PURPLE, RED, SKY = "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9"
+#: Sequences of one hue each, from pale to deep, of ColorBrewer by C. Brewer: lightness alone tells them apart.
+BLUES = ("#eff3ff", "#bdd7e7", "#6baed6", "#3182bd", "#08519c")
+ORANGES = ("#feedde", "#fdbe85", "#fd8d3c", "#e6550d", "#a63603")
+
+#: The names of these colors in a page, which can so have darker and lighter ones.
+_ROLES = {
+    INK: "--ink",
+    QUIET: "--quiet",
+    FAINT: "--faint",
+    BLUE: "--blue",
+    ORANGE: "--orange",
+    GREEN: "--green",
+    PURPLE: "--purple",
+    RED: "--red",
+    SKY: "--sky",
+    "#ffffff": "--paper",
+    **{color: f"--blue-{number}" for number, color in enumerate(BLUES, 1)},
+    **{color: f"--orange-{number}" for number, color in enumerate(ORANGES, 1)},
+}
+_STYLE: dict[str, Any] = {
+    "font.size": 9,
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "Helvetica"],
+    "text.color": INK,
+    "text.parse_math": False,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": QUIET,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 9,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.linewidth": 0.6,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": FAINT,
+    "grid.linewidth": 0.6,
+    "xtick.color": QUIET,
+    "ytick.color": QUIET,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.minor.size": 0,
+    "ytick.minor.size": 0,
+    "legend.frameon": False,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "residualplanner",
+    "figure.facecolor": "#ffffff",
+    "axes.facecolor": "none",
+}
+_NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
+_COLOR = re.compile("|".join(_ROLES))
+_TAG = re.compile("<[^<>]*>")  # matplotlib escapes both signs in texts and values
+_ID = re.compile(r'(\bid="|url\(#|href="#)')
+_NOT_INLINE = re.compile(r"<metadata>.*?</metadata>\s*|<style.*?</style>\s*", re.DOTALL)
+
+
+def require_package(name: str) -> None:
+    """Raise MissingExtraError if a package that reports need is not installed."""
+    try:
+        import_module(name)
+    except ImportError:
+        message = f"a report needs {name}, which is not installed: pip install 'residualplanner[report]'"
+        raise MissingExtraError(message, extra="report") from None
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """Draw in this library's style.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+    """
+    require_package("matplotlib")
+    import matplotlib as mpl
+
+    # A letter that the font here lacks is drawn by the reader's: the SVG holds text.
+    with mpl.rc_context(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r"Glyph .* missing from font")
+        warnings.filterwarnings("ignore", message=r"Matplotlib currently does not support")
+        mpl.rcdefaults()  # whatever the user's own settings are
+        parameters: Any = mpl.rcParams
+        parameters.update(_STYLE)
+        yield
+
+
+def svg_of(draw: "Callable[[], Figure]") -> str:
+    """The SVG file of a figure; equal figures give equal files.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+    """
+    stream = io.StringIO()
+    with drawing():
+        draw().savefig(stream, format="svg", metadata=_NO_METADATA)
+    return stream.getvalue()
+
+
+def inline_svg(svg: str, name: str, *, title: str, description: str) -> str:
+    """An SVG file as an element of a page: named and described, in the page's colors, its ids its own.
+
+    Args:
+        svg: from `svg_of`.
+        name: of the picture, unique in the page.
+        title: of the picture.
+        description: what it shows, for readers who do not see it.
+    """
+    from html import escape  # here, since all entities of HTML come with it
+
+    def adapted(tag: re.Match[str]) -> str:
+        return _COLOR.sub(lambda color: f"var({_ROLES[color[0]]})", _ID.sub(rf"\g<1>{name}-", tag[0]))
+
+    element = _TAG.sub(adapted, _NOT_INLINE.sub("", svg[svg.index("<svg") :]))
+    head, body = element.split(">", 1)
+    head = re.sub(r' (width|height)="[^"]*"', "", head)
+    ids = f"{name}-title {name}-desc"
+    titles = f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">{escape(description)}</desc>'
+    return f'{head} role="img" aria-labelledby="{ids}">{titles}{body}'

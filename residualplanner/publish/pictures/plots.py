@@ -1,0 +1,268 @@
+"""The pictures of a report, each drawn from a small table.
+
+Reads: numbers and names.  Gives: matplotlib figures; draw them within `drawing`.
+"""
+
+import math
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from residualplanner.ground.words import count_text, number_text, percent_text, short_text
+from residualplanner.publish.pictures.drawing import BLUE, FAINT, GREEN, INK, ORANGE, PURPLE, QUIET, RED, SKY
+from residualplanner.publish.pictures.shown_table import ShownTable
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: Orders 0, 1, ..: color, marker, size; all higher orders have the last.
+LOOKS = (
+    (INK, "*", 9.0),
+    (BLUE, "o", 4.0),
+    (ORANGE, "s", 3.6),
+    (GREEN, "^", 4.2),
+    (PURPLE, "D", 3.6),
+    (RED, "v", 4.2),
+    (SKY, "P", 4.4),
+    (QUIET, "X", 4.4),
+)
+_WIDTH = 7.2
+#: How many letters, at least, have room in a line of that width.
+_LETTERS = 90
+#: Points within this fraction of a panel coincide, and are drawn once.
+_SPOT = 1 / 160
+
+
+def draw_budget(names: Sequence[str], parts: Sequence[float]) -> "Figure":
+    """Bars, with the part of the budget written at the end of each."""
+    figure, axes = _bars(len(names))
+    rows = np.arange(len(names))
+    axes.barh(rows, parts, color=BLUE, height=0.68)
+    for row, part in zip(rows.tolist(), parts, strict=True):
+        axes.annotate(percent_text(part), (part, row), (4, 0), textcoords="offset points", va="center")
+    _name_rows(axes, names)
+    axes.set_xlim(0, 1.16 * max([*parts, 1e-9]))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:g}%")
+    axes.set_xlabel("share of the privacy budget")
+    return figure
+
+
+def fairness_figure(
+    data: Mapping[str, "pd.DataFrame"],
+    titles: Mapping[str, str] | None = None,
+    *,
+    std_errs: Sequence[float] = (),
+    unit: str = "counts",
+) -> "Figure":
+    """The standard error of a cell against the size of its table, a panel for each plan, by order, on log axes.
+
+    Args:
+        data: from a name to what `fairness_data` gives.
+        titles: what to write above a panel instead of its name.
+        std_errs: more standard errors that the axis covers, in counts, so that several figures can be compared.
+        unit: of all of them, in words.
+
+    Source: paper section 6.2, figures 1 to 3.
+    """
+    from matplotlib.figure import Figure
+
+    columns = 2 if len(data) in (2, 4) else min(len(data), 3)
+    rows = math.ceil(len(data) / columns)
+    figure = Figure(figsize=(_WIDTH, 0.5 + 2.5 * rows), layout="constrained")
+    panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    everything = np.concatenate([[*std_errs], *(frame["std_err"].to_numpy() for frame in data.values())])
+    limits = _log_limits(everything)
+    sizes = _log_limits(np.concatenate([frame["cells"].to_numpy(dtype=np.float64) for frame in data.values()]))
+    for panel, (name, frame) in zip(panels.ravel(), data.items(), strict=False):
+        _scatter(panel, frame, sizes, limits)
+        panel.set_title(textwrap.fill(short_text((titles or {}).get(name, name), 60), 84 // columns))
+        _log_axis(panel, "x", sizes, fewest=4 if columns == 1 else 3)
+        _log_axis(panel, "y", limits)
+    for panel in panels.ravel()[len(data) :]:
+        panel.set_axis_off()
+    figure.supxlabel("cells of the table", fontsize=9, color=INK)
+    figure.supylabel(f"standard error of a cell, {short_text(unit, 40)}", fontsize=9, color=INK)
+    handles = {label: handle for panel in panels.ravel() for handle, label in zip(*_legend(panel), strict=True)}
+    figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=4, handletextpad=0.2)
+    return figure
+
+
+def draw_targets(names: Sequence[str], margins: Any, targets: Any, met: Sequence[bool]) -> "Figure":
+    """For each table its margin of error, and the target as a bar across."""
+    from matplotlib.lines import Line2D
+
+    figure, axes = _bars(len(names))
+    rows = np.arange(len(names))
+    axes.hlines(rows, np.minimum(margins, targets), np.maximum(margins, targets), color=FAINT, linewidth=3)
+    axes.plot(targets, rows, "|", color=INK, markersize=13, markeredgewidth=2)
+    good = np.asarray(met, dtype=np.bool_)
+    axes.plot(np.asarray(margins)[good], rows[good], "o", color=BLUE)
+    axes.plot(np.asarray(margins)[~good], rows[~good], "X", color=RED, markersize=8)
+    _name_rows(axes, names)
+    axes.set_xscale("log")
+    _log_axis(axes, "x", _log_limits(np.concatenate([margins, targets])))
+    axes.set_xlabel("margin of error, counts")
+    looks = (("target", INK, "|", 11), ("target met", BLUE, "o", 6), ("target missed", RED, "X", 8))
+    shown = [
+        Line2D([], [], color=color, marker=marker, linestyle="", label=label, markersize=size, markeredgewidth=1.5)
+        for label, color, marker, size in looks[: 2 if good.all() else 3]
+    ]
+    figure.legend(handles=shown, loc="outside upper center", ncols=3)
+    return figure
+
+
+def draw_intervals(table: ShownTable, *, labels: tuple[str, str]) -> "Figure":
+    """Estimates with two intervals each: a thick bar for the cell by itself, a thin one for all cells at once.
+
+    Intervals that were cut at the counts that are possible need not have the estimate in them.
+    """
+    figure, axes = _bars(len(table.labels))
+    rows, estimates = np.arange(len(table.labels)), table.estimates
+    looks = ((labels[1], QUIET, 1), (labels[0], SKY, 6))
+    for ends, (label, color, width) in zip(table.intervals, looks, strict=True):
+        if ends is not None:
+            axes.hlines(rows, *ends, color=color, linewidth=width, label=label)
+    axes.plot(estimates, rows, "o", color=INK, markersize=3, label="estimate")
+    names = [cell_name(cell) for cell in table.labels]
+    _name_rows(axes, names)
+    axes.axvline(0, color=QUIET, linewidth=0.8)
+    _plain_ticks(axes, names)
+    axes.set_xlabel(short_text(table.unit))
+    axes.set_title(short_text(" · ".join(table.names), 90), fontweight="normal", color=QUIET)
+    handles, legend = axes.get_legend_handles_labels()
+    figure.legend(handles[::-1], legend[::-1], loc="outside upper center", ncols=3)
+    return figure
+
+
+def _plain_ticks(axes: "Axes", names: Sequence[str]) -> None:
+    """Ticks with plain numbers, as many as there is room for beside the names of the rows."""
+    from matplotlib.ticker import MaxNLocator
+
+    longest = max(len(number_text(end)) for end in axes.get_xlim())
+    room = _LETTERS - max((len(name) for name in names), default=0)
+    axes.xaxis.set_major_locator(MaxNLocator(max(2, min(8, room // (longest + 3))), steps=[1, 2, 2.5, 5, 10]))
+    axes.xaxis.set_major_formatter(lambda value, _: number_text(value))
+
+
+def cell_name(labels: Sequence[str], longest: int = 44) -> str:
+    """The labels of a cell in one line; where there is no room for all, the longest ones are cut, not the last.
+
+    Example:
+        >>> cell_name(["North", "2"]), cell_name(["Lake district and islands", "2", "[0, 9)"], 24)
+        ('North · 2', 'Lake distr… · 2 · [0, 9)')
+    """
+    room = longest - 3 * (len(labels) - 1)
+    most = max(
+        (size for size in range(4, longest + 1) if sum(min(size, len(label)) for label in labels) <= room), default=4
+    )
+    return " · ".join(short_text(label, most) for label in labels)
+
+
+def _bars(rows: int) -> "tuple[Figure, Axes]":
+    """A figure as high as so many named rows need."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(_WIDTH, 0.9 + 0.24 * max(rows, 2)), layout="constrained")
+    axes = figure.subplots()
+    axes.grid(visible=False, axis="y")
+    axes.spines["left"].set_visible(False)
+    return figure, axes
+
+
+def _name_rows(axes: "Axes", names: Sequence[str]) -> None:
+    axes.set_yticks(np.arange(len(names)), [short_text(name) for name in names])
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+
+
+def _scatter(panel: "Axes", frame: "pd.DataFrame", sizes: tuple[float, float], limits: tuple[float, float]) -> None:
+    """One marker for each point of some tables, order by order; large orders below."""
+    panel.set_xscale("log")
+    panel.set_yscale("log")
+    orders = np.minimum(frame["order"].to_numpy(), len(LOOKS) - 1)
+    x, y = frame["cells"].to_numpy(dtype=np.float64), frame["std_err"].to_numpy(dtype=np.float64)
+    for order in np.unique(orders)[::-1].tolist():
+        color, marker, size = LOOKS[order]
+        mine = orders == order
+        more = order == len(LOOKS) - 1
+        label = f"{order} or more attributes" if more else count_text(order, "attribute")
+        spots = _spots(x[mine], y[mine], sizes, limits)
+        panel.plot(
+            *spots.T,
+            linestyle="",
+            marker=marker,
+            markersize=size,
+            markerfacecolor=color,
+            markeredgecolor="#ffffff",
+            markeredgewidth=0.3,
+            label=label,
+        )
+    panel.grid(visible=True, which="major")
+
+
+def _spots(x: Any, y: Any, sizes: tuple[float, float], limits: tuple[float, float]) -> Any:
+    """The points (n,) without those that would cover another one, (m, 2), of which the first is kept."""
+    ratios = (np.log(values / low) / math.log(high / low) for values, (low, high) in ((x, sizes), (y, limits)))
+    spots = np.stack([np.round(ratio / _SPOT) for ratio in ratios], axis=1)
+    first = np.unique(spots, axis=0, return_index=True)[1]
+    return np.stack([x, y], axis=1)[np.sort(first)]
+
+
+def _legend(panel: "Axes") -> Any:
+    handles, labels = panel.get_legend_handles_labels()
+    return handles[::-1], labels[::-1]
+
+
+def _log_limits(values: Any) -> tuple[float, float]:
+    """Limits with some room at both ends, at least a factor of 2 apart."""
+    low, high = float(np.min(values)), float(np.max(values))
+    room = max((high / low) ** 0.06, 1.15)
+    return low / room, high * room
+
+
+def _log_axis(axes: "Axes", which: str, limits: tuple[float, float], *, fewest: int = 3) -> None:
+    """Ticks with plain numbers: powers of ten, and between them where there are few."""
+    from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
+
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    (axes.set_xlim if which == "x" else axes.set_ylim)(*limits)
+    axis.set_major_locator(FixedLocator(log_ticks(*limits, fewest=fewest)))
+    axis.set_major_formatter(lambda value, _: power_text(value))
+    axis.set_minor_locator(NullLocator())
+    axis.set_minor_formatter(NullFormatter())
+
+
+def log_ticks(low: float, high: float, *, fewest: int = 3) -> list[float]:
+    """Round numbers between two limits: of some decades or each 1; or 1, 2, 5; or more, if there are few.
+
+    Example:
+        >>> log_ticks(0.9, 5e6), log_ticks(3, 70), log_ticks(11, 19)
+        ([1.0, 1000.0, 1000000.0], [5.0, 10.0, 20.0, 50.0], [12.0, 14.0, 16.0, 18.0])
+    """
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    choices: list[list[float]] = [[10.0**decade for decade in decades if decade % step == 0] for step in (4, 3, 2, 1)]
+    for digits in ((1, 2, 5), (1, 1.5, 2, 3, 5, 7), range(1, 10), (tenth / 10 for tenth in range(10, 100, 2))):
+        factors = [float(digit) for digit in digits]
+        choices.append([factor * 10.0**decade for decade in decades for factor in factors])
+    for choice in choices:
+        inside = [float(f"{tick:.6g}") for tick in choice if low <= tick <= high]
+        if len(inside) >= fewest:
+            return inside
+    return inside
+
+
+def power_text(value: float) -> str:
+    """A tick's label; large powers of ten as such, without any markup.
+
+    Example:
+        >>> power_text(5), power_text(1e5), power_text(1e6), power_text(1e12)
+        ('5', '100,000', '10⁶', '10¹²')
+    """
+    power = math.log10(value) if value > 0 else 0.0
+    if value >= 1e6 and power == int(power):
+        return "10" + "".join("⁰¹²³⁴⁵⁶⁷⁸⁹"[int(digit)] for digit in str(int(power)))
+    return number_text(value)

@@ -1,0 +1,138 @@
+"""The tables of a release in a report: of each order the largest one, as a picture with its numbers.
+
+Reads: Subject.  Gives: Figures.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+
+import numpy as np
+
+from residualplanner.ground.checks import FloatArray
+from residualplanner.ground.words import count_text
+from residualplanner.publish.pictures import ShownTable, draw_intervals, svg_of
+from residualplanner.publish.report.figures import Figure
+from residualplanner.publish.report.statistics import shown_statistic_of
+from residualplanner.publish.report.subject import Subject
+from residualplanner.publish.report.words import apart, decimals_of_errors, level_text, table_names
+
+#: The most cells of a table that is read for a report, and the most orders that are shown.
+LARGEST = 2_000_000
+_ORDERS = 4
+#: What is said of intervals of numbers that are not unbiased.
+_CUT = (
+    " Intervals are those of the unbiased estimates, cut at the counts that are possible: a number can be outside "
+    "its own."
+)
+
+
+def rows_of_tables(subject: Subject) -> list[int]:
+    """The rows of the error table of the tables to show: of each order the one with the most cells.
+
+    Orders 1 to 4, or the lowest four there are, without tables of more than two million cells, or that a folder lacks.
+    """
+    orders, cells = subject.errors["order"].to_numpy(), subject.errors["cells"].to_numpy(dtype=np.float64)
+    possible = np.where((cells <= LARGEST) & (subject.has_table if subject.tables else True), cells, -1.0)
+    found = [int(np.argmax(np.where(orders == order, possible, -1.0))) for order in np.unique(orders[orders > 0])]
+    return [row for row in found if possible[row] > 0][:_ORDERS]
+
+
+def estimates_of(subject: Subject) -> Iterator[Figure]:
+    """The tables of a release to show, read one at a time: of means and quantiles these, not what they are made of."""
+    rows = rows_of_tables(subject) if subject.tables else []
+    for row, name in zip(rows, table_names(subject.errors.iloc[rows]), strict=True):
+        order = int(subject.errors["order"].iloc[row])
+        statistic = shown_statistic_of(subject, row)
+        if statistic is not None:
+            yield _statistic(statistic, name, order)
+        elif subject.product.is_unbiased:
+            yield _estimates(subject.read_table(row), name, order)
+        else:
+            yield _made_estimates(subject.read_table(row), name, order)
+
+
+def _estimates(table: ShownTable, name: str, order: int) -> Figure:
+    note = (
+        f"All {count_text(table.cells, 'cell')}."
+        if table.is_whole
+        else f"The {len(table.labels)} largest estimates of {table.cells:,}. Chosen for their size, they tend to be "
+        "too high; the wide intervals hold for all cells at once, hence also for chosen ones."
+    )
+    columns = {
+        ("estimate", "Estimate"): table.estimates,
+        ("moe", f"± {level_text(table.level)}"): table.margins,
+        ("ci_low", "From"): table.estimates - table.margins,
+        ("ci_high", "To"): table.estimates + table.margins,
+        ("joint_moe", "± all at once"): table.joint_margins,
+    }
+    return _of_cells(table, name, order, note, columns, decimals_of_errors(table.margins))
+
+
+def _made_estimates(table: ShownTable, name: str, order: int) -> Figure:
+    """The same of numbers that are not unbiased: with the intervals of those that are, cut at what is possible."""
+    size = "All" if table.is_whole else f"The {len(table.labels)} largest numbers of"
+    note = f"{size} {count_text(table.cells, 'cell')}.{_CUT if table.ends is not None else ''}"
+    columns = {
+        ("estimate", "Estimate"): table.estimates,
+        ("std_err_unbiased", "Standard error of the unbiased estimate"): table.std_errs,
+    }
+    return _of_cells(table, name, order, note, columns | _ends(table, "_unbiased"), decimals_of_errors(table.std_errs))
+
+
+def _statistic(table: ShownTable, name: str, order: int) -> Figure:
+    """Means or quantiles with their intervals, each of which need not have its estimate in the middle."""
+    size = "All" if table.is_whole else f"The {len(table.labels)} largest of"
+    note = f"{size} {count_text(table.cells, 'value')}, in {table.unit}, each with its interval."
+    ends = _ends(table)
+    low, high = ends.values()
+    columns = {("estimate", f"Estimate, {table.unit}"): table.estimates, **ends}
+    return _of_cells(table, name, order, note, columns, decimals_of_errors(high - low))
+
+
+def _ends(table: ShownTable, ending: str = "") -> dict[tuple[str, str], FloatArray]:
+    """The columns of the ends of intervals that are not the estimates and a margin; none where there are none."""
+    heads = (f"ci_low{ending}", f"{level_text(table.level)} from"), (f"ci_high{ending}", "To")
+    return {} if table.ends is None else dict(zip(heads, table.ends, strict=True))
+
+
+def _of_cells(
+    table: ShownTable,
+    name: str,
+    order: int,
+    caption: str,
+    columns: Mapping[tuple[str, str], FloatArray],
+    decimals: int,
+) -> Figure:
+    """The picture of cells with their intervals.
+
+    Args:
+        table: the cells.
+        name: of the table.
+        order: of it.
+        caption: what is shown of it.
+        columns: of numbers, by their names in the data and their headings.
+        decimals: that its numbers are shown with.
+    """
+    import pandas as pd
+
+    labels = f"{level_text(table.level)} interval of the cell by itself", "of all cells of the table at once"
+    data = pd.DataFrame([list(labels) for labels in table.labels], columns=list(table.names))
+    numbers = pd.DataFrame({key: values for (key, _), values in columns.items()})
+    shown = dict(columns)
+    ends = [key for key in columns if key[0].startswith("ci_")]
+    if ends:
+        low, high = ends
+        shown[low], shown[high] = apart(columns[low], columns[high], decimals)
+    return Figure(
+        name=f"table-{order}",
+        title=name,
+        caption=caption,
+        svg=svg_of(partial(draw_intervals, table, labels=labels)),
+        data=pd.concat([data, numbers], axis=1),
+        head=(*table.names, *(heading for _, heading in columns)),
+        rows=[
+            (*cell, *("–" if np.isnan(number) else f"{number:,.{decimals}f}" for number in row))
+            for cell, *row in zip(table.labels, *shown.values(), strict=True)
+        ],
+        texts=len(table.names),
+    )

@@ -1,0 +1,215 @@
+"""The figures of a report, and the tables of a release in it: each a picture, its caption, and its data.
+
+Reads: Subject.  Gives: Figures.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from residualplanner.ground.margins import margin_factor
+from residualplanner.ground.words import count_text, number_text, percent_text
+from residualplanner.method.domain.omission import omission_of
+from residualplanner.publish.pictures import draw_budget, draw_targets, fairness_figure, svg_of
+from residualplanner.publish.report.fairness import WEIGHTINGS, fairness_of, spread, spread_by_order, wide_table
+from residualplanner.publish.report.subject import Subject
+from residualplanner.publish.report.words import column_texts, level_text, ratio_text, table_names
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: How many tables are named in a picture.
+NAMED = 15
+_NAMED_TARGETS = 30
+#: The most tables in the data of their picture; the error table holds all.
+_KEPT = 1_000
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Figure:
+    """A picture of a report.
+
+    Attributes:
+        name: of its files, in lower-case words.
+        title: above it.
+        caption: what it shows.
+        svg: the file.
+        data: all that is drawn, and more that there was no room for.
+        head: the headings of the small table with the numbers of the picture.
+        rows: its rows.
+        texts: how many of their first entries are no numbers.
+    """
+
+    name: str
+    title: str
+    caption: str
+    svg: str
+    data: "pd.DataFrame"
+    head: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    texts: int = 1
+
+
+def figures_of(subject: Subject) -> Iterator[Figure]:
+    """The figures on budget, fairness and targets."""
+    yield _budget_by_order(subject)
+    yield _budget_by_query(subject)
+    yield _fairness(subject)
+    if len(subject.with_targets):
+        yield _targets(subject)
+
+
+def total_texts(subject: Subject) -> tuple[str, str, str] | None:
+    """The number of records where a release has the table of it: what it is, the number, a remark."""
+    rows = np.flatnonzero(subject.is_total & subject.has_table).tolist()
+    table = subject.read_table(rows[0]) if rows else None
+    if table is None or np.isnan(table.estimates[0]):
+        return None
+    weighted = subject.plan.domain.weight.unit_name
+    records = f"Total of {weighted}" if weighted else "Records"
+    records += " that are not left out" if omission_of(subject.plan.domain) and not weighted else ""
+    number, percent = f"{table.estimates[0]:,.{0 if subject.product.is_rounded else 1}f}", level_text(subject.level)
+    if subject.plan.neighbors.has_public_total:
+        return f"{records} (public)", f"{table.estimates[0]:,.0f}", "the same before and after a change of records"
+    if subject.product.is_unbiased:
+        return f"{records} (estimate)", number, f"± {number_text(float(table.margins[0]))} ({percent})"
+    low, high = (float(end[0]) for end in subject.interval(rows[0])) if subject.has_intervals else (np.nan, np.nan)
+    if low == high:
+        known, remark = f"{low:,.{0 if low == int(low) else 1}f}", "from elsewhere, as public; not protected"
+        is_as_shown = round(low, 1) == round(float(table.estimates[0]), 1)
+        return f"{records} (known)", known, remark if is_as_shown else f"{remark}; {number} in the tables"
+    if not subject.has_intervals and subject.product.facts:  # it may be known, which intervals would say
+        return records, number, ""
+    remark = "" if np.isnan(low) else f"between {low:,.1f} and {high:,.1f} ({percent})"
+    return f"{records} (estimate)", number, remark
+
+
+def order_text(order: int) -> str:
+    """An order in words.
+
+    Example:
+        >>> order_text(0), order_text(2)
+        ('0: the total', '2 attributes')
+    """
+    return "0: the total" if order == 0 else count_text(order, "attribute")
+
+
+def spread_rows(data: "pd.DataFrame") -> list[tuple[str, ...]]:
+    """For each order its tables, and the least, median and largest standard error of a cell, as strings."""
+    rows = spread_by_order(data)
+    texts = iter(column_texts([number for row in rows for number in row[2:]]))
+    return [(order_text(row[0]), number_text(row[1]), *islice(texts, 3)) for row in rows]
+
+
+def _budget_by_order(subject: Subject) -> Figure:
+    groups = subject.errors.groupby("order", as_index=False)
+    data = groups.agg(tables=("query", "size"), cells=("cells", "sum"), privacy_share=("privacy_share", "sum"))
+    names, parts = [order_text(order) for order in data["order"]], data["privacy_share"].tolist()
+    largest = int(np.argmax(parts))
+    return Figure(
+        name="budget-by-order",
+        title="Budget by order",
+        caption=f"Tables of {names[largest]} use the most: {percent_text(parts[largest])} of the privacy budget. "
+        "The cost of noise that several tables have in common is split in proportion to its variance in each.",
+        svg=svg_of(partial(draw_budget, names, parts)),
+        data=data,
+        head=("Order", "Tables", "Cells", "Share of budget"),
+        rows=[
+            (name, number_text(tables), number_text(cells), percent_text(part))
+            for name, tables, cells, part in zip(names, data["tables"], data["cells"], parts, strict=True)
+        ],
+    )
+
+
+def _budget_by_query(subject: Subject) -> Figure:
+    every = subject.errors["privacy_share"].to_numpy()
+    first = np.argsort(-every, kind="stable")
+    top = subject.errors.iloc[first[:NAMED]]
+    names, parts = table_names(top), top["privacy_share"].tolist()
+    first_ones = f"The {len(parts)} tables of {len(every):,} that use the most"
+    return Figure(
+        name="budget-by-query",
+        title="Budget by table",
+        caption=f"{first_ones}, together {percent_text(sum(parts))} of the privacy budget."
+        if len(parts) < len(every)
+        else "The tables in the order of their shares of the privacy budget.",
+        svg=svg_of(partial(draw_budget, names, parts)),
+        data=subject.errors.iloc[first[:_KEPT]][["query", "kinds", "order", "cells", "privacy_share"]],
+        head=("Table", "Cells", "Share of budget"),
+        rows=[
+            (name, number_text(cells), percent_text(part))
+            for name, cells, part in zip(names, top["cells"], parts, strict=True)
+        ],
+    )
+
+
+def _fairness(subject: Subject) -> Figure:
+    data = fairness_of(subject)
+    titles = {"plan": f"this plan: {subject.plan.loss.words}"}
+    titles |= {name: f"weights {name}: {words}" for name, words in WEIGHTINGS.items()}
+    plan = data["plan"]["std_err"]
+    names = table_names(subject.errors.loc[[plan.idxmin(), plan.idxmax()]])
+    low, high = (f"{number_text(end)} for {name}" for end, name in zip((plan.min(), plan.max()), names, strict=True))
+    in_units = "Of sums it is in units of the largest amount. " if subject.plan.workload.has_sums else ""
+    others = [f"{ratio_text(spread(frame))} times with weights “{name}”" for name, frame in data.items()][1:]
+    beside = (
+        f"For the same budget these would be {_listed(others)}."
+        if others
+        else "Other weightings were not planned here: that would take long, or bases vary between sets."
+    )
+    return Figure(
+        name="fairness",
+        title="Cell fairness",
+        caption=f"The standard error of a cell ranges from {low} to {high}; the largest is "
+        f"{ratio_text(spread(data['plan']))} times the least. {in_units}{beside} "
+        "A slope downwards means that large tables are favored, upwards that small ones are.",
+        svg=svg_of(partial(fairness_figure, data, titles, unit=subject.plan.domain.unit)),
+        data=wide_table(data),
+        head=("Weights", "Order", "Tables", "Least", "Median", "Largest standard error"),
+        rows=[
+            ("this plan" if name == "plan" else name, *row)
+            for name, frame in data.items()
+            for row in spread_rows(frame)
+        ],
+    )
+
+
+def _targets(subject: Subject) -> Figure:
+    targets = subject.with_targets
+    targets = targets.assign(margin=margin_factor(subject.target_level) * targets["max_std_err"])
+    ratio = (targets["margin"] / targets["target"]).to_numpy()
+    targets = targets.iloc[np.argsort(-ratio, kind="stable")]
+    met = targets["meets_target"].astype(bool)
+    shown = targets.iloc[:_NAMED_TARGETS]
+    names = table_names(shown)
+    nearest = f" Shown are the {len(shown)} that come nearest to their target or miss it by most."
+    return Figure(
+        name="targets",
+        title="Error against targets",
+        caption=f"{int(met.sum()):,} of {count_text(len(targets), 'table')} with a target "
+        f"{'meets' if len(targets) == 1 else 'meet'} it: the {level_text(subject.target_level)} margin of error "
+        "of the worst cell is no larger." + (nearest if len(shown) < len(targets) else ""),
+        svg=svg_of(
+            partial(
+                draw_targets,
+                names,
+                shown["margin"].to_numpy(),
+                shown["target"].to_numpy(dtype=np.float64),
+                met.iloc[: len(shown)].tolist(),
+            )
+        ),
+        data=targets[["query", "kinds", "cells", "margin", "target", "meets_target"]],
+        head=("Table", "Margin of the worst cell", "Target", "Met"),
+        rows=[
+            (name, number_text(margin), number_text(target), "yes" if fits else "no")
+            for name, margin, target, fits in zip(names, shown["margin"], shown["target"], met, strict=False)
+        ],
+    )
+
+
+def _listed(texts: list[str]) -> str:
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"

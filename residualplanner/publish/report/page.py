@@ -1,0 +1,226 @@
+"""The page of a report: one HTML file that needs nothing else.
+
+Reads: Subject, figures.  Gives: HTML.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from residualplanner.ground.version import __version__
+from residualplanner.ground.words import count_text, number_text, optimality_text, rounded_up
+from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.domain.labels import label_text
+from residualplanner.method.domain.omission import remarks_of
+from residualplanner.method.plan.files import plan_hash
+from residualplanner.method.plan.plan import Plan
+from residualplanner.method.queries.identity import Identity
+from residualplanner.method.queries.meanings import labels_in_words
+from residualplanner.more.classifications.from_sources import origins_of
+from residualplanner.publish.report.cells import PageTables, tables_json
+from residualplanner.publish.report.fairness import comparable
+from residualplanner.publish.report.figures import Figure, spread_rows
+from residualplanner.publish.report.html import html_of, ready, script_hash, source
+from residualplanner.publish.report.promises import Promise, promise_of
+from residualplanner.publish.report.published import HEAD, published_rows
+from residualplanner.publish.report.rows import ErrorRows, rows_json
+from residualplanner.publish.report.statistics import statistics_of
+from residualplanner.publish.report.subject import Subject
+from residualplanner.publish.report.words import level_text, publication_texts
+
+#: How many rows of the error table are shown at a time, and at most in print.
+PAGE_ROWS, PRINT_ROWS = 25, 1_000
+#: How many files are listed for readers without scripts, too.
+LISTED = 5_000
+#: Labels of a row that have no more letters together are not broken.
+UNBROKEN = 48
+_LABELS = 6
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Contents:
+    """What a page shows.
+
+    Attributes:
+        subject: what it is about.
+        rows: the error table.
+        tables: of a release, those that the page holds.
+        figures: in their order.
+        estimates: tables of a release.
+        maps: of a release.
+        total: the number of records: what it is, the number, a remark.
+    """
+
+    subject: Subject
+    rows: ErrorRows
+    tables: PageTables
+    figures: tuple[Figure, ...]
+    estimates: tuple[Figure, ...]
+    maps: tuple[Figure, ...]
+    total: tuple[str, str, str] | None
+
+
+def page_of(contents: Contents, folder: str) -> str:
+    """The page as HTML.
+
+    Args:
+        contents: what it shows.
+        folder: the name of the folder beside it, which holds the figures and their data.
+    """
+    script = source("page.js").strip()
+    return html_of(
+        "page.html.jinja",
+        title=contents.subject.title,
+        script=ready(script),
+        script_hash=script_hash(script),
+        data=ready(rows_json(contents.rows)),
+        cells=ready(tables_json(contents.tables)),
+        options=json.dumps({"page": PAGE_ROWS, "print": PRINT_ROWS, "unbroken": UNBROKEN}),
+        link="./" + quote(folder, safe=""),
+        **_values(contents),
+    )
+
+
+def _values(contents: Contents) -> dict[str, Any]:
+    """All numbers and sentences of the page."""
+    subject, figures = contents.subject, {figure.name: figure for figure in contents.figures}
+    promise = promise_of(subject)
+    return {
+        "subject": subject,
+        "rows": contents.rows,
+        "first_rows": [contents.rows.texts(row) for row in range(min(PAGE_ROWS, contents.rows.count))],
+        "page": contents.tables,
+        "shown_table": _shown_table(contents.tables),
+        "files": _files(contents.rows),
+        "publication": publication_texts(subject.publication),
+        "figures": figures,
+        "estimates": contents.estimates,
+        "maps": contents.maps,
+        "statistics": statistics_of(subject),
+        "published": _published(subject),
+        "omission": subject.tables.noise.omission if subject.tables else remarks_of(subject.plan.domain),
+        "promise": promise,
+        "facts": _facts(subject, promise) + ([contents.total] if contents.total else []),
+        "by_order": _by_order(subject),
+        "attributes": [_attribute_texts(attribute) for attribute in subject.plan.domain.attributes],
+        "origins": _origins(subject.plan),
+        "bases": _bases(subject.plan),
+        "optimality": optimality_text(subject.plan.gap, subject.plan.basis_summary),
+        "level": level_text(subject.level),
+        "print_rows": PRINT_ROWS,
+        "version": __version__,
+        "plan_sha256": plan_hash(subject.plan),
+    }
+
+
+def _shown_table(page: PageTables) -> dict[str, Any]:
+    """What stands in the page of the table that is shown first: its number, headings and first rows."""
+    if not page.tables:
+        return {}
+    table = page.tables[page.first]
+    return {
+        "number": page.first,
+        "name": table.name,
+        "cells": table.cells,
+        "axes": len(table.axes),
+        "short": UNBROKEN // max(1, len(table.axes)),
+        "heads": page.heads(table),
+        "rows": page.texts(table, PAGE_ROWS),
+    }
+
+
+def _files(rows: ErrorRows) -> list[tuple[str, str]]:
+    """The names of tables with the links to their files, where there are some, and not too many for a list."""
+    if len(rows.links) > LISTED:
+        return []
+    return [(name, file) for name, file in zip(rows.values["query"], rows.links, strict=False) if file]
+
+
+def _published(subject: Subject) -> dict[str, Any] | None:
+    """The table of the errors of published numbers, and what is said of it."""
+    errors = subject.published
+    if errors is None:
+        return None
+    rows, simulations = published_rows(errors), int(errors["simulations"].iloc[0])
+    return {"head": HEAD, "rows": rows, "simulations": simulations, "left_out": len(errors) - len(rows)}
+
+
+def _facts(subject: Subject, promise: Promise) -> list[tuple[str, str, str]]:
+    """The numbers at the top: what, how much, and a remark."""
+    of = "" if subject.product.is_unbiased else " of the unbiased estimates"
+    facts = [
+        ("Tables", number_text(len(subject.errors)), count_text(subject.cells, "cell")),
+        (
+            "Privacy budget",
+            promise.statement,
+            f"rho-zCDP with rho at most {rounded_up(subject.plan.budget.pcost_exact / 2)}",
+        ),
+        ("Typical error", f"{number_text(subject.rmse)}", f"root mean square over all cells{of}, {subject.unit}"),
+        (
+            "Worst margin",
+            f"± {number_text(float(subject.worst_margins.max()))}",
+            f"{level_text(subject.level)}, least accurate cell{of}, {subject.unit}",
+        ),
+    ]
+    targets = subject.with_targets
+    if len(targets):
+        met = f"{targets['meets_target'].sum():,} of {len(targets):,}"
+        facts.append(("Targets met", met, f"{level_text(subject.target_level)} margin of the worst cell"))
+    return facts
+
+
+def _by_order(subject: Subject) -> list[tuple[str, ...]]:
+    """For each order its tables, their cells, and the least, median and largest standard error."""
+    cells = subject.errors.groupby("order")["cells"].sum()
+    return [
+        (order, tables, number_text(float(count)), *spread)
+        for (order, tables, *spread), count in zip(spread_rows(comparable(subject.errors)), cells, strict=True)
+    ]
+
+
+def _origins(plan: Plan) -> list[tuple[str, str]]:
+    """The files that codes and names of hierarchies are from: their names and hashes."""
+    every = (origin for kind in plan.workload.kinds for origin in origins_of(kind))
+    return [(origin.file, origin.sha256) for origin in dict.fromkeys(every)]
+
+
+def _attribute_texts(attribute: Attribute) -> tuple[str, str, str, str]:
+    """An attribute's name and title, size and values, and how other values are treated."""
+    attribute = attribute.by_bin
+    if attribute.matching == "code" and not attribute.own_labels:
+        values = f"codes 0 to {attribute.size - 1:,}"
+    else:
+        labels = labels_in_words(Identity(), attribute)[:_LABELS]
+        values = ", ".join(labels) + (", …" if attribute.size > _LABELS else "")
+    rules = [
+        f"{word}: {rule if isinstance(rule, str) else f'counted as {label_text(rule.label)}'}"
+        for word, rule in (("unknown", attribute.unknown), ("missing", attribute.missing))
+        if rule != "error"
+    ]
+    return described_name(attribute), f"{attribute.size:,}", values, "; ".join(rules) or "refused"
+
+
+def described_name(attribute: Attribute) -> str:
+    """An attribute's name, with what is said about it.
+
+    Example:
+        >>> from residualplanner.method.domain.about import About
+        >>> described_name(Attribute("inc", 9, about=About(title="Income", unit="dollars", note="before tax")))
+        'inc: Income, in dollars (before tax)'
+        >>> described_name(Attribute("Sex", 2, about=About(title="Sex")))
+        'Sex'
+    """
+    about = attribute.about
+    title = f"{attribute.name}: {about.title}" if about.title not in ("", attribute.name) else attribute.name
+    unit = f", in {about.unit}" if about.unit else ""
+    notes = "; ".join(text for text in (about.note, f"source: {about.source}" if about.source else "") if text)
+    return title + unit + (f" ({notes})" if notes else "")
+
+
+def _bases(plan: Plan) -> str:
+    """How many attributes are measured by a basis of each family."""
+    return ", ".join(
+        f"{family.replace('_', ' ')} for {count_text(number, 'attribute')}"
+        for family, number in sorted(plan.basis_summary.items())
+    )

@@ -1,0 +1,146 @@
+"""The means and quantiles of a release in a report.
+
+Reads: Subject.  Gives: tables of strings.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice, product
+from typing import Any
+
+import numpy as np
+
+from residualplanner.method.domain.labels import label_text
+from residualplanner.method.queries.meanings import labels_in_words
+from residualplanner.more.amounts.statistics import Statistic, statistic_among
+from residualplanner.publish.files.profiles import profile_named
+from residualplanner.publish.files.reading import SavedTables
+from residualplanner.publish.files.statistic_form import StatisticForm, statistic_form
+from residualplanner.publish.files.statistics import published_values
+from residualplanner.publish.parts.reading import SavedParts
+from residualplanner.publish.pictures import ShownTable, shown_statistic
+from residualplanner.publish.report.subject import Subject
+from residualplanner.publish.report.words import decimals_of_errors
+from residualplanner.release.statistics import unit_of
+from residualplanner.release.table import Table
+
+#: The most tables of statistics on a page, and the most rows of each.
+MOST_TABLES, MOST_ROWS = 20, 100
+#: What stands for a number that says nothing.
+_NOTHING = "–"
+#: The fields of errors, each of which has its own digits.
+_ERRORS = ("std_err", "count_std_err", "sum_std_err")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class StatisticRows:
+    """A table of statistics on the page.
+
+    Attributes:
+        title: what it holds, with the unit.
+        head: the headings, of labels first.
+        rows: as strings.
+        texts: how many columns are labels.
+        meanings: of the columns of numbers: heading, unit and meaning.
+        left_out: how many rows it has besides those.
+    """
+
+    title: str
+    head: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    texts: int
+    meanings: list[tuple[str, str, str]]
+    left_out: int
+
+
+def statistics_of(subject: Subject) -> list[StatisticRows]:
+    """The means and quantiles that the workload of a release is for, of its first tables; none of a plan."""
+    if subject.tables is None:
+        return []
+    kinds, workload = subject.plan.workload.kinds, subject.plan.workload
+    if not any(isinstance(kind, Statistic) for kind in kinds):
+        return []
+    wanted = (
+        row
+        for row in subject.tables.numbers.tolist()
+        if statistic_among(workload.query_at(row).table_axes.kinds) is not None
+    )
+    return [_rows_of(subject, row) for row in islice(wanted, MOST_TABLES)]
+
+
+def shown_statistic_of(subject: Subject, row: int) -> ShownTable | None:
+    """What to show in a picture of the means or quantiles that a table is for; None where it is for none."""
+    form = _form(subject, row)
+    if form is None:
+        return None
+    axes, values = _axes(form), _values(subject, subject.table(row), form)
+    fields = {column.field: np.reshape(values[column.name], form.shape) for column in form.columns}
+    return shown_statistic(
+        tuple(axes),
+        [*axes.values()],
+        fields["estimate"],
+        (fields["low"], fields["high"]),
+        level=subject.level,
+        unit=unit_of(form.attribute),
+    )
+
+
+def _form(subject: Subject, row: int) -> StatisticForm | None:
+    query = subject.plan.workload.query_at(row)
+    return statistic_form(subject.plan.domain, profile_named("default").of(subject.product), query)
+
+
+def _axes(form: StatisticForm) -> dict[str, tuple[str, ...]]:
+    """The labels along each axis of a statistic, in words, by the headings of the axes."""
+    found = {attribute.heading: labels_in_words(kind, attribute) for attribute, kind in form.groups}
+    return found | {name: tuple(map(label_text, labels)) for name, labels in form.more_axes.items()}
+
+
+def _rows_of(subject: Subject, row: int) -> StatisticRows:
+    table, form = subject.table(row), _form(subject, row)
+    assert form is not None
+    axes = _axes(form)
+    numbers = zip(*_texts(form, _values(subject, table, form)), strict=True)
+    rows = [
+        (*labels, *texts) for labels, texts in zip(islice(product(*axes.values()), MOST_ROWS), numbers, strict=True)
+    ]
+    groups = ", ".join(attribute.heading for attribute, _ in form.groups)
+    return StatisticRows(
+        " by ".join(filter(None, (f"{form.title[:1].upper()}{form.title[1:]}", groups))),
+        (*axes, *(_heading(column.name) for column in form.columns)),
+        rows,
+        max(1, len(axes)),
+        form.described(subject.plan.domain.unit, subject.level),
+        form.rows - len(rows),
+    )
+
+
+def _values(subject: Subject, table: Table, form: StatisticForm) -> dict[str, Any]:
+    """The values of the columns of a statistic, (rows,) each: those of a folder of adjusted tables from its file."""
+    if isinstance(subject.tables, SavedTables | SavedParts) and not subject.product.is_unbiased:
+        found = subject.tables.statistic(table.query)
+        return {column.name: found[column.name].to_numpy() for column in form.columns}
+    return dict(published_values(table, form.columns, subject.level))
+
+
+def _heading(name: str) -> str:
+    """The name of a column as a heading.
+
+    Example:
+        >>> _heading("count_std_err"), _heading("too_noisy")
+        ('Count standard error', 'Too noisy')
+    """
+    return name.replace("std_err", "standard error").replace("_", " ").capitalize()
+
+
+def _texts(form: StatisticForm, values: Mapping[str, Any]) -> Iterator[list[str]]:
+    """The values of each column as strings, as many as there are rows on the page, with the digits of their errors."""
+    fields = {column.field: np.asarray(values[column.name]) for column in form.columns}
+    for column in form.columns:
+        shown = np.asarray(values[column.name])[:MOST_ROWS].tolist()
+        if column.of == "neither":
+            yield ["yes" if value else "no" for value in shown]
+            continue
+        error = fields.get(column.field if column.field in _ERRORS else f"{column.field}_std_err")
+        decimals = decimals_of_errors(fields["high"] - fields["low"] if error is None else error, fewest=0)
+        yield [_NOTHING if np.isnan(value) else f"{value:,.{decimals}f}" for value in shown]

@@ -1,0 +1,1 @@
+"""Unbiased tables from noisy answers, with exact standard errors, and statistics of several answers."""

@@ -1,0 +1,101 @@
+"""The tables of a workload as arrays, a bounded number of cells at a time.
+
+Reads: answers, through `Reconstructor`, and a workload.  Gives: TableBatch.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.ground.checks import FloatArray
+from residualplanner.ground.errors import memory_for
+from residualplanner.method.kron import Array, Scratch, namespace, read_only, take
+from residualplanner.method.queries.kind import Kind
+from residualplanner.method.workload.blocks import QueryBlock
+from residualplanner.method.workload.workload import Workload
+from residualplanner.release.devices import Device
+from residualplanner.release.stacks import BATCH_CELLS, Reconstructor, Stack
+
+#: What memory is needed for, and what to do where it is short.
+A_TABLE = "for a table of this size; query a smaller one, or use a machine with more memory"
+#: How many cells and how many tables of the workload are computed at a time, of all shapes together.
+_CHUNK_CELLS = 4 * BATCH_CELLS
+_CHUNK_TABLES = 4096
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TableBatch:
+    """Some tables of the same kinds of query and of one shape, with their axes as the queries were written.
+
+    Attributes:
+        queries (b,): their numbers in the order of the workload.
+        attributes (b, k): the positions of their attributes in the domain, in the order written.
+        kinds (k,): the kind of query on each attribute.
+        estimates (b, q_1, .., q_k): in counts; on the host a read-only NumPy array.
+    """
+
+    queries: NDArray[np.int64]
+    attributes: NDArray[np.int32]
+    kinds: tuple[Kind, ...]
+    estimates: Array
+
+    def to_host(self, device: Device) -> "TableBatch":
+        """The same tables with their estimates as a NumPy array, from the device that they are on."""
+        return replace(self, estimates=read_only(device.to_host(self.estimates)))
+
+
+def chunks(reconstructor: Reconstructor, workload: Workload, first: int, last: int) -> Iterator[list[TableBatch]]:
+    """For each run of consecutive queries its tables, stacked by bases and kinds.
+
+    Args:
+        reconstructor: of the answers.
+        workload: the queries.
+        first: the number of the first query.
+        last: the number of the query before which to stop.
+
+    Yields:
+        Batches whose estimates are on the device of the reconstructor, in runs of bounded size.
+    """
+    scratch, factor = Scratch(), reconstructor.device.batch_factor
+    for numbers, block in workload.between(first, last):
+        for before, after in pairwise(_chunk_ends(workload.cells[numbers], factor)):
+            part = block.part(slice(before, after))
+            with memory_for(A_TABLE):
+                stacks = list(reconstructor.stacks(part.attributes, part.kinds, workload.kinds, scratch))
+            yield [batch for stack in stacks for batch in _batches_as_written(part, stack, numbers.start + before)]
+
+
+def _batches_as_written(block: QueryBlock, stack: Stack, start: int) -> Iterator[TableBatch]:
+    """Tables of a block in domain order as one batch for each order in which they were written.
+
+    Args:
+        block: the queries.
+        stack: tables of some of them.
+        start: the number of the block's first query in the workload.
+    """
+    if block.axes is None:
+        yield TableBatch(start + stack.rows, block.attributes[stack.rows], stack.kinds, stack.estimates)
+        return
+    queries = block.part(stack.rows)
+    for axes in np.unique(queries.every_axes, axis=0):
+        same = np.flatnonzero((queries.every_axes == axes).all(axis=1))
+        yield TableBatch(
+            start + stack.rows[same],
+            queries.written_attributes[same],
+            tuple(stack.kinds[axis] for axis in axes.tolist()),
+            read_only(_with_axes(take(stack.estimates, same), axes.tolist())),
+        )
+
+
+def _with_axes(tables: Array, axes: list[int]) -> Array:
+    """A stack of tables with the axes of each in another order."""
+    return namespace(tables).permute_dims(tables, (0, *(1 + axis for axis in axes)))
+
+
+def _chunk_ends(cells: FloatArray, factor: int) -> list[int]:
+    """Where to cut tables of ``cells`` (m,) cells into runs of bounded size, ``factor`` times that of the host's."""
+    number = np.cumsum(cells) // (factor * _CHUNK_CELLS) + np.arange(len(cells)) // (factor * _CHUNK_TABLES)
+    return [0, *(1 + np.flatnonzero(np.diff(number))).tolist(), len(cells)]

@@ -1,0 +1,111 @@
+"""Where tables are computed: on the host by NumPy, or on a device by another library.
+
+Reads: the name of a device, or nothing.  Gives: Device, of which `HOST` is one.
+
+Noisy answers and public matrices go to a device, estimates come back; records, counts and exact integers have no
+way there: nothing that has seen them knows this module.
+"""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.ground.checks import FloatArray, value_text
+from residualplanner.ground.errors import ArgumentError, DeviceError, MissingExtraError
+from residualplanner.method.kron.arrays import Array
+from residualplanner.method.kron.residuals import tables_of_residuals
+
+#: On a GPU so many times as many cells are computed at a time as on the host, where they have to fit into a cache.
+_CUDA_BATCH = 512
+_INSTALL = "pip install residualplanner[gpu]"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Device:
+    """Where tables are computed, by which library, and how they come back.
+
+    Attributes:
+        name: in words, such as "cuda".
+        xp: the namespace of its arrays, which follows the array API standard.
+        unit: the device, as ``xp.asarray`` takes it.
+        to_host: gives an array on the device as a NumPy array of the same numbers.
+        memory: how many bytes of answers are kept on it from one batch to the next.
+        batch_factor: how many times as many cells as on the host are computed at a time.
+        tables: how tables follow from residuals on it; called as ``tables_of_residuals`` is.
+
+    Example:
+        >>> HOST.to_host(HOST.put(np.array([1.0, 2.0])))
+        array([1., 2.])
+    """
+
+    name: str
+    xp: Any = field(repr=False)
+    unit: Any = field(repr=False)
+    to_host: Callable[[Array], FloatArray] = field(repr=False)
+    memory: int
+    batch_factor: int = 1
+    tables: Callable[..., Array] = field(default=tables_of_residuals, repr=False)
+
+    def put(self, values: NDArray[Any]) -> Array:
+        """``values`` on the device; the array itself where that is the host."""
+        return self.xp.asarray(values, device=self.unit)
+
+
+#: NumPy.
+HOST = Device("host", np, "cpu", lambda array: array, memory=sys.maxsize)
+
+
+def device_of(device: Device | str | None) -> Device:
+    """The device of this name: None is the host, "cuda" CuPy's current device; a `Device` is itself.
+
+    Raises:
+        ArgumentError: it is none of these.
+        MissingExtraError: "cuda", and CuPy is not installed.
+        DeviceError: "cuda", and CuPy finds no device.
+
+    Example:
+        >>> device_of(None).name
+        'host'
+    """
+    if isinstance(device, Device):
+        return device
+    if device is None:
+        return HOST
+    if device != "cuda":
+        raise ArgumentError(f'device must be None (NumPy), "cuda" or a Device, got {value_text(device)}')
+    return cuda_device()
+
+
+def cuda_device(memory: int | None = None) -> Device:
+    """CuPy's current device, ``cupy.cuda.Device()``.
+
+    Args:
+        memory: how many bytes of answers are kept on it from one batch to the next; half of what is free now when
+            omitted.  Answers beyond that are sent again for each batch that needs them.
+
+    Raises:
+        MissingExtraError: CuPy is not installed.
+        DeviceError: CuPy finds no device.
+    """
+    try:
+        import cupy
+        from array_api_compat import cupy as xp
+    except ImportError as error:
+        message = f'device="cuda" needs CuPy for your version of CUDA: {_INSTALL}'
+        raise MissingExtraError(message, extra="gpu") from error
+    try:
+        unit = cupy.cuda.Device()
+        free, _ = unit.mem_info
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        raise DeviceError(
+            f'device="cuda" needs a CUDA device, and CuPy finds none ({error}); check that nvidia-smi lists one, or '
+            "leave device out to compute with NumPy"
+        ) from error
+    from residualplanner.scale.cuda import tables_on_cuda  # here, as only those who have a device need it
+
+    kept = free // 2 if memory is None else memory
+    return Device("cuda", xp, unit, cupy.asnumpy, kept, _CUDA_BATCH, tables_on_cuda)

@@ -1,0 +1,148 @@
+"""What the numbers of a release are: unbiased estimates, or something that was made from these.
+
+Reads: how they were made, and with which facts.  Gives: Product, as JSON values and back.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from residualplanner.ground.checks import is_unicode
+from residualplanner.ground.completion import hides
+from residualplanner.ground.errors import FileFormatError, WorkloadError
+from residualplanner.ground.json import json_text
+
+
+@hides("to_json")
+@dataclass(frozen=True, slots=True)
+class Product:
+    """What the numbers of a release are.
+
+    Attributes:
+        is_nonnegative: whether they were made non-negative.
+        is_rounded: whether they were made integers.
+        facts: public facts from elsewhere that they were made with, in words; these are not protected.
+        base: what rounded numbers are multiples of.
+
+    Example:
+        >>> UNBIASED.mark, Product(is_nonnegative=True).mark
+        ('', 'non-negative; estimates are biased')
+        >>> Product(is_nonnegative=True, is_rounded=True).name
+        'non-negative rounded'
+    """
+
+    is_nonnegative: bool = False
+    is_rounded: bool = False
+    facts: tuple[str, ...] = ()
+    base: int = 1
+
+    @property
+    def is_unbiased(self) -> bool:
+        """Whether errors of the plan are those of the numbers."""
+        return not (self.is_nonnegative or self.is_rounded)
+
+    def rounded_to(self, base: int) -> "Product":
+        """The same as multiples of an integer."""
+        return self if self.is_rounded else replace(self, is_rounded=True, base=base)
+
+    @property
+    def name(self) -> str:
+        """What files and messages call it: "unbiased", "non-negative", "rounded" or "non-negative rounded"."""
+        return " ".join(self._of_each("non-negative", "rounded")) or "unbiased"
+
+    @property
+    def mark(self) -> str:
+        """What a reader has to know about the numbers, in a phrase; empty where they are unbiased."""
+        if self.is_unbiased:
+            return ""
+        whole = "integers" if self.base == 1 else f"multiples of {self.base}"
+        made = " and ".join(self._of_each("non-negative", f"rounded to {whole} that add up"))
+        return f"{made}; estimates {'are' if self.is_nonnegative else 'may be'} biased"
+
+    @property
+    def ending(self) -> str:
+        """What the name of a column of its numbers ends with."""
+        return "".join(self._of_each("_nonneg", "_rounded"))
+
+    @property
+    def columns(self) -> tuple[str, str]:
+        """The names of the columns of its numbers, and of standard errors, which are those of unbiased estimates."""
+        return f"estimate{self.ending}", "std_err" if self.is_unbiased else "std_err_unbiased"
+
+    @property
+    def elsewhere(self) -> str:
+        """The sentence about facts from other sources; empty where there are none."""
+        if not self.facts:
+            return ""
+        return "Public facts from other sources, not protected by this release: " + "; ".join(self.facts) + "."
+
+    @property
+    def caution(self) -> str:
+        """The mark as a sentence; empty for unbiased estimates."""
+        return (
+            f"These numbers are {self.mark}; standard errors are those of the unbiased estimates." if self.mark else ""
+        )
+
+    @property
+    def sentences(self) -> str:
+        """Both sentences, for people; empty for unbiased estimates."""
+        return "  ".join(filter(None, (self.caution, self.elsewhere)))
+
+    def require_unbiased(self, what: str) -> None:
+        """Raise WorkloadError, naming what was requested, unless the numbers are unbiased."""
+        if not self.is_unbiased:
+            raise WorkloadError(
+                f"{what} is known of unbiased estimates only, and these are {self.mark}; ask the release that they "
+                "were made from: its tables have the same queries"
+            )
+
+    def to_json(self) -> dict[str, Any]:
+        """The product as JSON values."""
+        about = {"name": self.name, "mark": self.mark, "facts": list(self.facts), "statement": self.elsewhere}
+        return about if self.base == 1 else about | {"base": self.base}
+
+    def _of_each(self, nonnegative: str, rounded: str) -> list[str]:
+        """The words for what was done to the estimates, in the order in which it was done."""
+        return [nonnegative] * self.is_nonnegative + [rounded] * self.is_rounded
+
+
+#: Estimates as they follow from the noisy answers.
+UNBIASED = Product()
+#: All that numbers can be, without facts, by name.
+_NAMED = {
+    product.name: product
+    for product in (
+        UNBIASED,
+        Product(is_nonnegative=True),
+        Product(is_rounded=True),
+        Product(is_nonnegative=True, is_rounded=True),
+    )
+}
+
+
+def product_of_json(stated: object) -> Product:
+    """Undo `Product.to_json`; of a release that states none, unbiased estimates.
+
+    Raises:
+        FileFormatError: it is not one that `Product.to_json` gives.
+    """
+    if stated is None:
+        return UNBIASED
+    if not isinstance(stated, Mapping) or not isinstance(stated.get("facts"), list):
+        raise _unclear()
+    name, facts = stated.get("name"), stated["facts"]
+    if not isinstance(name, str) or name not in _NAMED:
+        raise _unclear()
+    if not all(isinstance(fact, str) and is_unicode(fact) for fact in facts):  # with all labels, whatever these hold
+        raise _unclear()
+    base = stated.get("base", 1)
+    if type(base) is not int or base < 1 or (base > 1 and not _NAMED[name].is_rounded):
+        raise _unclear()
+    product = replace(_NAMED[name], facts=tuple(facts), base=base)
+    if product.is_unbiased or json_text(product.to_json()) != json_text(stated):
+        raise _unclear()
+    return product
+
+
+def _unclear() -> FileFormatError:
+    return FileFormatError("it does not say what its numbers are")

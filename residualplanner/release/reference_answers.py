@@ -1,0 +1,129 @@
+"""Answers of bases by set, as if every attribute had been measured with one basis in all sets.
+
+Reads: a measurement.  Gives: residual answers, from which tables are reconstructed as from those of any plan.
+
+The basis R of an attribute in the set of it alone is its *reference*.  The answers of the reference bases in a set are
+a linear function of the set's own answers and of the reference answers in its subsets, since all bases of an attribute
+answer the same queries.
+Source: eqs. (38) and (43).
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.gate.measurement.answers import FloatResiduals, IntegerResiduals
+from residualplanner.gate.measurement.combined import NoisyAnswers
+from residualplanner.gate.measurement.gaussian import BATCH_CELLS
+from residualplanner.ground.checks import FloatArray, frozen
+from residualplanner.method.bases.basis import Basis
+from residualplanner.method.kron import Array, ProductMap, keeping, matrix_map
+from residualplanner.method.plan.plan import Plan
+from residualplanner.more.by_set.reference_bases import (
+    ReferenceChange,
+    reference_changes,
+    reference_groups,
+    sets_in_both,
+)
+from residualplanner.release.devices import HOST, Device
+
+
+def reference_answers(measurement: NoisyAnswers, device: Device = HOST) -> IntegerResiduals | FloatResiduals:
+    """The answers that the reference bases would have given: the answers themselves if no bases vary between sets.
+
+    They are computed on ``device``, a bounded number at a time, and kept on the host, as those of the measurement are.
+
+    With ``r_A = (kron R) v_A``, and ``w_A`` the answers of the set A, which was measured with bases ``[u | G]``::
+
+        r_A = (kron R G) w_A + sum_D (-1)**(|D| + 1) (kron over D of R u) x r_{A without D}
+
+    over the sets D of one or more attributes of A whose basis in A is not the reference: of all others ``R u`` is 0.
+
+    Guarantees: exact up to rounding; integers of any size are rounded to floats once.
+    Cost: O(cells * n) for each attribute of a set whose basis is not the reference, and a float for each answer.
+    Source: eq. (38), with R applied to both sides.
+    """
+    plan, measured = measurement.plan, measurement.residuals
+    if not plan.strategy.varying.any():
+        return measured
+    found = _Found(plan)
+    for sets in sets_in_both(measured.groups, found.groups):
+        own, reference = int(measured.groups.group[sets[0]]), int(found.groups.group[sets[0]])
+        changes = reference_changes(measured.groups.bases[own], found.groups.bases[reference])
+        maps = _answer_map(measured.groups.bases[own], changes)
+        spread = {axis: device.put(change.u) for axis, change in changes.items()}
+        stored, divisor, rows = measured.stored(own), measured.divisor(own), measured.groups.row[sets]
+        step = max(1, BATCH_CELLS // math.prod(measured.groups.answer_shapes[own]))
+        for first, last in pairwise([*range(0, len(sets), step), len(sets)]):
+            part = sets[first:last]
+            answers = np.true_divide(stored[rows[first:last]], divisor).astype(np.float64, copy=False)
+            if changes:
+                lower, mapped = found.lower(part, device), maps.apply(device.put(answers))
+                for number, axis in enumerate(changes):
+                    mapped += spread[axis] * _spread(lower, spread, 1 << axis, [*changes][number + 1 :])
+                answers = device.to_host(mapped)
+            found.put(part, answers)
+    return found.answers()
+
+
+def _answer_map(own: Sequence[Basis], changes: Mapping[int, ReferenceChange]) -> ProductMap:
+    """R G along the axes whose basis is not the reference."""
+    return ProductMap(
+        [matrix_map(changes[axis].G) if axis in changes else keeping(basis.answers) for axis, basis in enumerate(own)]
+    )
+
+
+def _spread(lower: Callable[[int], Array], spread: Mapping[int, Array], left_out: int, axes: Sequence[int]) -> Array:
+    """The answers of sets without some attributes, less ``R u`` times those of their subsets along ``axes``.
+
+    ``(kron over the axes of I - R u 1^T) r``, where the sums along an axis are the answers without it.
+
+    Args:
+        lower: gives the answers of the sets without the attributes in the bits of a number, which have one entry on
+            their axes.
+        spread: ``R u`` by axis, as in `ReferenceChange`.
+        left_out: which attributes are left out.
+        axes: others, each of which changes.
+    """
+    if not axes:
+        return lower(left_out)
+    axis, others = axes[0], axes[1:]
+    smaller = _spread(lower, spread, left_out | 1 << axis, others)
+    return _spread(lower, spread, left_out, others) - spread[axis] * smaller
+
+
+class _Found:
+    """The answers of the reference bases, as far as they are known; sets of fewer attributes come first."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._closure = plan.closure
+        self.groups = groups = reference_groups(plan.strategy)
+        shapes = [(len(members), *shape) for members, shape in zip(groups.members, groups.answer_shapes, strict=True)]
+        ends = np.cumsum([math.prod(shape) for shape in shapes])
+        self._values = np.empty(int(ends[-1]))
+        parts = np.split(self._values, ends[:-1])
+        self._blocks = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+
+    def put(self, sets: NDArray[np.int64], answers: FloatArray) -> None:
+        """Keep the answers (b, m_1, .., m_k) of sets (b,) of one group."""
+        self._blocks[self.groups.group[sets[0]]][self.groups.row[sets]] = answers
+
+    def lower(self, sets: NDArray[np.int64], device: Device) -> Callable[[int], Array]:
+        """A function that gives the answers of subsets of sets (b,) of one group, without some of their attributes."""
+        order = int(self._closure.orders[sets[0]])
+        positions = self._closure.subset_positions(self._closure.blocks[order][sets - self._closure.offsets[order]])
+        shape = self.groups.answer_shapes[self.groups.group[sets[0]]]
+
+        def of(left_out: int) -> Array:
+            numbers = positions[:, (1 << order) - 1 ^ left_out]
+            block = self._blocks[self.groups.group[numbers[0]]]
+            kept = (1 if left_out >> axis & 1 else m for axis, m in enumerate(shape))
+            return device.put(block[self.groups.row[numbers]].reshape(len(sets), *kept))
+
+        return of
+
+    def answers(self) -> FloatResiduals:
+        return FloatResiduals(self.groups, frozen(self._values))

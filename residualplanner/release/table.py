@@ -1,0 +1,308 @@
+"""One published table: estimates, and how far they may be off.
+
+Reads: a plan and estimates.  Gives: Table.
+"""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from residualplanner.ground.checks import FloatArray, frozen, require_numbers
+from residualplanner.ground.completion import hides
+from residualplanner.ground.errors import WorkloadError
+from residualplanner.ground.margins import margin_factor
+from residualplanner.method.workload.query import WrittenQuery
+from residualplanner.publish.files.profiles import ProfileName
+from residualplanner.publish.pictures import (
+    Picture,
+    ShownTable,
+    draw_intervals,
+    rows_to_show,
+    shown_statistic,
+    shown_table,
+)
+from residualplanner.release.estimate import Estimate
+from residualplanner.release.heading import Heading
+from residualplanner.release.lookups import adds_up, index_of_cell, require_members
+from residualplanner.release.origin import Origin, Provenance
+from residualplanner.release.product import UNBIASED, Product
+from residualplanner.release.quality import Quality
+from residualplanner.release.statistics import statistic_of
+from residualplanner.release.table_views import html_of, polars_of, text_of, xarray_of
+from residualplanner.release.tidy_form import TidyForm
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import xarray as xr
+
+
+@hides("of_answers", "positions", "provenance")
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class Table(Heading):
+    """The answer to one query: unbiased estimates, consistent with every other table, with exact variances.
+
+    Everything about it has the attributes in the order in which the query was written.  Where its numbers are another
+    product, such as non-negative tables, variances and standard errors are still those of the unbiased estimates.
+
+    It has no axes for attributes in which the query only selects records: `names`, `labels` and `estimate` are about
+    the others, `positions` and `kinds` about all.
+
+    Attributes:
+        positions: of the attributes in the domain.
+        kinds: the kind of query on each attribute.
+        provenance: what the numbers are, and what they were made from.
+        estimate (q_1, .., q_k): the estimates in counts, read-only, an axis for each attribute.  They can be negative.
+    """
+
+    estimate: FloatArray
+
+    @classmethod
+    def of_answers(cls, provenance: Provenance, query: WrittenQuery, answers: FloatArray) -> Self:
+        """The table of a query's answers, which have an axis of length one for each attribute that only selects."""
+        shape = query.table_axes.shape(provenance.plan.domain)
+        return cls(*query, provenance, answers.reshape(shape))
+
+    @property
+    def product(self) -> Product:
+        """What the numbers are."""
+        return self.provenance.product
+
+    @property
+    def origin(self) -> Origin | None:
+        """What numbers that are not unbiased were made from; None where they are, and where they come from a file."""
+        return self.provenance.origin
+
+    @property
+    def warning(self) -> str:
+        """What is said of its noise where privacy is not guaranteed, as by a seed; else empty."""
+        return self.provenance.warning
+
+    def __repr__(self) -> str:
+        return text_of(self)
+
+    def _repr_html_(self) -> str:
+        return html_of(self)
+
+    @property
+    def variance(self) -> NDArray[np.float64]:
+        """The exact variance of every cell, (q_1, .., q_k), in counts squared.
+
+        Source: eqs. (11) and (26).
+        """
+        return self.plan.variance(self.query)
+
+    @property
+    def std_err(self) -> NDArray[np.float64]:
+        """The standard error of every cell, (q_1, .., q_k), in counts."""
+        return np.sqrt(self.variance)
+
+    def moe(self, level: float = 0.95) -> NDArray[np.float64]:
+        """The margin of error of every cell: it is within this of the truth with probability ``level`` at least.
+
+        Raises:
+            BudgetError: ``level`` is not between 0 and 1.
+            WorkloadError: the numbers are not unbiased.
+
+        Source: eq. (47).
+        """
+        self.product.require_unbiased("a margin of error")
+        return margin_factor(level) * self.std_err
+
+    def interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The low and the high ends of every cell's confidence interval, which covers the truth as often as it says.
+
+        Where numbers were made from unbiased estimates, those of these, cut at the counts that are possible:
+        non-negative ones that agree with known facts.  The number itself can be outside.
+
+        Raises:
+            BudgetError: ``level`` is not between 0 and 1.
+            WorkloadError: the numbers are not unbiased, and come from a file; ``frame`` of the folder has them.
+
+        Source: eq. (47).
+        """
+        if self.origin is not None:
+            return self.origin.interval(margin_factor(level) * self.std_err)
+        moe = self.moe(level)
+        return self.estimate - moe, self.estimate + moe
+
+    def covariance(self) -> NDArray[np.float64]:
+        """The exact covariance of the cells in C order, (cells, cells), in counts squared.
+
+        Raises:
+            WorkloadError: the matrix is too large; `combine` needs none.
+
+        Source: eqs. (12) and (26).
+        """
+        return self.plan.covariance(self.query)
+
+    def combine(self, weights: ArrayLike) -> Estimate:
+        """A weighted sum of the cells, with its exact variance.
+
+        Args:
+            weights (q_1, .., q_k): the weight of each cell.
+
+        Raises:
+            WorkloadError: the weights are not numbers, or not one for each cell; the numbers are not unbiased.
+
+        Cost: O(cells) where all is identity, else a product with a matrix for each attribute.
+        Source: eqs. (12) and (26).
+        """
+        self.product.require_unbiased("the variance of a combination")
+        array = require_numbers("weights must be numbers, one for each cell", weights)
+        variance = self.plan.combination_variance(self.query, array)
+        return Estimate(float((array * self.estimate).sum()), variance)
+
+    def at(self, **labels: object) -> Estimate:
+        """The cell with these labels, one for each attribute of the table.
+
+        Labels are those of `labels`; one that is not a string may be written as one.  A meaning or a name stands for
+        its label where no other has the same: "Autauga County", or with what it lies in, "Autauga County, Alabama".
+
+        Raises:
+            DomainError: an attribute is missing or unknown, has no such label, and the nearest one is named; or several
+                labels have that name.
+            WorkloadError: the numbers are not unbiased.
+
+        Example:
+            >>> from residualplanner.method.domain.domain import Domain
+            >>> from residualplanner.gate.measurement.measure import measure
+            >>> from residualplanner.method.plan.select import select
+            >>> from residualplanner.method.privacy import zcdp
+            >>> from residualplanner.release.reconstruct import reconstruct
+            >>> from residualplanner.method.workload.families import marginals
+            >>> plan = select(marginals(Domain({"sex": ["F", "M"], "age": 3}), order=2), budget=zcdp("0.5"))
+            >>> table = reconstruct(measure(plan, np.zeros((9, 2), dtype=int)))["sex", "age"]
+            >>> round(table.at(sex="F", age=0).std_err, 3)
+            1.0
+        """
+        self.product.require_unbiased("the error of a cell")
+        full_names = [kind.full_names(attribute) for attribute, kind in self._axes]
+        cell = index_of_cell(self.names, self.labels, labels, full_names)
+        return Estimate(float(self.estimate[cell]), float(self.variance[cell]))
+
+    def sum(self, *names: str) -> "Table":
+        """The table without some of its attributes, over whose values the cells are summed up.
+
+        Its variances are exact, as those of every table: cells are correlated, so variances do not add up.
+
+        Args:
+            names: the attributes to sum over; at least one.
+
+        Raises:
+            DomainError: the table does not have such an attribute.
+            WorkloadError: the rows of a query do not add up to the number of records, as those of prefix sums.
+
+        Source: eqs. (11) and (26).
+        """
+        axes = [self.names.index(name) for name in require_members(self.names, names)]
+        for axis in axes:
+            attribute, kind = self._axes[axis]
+            if not adds_up(kind, attribute.size):
+                raise WorkloadError(
+                    f"the rows of {kind.name} on {attribute.name!r} do not add up to the number of "
+                    "records, since they overlap or leave values out; look up the table without it in the release"
+                )
+        origin = None if self.origin is None else self.origin.summed(tuple(axes))
+        return Table(
+            *self._written.summed([self._axes[axis][0].name for axis in axes], self.plan.domain),
+            replace(self.provenance, origin=origin),
+            frozen(np.asarray(self.estimate.sum(axis=tuple(axes)))),
+        )
+
+    def shown(self, level: float = 0.95) -> ShownTable:
+        """The cells to show where there is room for a few: all, or the largest estimates.
+
+        Of means and quantiles these, and not the answers that they are made of.
+        """
+        statistic = statistic_of(self.unbiased, level)
+        if statistic is not None:
+            of_axes = dict(zip(self.names, self.labels_in_words, strict=True))
+            axes = {name: of_axes[name] for name in statistic.names} | statistic.more_axes
+            ends = statistic.low, statistic.high
+            return shown_statistic(
+                tuple(axes), [*axes.values()], statistic.estimate, ends, level=level, unit=statistic.unit
+            )
+        found = shown_table(self.names, self.labels_in_words, self.estimate, self.std_err, level=level, unit=self.unit)
+        if self.origin is None:
+            return replace(found, has_intervals=self.product.is_unbiased)
+        origin = self.origin.raveled().part(rows_to_show(self.estimate.ravel()))
+        return replace(found, ends=origin.interval(found.margins), joint_ends=origin.interval(found.joint_margins))
+
+    @property
+    def unbiased(self) -> "Table":
+        """The table of the unbiased estimates that its numbers were made from, where it knows them; else itself."""
+        if self.origin is None:
+            return self
+        unbiased = replace(self.provenance, product=UNBIASED, origin=None)
+        return replace(self, provenance=unbiased, estimate=self.origin.estimate)
+
+    def to_frame(
+        self, level: float | None = None, profile: ProfileName = "default", *, quality: Quality | None = None
+    ) -> "pd.DataFrame":
+        """The table in tidy form: one row per cell, in C order.
+
+        Args:
+            level: the confidence level of margins and intervals, between 0 and 1; the profile's if not given.
+            profile: "default" (level 0.95), "acs" (level 0.90) or "gls".
+            quality: which estimates are reliable and which are too noisy to use, and whether these are left out (nan).
+
+        Returns:
+            The attributes' labels, each with a column of their meanings, such as ``sex_meaning``, if values of the
+            attribute have any; then the columns of the profile: ``estimate``, ``std_err``, ``moe``, ``conf_level``,
+            ``ci_low`` and ``ci_high`` by default; ``E``, the estimate, and ``M``, its margin of error, in "acs";
+            ``query``, the cell in words, ``estimate`` and ``std_dev`` in "gls"; with ``quality`` also ``cv``, the
+            coefficient of variation, and ``quality``, a word for it.  Where privacy is not guaranteed, as by seeded
+            noise, ``attrs["noise"]`` says so.
+
+        Raises:
+            BudgetError: ``level`` is not between 0 and 1.
+            WorkloadError: there is no such profile, or an attribute has the name of another column.
+        """
+        import pandas as pd
+
+        frame = pd.DataFrame(self._tidy.columns(level, profile, quality))
+        frame.attrs |= {"noise": self.warning} if self.warning else {}
+        return frame
+
+    def to_polars(
+        self, level: float | None = None, profile: ProfileName = "default", *, quality: Quality | None = None
+    ) -> "pl.DataFrame":
+        """The same as `to_frame`, as a polars frame.
+
+        Raises:
+            MissingExtraError: polars is not installed.
+            BudgetError, WorkloadError: as `to_frame`.
+        """
+        return polars_of({name: list(column) for name, column in self._tidy.columns(level, profile, quality).items()})
+
+    def to_xarray(self) -> "xr.Dataset":
+        """The table as an xarray data set: ``estimate`` and ``std_err`` in counts, with labels along each axis.
+
+        Raises:
+            MissingExtraError: xarray is not installed.
+        """
+        return xarray_of(self)
+
+    def plot(self, level: float = 0.95) -> Picture:
+        """Estimates with their intervals: thick for each cell by itself, thin for all cells at once.
+
+        Where there are more than 20 cells, those with the largest estimates.  Of numbers that were made from unbiased
+        estimates, the intervals are those of these, cut at the counts that are possible.
+
+        Args:
+            level: the confidence level of both intervals.
+
+        Raises:
+            BudgetError: ``level`` is not between 0 and 1.
+        """
+        shown, percent = self.shown(level), f"{100 * level:.6g}%"
+        labels = f"{percent} interval of a cell", f"{percent} for all cells at once"
+        return Picture(self.title, lambda: draw_intervals(shown, labels=labels))
+
+    @property
+    def _tidy(self) -> TidyForm:
+        """The table with a row for each cell."""
+        return TidyForm(self.names, self.universe, self._axes, self.estimate, self.std_err, self.product, self.origin)

@@ -1,0 +1,173 @@
+"""Tables from residual answers by the fused kernel, on a device of NVIDIA's.
+
+Reads: CuPy arrays.  Gives: a CuPy array.  CuPy is imported when a function here is called, not before.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.ground.errors import MissingExtraError
+from residualplanner.method.kron.arrays import Array, Scratch
+from residualplanner.method.kron.axis_maps import ProductMap
+from residualplanner.method.kron.residuals import tables_of_residuals
+from residualplanner.scale.cuda.launches import (
+    AXIS_THREADS,
+    AxisLaunch,
+    Launch,
+    SubsetAnswers,
+    axis_launches_of,
+    launch_of,
+    require_answers,
+)
+from residualplanner.scale.cuda.layouts import Limits, fits, layout_of
+from residualplanner.scale.cuda.source import AXIS_KERNEL, KERNEL, kernel_source
+
+#: How CuPy compiles the kernel.
+OPTIONS = ("--std=c++17",)
+
+
+def fused_tables(
+    blocks: Sequence[Array], rows: NDArray[np.int64], *, maps: ProductMap, divisors: Sequence[int] | None = None
+) -> Array:
+    """The tables whose residuals are given, as `tables_of_residuals` makes them, in one pass through device memory.
+
+    Args:
+        blocks (2**k,): CuPy arrays on the current device, in C order: block j (g_j, ..) holds residuals of sets of
+            attributes of the same bases, int64 or float64; it has an axis of m_i answers for every i whose bit in j is
+            set (bit 0 is the first attribute).  Those of float64 are the residuals themselves.
+        rows (b, 2**k): for each table, which rows of the blocks are its own; on the host or on the device.  That they
+            are rows of these blocks is not checked.
+        maps: from a tensor, whose axes have the total and then the m_i answers, to a table; axes of one entry may be
+            added.  They must `fit_on_device`.
+        divisors (2**k,): what the integers of each block are divided by, 1 for one of float64; omitted, 1 for all.
+
+    Returns:
+        The tables, (b, n_1, .., n_k), float64, on the current device; the work may still be under way on its current
+        stream, and the blocks must not be written over before it is done.
+
+    Raises:
+        MissingExtraError: CuPy is not installed.
+        ValueError: the tables do not fit, there is not one block for each subset, one has another shape, or there are
+            more tables than one launch can make.
+        TypeError: a block is neither int64 nor float64 with the divisor 1, or not in C order.
+
+    Guarantees: the numbers of `tables_of_residuals` but for the order in which sums are rounded: they differ by a few
+        units in the last place of the largest answer.
+    Cost: 16 bytes of device memory traffic for each cell, 24 more for each axis of a table that is cut.  A launch takes
+        as long as its preparation at some 10**7 cells: give it more.
+    Source: eqs. (10), (13) and (25).
+    """
+    cupy = _cupy()
+    device = cupy.cuda.Device().id
+    layout = layout_of(maps, _limits(device))
+    require_answers(layout, [block.shape[1:] for block in blocks], rows.shape)
+    by = [1] * len(blocks) if divisors is None else divisors
+    sources = [_answers(block, divisor) for block, divisor in zip(blocks, by, strict=True)]
+    estimates = cupy.empty((len(rows), *layout.columns[: layout.cut], *layout.rows), dtype=cupy.float64)
+    if estimates.size:
+        _make_slabs(launch_of(layout, sources, len(rows)), cupy.asarray(rows, dtype=cupy.int64, order="C"), estimates)
+        for launch in axis_launches_of(layout, len(rows)):
+            estimates = _map_axis(launch, estimates)
+    return estimates.reshape(len(rows), *maps.rows)
+
+
+def tables_on_cuda(
+    blocks: Sequence[Array],
+    rows: NDArray[np.int64],
+    *,
+    maps: ProductMap,
+    divisors: Sequence[int] | None = None,
+    scratch: Scratch | None = None,
+) -> Array:
+    """The tables whose residuals are given: by `fused_tables` where they fit, else by `tables_of_residuals`.
+
+    Arguments and result as in these two; the choice follows from the shapes of the maps and the device alone.
+    """
+    if fit_on_device(maps):
+        return fused_tables(blocks, rows, maps=maps, divisors=divisors)
+    return tables_of_residuals(blocks, rows, maps=maps, divisors=divisors, scratch=scratch)
+
+
+def fit_on_device(maps: ProductMap) -> bool:
+    """Whether `fused_tables` makes the tables of ``maps`` on the current device; see `fits`.
+
+    Raises:
+        MissingExtraError: CuPy is not installed.
+    """
+    return fits(maps, _limits(_cupy().cuda.Device().id))
+
+
+def _make_slabs(launch: Launch, rows: Array, estimates: Array) -> None:
+    """Queue the launch that writes ``estimates`` on the current stream."""
+    device = _cupy().cuda.Device().id
+    arguments = (_sent(launch.description), rows, np.int64(launch.slabs), estimates)
+    _kernel(KERNEL, device)((launch.blocks,), (launch.threads,), arguments, shared_mem=launch.shared_bytes)
+
+
+def _map_axis(launch: AxisLaunch, stack: Array) -> Array:
+    """Queue a launch that maps an axis of ``stack``, and give its result."""
+    cupy = _cupy()
+    device = cupy.cuda.Device().id
+    sizes = tuple(np.int64(size) for size in (launch.columns, launch.rows, launch.inner, launch.outer))
+    if launch.is_in_place:
+        matrix, result = np.uint64(0), stack
+    else:
+        matrix = _sent(launch.matrix)
+        result = cupy.empty(launch.outer * launch.rows * launch.inner, dtype=cupy.float64)
+    _kernel(AXIS_KERNEL, device)((launch.blocks,), (AXIS_THREADS,), (matrix, *sizes, stack, result))
+    return result
+
+
+def _kernel(name: str, device: int) -> Any:
+    """A kernel, allowed all shared memory that a block of the device can ask for."""
+    kernel = _module(device).get_function(name)
+    kernel.max_dynamic_shared_size_bytes = _limits(device).shared_bytes
+    return kernel
+
+
+@lru_cache(maxsize=16)
+def _module(device: int) -> Any:
+    """The kernels, compiled; CuPy keeps them on disk."""
+    del device  # only to tell modules of several devices apart
+    return _cupy().RawModule(code=kernel_source(), options=OPTIONS, backend="nvrtc")
+
+
+@lru_cache(maxsize=16)
+def _limits(device: int) -> Limits:
+    attributes = _cupy().cuda.Device(device).attributes
+    return Limits(
+        threads=attributes["MaxThreadsPerBlock"],
+        shared_bytes=attributes["MaxSharedMemoryPerBlockOptin"],
+    )
+
+
+def _sent(words: NDArray[np.int64]) -> Array:
+    """What a kernel reads, on the current device, in the order of the current stream."""
+    return _on_device(words.tobytes(), _cupy().cuda.Device().id, _cupy().cuda.get_current_stream().ptr)
+
+
+@lru_cache(maxsize=256)
+def _on_device(words: bytes, device: int, stream: int) -> Array:
+    """What many batches have in common, sent once; for each stream, as copies are in no order with other streams."""
+    del device, stream  # only to tell copies apart
+    return _cupy().asarray(np.frombuffer(words, dtype=np.int64))
+
+
+def _answers(block: Array, divisor: int) -> SubsetAnswers:
+    is_integer = block.dtype == np.int64
+    if not (is_integer or (block.dtype == np.float64 and divisor == 1)) or not block.flags.c_contiguous:
+        raise TypeError(f"residuals must be int64, or float64 with the divisor 1, and in C order, got {block.dtype}")
+    return SubsetAnswers(block.data.ptr, divisor if is_integer else 0)
+
+
+def _cupy() -> Any:
+    try:
+        import cupy
+    except ImportError:
+        message = "the fused kernel needs CuPy for your version of CUDA: pip install residualplanner[gpu]"
+        raise MissingExtraError(message, extra="gpu") from None
+    return cupy

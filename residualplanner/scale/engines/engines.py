@@ -1,0 +1,95 @@
+"""Records in an engine's frame: counted by its workers, so that no record comes here.
+
+Reads: PySpark frames, classic or over Spark Connect, and Dask frames.  Gives: what counts them, or None.
+"""
+
+from typing import Any
+
+from residualplanner.gate.sources.people import Contributions, unlimited
+from residualplanner.ground.errors import ResourceError
+from residualplanner.ground.stores import ObjectStore
+from residualplanner.method.domain.domain import Domain
+from residualplanner.scale.engines.dask import DaskRecords
+from residualplanner.scale.engines.engine import EngineRecords
+from residualplanner.scale.engines.spark import SparkRecords
+from residualplanner.scale.workers import DaskWorkers, Room, SparkWorkers, Workers, rooms_of_process
+
+#: The most bytes that Spark sends for a cell: its count, and its part of what is around it.
+COUNT_BYTES = 9
+
+
+def records_of_engine(data: Any, domain: Domain, contributions: Contributions) -> EngineRecords | None:
+    """The records of an engine's frame; None for anything else.
+
+    Raises:
+        DataError: a column is missing, occurs twice, or is of a type that holds no value of its attribute.
+    """
+    if _is_of_dask(data):
+        return DaskRecords(data, domain, contributions)
+    return SparkRecords(data, domain, contributions) if _is_of_spark(data) else None
+
+
+def is_of_engine(data: object) -> bool:
+    """Whether it is an engine's frame."""
+    return _is_of_dask(data) or _is_of_spark(data)
+
+
+def require_result_room(data: Any, cells: int) -> None:
+    """Raise ResourceError where an engine would refuse to send the counts of all cells.
+
+    How large the counts are depends on the records, so they are assumed to be as large as they can be.
+
+    Args:
+        data: the records; only PySpark frames have such a limit.
+        cells: how many there are in all tables that are counted.
+    """
+    data = unlimited(data)
+    if not _is_of_spark(data):
+        return
+    limit, needed = SparkWorkers(data.sparkSession).result_bytes, cells * COUNT_BYTES
+    if limit is not None and limit < needed:
+        raise ResourceError(
+            f"Spark may have to send {cells:,} counts, {needed:,} bytes, and sends at most {limit:,} "
+            "(spark.driver.maxResultSize); nothing was charged or read.  Start the session with "
+            f"spark.driver.maxResultSize={needed // 2**20 + 1}m or more, or ask for fewer or smaller tables"
+        )
+
+
+def workers_of(data: Any) -> Workers | None:
+    """The workers that count an engine's frame; None for anything else."""
+    data = unlimited(data)
+    if _is_of_dask(data):
+        return DaskWorkers()
+    return SparkWorkers(data.sparkSession) if _is_of_spark(data) else None
+
+
+def require_ready_engine(data: Any, store: ObjectStore | None = None) -> list[Room]:
+    """The memory of those who count some data; ResourceError where they are an engine's workers that do not serve.
+
+    It starts small tasks at the workers, which read no record.
+
+    Args:
+        data: the records.
+        store: where workers draw noise, their answers go there: they must reach it, and start no task a second time.
+    """
+    workers = workers_of(data)
+    if workers is None:
+        return rooms_of_process()
+    try:
+        if store is not None:
+            workers.require_single_attempts()
+        return workers.require_ready(store)
+    except ResourceError as error:
+        raise ResourceError(f"{error}.  Nothing was charged or read") from None
+
+
+def _is_of_dask(data: object) -> bool:
+    """Whether it is a Dask frame; Dask is not imported to find out."""
+    import narwhals as nw
+
+    return bool(nw.dependencies.is_dask_dataframe(data))
+
+
+def _is_of_spark(data: object) -> bool:
+    """Whether it is a PySpark frame, classic or over Spark Connect; PySpark is not imported to find out."""
+    return any(cls.__module__.startswith("pyspark.sql.") for cls in type(data).__mro__)

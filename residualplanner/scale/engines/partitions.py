@@ -1,0 +1,246 @@
+"""Counts of one partition of the records, made by an engine's worker, and the sums of such counts.
+
+Reads: a partition's coded blocks.  Gives: rows, which the engine brings together task by task, and tables.
+
+Grouping the raw columns in the engine, ``group_by(columns).agg(len)`` for every set, would be simpler to write, and is
+not done, because
+
+- it reads the records once for each set, or makes them longer by a row for each set: here they are read once;
+- a column of numbers has as many groups as numbers, which would all be sent: now what is sent is at most the tables,
+  whatever the records are;
+- which values are equal is up to the engine (collations, padded strings, 1 and "1", casts that quote the record they
+  fail on): here it is up to the domain, the same in every engine.
+
+The price is that the workers need Python with this library.  No record makes a worker raise anything, because engines
+write their workers' errors into logs: what is wrong with a partition is reported to every task, as a row of its own.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from residualplanner.gate.sources.amounts import RecordCounts, denominator_of_set
+from residualplanner.gate.sources.coding import blocks_of_batches, blocks_of_pandas
+from residualplanner.gate.sources.counting import shape_of_group
+from residualplanner.gate.sources.merging import NOTHING_MERGED, MergedValues
+from residualplanner.gate.sources.multiplicities import MOST, exact_total, too_many
+from residualplanner.gate.sources.people import AllRecords, Contributions
+from residualplanner.gate.sources.records import regrouped
+from residualplanner.gate.sources.rules import RULES, Block, Breach, data_error_of_breaches
+from residualplanner.gate.sources.source import guarded
+from residualplanner.ground.checks import IntArray
+from residualplanner.ground.errors import DataError
+from residualplanner.ground.version import __version__
+from residualplanner.method.domain.domain import Domain
+from residualplanner.scale.engines.cluster import CountingTask
+from residualplanner.scale.engines.packing import PIECE_CELLS, add_packed, pieces_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: How many bytes of codes a worker keeps while it counts one task after another.
+CODES_BYTES = 2**28
+#: The piece of a row that says what is wrong with a partition.
+PROBLEMS = -1
+_UNREADABLE, _OTHER_VERSION, _TOO_MANY, _FIRST_BREACH = 0, 1, 2, 3
+
+
+class Row(NamedTuple):
+    """What a worker sends.
+
+    Attributes:
+        task: the position of a task among those of the work.
+        piece: the number of some of its cells, or `PROBLEMS`.
+        content: their packed counts, or int64 numbers of what is wrong.
+    """
+
+    task: int
+    piece: int
+    content: bytes
+
+
+#: Makes rows of the position of a task and its tables: all that leaves the worker that added them up.
+Finish = Callable[[int, list[IntArray]], Iterable[Row]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Work:
+    """The work of every worker; it is sent to them, and holds no record.
+
+    Attributes:
+        domain: the schema.
+        tasks: the tables to count, those of one task after those of another.
+        contributions: which records of a person count; all records of a person are then in one partition.
+        merged: which values share a cell.
+        finest: the largest D in whose fractions 1/D of a record these tables, or later ones, are counted.
+        version: of the library in this process; the workers must have the same.
+    """
+
+    domain: Domain
+    tasks: tuple[CountingTask, ...]
+    contributions: Contributions = AllRecords()  # noqa: RUF009 - frozen
+    merged: MergedValues = NOTHING_MERGED
+    finest: int = 1
+    version: str = __version__
+
+    @property
+    def counted(self) -> Domain:
+        """The domain whose sizes the tables have."""
+        return self.merged.of_domain(self.domain)
+
+    @property
+    def most(self) -> int:
+        """The most that all records together may count."""
+        return MOST // self.finest
+
+
+def rows_of_batches(work: Work, batches: Iterable[Any]) -> Iterator[Row]:
+    """The rows of a partition of Arrow record batches, whose columns are in the order of the domain's."""
+    return _rows(work, lambda: blocks_of_batches(work.domain, work.contributions, batches, by_index=True))
+
+
+def rows_of_pandas(work: Work, frame: "pd.DataFrame") -> Iterator[Row]:
+    """The rows of a partition that is a pandas frame."""
+    return _rows(work, lambda: blocks_of_pandas(work.domain, work.contributions, frame))
+
+
+def sums_of_rows(work: Work, rows: Iterable[Row]) -> "Iterator[tuple[int, Sum]]":
+    """Add up the rows of each task.
+
+    Args:
+        work: the same that the rows are of.
+        rows: those of all partitions, and of one task after another.
+
+    Returns:
+        Positions of tasks, each with its sum.  One is held at a time, besides rows.
+
+    Example:
+        >>> from residualplanner.scale.engines.packing import packed
+        >>> domain = Domain({"sex": ["F", "M"], "employed": [False, True]})
+        >>> work = Work(domain, (CountingTask(0, (np.array([[0, 1]]), np.array([[1]]))),))
+        >>> rows = [Row(0, 0, packed(np.array(counts))) for counts in ([0, 2, 0, 7, 0, 9], [1, 0, 0, 0, 1, 0])]
+        >>> [[table.tolist() for table in total.tables] for _, total in sums_of_rows(work, rows)]
+        [[[[[1, 2], [0, 7]]], [[1, 9]]]]
+    """
+    for task, of_task in groupby(rows, key=lambda row: row.task):
+        total = Sum(work, task)
+        for row in of_task:
+            total.add(row)
+        yield task, total
+
+
+def finished(work: Work, finish: Finish, rows: Iterable[Row]) -> Iterator[Row]:
+    """What is left of the rows of all partitions, one task after another: what ``finish`` makes of their tables."""
+    for task, total in sums_of_rows(work, rows):
+        yield from [Row(task, PROBLEMS, total.problems)] if total.problems else finish(task, total.tables)
+
+
+def rows_of_tables(task: int, tables: Sequence[IntArray]) -> Iterator[Row]:
+    """Rows that add up to the tables of a task."""
+    flat = tables[0].reshape(-1) if len(tables) == 1 else np.concatenate([table.reshape(-1) for table in tables])
+    yield from (Row(task, piece, content) for piece, content in pieces_of(flat))
+
+
+def error_of_problems(domain: Domain, content: bytes) -> DataError:
+    """The error that workers found."""
+    marks = set(np.frombuffer(content, np.int64).tolist())
+    if _OTHER_VERSION in marks:
+        return DataError(f"the engine's workers have another version of residualplanner; install {__version__} there")
+    if _UNREADABLE in marks:
+        return DataError(
+            "the records could not be read as a table.  What the engine's workers said is withheld, because it may "
+            "quote a record; look at the same columns in the engine to see it"
+        )
+    broken = [divmod(mark - _FIRST_BREACH, len(RULES)) for mark in sorted(marks - {_TOO_MANY})]
+    if not broken:
+        return too_many()
+    return data_error_of_breaches(domain, [(position, RULES[rule]) for position, rule in broken])
+
+
+class Sum:
+    """The sum of the rows of one task.
+
+    Args:
+        work: which tasks there are.
+        task: the position of one.
+    """
+
+    def __init__(self, work: Work, task: int) -> None:
+        groups = work.tasks[task].groups
+        self._shapes = [(len(rows), *shape_of_group(work.counted.sizes, rows)) for rows in groups]
+        self._ends = [*accumulate(map(math.prod, self._shapes))]
+        self._counts = np.zeros(self._ends[-1], dtype=np.int64)
+        self._problems: set[int] = set()
+        self._denominator, self._most = denominator_of_set(work.domain, groups[0][0].tolist()), work.most
+
+    def add(self, row: Row) -> None:
+        """Add a row of this task."""
+        if row.piece == PROBLEMS:
+            self._problems.update(np.frombuffer(row.content, np.int64).tolist())
+        else:
+            start = row.piece * PIECE_CELLS
+            counts = self._counts[start : start + PIECE_CELLS]
+            add_packed(row.content, counts)
+            if (counts < 0).any():  # the sum of two integers that are not negative, neither of which int64 lacks
+                self._problems.add(_TOO_MANY)
+
+    @property
+    def tables(self) -> list[IntArray]:
+        """One int64 array (g, n_1, .., n_k) for each group; meaningless where there are problems."""
+        tables = np.split(self._counts, self._ends[:-1])
+        return [table.reshape(shape) for table, shape in zip(tables, self._shapes, strict=True)]
+
+    @property
+    def problems(self) -> bytes:
+        """The content of a row that says what is wrong with the records; nothing if nothing is."""
+        is_too_many = not self._problems and exact_total(self.tables[0][0]) // self._denominator > self._most
+        return _content(self._problems | ({_TOO_MANY} if is_too_many else set()))
+
+
+def _rows(work: Work, blocks: Callable[[], Iterator[Block]]) -> Iterator[Row]:
+    """The rows of one partition: its codes are kept, and counted for one task after another."""
+    if work.version != __version__:
+        yield from _problem_rows(work, {_OTHER_VERSION})
+        return
+    breaches: set[Breach] = set()
+    kept: list[Block] = []
+    total, most = 0, work.most
+    stream = regrouped(work.domain, blocks)
+    while isinstance(block := guarded(next, stream, None), Block):
+        breaches |= block.breaches
+        total += block.multiplicities.total
+        kept.append(block)
+        is_wrong = bool(breaches) or total > most
+        if is_wrong or sum(block.codes.nbytes for block in kept) >= CODES_BYTES:
+            if not is_wrong:
+                yield from _counted(work, kept)
+            kept = []
+    if breaches or total > most or isinstance(block, DataError):
+        problems = {_UNREADABLE} if isinstance(block, DataError) else set()
+        problems |= {_TOO_MANY} if total > most else set()
+        broken = {_FIRST_BREACH + len(RULES) * position + RULES.index(rule) for position, rule in breaches}
+        yield from _problem_rows(work, problems | broken)
+    else:
+        yield from _counted(work, kept)
+
+
+def _counted(work: Work, kept: Sequence[Block]) -> Iterator[Row]:
+    """The rows of some records, task by task."""
+    domain, blocks = work.counted, list(map(work.merged.of_block, kept))
+    for task, of_task in enumerate(work.tasks):
+        counts = RecordCounts(domain, of_task.groups)
+        for block in blocks:
+            counts.add(block)
+        yield from rows_of_tables(task, counts.tables)
+
+
+def _problem_rows(work: Work, problems: set[int]) -> Iterator[Row]:
+    return (Row(task, PROBLEMS, _content(problems)) for task in range(len(work.tasks)))
+
+
+def _content(problems: set[int]) -> bytes:
+    return np.array(sorted(problems), dtype=np.int64).tobytes()

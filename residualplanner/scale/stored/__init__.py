@@ -1,0 +1,22 @@
+"""Measuring where the records are: workers draw the noise, each exactly once, and keep the answers in a store.
+
+Reads: a plan, confidential records on a cluster.  Gives: a store that holds answers and a manifest; `Measurement`.
+Order: everything foreseeable is checked, the release is opened in the store, the ledger is charged; workers claim a
+task, draw, and publish its answers; the manifest comes last, and nothing reads an answer but through it.
+"""
+
+from residualplanner.scale.stored.engine_check import EngineCheck, check_engine
+from residualplanner.scale.stored.measuring import abort_measuring, measure_in_store, require_storable, resume_measuring
+from residualplanner.scale.stored.reading import StoreState, load_stored_measurement, state_of_store
+
+__all__ = [
+    "EngineCheck",
+    "StoreState",
+    "abort_measuring",
+    "check_engine",
+    "load_stored_measurement",
+    "measure_in_store",
+    "require_storable",
+    "resume_measuring",
+    "state_of_store",
+]

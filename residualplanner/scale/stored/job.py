@@ -1,0 +1,271 @@
+"""One run that measures into a store: its checks, its charge, its work.
+
+Reads: a plan, confidential records, a store.  Gives: Measurement, or the error to raise where no record is in sight.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+
+from residualplanner.gate.discrete_gaussian import ByteSource, OperatingSystemBits
+from residualplanner.gate.ledger import Ledger, LedgerEntry
+from residualplanner.gate.measurement.blocks import AnswersOnDisk
+from residualplanner.gate.measurement.charging import charge_plan, require_room_for_plan, warn_without_ledger
+from residualplanner.gate.measurement.exact_noise import exact_noise
+from residualplanner.gate.measurement.measurement import Measurement
+from residualplanner.gate.measurement.noise_record import NoiseRecord
+from residualplanner.gate.measurement.resource_estimate import bytes_text
+from residualplanner.gate.measurement.spend import ChargeTime, Steps, WatchedProgress, require_charge_time, spend
+from residualplanner.gate.sources.people import kept_records, require_public_number
+from residualplanner.ground.atomic import PathLike
+from residualplanner.ground.checks import require_type
+from residualplanner.ground.errors import BudgetError, ResourceError, StoreError
+from residualplanner.ground.main_module import require_guarded_main
+from residualplanner.ground.stores import ObjectStore, open_store, require_create_if_absent
+from residualplanner.method.plan.plan import Plan
+from residualplanner.scale.engines.cluster import Cluster, CountingTask
+from residualplanner.scale.engines.engines import require_ready_engine
+from residualplanner.scale.engines.opening import open_cluster
+from residualplanner.scale.stored.generations import Driver
+from residualplanner.scale.stored.manifest import has_ended, write_manifest
+from residualplanner.scale.stored.object_names import ANSWERS, GENERATIONS, numbered_names
+from residualplanner.scale.stored.reading import collected, collector_of, load_stored_measurement
+from residualplanner.scale.stored.release import StoredRelease, open_release, opened_release, require_unused
+from residualplanner.scale.stored.stages import Stages
+from residualplanner.scale.stored.task_memory import require_rooms, tasks_within
+from residualplanner.scale.stored.tasks import TASK_CELLS, Tasks, tasks_of_release
+
+_REST = (
+    "The answers that were published are in the store: resume_measuring(store, records) has the others drawn, for the "
+    "same charge, and abort_measuring(store) removes them."
+)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Options:
+    """What a run is given besides plan, records and store.
+
+    Attributes:
+        ledger: is charged.
+        is_strict: charge tasks again that are drawn again; counts when a release is begun.
+        again: whether a plan that the ledger holds already may be charged again; counts when a release is begun.
+        scratch: the folder of the file in which answers are put together.
+        progress: called with the number of tasks done and their total.
+        source: of random bytes.
+        task_cells: how many cells the tables of a task may have together; counts when a release is begun.
+        charge: when the ledger is charged.
+        is_checked: whether the records are known to fit the schema, so that no worker need read them twice.
+    """
+
+    ledger: Ledger | None = None
+    is_strict: bool = False
+    again: bool = False
+    scratch: PathLike | None = None
+    progress: WatchedProgress = field(default_factory=lambda: WatchedProgress(None))
+    source: ByteSource = field(default_factory=OperatingSystemBits)
+    task_cells: int = TASK_CELLS
+    charge: ChargeTime = "counted"
+    is_checked: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """What is measured into a store, and with what.
+
+    Attributes:
+        data: the records.
+        opening: gives the release; opens it in the store if it is begun.
+        tasks: all of them.
+        collector: takes the answers.
+        options: of this run.
+    """
+
+    data: object
+    opening: Callable[[], StoredRelease]
+    tasks: Tasks
+    collector: AnswersOnDisk
+    options: Options
+
+    @cached_property
+    def release(self) -> StoredRelease:
+        """What is measured, open."""
+        return self.opening()
+
+    def finished(self, *, is_drawn: bool = False) -> Measurement:
+        """Check the records, charge, unless that was done before, and have everything drawn that is missing.
+
+        Args:
+            is_drawn: whether some tasks were drawn, so that there is nothing to check any more.
+        """
+        options = self.options
+        record = self._record()
+        steps = Steps(
+            self._ready_cluster,
+            lambda cluster: cluster if is_drawn else self._checked(cluster),
+            self._charge,
+            lambda cluster: self._drawn(cluster, record),
+        )
+        try:
+            return spend(steps, ledger=options.ledger, charge=options.charge, progress=options.progress)
+        except BaseException as error:
+            if "release" in vars(self):
+                error.add_note(_REST)
+            raise
+
+    def _ready_cluster(self) -> Cluster:
+        """The workers that count the records, which can do it."""
+        plan = self.tasks.noise.plan
+        cluster = open_cluster(
+            self.data,
+            plan.domain,
+            records_per_person=plan.neighbors.records_per_person,
+            progress=self.options.progress.report,
+        )
+        cluster.require_ready()
+        return cluster
+
+    def _checked(self, cluster: Cluster) -> Cluster:
+        cluster.check(self._counting, is_trusted=self.options.is_checked)
+        return cluster
+
+    @property
+    def _counting(self) -> list[CountingTask]:
+        return [self.tasks.counting(number) for number in range(len(self.tasks))]
+
+    def _charge(self) -> LedgerEntry | None:
+        return self._charge_once(self.release.purpose, range(len(self.tasks)), again=self.release.terms.again)
+
+    def _charge_once(self, purpose: str, numbers: Sequence[int], *, again: bool) -> LedgerEntry | None:
+        """Charge some tasks for a purpose; the entry that is there if they were charged for it before."""
+        noise = self.tasks.noise
+        if self.options.ledger is None or not numbers:
+            return None
+        cost = noise.cost if len(numbers) == len(self.tasks) else self.tasks.cost(numbers)
+        for entry in self.options.ledger.entries:
+            if entry.label.startswith(purpose) and entry.cost >= cost:
+                return entry
+        return charge_plan(self.options.ledger, noise.plan, cost, purpose=purpose, again=again)
+
+    def _charge_again(self, generation: int, numbers: list[int]) -> None:
+        if not self.release.terms.is_strict:
+            return
+        try:
+            self._charge_once(self.release.purpose_of_generation(generation), numbers, again=True)
+        except OSError as error:
+            raise StoreError(f"the ledger could not be charged again: {error.strerror or error}") from None
+
+    def _record(self) -> NoiseRecord:
+        plan, options = self.tasks.noise.plan, self.options
+        record = self.tasks.noise.record(options.source.mark)
+        record = record if options.ledger is None else record.charged_to(options.ledger)
+        return replace(record, kept=kept_records(self.data, plan.neighbors))
+
+    def _drawn(self, cluster: Cluster, record: NoiseRecord) -> Measurement:
+        stages = Stages(self.release, self.options.ledger)
+        driver = Driver(self.release, self.tasks, cluster, self.options.source, self._charge_again, stages)
+        manifest = write_manifest(self.release, self.tasks.noise.plan, record, driver.receipts())
+        self.release.store.remove_unfinished()
+        return collected(manifest, self.tasks, self.collector)
+
+
+def begun(plan: Plan, data: object, store: object, options: Options) -> Measurement:
+    """The result of `measure_in_store`, which is an `entrance`."""
+    require_type("measure_in_store", "plan", plan, Plan, "write measure_in_store(plan, records, store)")
+    require_guarded_main("measure_in_store")
+    require_charge_time(options.charge)
+    objects, ledger = open_store(store), options.ledger
+    if options.is_strict and ledger is None:
+        raise BudgetError("to charge tasks again a ledger is needed; give one, or leave is_strict out")
+    if ledger is None:
+        warn_without_ledger()
+    require_unused(objects)
+    tasks, task_cells = _tasks_to_begin(plan, data, objects, options)
+
+    def opening() -> StoredRelease:
+        return open_release(
+            objects,
+            plan,
+            task_cells=task_cells,
+            source=options.source.mark,
+            has_ledger=ledger is not None,
+            is_strict=options.is_strict,
+            again=options.again,
+        )
+
+    return _Job(data, opening, tasks, _require_room(tasks, objects, options.scratch), options).finished()
+
+
+def foreseen(plan: Plan, data: object, store: object, options: Options) -> tuple[Fraction, int, int]:
+    """The result of `require_storable`."""
+    objects = open_store(store)
+    tasks, _ = _tasks_to_begin(plan, data, objects, options)
+    _require_free(tasks, objects)
+    return tasks.noise.cost, len(tasks), tasks.stored_bytes
+
+
+def _tasks_to_begin(plan: Plan, data: object, store: ObjectStore, options: Options) -> tuple[Tasks, int]:
+    """The tasks of a plan and their cells, if the ledger, the records' form and the memory allow them."""
+    noise = exact_noise(plan)
+    if options.ledger is not None:
+        require_room_for_plan(options.ledger, plan, noise.cost, again=options.again)
+    require_public_number(data, plan.neighbors)
+    return tasks_within(noise, options.task_cells, require_ready_engine(data, store))
+
+
+def resumed(store: object, data: object, options: Options) -> Measurement:
+    """The result of `resume_measuring`, which is an `entrance`."""
+    require_guarded_main("resume_measuring")
+    require_charge_time(options.charge)
+    objects = open_store(store)
+    release = opened_release(objects)
+    if has_ended(objects):
+        return load_stored_measurement(objects, scratch=options.scratch)
+    is_drawn = bool(numbered_names(objects, GENERATIONS))
+    _require_same_ledger(release, options.ledger, is_drawn=is_drawn)
+    if release.terms.source != options.source.mark:
+        raise BudgetError("this release was begun with random bytes of another source; begin another release")
+    tasks = tasks_of_release(release)
+    require_public_number(data, tasks.noise.plan.neighbors)
+    require_rooms(tasks, require_ready_engine(data, objects))
+    job = _Job(data, lambda: release, tasks, _require_room(tasks, objects, options.scratch), options)
+    return job.finished(is_drawn=is_drawn)
+
+
+def _require_same_ledger(release: StoredRelease, ledger: Ledger | None, *, is_drawn: bool) -> None:
+    """BudgetError unless a release goes on with the ledger that it began with: what was drawn was charged there."""
+    if not release.terms.has_ledger:
+        return
+    if ledger is None:
+        raise BudgetError("this release is charged to a ledger; give the same one again")
+    if is_drawn and not any(entry.label.startswith(release.purpose) for entry in ledger.entries):
+        raise BudgetError(
+            "this release was charged to another ledger, which has an entry for it; give that one, so that nothing is "
+            "charged twice.  Where it is lost, as one in memory is with its process, give the release up with "
+            "abort_measuring, and measure into another store"
+        )
+
+
+def _require_room(tasks: Tasks, store: ObjectStore, scratch: PathLike | None) -> AnswersOnDisk:
+    """A file for all answers, if disks have room for the work, and the store keeps what it must.
+
+    Raises:
+        ResourceError: a disk is too small, or the store does not create objects only where none are.
+        StoreError: the store cannot be written.
+    """
+    collector = collector_of(tasks, scratch)  # first, since it may take room on the store's own disk
+    require_create_if_absent(store)
+    _require_free(tasks, store)
+    return collector
+
+
+def _require_free(tasks: Tasks, store: ObjectStore) -> None:
+    """Raise ResourceError where a store that holds no answers yet has no room for them."""
+    if numbered_names(store, ANSWERS):  # the release was charged; what is left of it may fit
+        return
+    free, needed = store.free_bytes(), tasks.stored_bytes
+    if free is not None and free < needed:
+        raise ResourceError(
+            f"too little room: the answers and what belongs to them take {bytes_text(needed)}, and {store} has "
+            f"{bytes_text(free)} left; nothing was charged or read.  Name another store"
+        )

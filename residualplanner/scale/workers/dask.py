@@ -1,0 +1,154 @@
+"""Dask's workers: those of the client that is active, or the threads or processes of this machine.
+
+Reads: nothing.  Gives: DaskWorkers.
+"""
+
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any, final
+from urllib.parse import urlsplit
+
+from residualplanner.ground.completion import hides
+from residualplanner.ground.errors import ResourceError
+from residualplanner.ground.stores import Mark, ObjectStore
+from residualplanner.scale.workers.readiness import (
+    Answer,
+    Engine,
+    Room,
+    python_version,
+    ready_rooms,
+    rooms_of_process,
+    sent_to_workers,
+)
+from residualplanner.scale.workers.workers import failure_of
+
+#: What Dask raises where a worker was killed, restarted or lost too often, or memory ran out in threads.
+_LOST = ("KilledWorker", "NoWorkerError", "MemoryError")
+#: How Dask is spoken of.
+ENGINE = Engine(
+    "Dask",
+    library="where its scheduler and workers are started",
+    variables="where Dask's workers are started (export them before  dask worker, or the env= of the cluster)",
+)
+
+
+@hides("compute", "were_lost")
+@final
+class DaskWorkers:
+    """Dask's workers, wherever Dask computes: those of the active ``distributed.Client``, or this machine's.
+
+    They need the version of Python and of this library that this process has.
+    """
+
+    def __repr__(self) -> str:
+        return "DaskWorkers()"
+
+    def require_ready(self, store: ObjectStore | None = None) -> list[Room]:
+        """As what every engine's workers are asked; without a client this process is the only worker."""
+        client = _client()
+        if client is None:
+            return rooms_of_process()
+        return ready_rooms(ENGINE, partial(_answers, client), store)
+
+    def require_single_attempts(self) -> None:
+        """Dask starts a task again only if a worker is lost."""
+
+    def were_lost(self, error: BaseException) -> bool:
+        """As that of every engine's workers."""
+        return type(error).__name__ in _LOST
+
+    def run(self, function: Callable[[int], bytes], numbers: Sequence[int]) -> list[bytes]:
+        """Call a function with each number; ResourceError if Dask fails."""
+        from dask import delayed
+
+        call, sent = delayed(_called, pure=False), delayed(function, pure=False, traverse=False)  # sent once
+        try:
+            return self.compute([call(sent, number) for number in numbers])
+        except Exception as error:
+            raise failure_of(ENGINE.name, error, were_lost=self.were_lost(error)) from error
+
+    def compute(self, tasks: Sequence[Any], progress: Callable[[int, int], None] | None = None) -> list[Any]:
+        """The results of some tasks (``dask.delayed``).
+
+        Args:
+            tasks: at the active client's workers, or this machine's.
+            progress: called with the number of tasks done and their total.  What it raises ends the work, as
+                interrupts do.
+        """
+        client, report = _client(), progress or (lambda _done, _total: None)
+        return _computed_here(tasks, report) if client is None else _computed_by(client, tasks, report)
+
+
+def _computed_here(tasks: Sequence[Any], report: Callable[[int, int], None]) -> list[Any]:
+    import dask
+    from dask.callbacks import Callback
+
+    last, done = {task.key for task in tasks}, set()
+
+    def after(key: Any, *_: Any) -> None:
+        if key in last:
+            done.add(key)
+            report(len(done), len(last))
+
+    with Callback(posttask=after):
+        return [*dask.compute(*tasks)]
+
+
+def _computed_by(client: Any, tasks: Sequence[Any], report: Callable[[int, int], None]) -> list[Any]:
+    from distributed import as_completed
+
+    futures = client.compute([*tasks])
+    results = {}
+    try:
+        for future, result in as_completed(futures, with_results=True):
+            results[future.key] = result
+            report(len(results), len(futures))
+    except BaseException:
+        with suppress(Exception):
+            client.cancel(futures, force=True)
+        raise
+    return [results[future.key] for future in futures]
+
+
+def _called(function: Callable[[int], bytes], number: int) -> bytes:
+    return function(number)
+
+
+def _answers(client: Any, mark: Mark | None) -> list[Answer]:
+    """What each worker of a client answers; ResourceError where one does not."""
+    from distributed.protocol.pickle import dumps
+
+    found = client.run(_asking(sent_to_workers(mark, dumps)), on_error="return")
+    if not found:
+        raise ResourceError("Dask's client has no workers; start some")
+    for worker, answer in found.items():
+        if isinstance(answer, BaseException):
+            raise ResourceError(
+                f"Dask's worker {worker} does not answer ({type(answer).__name__}); see that it has Python "
+                f"{python_version()} as this process, or was not lost meanwhile, and try again"
+            )
+    return [Answer(worker, urlsplit(worker).hostname or worker, *answer) for worker, answer in found.items()]
+
+
+def _asking(ask: Callable[[], str]) -> Callable[..., tuple[str, int, int | None]]:
+    """What asks a worker, and adds how many tasks it does at a time, and how much memory its nanny lets it have."""
+
+    def asking(dask_worker: Any) -> tuple[str, int, int | None]:
+        limit = dask_worker.memory_manager.memory_limit
+        left = limit and int(0.95 * limit) - dask_worker.monitor.get_process_memory()
+        return ask(), dask_worker.state.nthreads, left
+
+    return asking
+
+
+def _client() -> Any:
+    """The active client; None where Dask computes on this machine without one."""
+    distributed = sys.modules.get("distributed")
+    if distributed is None:  # whoever has made a client has imported it
+        return None
+    try:
+        return distributed.get_client()
+    except ValueError:
+        return None

@@ -1,0 +1,246 @@
+"""The Python workers of a Spark session, classic or over Spark Connect.
+
+Reads: a session.  Gives: SparkWorkers.
+"""
+
+import logging
+import re
+import secrets
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import Any, final
+
+from residualplanner.ground.completion import hides
+from residualplanner.ground.errors import ResourceError
+from residualplanner.ground.stores import Mark, ObjectStore
+from residualplanner.scale.workers.readiness import Answer, Engine, Room, python_version, ready_rooms, sent_to_workers
+from residualplanner.scale.workers.spark_progress import with_progress
+from residualplanner.scale.workers.workers import failure_of, is_interrupt
+
+#: Spark's Python client writes its errors to these, and py4j what passes between Python and Java: all quote values.
+_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger", "pyspark.sql.connect.logging")
+_LIMIT, _DEFAULT_LIMIT = "spark.driver.maxResultSize", "1g"
+_SPECULATION = "spark.speculation"
+_SIZE = re.compile(r"([0-9]+)\s*([kmgtp]?)b?")
+_UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40, "p": 2**50}
+#: What Spark says of workers and executors that were killed or lost.
+_LOST = (
+    "ExecutorLostFailure",
+    "OutOfMemory",
+    "MemoryError",
+    "Python worker exited unexpectedly",
+    "exit code 137",
+    "exitCode 137",
+)
+#: How Spark is spoken of.
+ENGINE = Engine(
+    "Spark",
+    library="PYSPARK_PYTHON names the Python that Spark starts there",
+    variables="spark.executorEnv.NAME sets a variable for Spark's workers",
+)
+#: What a worker answers.
+_ANSWER = "machine string, executor string, answer string"
+#: How often the executors are asked, until all have answered; and by how many seconds each time they wait longer.
+_ATTEMPTS, _PAUSE = 5, 0.5
+
+
+@hides("collect", "were_lost")
+@final
+class SparkWorkers:
+    """The Python workers of a Spark session.
+
+    They need the version of Python and of this library that this process has; ``PYSPARK_PYTHON`` says which Python
+    Spark starts.
+
+    Args:
+        session: a ``SparkSession``, classic or over Spark Connect.
+    """
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+
+    def __repr__(self) -> str:
+        return f"SparkWorkers(<{type(self._session).__name__}>)"
+
+    def require_ready(self, store: ObjectStore | None = None) -> list[Room]:
+        """As what every engine's workers are asked.
+
+        Spark has as many tasks at a time as it has cores, and is given that many; over Spark Connect nobody can say
+        how many executors there are, elsewhere it goes on until that many have answered.
+        """
+        return ready_rooms(ENGINE, self._answers, store)
+
+    def require_single_attempts(self) -> None:
+        """Raise ResourceError if Spark is set to start slow tasks a second time."""
+        if self._setting(_SPECULATION, "false").strip().lower() != "false":
+            raise ResourceError(
+                f"Spark is set to start slow tasks a second time ({_SPECULATION}), and then noise might be drawn "
+                f"twice; start the session with {_SPECULATION}=false"
+            )
+
+    @property
+    def result_bytes(self) -> int | None:
+        """How many bytes the session sends to its driver at most; None for no limit, or one not known."""
+        return size_of_text(self._setting(_LIMIT, _DEFAULT_LIMIT))
+
+    def were_lost(self, error: BaseException) -> bool:
+        """As that of every engine's workers."""
+        with unlogged():  # to ask an error of Spark for its text logs it
+            text = str(error)
+        return any(mark in text for mark in _LOST)
+
+    def run(self, function: Callable[[int], bytes], numbers: Sequence[int]) -> list[bytes]:
+        """Call a function with each number, a run of consecutive ones at each worker; ResourceError if Spark fails."""
+        if not numbers:
+            return []
+        frame = self._session.range(len(numbers)).mapInArrow(
+            _calling(function, list(numbers)), "id long, result binary"
+        )
+        try:
+            table = self.collect(frame)
+        except Exception as error:
+            raise failure_of(ENGINE.name, error, were_lost=self.were_lost(error)) from error
+        found = dict(zip(table["id"].to_pylist(), table["result"].to_pylist(), strict=True))
+        return [found[number] for number in range(len(numbers))]
+
+    def collect(self, frame: Any, progress: Callable[[int, int], None] | None = None) -> Any:
+        """The rows of a frame as a ``pyarrow.Table``; nothing of them is logged, and failing ends the engine's work.
+
+        Args:
+            frame: of the session.
+            progress: called with the number of Spark's tasks that are done and their total, as far as Spark knows it.
+        """
+        tag = f"residualplanner-{secrets.token_hex(16)}"
+        try:
+            with unlogged():
+                collect = partial(_tagged, self._session, tag, frame)
+                return collect() if progress is None else with_progress(self._session, tag, collect, progress)
+        except BaseException:
+            with suppress(Exception):
+                self._session.interruptTag(tag)
+            raise
+
+    def _answers(self, mark: Mark | None) -> list[Answer]:
+        """What each executor answers; ResourceError where Spark fails, or one does not answer."""
+        from pyspark import cloudpickle
+
+        asking = _asking(sent_to_workers(mark, cloudpickle.dumps))
+        found: dict[str, Answer] = {}
+        for attempt in range(_ATTEMPTS):
+            try:
+                rows = self._asked(asking(_PAUSE * attempt), 2**attempt)
+            except Exception as error:  # noqa: BLE001 - whatever the cause is, the remedy is the same
+                if is_interrupt(error):
+                    raise KeyboardInterrupt from None
+                raise ResourceError(
+                    f"Spark's workers cannot run Python ({type(error).__name__}); see that they have Python "
+                    f"{python_version()}, as this process: {ENGINE.library}"
+                ) from None
+            tasks = Counter(row["executor"] for row in rows)
+            found |= {
+                row["executor"]: Answer(row["machine"], row["machine"], row["answer"], tasks[row["executor"]])
+                for row in rows
+            }
+            if len(found) >= self._executors:
+                return [*found.values()]
+        raise ResourceError(
+            f"of {self._executors} executors of Spark only {len(found)} have answered; wait until they have ended "
+            "other work, or are removed if they were lost, and try again"
+        )
+
+    def _asked(self, function: Any, times: int) -> list[dict[str, Any]]:
+        """What some tasks return: as many as Spark does at a time, several times."""
+        slots = self._session.range(2**20).selectExpr("spark_partition_id() as slot").distinct().count()
+        number = slots * times
+        tasks = self._session.range(0, number, 1, number)
+        rows: list[dict[str, Any]] = self.collect(tasks.mapInArrow(function, _ANSWER)).to_pylist()
+        return rows
+
+    @property
+    def _executors(self) -> int:
+        """How many executors there are; 1 where that is not known."""
+        try:
+            infos = self._session.sparkContext._jsc.sc().statusTracker().getExecutorInfos()
+        except Exception:  # noqa: BLE001 - a session over Spark Connect has no context, and says so in several ways
+            return 1
+        return max(1, len(infos) - 1)  # the driver is one of them
+
+    def _setting(self, name: str, default: str) -> str:
+        """A setting of the session, or the default where it is not set or cannot be read."""
+        try:
+            return str(self._session.conf.get(name, default))
+        except Exception:  # noqa: BLE001 - a session without readable settings reports a limit itself, if it has one
+            return default
+
+
+def _tagged(session: Any, tag: str, frame: Any) -> Any:
+    session.addTag(tag)
+    try:
+        return frame.toArrow()
+    finally:
+        session.removeTag(tag)
+
+
+def size_of_text(text: str) -> int | None:
+    """How many bytes a size is, as Spark writes it; None for 0, which means no limit, and for what is not a size.
+
+    Example:
+        >>> size_of_text("1g"), size_of_text("512MB"), size_of_text("100"), size_of_text("0")
+        (1073741824, 536870912, 100, None)
+    """
+    found = _SIZE.fullmatch(text.strip().lower())
+    return int(found[1]) * _UNITS[found[2]] or None if found else None
+
+
+@contextmanager
+def unlogged() -> Iterator[None]:
+    """Spark's Python client logs nothing inside, in all threads."""
+    from pyspark.logger import PySparkLogger  # its loggers accept keywords that others do not
+
+    loggers = [*map(PySparkLogger.getLogger, _LOGGERS), logging.getLogger("py4j")]
+    levels = [logger.level for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.setLevel(logging.CRITICAL + 1)
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+def _asking(ask: Callable[[], str]) -> Callable[[float], Callable[[Iterable[Any]], Iterator[Any]]]:
+    """What gives a task that asks its worker once, and then waits, so that others get to other executors."""
+
+    def asking(pause: float) -> Callable[[Iterable[Any]], Iterator[Any]]:
+        def task(batches: Iterable[Any]) -> Iterator[Any]:
+            import os
+            import socket
+            import time
+
+            import pyarrow as pa
+
+            for _ in batches:
+                machine = socket.gethostname()
+                executor = f"{machine} {os.environ.get('SPARK_LOCAL_DIRS', os.getppid())}"
+                answers = {"machine": [machine], "executor": [executor], "answer": [ask()]}
+                time.sleep(pause)
+                yield pa.RecordBatch.from_pydict(answers)
+
+        return task
+
+    return asking
+
+
+def _calling(function: Callable[[int], bytes], numbers: list[int]) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """What calls a function with the numbers at some positions."""
+
+    def call(batches: Iterable[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        for batch in batches:
+            for position in batch.column(0).to_pylist():
+                yield pa.RecordBatch.from_pydict({"id": [position], "result": [function(numbers[position])]})
+
+    return call

@@ -1,0 +1,30 @@
+"""The command line: each command reads files, calls one function of the library, and writes files.
+
+Reads: what the user typed.
+Gives: files, messages and an exit status: 0, 1 (the run failed), 2 (the input is wrong).
+Whatever can be refused is refused before records are read and before anything is spent.
+"""
+
+import signal
+import sys
+import warnings
+from types import FrameType
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command that the process was started with, and exit with its status."""
+    try:
+        signal.signal(signal.SIGTERM, _interrupt)
+        warnings.simplefilter("ignore")  # a warning of a library that reads records may quote one
+        from residualplanner.shell.cli.app import app
+
+        app(prog_name="residualplanner")
+    except KeyboardInterrupt:  # before or after the command itself, which reports its own
+        sys.exit(1)
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    """Stop as Ctrl-C does, so that unfinished output is removed."""
+    raise KeyboardInterrupt

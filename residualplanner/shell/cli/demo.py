@@ -1,0 +1,124 @@
+"""The whole flow on the Adult data, explained step by step to somebody who sees it for the first time.
+
+Reads: the data that ship with the package.  Gives: a folder, and an account of what was done.
+"""
+
+import itertools
+import shutil
+from pathlib import Path
+
+from residualplanner.datasets import adult
+from residualplanner.ground.atomic import write_folder_atomically
+from residualplanner.ground.margins import margin_factor
+from residualplanner.ground.words import number_text
+from residualplanner.method.plan.plan import Plan
+from residualplanner.release.reconstruct import reconstruct
+from residualplanner.release.table import Table
+from residualplanner.shell.cli.gates import AT_ONCE
+from residualplanner.shell.cli.messages.output import Output
+from residualplanner.shell.cli.messages.summary import say_spending
+from residualplanner.shell.cli.runs import make_plan, save_tables
+from residualplanner.shell.cli.spec.file import read_spec
+from residualplanner.shell.cli.starting.starting_spec import spec_text
+
+#: The confidence level of what is printed.
+LEVEL = 0.95
+_SHOWN = [("sex",), ("sex", "income>50K"), ("education-num", "sex", "income>50K"), ("age", "occupation", "income>50K")]
+
+_INTRODUCTION = """\
+Adult: 48,842 people of a United States census survey, 14 columns.  The records are public; here they stand for
+confidential ones, of which no exact table may be published.\
+"""
+_TRUTH = """\
+One of them, with 95% margins of error.  The last column is there only because these records are public: with
+confidential ones nobody but their custodian may see it.\
+"""
+_FILES = """\
+  adult.toml               the spec: which columns, which tables, what budget; a comment for each choice
+  adult.plan               the plan for it
+  adult.parquet            the records, to try the commands on
+  release/errors.csv       how accurate each table is
+  release/index.csv        which file holds which table
+  release/tables/          the tables: estimate, standard error, margin of error, confidence interval
+  release/metadata.json    what their columns mean
+  release/manifest.json    how they were made, and at what cost
+  release/release.plan     the plan again, against which the manifest is checked
+  release/release.measurement  the noisy answers, from which reconstruct makes other tables\
+"""
+_NEXT = """\
+  Look at the tables and their errors on one page:
+    residualplanner report {folder}/release -o demo-report.html
+  Change the budget in {folder}/adult.toml, and see what that does to the errors:
+    residualplanner plan {folder}/adult.toml -o other.plan
+  Make the tables of such a spec:
+    residualplanner release {folder}/adult.toml {folder}/adult.parquet -o other-release
+  Publish tables of your own records:
+    residualplanner init YOUR.csv --header\
+"""
+
+
+def run_demo(folder: Path, *, order: int, max_cells: int, output: Output) -> None:
+    """Plan, measure and reconstruct tables of up to ``order`` attributes and ``max_cells`` cells; write ``folder``."""
+    domain, data = adult()
+    output.say(_INTRODUCTION)
+    with write_folder_atomically(folder) as partial:
+        spec_path = partial / "adult.toml"
+        spec_path.write_text(spec_text(domain, up_to=order, max_cells=max_cells), encoding="utf-8")
+        shutil.copyfile(data, partial / "adult.parquet")
+        spec = read_spec(spec_path)
+
+        _heading("1. Plan: the best noise, and how accurate every table will be.  No record is read.", output)
+        output.say(
+            f"The workload: all tables of up to {order} of the 14 columns, but those of more than {max_cells:,} cells."
+        )
+        plan = make_plan(spec, output)
+        plan.save(partial / "adult.plan")
+        _say_expected(plan, output)
+
+        _heading("2. Measure: count the records, and add the noise.  The only step that sees them.", output)
+        measurement = AT_ONCE.measured(plan, data, None, output)
+        say_spending(measurement, output, repeated=AT_ONCE.repeated)
+
+        _heading("3. Reconstruct: tables that are unbiased, agree with one another, and know their errors.", output)
+        release = reconstruct(measurement)
+        _say_table(release[_SHOWN[1] if order > 1 else _SHOWN[0]], data, output)
+        save_tables(release, partial / "release", spec.output, output)
+    _heading(f"What is in {folder}:", output)
+    output.say(_FILES)
+    _heading("What to try next:", output)
+    output.say(_NEXT.format(folder=folder))
+
+
+def _say_expected(plan: Plan, output: Output) -> None:
+    """Print how accurate some tables will be."""
+    rows = []
+    queries = set(map(frozenset, plan.workload))
+    for names in (names for names in _SHOWN if frozenset(names) in queries):
+        moe = margin_factor(LEVEL) * float(plan.variance(names).max()) ** 0.5
+        rows.append((" × ".join(names), number_text(plan.domain.cells(names)), f"± {number_text(moe)}"))
+    output.say("\nIn 95 of 100 releases a cell is no further from its true count than:")
+    output.table(["table", "cells", "margin of error"], rows)
+
+
+def _say_table(table: Table, data: Path, output: Output) -> None:
+    """Print a table beside the true counts, which only public records allow."""
+    true_counts = _true_counts(data, table.names)
+    estimates, margins = table.estimate.ravel().tolist(), table.moe(LEVEL).ravel().tolist()
+    rows = [
+        (*map(str, labels), f"{estimate:,.1f}", f"± {number_text(moe)}", f"{true_counts.get(labels, 0):,}")
+        for labels, estimate, moe in zip(itertools.product(*table.labels), estimates, margins, strict=True)
+    ]
+    output.say(_TRUTH)
+    columns = [*table.names, "published estimate", "margin of error", "true count"]
+    output.table(columns, rows, texts=len(table.names))
+
+
+def _true_counts(data: Path, names: tuple[str, ...]) -> dict[tuple[object, ...], int]:
+    import pyarrow.parquet as pq
+
+    counted = pq.read_table(data, columns=list(names)).group_by(list(names)).aggregate([([], "count_all")])
+    return {tuple(row[name] for name in names): row["count_all"] for row in counted.to_pylist()}
+
+
+def _heading(text: str, output: Output) -> None:
+    output.say(f"\n{text}", style="bold")

@@ -1,0 +1,233 @@
+"""Ledgers on the command line: begin one, show one, settle a torn line, show what a release charges and leaves.
+
+Reads: what the user typed, or wrote into a spec.  Gives: Ledger, and messages.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from residualplanner.gate.ledger import Balance, Ledger
+from residualplanner.ground.errors import BudgetError
+from residualplanner.ground.words import decimal_text_down, decimal_text_up
+from residualplanner.method.privacy import Neighbors, PrivacyClaim, claim_of_budget
+from residualplanner.shell.cli.expected_files import LEDGER, require_file
+from residualplanner.shell.cli.messages.output import Output, command_text
+from residualplanner.shell.cli.messages.summary import say_caution
+from residualplanner.shell.cli.spec.file import SpecFile
+from residualplanner.shell.cli.spec.objects import budget_of_table
+from residualplanner.shell.cli.spec.typed_budget import budget_of_text, typed_text
+from residualplanner.shell.opening import ExpectedTerms, opened_ledger
+
+_COST = re.compile(r"[0-9]{1,400}(\.[0-9]{1,400})?(/[1-9][0-9]{0,400})?")
+
+
+def cost_of_text(text: str) -> Fraction:
+    """The exact cost that was typed.
+
+    Raises:
+        BudgetError: it is not a cost.
+
+    Example:
+        >>> cost_of_text("1/3"), cost_of_text("0.5")
+        (Fraction(1, 3), Fraction(1, 2))
+    """
+    if not _COST.fullmatch(text) or ("." in text and "/" in text):
+        raise BudgetError(f"a pcost is written as 1, 0.5 or 1/3; got {text[:80]!r}")
+    return Fraction(text)
+
+
+def begin_ledger(path: Path, budget: str | None, reason: str | None, terms: Mapping[str, Any]) -> Ledger:
+    """Begin a ledger in a new file.
+
+    Raises:
+        BudgetError: neither a budget nor a reason for having none was typed, or both, or they are invalid.
+        OSError: a file or folder exists at ``path``, or no file can be made there.
+    """
+    if (budget is None) == (reason is None):
+        raise BudgetError("a ledger needs --budget such as zcdp=1, or --unlimited with a reason for having none")
+    limit = None if budget is None else budget_of_text(budget)
+    if path.exists():
+        raise FileExistsError(
+            f"{path} exists already; look at it with {command_text('ledger', path)}, or name another file"
+        )
+    return Ledger.create(path, budget=limit, reason=reason or "", **terms)
+
+
+def existing_ledger(path: Path, command: str) -> Ledger:
+    """The ledger in a file that a command or option names.
+
+    Raises:
+        FileFormatError: it is damaged.
+        OSError: it does not exist, or cannot be read or locked.
+    """
+    if not path.exists():
+        making = command_text("ledger", path, "--create", "NAME", "--budget", "zcdp=1")
+        raise FileNotFoundError(f"there is no ledger {path}; begin one for all releases from these records: {making}")
+    require_file(path, command, LEDGER)
+    return Ledger.open(path)
+
+
+@dataclass(frozen=True, slots=True)
+class WantedLedger:
+    """The ledger that a run is to charge: the one that was typed, or that of a spec.
+
+    Attributes:
+        path: of its file.
+        expected: what the spec says of it; with a budget it is begun where there is no such file.
+    """
+
+    path: Path
+    expected: ExpectedTerms = ExpectedTerms()  # noqa: RUF009 - frozen
+
+    @property
+    def is_to_be_begun(self) -> bool:
+        """Whether there is no such file, and a budget to begin one with."""
+        return self.expected.budget is not None and not self.path.exists()
+
+    def rehearsed(self) -> Ledger:
+        """The ledger; in memory where it is to be begun, so that nothing is made.
+
+        Raises:
+            BudgetError: it was begun with other terms than the spec has.
+            FileFormatError, OSError: it is damaged, or is not there and there is no budget to begin one.
+        """
+        if self.is_to_be_begun:
+            return self.expected.begin(None)
+        existing = existing_ledger(self.path, "--ledger")
+        self.expected.require_stated(existing)
+        return existing
+
+    @property
+    def option(self) -> tuple[str, str]:
+        """What names it on the command line."""
+        return ("--ledger", str(self.path))
+
+    @property
+    def beginning(self) -> str | None:
+        """The command that begins it, where it is to be begun."""
+        if self.expected.budget is None or not self.is_to_be_begun:
+            return None
+        neighbors, records = self.expected.neighbors, self.expected.records_per_person
+        given = [] if neighbors in (None, "add-remove") else ["--neighbors", neighbors]
+        given += [] if records in (None, 1) else ["--records-per-person", str(records)]
+        budget = typed_text(self.expected.budget)
+        return command_text("ledger", self.path, "--create", self.path.stem, "--budget", budget, *given)
+
+    def opened(self, require: Callable[[Ledger], object], output: Output) -> Ledger:
+        """The ledger, begun if it has to be and ``require`` finds that it could be charged; what is left is said.
+
+        Raises:
+            BudgetError, FileFormatError, OSError: as `rehearsed`; or it cannot be begun or charged.
+        """
+        found, words = self.rehearsed(), ""
+        if self.is_to_be_begun:
+            require(found)
+            found, words = opened_ledger(self.path, self.expected), ", begun now"
+        say_balance(self.path, found.balance, output, words)
+        return found
+
+
+def wanted_ledger(typed: Path | None, spec: SpecFile, path: Path) -> WantedLedger | None:
+    """The ledger that is to be charged for the spec at ``path``: the one that was typed, else the spec's, if any.
+
+    Raises:
+        BudgetError: the budget that the spec states for it is out of range.
+    """
+    if typed is not None or spec.ledger is None:
+        return None if typed is None else WantedLedger(typed)
+    try:
+        budget = None if spec.ledger.budget is None else budget_of_table(spec.ledger.budget)
+    except BudgetError as error:
+        raise BudgetError(f"ledger, budget: {error}") from None
+    expected = ExpectedTerms(budget, neighbors=spec.neighbors, records_per_person=spec.most_records)
+    return WantedLedger(path.parent / spec.ledger.file, expected)
+
+
+def say_balance(path: Path, balance: Balance, output: Output, words: str = "") -> None:
+    """Say what is left of a ledger's budget before it is charged."""
+    text = f"{path}{words}: {balance.text}"
+    output.fact("Ledger", text, path=path, spent=balance.spent, left=balance.remaining)
+
+
+def say_charge(ledger: Ledger | None, output: Output, *, before: int = 0) -> None:
+    """Say what the last charge was since there were so many, and what is left; or that there is no ledger."""
+    if ledger is None:
+        text = "none: nothing adds up what is spent; name one with --ledger, or in the spec"
+        output.fact("Ledger", text, path=None, spent=None, left=None)
+        return
+    balance, charged = ledger.balance, ledger.entries[before:]
+    if not charged:
+        text = f"nothing now: what is in the store was charged before; {left_text(balance)}"
+        output.fact("Charged", text, pcost=Fraction(0), entry=None, left=balance.remaining)
+        return
+    last = charged[-1]
+    output.fact(
+        "Charged",
+        f"pcost {decimal_text_up(last.cost)}, entry {last.sequence} of the ledger; {left_text(balance)}",
+        pcost=last.cost,
+        entry=last.sequence,
+        left=balance.remaining,
+    )
+
+
+def say_ledger(ledger: Ledger, output: Output) -> None:
+    """Print a ledger: its data set and budget, its entries, what is left."""
+    budget, neighbors = ledger.budget, Neighbors(ledger.neighbors, ledger.records_per_person)
+    claim = None if budget is None else claim_of_budget(budget, neighbors, noise="discrete")
+    limit = (
+        f"unlimited: {ledger.reason}" if claim is None else f"{claim.statement}, pcost {decimal_text_down(claim.pcost)}"
+    )
+    records = "" if ledger.records_per_person == 1 else f", up to {ledger.records_per_person} records per person"
+    output.fact("Data set", ledger.data_set, event="data-set", name=ledger.data_set)
+    output.fact("Budget", limit, pcost=None if claim is None else claim.pcost)
+    if claim is not None:
+        say_caution(claim, output)
+    output.fact(
+        "Neighbors",
+        f"{ledger.neighbors}{records}",
+        neighbors=ledger.neighbors,
+        records_per_person=ledger.records_per_person,
+    )
+    entries = ledger.entries
+    if entries:
+        rows = [
+            (entry.label, entry.plan_sha256[:12], str(entry.sequence), decimal_text_up(entry.cost)) for entry in entries
+        ]
+        facts = [
+            {"entry": each.sequence, "pcost": each.cost, "plan_sha256": each.plan_sha256, "label": each.label}
+            for each in entries
+        ]
+        output.table(["charged for", "plan", "entry", "pcost"], rows, texts=2, event="entry", facts=facts)
+        output.fact("Last line", ledger.last_sha256, event="last-line", sha256=ledger.last_sha256)
+    balance = ledger.balance
+    spent = _with_pcost(balance.spent_text, decimal_text_up(balance.spent))
+    output.fact("Spent", f"{spent}; {left_text(balance)}", pcost=balance.spent, left=balance.remaining)
+    if balance.spent:
+        say_caution(PrivacyClaim(balance.spent, neighbors.words), output)
+    if ledger.is_torn:
+        output.fact(
+            "Torn",
+            "the last line is incomplete: a run was killed while it was charged;",
+            "nothing more can be charged until you say what to count for it, with --settle COST",
+        )
+
+
+def left_text(balance: Balance) -> str:
+    """What is left of a ledger's budget, in its words and as pcost, rounded down.
+
+    Example:
+        >>> from residualplanner.method.privacy import zcdp
+        >>> left_text(Balance(zcdp("0.5"), Fraction(1, 3))), left_text(Balance(None, Fraction(1, 3)))
+        ('0.333333-zCDP (pcost 0.666666) is left', 'no limit')
+    """
+    if balance.remaining is None:
+        return "no limit"
+    return f"{_with_pcost(balance.remaining_text, decimal_text_down(balance.told_remaining))} is left"
+
+
+def _with_pcost(words: str, number: str) -> str:
+    return words if words == f"pcost {number}" else f"{words} (pcost {number})"

@@ -1,0 +1,104 @@
+"""The time, memory and disk space that a workload needs, stated in advance.
+
+Reads: Workload.  Gives: messages, and a refusal of tables that no file can hold.
+"""
+
+import numpy as np
+
+from residualplanner.gate.measurement.resource_estimate import (
+    ResourceEstimate,
+    bytes_text,
+    resource_estimate,
+    seconds_text,
+)
+from residualplanner.ground.errors import WorkloadError
+from residualplanner.ground.words import number_text
+from residualplanner.method.workload.workload import Workload
+from residualplanner.shell.cli.messages.output import Output
+
+#: The numbers of sets of attributes, and of cells, above which it is stated in advance what a plan needs.
+LARGE_SETS, LARGE_CELLS = 100_000, 10_000_000
+#: The number of values from which choosing the basis of an attribute takes long.
+LARGE_SIZE = 800
+#: The number of seconds above which a search for bases by set is announced.
+LONG_SEARCH = 5.0
+#: The most cells of a table that go unmentioned, and the most allowed: a table is made and written as a whole.
+LARGE_TABLE, TABLE_LIMIT = 20_000_000, 2**28
+
+
+def say_sizes(workload: Workload, output: Output, estimate: ResourceEstimate | None = None) -> None:
+    """Say what a workload needs, if that is much: what is estimated, or what it takes where all is held at once."""
+    estimate = estimate or resource_estimate(workload)
+    cells, largest = estimate.cells, estimate.largest_table
+    if estimate.residual_sets > LARGE_SETS:
+        taking = f"{seconds_text(estimate.planning_seconds)} and {bytes_text(estimate.planning_bytes)} of memory"
+        text = f"{estimate.residual_sets:,} sets of attributes; planning takes {taking}"
+        output.fact("Size", text, sets=estimate.residual_sets, bytes=estimate.planning_bytes)
+    basis_text = _bases_text(workload)
+    if basis_text:
+        output.fact("Size", basis_text)
+    if estimate.counts > LARGE_CELLS:
+        taking = f"{seconds_text(estimate.measuring_seconds)} and {bytes_text(estimate.measuring_bytes)} of memory"
+        text = f"{number_text(estimate.counts)} counts; measuring takes {taking}, in addition to the counting"
+        output.fact("Size", text, counts=estimate.counts, bytes=estimate.measuring_bytes)
+    if largest > TABLE_LIMIT:
+        output.fact("Size", _refusal(workload))
+    elif max(cells / LARGE_CELLS, largest / LARGE_TABLE) > 1:
+        output.fact(
+            "Size",
+            f"writing takes {seconds_text(estimate.writing_seconds)}, {bytes_text(estimate.writing_bytes)} of memory "
+            f"and {bytes_text(estimate.disk_bytes)} of disk as Parquet",
+            bytes=estimate.writing_bytes,
+            disk_bytes=estimate.disk_bytes,
+        )
+
+
+def say_search(workload: Workload, output: Output) -> None:
+    """Say how long the search for bases by set takes, if that is long.
+
+    Raises:
+        WorkloadError: it would take too long.
+    """
+    seconds = resource_estimate(workload, by_set=True).planning_seconds
+    if seconds > LONG_SEARCH:
+        output.fact("Size", f"looking for bases by set takes {seconds_text(seconds)}", seconds=seconds)
+
+
+def require_writable(workload: Workload) -> None:
+    """Refuse a workload with a table too large to be written, before anything is spent on it.
+
+    Raises:
+        WorkloadError: a table has more than `TABLE_LIMIT` cells.
+    """
+    if workload.cells.max() > TABLE_LIMIT:
+        raise WorkloadError(_refusal(workload))
+
+
+def _refusal(workload: Workload) -> str:
+    number = int(workload.cells.argmax())
+    names = list(next(iter(workload.take(np.array([number])))))
+    return (
+        f"the table of {', '.join(names)} has {number_text(float(workload.cells[number]))} cells; no more than "
+        f"{TABLE_LIMIT:,} can be written; choose coarser bins, or prefixes in place of ranges"
+    )
+
+
+def _bases_text(workload: Workload) -> str:
+    """How long the choice of bases takes, if that is long: mostly for a step that is cubic in the number of values.
+
+    Example:
+        >>> from residualplanner.method.domain.domain import Domain
+        >>> from residualplanner.method.queries.runs import Prefix
+        >>> domain = Domain({"age": 100, "income": 2000, "county": 3200})
+        >>> _bases_text(Workload(domain, [{"age": Prefix()}, {"income": Prefix()}, ("county",)]))
+        'choosing bases for income (2,000 values) takes some 100 seconds or, with loss = "max", some 6 minutes'
+    """
+    is_other = np.array([not kind.is_identity for kind in workload.kinds])
+    own = [workload.domain.attributes[position] for position in np.flatnonzero(workload.uses[:, is_other].any(axis=1))]
+    large = [attribute for attribute in own if attribute.size >= LARGE_SIZE]
+    if not large:
+        return ""
+    names = ", ".join(f"{each.name} ({each.size:,} values)" for each in large)
+    seconds = resource_estimate(workload, loss="sum").planning_seconds
+    largest = resource_estimate(workload, loss="max").planning_seconds
+    return f'choosing bases for {names} takes {seconds_text(seconds)} or, with loss = "max", {seconds_text(largest)}'

@@ -1,0 +1,262 @@
+"""A plan in words: what it answers, what it costs, what that means, how accurate it is.
+
+Reads: Plan, Measurement, Release.  Gives: messages, and the error table as a file.
+"""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from residualplanner.gate.measurement.measurement import Measurement
+from residualplanner.gate.measurement.noise_statement import NoiseStatement
+from residualplanner.gate.measurement.resource_estimate import ResourceEstimate
+from residualplanner.ground.words import (
+    COUNTS,
+    count_text,
+    is_plain,
+    listed,
+    number_text,
+    optimality_text,
+    rounded_up,
+    table_text,
+)
+from residualplanner.method.domain.omission import omission_of
+from residualplanner.method.plan.plan import Plan
+from residualplanner.method.privacy import PrivacyClaim, claim_of_budget
+from residualplanner.method.workload.workload import Workload
+from residualplanner.publish.files.export_files import BOOK_FORMAT, PARTS_FORMAT, FormatName
+from residualplanner.publish.files.statistic_form import statistics_sentence
+from residualplanner.release.tables import Tables
+from residualplanner.shell.cli.messages.output import Output, command_text
+from residualplanner.shell.cli.messages.sizes import say_sizes
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: How readers find the tables of a folder, by its format, where each does not have a file.
+_WHICH = {PARTS_FORMAT: "tables.parquet says which part holds", BOOK_FORMAT: "index.csv says which sheet is"}
+#: How many attributes of each family of bases are named.
+_NAMED = 5
+#: How many rows of an error table are printed.
+_ROWS = 10
+
+
+def say_workload(workload: Workload, output: Output, estimate: ResourceEstimate | None = None) -> None:
+    """Say how many tables and cells a workload has, and what it needs, if that is much."""
+    cells = number_text(float(workload.cells.sum()))
+    text = f"{count_text(len(workload), 'table')} with {cells} cells in all"
+    output.fact("Workload", text, tables=len(workload), cells=float(workload.cells.sum()))
+    say_sizes(workload, output, estimate)
+
+
+def say_plan(plan: Plan, output: Output) -> None:
+    """Say what a plan costs, what that promises, what is measured, and how accurate its tables will be."""
+    claim = claim_of_budget(plan.budget, plan.neighbors)
+    output.fact("Budget", claim.summary, claim.promise, **_privacy_facts(plan, claim))
+    say_caution(claim, output)
+    cost, limit = rounded_up(plan.pcost), rounded_up(plan.budget.pcost_exact)
+    output.fact(
+        "Cost", f"pcost {cost} of {limit}, spent when measured", pcost=plan.pcost, budget_pcost=plan.budget.pcost
+    )
+    say_omission(plan, output)
+    if set(plan.basis_summary) != {"subtraction"}:
+        output.fact("Bases", bases_text(plan), *by_set_hint(plan))
+    rmse, worst, unit = plan.rmse, math.sqrt(plan.max_variance), plan.domain.unit
+    output.fact(
+        "Accuracy",
+        f"typical error (rmse) {number_text(rmse)} {unit}, worst cell {number_text(worst)} {unit}"
+        + ("; errors of sums in units of the largest amount" if plan.workload.has_sums else ""),
+        rmse=rmse,
+        max_std_err=worst,
+    )
+    if plan.targets is not None:
+        output.fact("Targets", targets_text(plan))
+    loss_value, gap = number_text(plan.loss_value), optimality_text(plan.gap, plan.basis_summary)
+    output.fact(
+        "Minimized",
+        f"{plan.loss.words}: {loss_value}{plan.loss.unit.replace(COUNTS, unit)} ({plan.status}); {gap}",
+        loss=plan.loss.words,
+        loss_value=plan.loss_value,
+        gap=plan.gap,
+    )
+
+
+def say_caution(claim: PrivacyClaim, output: Output) -> None:
+    """Say that a budget is beyond reason; nothing of others."""
+    if claim.caution:
+        output.fact("Caution", claim.caution)
+
+
+def say_spending(measurement: Measurement, output: Output, *, repeated: str) -> None:
+    """Say what has been spent, what the same command ``repeated`` spends, and what the noise guarantees."""
+    plan = measurement.plan
+    claim = claim_of_budget(plan.budget, plan.neighbors)
+    output.fact("Spent", f"{claim.summary}; {repeated}", **_privacy_facts(plan, claim))
+    say_caution(claim, output)
+    output.fact("Guarantee", measurement.noise.guarantee)
+
+
+def say_measured(noise: NoiseStatement, output: Output) -> None:
+    """Say that several measurements are averaged, and what may be claimed for all of them; nothing of one."""
+    if noise.measured:
+        output.fact("Measurements", f"{len(noise.measured)}, averaged; {noise.guarantee}", count=len(noise.measured))
+
+
+def say_omission(plan: Plan, output: Output) -> None:
+    """Say which records are in no table, and what to write in the spec to count them; and how they are weighted."""
+    omission, weights = omission_of(plan.domain), plan.domain.weight.sentence
+    if weights:
+        output.fact("Weights", weights)
+    if omission:
+        output.fact(
+            "Left out",
+            omission,
+            'to count them, write a label in place of "drop", such as missing = "Not stated" or unknown = "Other"',
+        )
+
+
+def say_release(
+    release: Tables, folder: Path, output: Output, *, file_format: FormatName, options: Sequence[str] = ()
+) -> None:
+    """Say what has been written to a folder of tables, what their numbers are, and how to make a page with options."""
+    product, in_parts = release.product, file_format == PARTS_FORMAT
+    if product.mark:
+        lines = (f"{product.mark}; standard errors are those of the unbiased estimates", product.elsewhere)
+        output.fact("Numbers", *filter(None, lines), product=product.name, facts=list(product.facts))
+    found = _WHICH.get(file_format, "index.csv says which file is")
+    errors = "it also says" if in_parts else "errors.csv"
+    errors = f"{errors} how accurate each is, manifest.json how they were made and at what cost"
+    statistics = statistics_sentence(release.plan.workload, file_format)
+    written = (f": {count_text(len(release), 'table')}; {found} which,", errors + ";" * bool(statistics), statistics)
+    output.wrote(folder, f"\n{'':<12}".join(filter(None, written)))
+    output.next((command_text("report", folder, *options), "a page to read and pass on"))
+
+
+def say_errors(errors: "pd.DataFrame", output: Output) -> None:
+    """Print some rows of an error table: the first ones, and at least a few of kinds other than the identity."""
+    head = _rows_to_show(errors)
+    level = f"{head['conf_level'].iloc[0]:.0%}"
+    first = "first " if head.index[-1] == len(head) - 1 else ""
+    shown = f"{first}{len(head)} of {len(errors):,} tables" if len(errors) > len(head) else "all tables"
+    output.say(f"\nAccuracy of a cell, known before any data are read ({shown}):")
+    margin = f"margin of error ({level})"
+    columns = {
+        "table": [table_text(*names) for names in zip(head["query"], head["kinds"], strict=True)],
+        "cells": [number_text(cells) for cells in head["cells"]],
+        "standard error": [number_text(std_err) for std_err in head["std_err"]],
+        margin: [f"± {number_text(moe)}" for moe in head["moe"]],
+    }
+    if "unit" in head:
+        columns["unit"] = head["unit"].tolist()
+    if "target" in head:
+        columns["target"] = ["" if math.isnan(target) else f"± {number_text(target)}" for target in head["target"]]
+    if (head["max_std_err"] > head["std_err"] * (1 + 1e-4)).any():
+        worst = head["moe"] * head["max_std_err"] / head["std_err"]
+        columns["of the worst cell"] = [f"± {number_text(moe)}" for moe in worst]
+    units = ["unit"] if "unit" in head else []
+    names = ["query", "kinds", "cells", *units, "std_err", "max_std_err", "moe", "conf_level"]
+    facts = [{name: row[name] for name in names} for _, row in head.iterrows()]
+    output.table(list(columns), list(zip(*columns.values(), strict=True)), event="accuracy-of-table", facts=facts)
+
+
+def targets_text(plan: Plan) -> str:
+    """Whether a plan's targets are met, and if not, which budget meets them.
+
+    Example:
+        >>> from residualplanner.method.domain.domain import Domain
+        >>> from residualplanner.method.losses import Targets
+        >>> from residualplanner.method.plan.select import select
+        >>> from residualplanner.method.privacy import zcdp
+        >>> workload = Workload(Domain({"age": 3, "sex": 2}), [("age",), ("sex",)])
+        >>> targets_text(select(workload, loss=Targets({("sex",): 5}, level=0.9)))
+        'met by the table that has one, at level 0.9'
+        >>> targets_text(select(workload, loss=Targets(5), budget=zcdp("0.05")))
+        'missed by 2 of the 2 tables that have one, at level 0.95, by a factor of up to 1.551; rho 0.1203 would do'
+    """
+    assert plan.targets is not None
+    ratios = plan.targets.ratios(plan.workload, plan.max_variances)
+    ratios = ratios[~np.isnan(ratios)]
+    level, worst, missed = f"at level {plan.targets.level:.15g}", float(ratios.max()), int((ratios > 1).sum())
+    tables = "the table that has one" if len(ratios) == 1 else f"the {len(ratios):,} tables that have one"
+    if not missed:
+        return f"met by {tables}, {level}"
+    tables = tables if len(ratios) == 1 else f"{missed:,} of {tables}"
+    needed = rounded_up(plan.pcost * worst**2 / 2)
+    return f"missed by {tables}, {level}, by a factor of up to {number_text(worst)}; rho {needed} would do"
+
+
+def bases_text(plan: Plan) -> str:
+    """Which family of bases each attribute of the plan's queries is measured by.
+
+    Example:
+        >>> from residualplanner.method.domain.domain import Domain
+        >>> from residualplanner.method.plan.select import select
+        >>> from residualplanner.method.privacy import zcdp
+        >>> from residualplanner.method.queries.runs import Prefix
+        >>> domain = Domain({"age": 3, "sex": 2, "left-out": 5})
+        >>> bases_text(select(Workload(domain, [{"age": Prefix()}, ("age", "sex")]), budget=zcdp(1)))
+        'optimal for age; subtraction for sex'
+    """
+    families: dict[str, list[str]] = {}
+    for position in np.flatnonzero(plan.workload.uses.any(axis=1)).tolist():
+        families.setdefault(plan.strategy.of_attributes[position].family, []).append(plan.domain.names[position])
+    return "; ".join(
+        f"{family.replace('_', ' ')} for {listed(names, _NAMED)}" for family, names in sorted(families.items())
+    )
+
+
+def by_set_hint(plan: Plan) -> list[str]:
+    """A line on bases by set, where they may be worth a try: large tables have several kinds of query on one attribute.
+
+    Example:
+        >>> from residualplanner.method.domain.domain import Domain
+        >>> from residualplanner.method.plan.select import select
+        >>> from residualplanner.method.privacy import zcdp
+        >>> from residualplanner.method.queries.runs import Prefix
+        >>> domain = Domain({"age": 3, "sex": 2})
+        >>> by_set_hint(select(Workload(domain, [{"age": Prefix()}, ("age", "sex")]), budget=zcdp(1)))
+        ['age: several kinds of query; bases = "optimal_by_set" may be more accurate, and takes longer']
+    """
+    is_for_it = plan.loss.allows_bases_by_set and not plan.neighbors.has_public_total
+    if (
+        plan.strategy.varying.any()
+        or not is_for_it
+        or "optimal" not in plan.basis_summary
+        or len(plan.closure.blocks) <= 2
+    ):
+        return []
+    in_pairs = np.unique(plan.closure.blocks[2])
+    several = [plan.domain.names[i] for i in in_pairs.tolist() if plan.workload.uses[i].sum() > 1]
+    if not several:
+        return []
+    names = listed(several, _NAMED)
+    return [f'{names}: several kinds of query; bases = "optimal_by_set" may be more accurate, and takes longer']
+
+
+def write_errors(errors: "pd.DataFrame", file: IO[bytes]) -> None:
+    """Write an error table as CSV."""
+    import pyarrow as pa
+    import pyarrow.csv
+
+    table = pa.Table.from_pandas(errors, preserve_index=False)
+    kinds = table.schema.get_field_index("kinds")
+    pyarrow.csv.write_csv(table.set_column(kinds, "kinds", table["kinds"].cast(pa.string())), file)
+
+
+def _privacy_facts(plan: Plan, claim: PrivacyClaim) -> dict[str, Any]:
+    """The privacy of a plan as numbers, rounded up, and the neighbors that they are about."""
+    return claim.facts | {"neighbors": plan.neighbors.notion, "records_per_person": plan.neighbors.records_per_person}
+
+
+def _rows_to_show(errors: "pd.DataFrame") -> "pd.DataFrame":
+    """At most `_ROWS` rows, in their order: half of other kinds than the identity where there are that many."""
+    if len(errors) <= _ROWS:
+        return errors
+    kinds = errors["kinds"].cat
+    has_identities = np.array([is_plain(words) for words in kinds.categories])[kinds.codes]
+    plain, others = np.flatnonzero(has_identities), np.flatnonzero(~has_identities)
+    others = others[: max(_ROWS // 2, _ROWS - len(plain))]
+    return errors.iloc[np.sort(np.concatenate([plain[: _ROWS - len(others)], others]))]

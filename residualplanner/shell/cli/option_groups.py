@@ -1,0 +1,124 @@
+"""Options that several commands share, as groups: a command names a group where it would list all its options.
+
+Reads: what was typed.  Gives: Output, and the options in place of entries of a spec.  The library is
+imported within the methods, so that help does not wait for it.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+from residualplanner.publish.files.export_files import FormatName
+from residualplanner.publish.files.profiles import ProfileName
+from residualplanner.shell.cli import options as opt
+from residualplanner.shell.cli.messages.output import Output
+
+if TYPE_CHECKING:
+    from residualplanner.shell.cli.gates import Gate
+    from residualplanner.shell.cli.spec.overrides import Typed, TypedOutput
+
+
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """How a command tells what it does."""
+
+    quiet: opt.Quiet = False
+    as_json: opt.Json = False
+
+    @property
+    def output(self) -> Output:
+        """Where its messages go."""
+        return Output(self.quiet, self.as_json)
+
+
+@dataclass(frozen=True, slots=True)
+class Measuring:
+    """How records are read and measured, and what is charged for it."""
+
+    ledger: opt.LedgerFile = None
+    again: opt.Again = False
+    charge: opt.Charge = "counted"
+    newlines_in_values: opt.NewlinesInValues = False
+    memory: opt.Memory = None
+    scratch: opt.Scratch = None
+    store: opt.Store = None
+
+    @property
+    def gate(self) -> "Gate":
+        """What they are measured by; errors as of `gate_of_options`."""
+        from residualplanner.shell.cli.gates import gate_of_options
+
+        return gate_of_options(self.memory, self.scratch, self.store, self.charge, again=self.again)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanChanges:
+    """What is planned otherwise than the spec says."""
+
+    budget: opt.BudgetText = None
+    at_most: opt.AtMost = None
+    loss: opt.LossWord = None
+
+    def typed(self, output: "TypedOutput") -> "Typed":
+        """These, with what was typed in place of [output]."""
+        from residualplanner.shell.cli.spec.overrides import Typed
+
+        return Typed(self.budget, self.at_most, self.loss, output)
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What the numbers of tables are."""
+
+    nonnegative: opt.IsNonNegative = None
+    round_to: opt.RoundTo = None
+    with_unbiased: opt.WithUnbiased = None
+    published_errors: opt.Simulations = None
+
+    def typed(self, level: float | None, format: FormatName | None, profile: ProfileName | None) -> "TypedOutput":
+        """These, with the other options in place of [output]."""
+        from residualplanner.shell.cli.spec.overrides import TypedOutput
+
+        return TypedOutput(
+            level, format, profile, self.nonnegative, self.round_to, self.with_unbiased, self.published_errors
+        )
+
+
+def with_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose parameters that are groups are replaced, in its signature, by the options of the group.
+
+    Example:
+        >>> def forget(name: str, *, messages: Messages) -> None:
+        ...     print(name, messages)
+        >>> list(inspect.signature(with_groups(forget)).parameters)
+        ['name', 'quiet', 'as_json']
+        >>> with_groups(forget)(name="me", quiet=True)
+        me Messages(quiet=True, as_json=False)
+    """
+    signature = inspect.signature(command)
+    groups: dict[str, Any] = {
+        name: each.annotation for name, each in signature.parameters.items() if is_dataclass(each.annotation)
+    }
+
+    @wraps(command)
+    def called(**typed: Any) -> None:
+        for name, group in groups.items():
+            typed[name] = group(**{each.name: typed.pop(each.name) for each in fields(group) if each.name in typed})
+        command(**typed)
+
+    parameters = [option for name, each in signature.parameters.items() for option in _options(each, groups.get(name))]
+    called.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return called
+
+
+def _options(parameter: inspect.Parameter, group: Any) -> list[inspect.Parameter]:
+    """The options of a group, all of them with defaults; the parameter itself where it is no group."""
+    if group is None:
+        return [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)]
+    assert all(each.default is not MISSING for each in fields(group))
+    return [
+        inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=each.default, annotation=each.type)
+        for each in fields(group)
+    ]

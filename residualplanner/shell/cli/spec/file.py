@@ -1,0 +1,236 @@
+"""The spec file: TOML that says what to publish, how accurately, at what privacy budget.
+
+Reads: a TOML file.  Gives: SpecFile, or FileFormatError with one line for each thing that is wrong.
+pydantic's home.  Here values are checked one by one; `objects` has what they mean together.
+"""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, PrivateAttr, ValidationError, model_validator
+
+from residualplanner.ground.checks import limited_bytes
+from residualplanner.ground.errors import BudgetError, FileFormatError
+from residualplanner.method.losses import SumOfVariances
+from residualplanner.method.privacy import gdp, require_discrete
+from residualplanner.shell.cli.spec.attributes import Attribute
+from residualplanner.shell.cli.spec.kinds import Kind, Query, Where
+from residualplanner.shell.cli.spec.messages import messages_of
+from residualplanner.shell.cli.spec.output import OutputTable
+from residualplanner.shell.cli.spec.records import PeopleTable, WeightTable
+from residualplanner.shell.cli.spec.typed_budget import toml_text
+from residualplanner.shell.cli.spec.values import BetweenZeroAndOne, Exact, Loss, Real, SpecTable, refusal, unlike
+
+#: The longest spec, in bytes.
+SIZE_LIMIT = 2**20
+#: How many dots there may be between two other signs of TOML: its parser is slow for names of very many parts.
+DOT_LIMIT = 100
+
+
+class QueriesTable(SpecTable):
+    """Tables to publish: a family by number of attributes or cells, or a list; ``weight`` is how much they matter."""
+
+    order: int | None = Field(None, ge=0, description="All tables of exactly this many attributes.")
+    up_to: int | None = Field(None, ge=0, description="All tables of at most this many attributes.")
+    max_cells: int | None = Field(None, ge=1, description="Leave out tables with more cells than this.")
+    queries: list[Query] | None = Field(
+        None, min_length=1, description="The tables one by one: names, or a kind of query for each name."
+    )
+    kinds: dict[str, Kind] = Field(
+        {}, description="The kinds of query on some attributes, in place of one count per value."
+    )
+    at_least: int | None = Field(
+        None, ge=1, description="Count the records that match a cell in at least so many attributes, not in all."
+    )
+    where: Where = Field(
+        {}, description="Which records the tables are about: of some attributes a label, or several; all if left out."
+    )
+    weight: Real = Field(1.0, description="How much each of them matters, at least 0.")
+
+    @model_validator(mode="after")
+    def _has_one_form(self) -> "QueriesTable":
+        family = [self.order, self.up_to, self.max_cells]
+        if (self.queries is None) == (family == [None, None, None]):
+            raise refusal("give queries = [[...]], or one of order, up_to and max_cells")
+        if self.order is not None and self.up_to is not None:
+            raise refusal("give order or up_to, not both")
+        if self.at_least is not None and (self.kinds or (self.queries is None and self.order is None)):
+            raise refusal("at_least goes with order, or with queries = [[...]], and not with kinds")
+        return self
+
+
+class TargetTable(SpecTable):
+    """The margin of error, at the level of [output], that no cell of some tables is to exceed."""
+
+    queries: list[Query] = Field(min_length=1, description="Which of the tables of [[workload]], written as there.")
+    at_least: int | None = Field(None, ge=1, description="As in [[workload]]: they are thresholds.")
+    where: Where = Field({}, description="As in [[workload]]: which records they are about.")
+    moe: Real = Field(description="The margin of error, in counts.")
+
+
+class ApproxTable(SpecTable):
+    """(epsilon, delta)-differential privacy."""
+
+    epsilon: Exact
+    delta: Exact
+
+
+class BudgetTable(SpecTable):
+    """The privacy budget, in one notion of privacy."""
+
+    zcdp: Exact | None = None
+    pcost: Exact | None = None
+    approx_dp: ApproxTable | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_a_notion_of_discrete_noise(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise unlike('expected a table such as { zcdp = "0.5" }', value)
+        if {"epsilon", "delta"} & set(value):
+            raise refusal('epsilon and delta stand together: { approx_dp = { epsilon = "1", delta = "1e-9" } }')
+        if "gdp" in value:
+            try:
+                require_discrete(gdp(value["gdp"]), spelled=toml_text)
+            except BudgetError as error:
+                raise refusal(str(error)) from None
+        return value
+
+    @model_validator(mode="after")
+    def _is_one(self) -> "BudgetTable":
+        if len(self.model_dump(exclude_none=True)) != 1:
+            raise refusal("give exactly one of zcdp, approx_dp and pcost")
+        return self
+
+
+class LedgerTable(SpecTable):
+    """The ledger that every release of the spec is charged to."""
+
+    file: str = Field(min_length=1, description="Its file, seen from the folder of the spec.")
+    budget: BudgetTable | None = Field(
+        None, description="The most that all releases together may cost; the first release begins the ledger with it."
+    )
+
+
+class SpecFile(SpecTable):
+    """A release: its schema, its tables, its budget."""
+
+    budget: BudgetTable | None = Field(None, description="The privacy budget; give this or at_most.")
+    at_most: Real | None = Field(None, description="The largest loss allowed; the least budget for it is found.")
+    loss: Loss = Field(SumOfVariances(), description="The loss to minimize.")
+    targets: list[TargetTable] = Field(
+        [],
+        max_length=1000,
+        description="Margins of error to reach, in place of a loss; without a budget, the least one for them is found.",
+    )
+    reserve: BetweenZeroAndOne = Field(
+        0.01, description="With targets: the part of the cost for noise that no target limits."
+    )
+    gap: Real = Field(1e-6, description="How close to the best is close enough, as a fraction.")
+    bases: Literal["optimal", "optimal_by_set", "orthogonal"] = Field(
+        "optimal",
+        description="The bases of attributes with kinds of query: the best for them; the best for them in each set of "
+        "attributes; or the best that are orthogonal to the total.",
+    )
+    neighbors: Literal["add-remove", "replace"] = Field(
+        "add-remove",
+        description="Neighbors: a record more or less; or a record with other values, their number public.",
+    )
+    records_per_person: int = Field(1, ge=1, le=10**6, description="The most records of one person: a promise.")
+    people: PeopleTable | None = Field(
+        None, description="Whose each record is, so that records_per_person is true, not only promised."
+    )
+    noise: Literal["discrete"] = Field("discrete", description="The kind of noise: exact discrete Gaussian.")
+    ledger: LedgerTable | None = Field(None, description="The ledger of all releases from the same records.")
+    domain: dict[str, Attribute] = Field(description="The columns and the values each can take.")
+    weight: WeightTable | None = Field(
+        None, description="The column by which records are weighted: tables hold its totals, not numbers of records."
+    )
+    workload: list[QueriesTable] = Field(min_length=1, max_length=1000, description="The tables to publish.")
+    output: OutputTable = Field(OutputTable(), description="What the published tables look like.")
+    _folder: Path = PrivateAttr(Path())
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the file, beside which other files are looked for."""
+        return self._folder
+
+    @model_validator(mode="after")
+    def _has_one_limit(self) -> "SpecFile":
+        if self.targets:
+            for name in {"loss", "at_most"} & self.model_fields_set:
+                raise refusal(f"{name} and [[targets]] both say what to reach; leave one of them out")
+            return self
+        if "reserve" in self.model_fields_set:
+            raise refusal("reserve = ... belongs to [[targets]]; there are none")
+        if (self.budget is None) == (self.at_most is None):
+            raise refusal('give exactly one of budget = { zcdp = "0.5" } and at_most = 25.0, or [[targets]]')
+        return self
+
+    @model_validator(mode="after")
+    def _agrees_on_people(self) -> "SpecFile":
+        stated = "records_per_person" in self.model_fields_set
+        if stated and self.people is not None and self.people.keep not in (None, self.records_per_person):
+            raise refusal("people.keep and records_per_person say different things; leave one of them out")
+        if self.people is not None and self.neighbors == "replace":
+            raise refusal(
+                'with neighbors = "replace" the number of records is public, but how many records of all persons '
+                'together are kept is not; write "add-remove", and twice as many to keep if replacements are to be '
+                "protected"
+            )
+        if self.people is not None and self.weight is not None and self.weight.column in self.people.columns:
+            raise refusal("the column of weights is neither that of persons nor their order; name another column")
+        return self
+
+    @property
+    def most_records(self) -> int:
+        """How many records of a person are protected."""
+        kept = None if self.people is None else self.people.keep
+        return self.records_per_person if kept is None else kept
+
+
+def read_spec(path: Path) -> SpecFile:
+    """Read and check a spec.
+
+    Raises:
+        FileFormatError: it is too long, not TOML, or has fields or values it cannot have; a line for each says where.
+        OSError: the file cannot be opened.
+    """
+    text = read_limited(path)
+    if max(piece.count(".") for piece in re.split(r"[=,{}\[\]\n]", text)) > DOT_LIMIT:
+        raise FileFormatError(f"{path} has a name or string with more than {DOT_LIMIT} dots; shorten it")
+    try:
+        spec = SpecFile.model_validate(tomllib.loads(text))
+        spec._folder = path.parent
+        return spec
+    except ValidationError as error:  # itself a ValueError
+        raise FileFormatError("\n".join(f"{path}: {message}" for message in messages_of(error, SpecFile))) from None
+    except (ValueError, RecursionError) as error:
+        reason = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "a number is too long, or it is too deep"
+        message = f"{path} is not TOML: {reason}; strings need quotes, lists [brackets], tables {{ braces }}"
+        raise FileFormatError(message) from None
+
+
+def read_limited(path: Path) -> str:
+    """The content of a file of at most `SIZE_LIMIT` bytes.
+
+    Raises:
+        FileFormatError: it is longer, or not UTF-8.
+        OSError: the file cannot be opened.
+    """
+    content = limited_bytes(path, SIZE_LIMIT, name=path)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise FileFormatError(f"{path} is not UTF-8 text; save it with that encoding") from None
+
+
+def spec_schema() -> dict[str, Any]:
+    """The JSON Schema of the spec file."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **SpecFile.model_json_schema(mode="validation"),
+        "title": "residualplanner spec",
+    }

@@ -1,0 +1,158 @@
+"""What the published tables look like: the [output] of a spec file.
+
+Reads: values as TOML's parser gives them.  Gives: OutputTable.  `facts` has what is known anyway.
+"""
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from residualplanner.ground.errors import WorkloadError
+from residualplanner.method.workload.workload import Workload
+from residualplanner.publish.files.export_files import MOST_FILES, FormatName, chosen_format
+from residualplanner.publish.files.profiles import level_of
+from residualplanner.publish.files.publication import Publication
+from residualplanner.release.quality import Quality
+from residualplanner.shell.cli.spec.facts import Cells, KnownTable
+from residualplanner.shell.cli.spec.values import BetweenZeroAndOne, Real, SpecTable, TextOrDate, refusal
+
+#: How numbers become others than the unbiased estimates.
+_ADJUSTED = "write nonnegative = true or round_to = 1, or as options --nonnegative or --round-to 1"
+
+
+class QualityTable(SpecTable):
+    """Which estimates are too noisy to use, by their coefficient of variation: standard error over estimate."""
+
+    reliable: Real = Field(default=0.15, description='Below this an estimate is "reliable".')
+    usable: Real = Field(default=0.30, description='Below this it is to "use with caution", else it is "unreliable".')
+    suppress: bool = Field(default=False, description="Whether files leave out unreliable estimates.")
+
+    @property
+    def quality(self) -> Quality:
+        """The same for tables."""
+        return Quality(reliable=self.reliable, usable=self.usable, suppress=self.suppress)
+
+    @model_validator(mode="after")
+    def _is_in_order(self) -> "QualityTable":
+        try:
+            _ = self.quality
+        except WorkloadError as error:
+            raise refusal(str(error)) from None
+        return self
+
+
+class PublicationTable(SpecTable):
+    """What is said to readers about all tables together."""
+
+    title: str = Field(default="", description="The title of the publication.")
+    author: str = Field(default="", description="Who publishes it.")
+    date: TextOrDate = Field(default="", description="The date of publication.")
+    contact: str = Field(default="", description="Where questions are answered.")
+    source: str = Field(default="", description="Where the records are from.")
+    note: str = Field(default="", description="Anything else that readers should know.")
+
+    @property
+    def publication(self) -> Publication:
+        """The same for tables."""
+        return Publication(**{name: str(text) for name, text in self.model_dump().items()})
+
+
+class MapTable(SpecTable):
+    """The shapes of the areas that the values of an attribute are."""
+
+    geojson: str = Field(description="A GeoJSON file beside the spec.")
+    code: str = Field(description="The property of its features that has their codes.")
+
+
+class OutputTable(SpecTable):
+    """What the published tables look like."""
+
+    format: FormatName | None = Field(
+        default=None,
+        description="The files' type; xlsx: a workbook for each table; workbook: one for all; parts: Parquet files of "
+        f"many tables each, as if not given for more than {MOST_FILES:,} tables; else parquet.",
+    )
+    profile: Literal["default", "acs", "gls"] = Field(
+        default="default",
+        description="Estimates with 95% margins and intervals; or with 90% margins, as E and M; or with standard "
+        "deviations, for generalized least squares.",
+    )
+    level: BetweenZeroAndOne | None = Field(
+        default=None, description="Confidence level of margins of error; the profile's if not given."
+    )
+
+    nonnegative: bool = Field(
+        default=False,
+        description="Whether tables have no negative cell, and agree with one another and with what is known.",
+    )
+    known: list[KnownTable] = Field(
+        default=[], max_length=1000, description="Tables that are public anyway; they are not protected."
+    )
+    impossible: list[Cells] = Field(
+        default=[],
+        max_length=1000,
+        description='Cells that cannot occur, such as { age = "0-11", marital = "married" }.',
+    )
+    round_to: int | None = Field(
+        default=None,
+        ge=1,
+        le=10**9,
+        description="Round to multiples of this that add up, table by table; 1: to integers.",
+    )
+    with_unbiased: bool = Field(
+        default=False, description="Whether the unbiased estimates stand beside numbers that were made from them."
+    )
+    published_errors: int | None = Field(
+        default=None,
+        ge=10,
+        le=10_000,
+        description="How many simulations tell the errors of numbers that were made from unbiased estimates.",
+    )
+    quality: QualityTable | None = Field(default=None, description="Columns on how noisy each estimate is.")
+    maps: dict[str, MapTable] = Field(
+        default={}, description="For the maps of a report: the shapes of the areas that the values of an attribute are."
+    )
+    publication: PublicationTable = Field(
+        default=PublicationTable(), description="Title, author and the like, for readers."
+    )
+
+    @model_validator(mode="after")
+    def _goes_together(self) -> "OutputTable":
+        if problem := self.problem:
+            raise refusal(problem)
+        return self
+
+    @property
+    def problem(self) -> str:
+        """What does not go together, and what to write instead; empty where all does."""
+        if (self.known or self.impossible) and not self.nonnegative:
+            return (
+                "known and impossible are for tables without negative cells; write nonnegative = true, or --nonnegative"
+            )
+        if self.with_unbiased and not self.is_adjusted:
+            return f"with_unbiased is for other numbers beside them; {_ADJUSTED}"
+        if self.published_errors is not None and not self.is_adjusted:
+            return (
+                "published_errors are those of numbers that are not unbiased; the plan has those of unbiased ones; "
+                f"{_ADJUSTED}"
+            )
+        return ""
+
+    @property
+    def is_adjusted(self) -> bool:
+        """Whether the numbers are others than the unbiased estimates."""
+        return self.nonnegative or self.round_to is not None
+
+    @property
+    def chosen_quality(self) -> Quality | None:
+        """Which estimates are reliable, if tables are to say it."""
+        return None if self.quality is None else self.quality.quality
+
+    def file_format(self, workload: Workload) -> FormatName:
+        """The format of the tables of a workload: given, or else chosen by what is wanted and how many there are."""
+        return chosen_format(workload, self.format, self.profile, quality=self.chosen_quality)
+
+    @property
+    def chosen_level(self) -> float:
+        """The confidence level, given or the profile's."""
+        return level_of(self.profile, self.level)

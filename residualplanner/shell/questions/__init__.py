@@ -1,0 +1,20 @@
+"""What one asks of plans before there is one that is kept: comparisons, sweeps, and which queries will be asked."""
+
+from residualplanner.shell.questions.comparison import Comparison, compare
+from residualplanner.shell.questions.cost_of_more import CostOfMore, cost_of_more
+from residualplanner.shell.questions.features import FeatureDistribution
+from residualplanner.shell.questions.histories import with_history
+from residualplanner.shell.questions.sampling import LAWS, sample_sets
+from residualplanner.shell.questions.sweep import sweep
+
+__all__ = [
+    "LAWS",
+    "Comparison",
+    "CostOfMore",
+    "FeatureDistribution",
+    "compare",
+    "cost_of_more",
+    "sample_sets",
+    "sweep",
+    "with_history",
+]

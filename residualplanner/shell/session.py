@@ -1,0 +1,245 @@
+"""A session: one data set, one budget, and every measurement charged.
+
+Reads: records, which only `measure` sees; a ledger.  Gives: Session.
+"""
+
+from typing import NoReturn, final
+
+from residualplanner.gate.ledger import Balance, Ledger
+from residualplanner.gate.measurement.measure import measure, require_measurable
+from residualplanner.gate.measurement.measurement import Measurement
+from residualplanner.gate.measurement.spend import ChargeTime, entrance
+from residualplanner.gate.sources.source import Progress
+from residualplanner.ground.atomic import PathLike
+from residualplanner.ground.checks import Number, require_type
+from residualplanner.ground.errors import FileFormatError
+from residualplanner.method.losses import LossLike
+from residualplanner.method.plan.plan import Plan
+from residualplanner.method.plan.select import select
+from residualplanner.method.privacy import Budget, Notion
+from residualplanner.method.workload.workload import Workload
+from residualplanner.more.searches.basis_options import Bases
+from residualplanner.release.devices import Device, device_of
+from residualplanner.release.reconstruct import reconstruct
+from residualplanner.release.release import Release
+from residualplanner.shell.opening import ExpectedTerms, opened_ledger
+
+
+@final
+class Session:
+    """The records of one data set, and the budget for all that is released from them.
+
+    Every plan that a session measures is charged to its ledger before noise is drawn, and refused, before a record is
+    read, if it costs more than what is left.  A ledger in a file outlives the session: the next one, in any
+    process, goes on with what is left, and several may be at work at once.
+
+    Args:
+        data: the records, as for `measure`; they are read by `measure` and `release` alone.
+        ledger: the path of a ledger, which is begun with ``budget`` if there is no such file; or a `Ledger`.  By
+            default one in memory, which is gone with the process, so that nothing adds up what others spend.
+        budget: the most that all releases from these records may cost together; of a ledger that exists, its own.
+        data_set: the name its curator gives the data set; of a new ledger the name of its file if not given.
+        neighbors: the notion of neighbors of all plans, "add-remove" or "replace"; of a new ledger "add-remove" if not
+            given.
+        records_per_person: how many records one person has at most; of a new ledger 1 if not given.
+
+    Raises:
+        BudgetError: there is neither a ledger nor a budget, the ledger that exists was begun with other terms, or one
+            of them is invalid; a budget that does not hold for discrete noise, such as ``gdp(1)``, begins no ledger.
+        FileFormatError: the ledger's file is damaged.
+        OSError: it cannot be read, made or locked.
+
+    Guarantees: all that is released through sessions with one ledger satisfies the ledger's budget.
+    Source: docs/mathematics.md section 1: the costs of releases from the same records add up.
+
+    Example:
+        >>> import numpy as np
+        >>> from residualplanner import Domain, marginals, zcdp
+        >>> session = Session(np.array([[0, 0], [1, 2], [1, 1]]), budget=zcdp(1), data_set="visits")
+        >>> workload = marginals(Domain({"sex": 2, "age": 3}), up_to=2)
+        >>> release = session.release(session.select(workload, fraction="1/4"))
+        >>> session
+        <Session of 'visits': 0.25-zCDP of 1-zCDP is spent, 0.75-zCDP is left>
+    """
+
+    __slots__ = ("_data", "_ledger")
+
+    def __init__(
+        self,
+        data: object,
+        *,
+        ledger: Ledger | PathLike | None = None,
+        budget: Budget | None = None,
+        data_set: str | None = None,
+        neighbors: Notion | None = None,
+        records_per_person: int | None = None,
+    ) -> None:
+        try:
+            self._ledger = opened_ledger(ledger, ExpectedTerms(budget, data_set, neighbors, records_per_person))
+            self._data = data
+        finally:
+            del data  # so that the traceback of an error does not lead to the records
+
+    @property
+    def ledger(self) -> Ledger:
+        """What every measurement is charged to; `measure_in_store` and `rap` can be charged to it, too."""
+        return self._ledger
+
+    @property
+    def balance(self) -> Balance:
+        """What is spent and what is left now, the charges of other processes included.
+
+        Raises:
+            FileFormatError, OSError: the ledger's file is damaged, or cannot be read.
+        """
+        return self._ledger.balance
+
+    def balance_after(self, plan: Plan) -> Balance:
+        """What would be spent and left once a plan had been measured; nothing is charged, and no record is read.
+
+        Raises:
+            BudgetError: measuring would be refused, as the plan costs more than what is left or is for other neighbors.
+            WorkloadError, ResourceError, FileFormatError, OSError: as by `measure`.
+        """
+        require_type(
+            "session.balance_after", "plan", plan, Plan, "write session.balance_after(session.select(workload))"
+        )
+        return self.balance.after(require_measurable(plan, ledger=self._ledger, again=True))
+
+    def budget_for(self, fraction: Number = 1) -> Budget:
+        """The budget of a plan for a fraction of what is left, in the notion in which the whole was stated.
+
+        Args:
+            fraction: above 0, and at most 1; int, Fraction, Decimal and str, such as "1/3", are exact.
+
+        Raises:
+            BudgetError: there is no limit, nothing is left, or the fraction is out of range.
+
+        Guarantees: smaller than the exact fraction of the exact rest, by less than 1e-10, relative.
+        """
+        return self.balance.budget_for(fraction)
+
+    def select(
+        self,
+        workload: Workload,
+        *,
+        fraction: Number = 1,
+        loss: LossLike = "sum",
+        bases: Bases = "optimal",
+        gap: float = 1e-6,
+    ) -> Plan:
+        """The best plan for a fraction of what is left, for the session's neighbors; no record is read.
+
+        Args:
+            workload: the queries to publish.
+            fraction: as for `budget_for`.
+            loss: as for `residualplanner.select`.
+            bases: likewise.
+            gap: likewise.
+
+        Raises:
+            BudgetError: as by `budget_for`.
+            WorkloadError, DomainError, SolverError: as by `residualplanner.select`.
+        """
+        return select(
+            workload,
+            budget=self.budget_for(fraction),
+            loss=loss,
+            bases=bases,
+            gap=gap,
+            neighbors=self._ledger.neighbors,
+            records_per_person=self._ledger.records_per_person,
+        )
+
+    @entrance
+    def measure(
+        self,
+        plan: Plan,
+        *,
+        charge: ChargeTime = "counted",
+        again: bool = False,
+        memory: int | None = None,
+        scratch: PathLike | None = None,
+        progress: Progress | None = None,
+    ) -> Measurement:
+        """Count the records, charge a plan's cost and add exact noise: every call spends the plan's budget once more.
+
+        Args:
+            plan: the sets of attributes to measure, and their noise.
+            charge: as for `residualplanner.measure`.
+            again: as for `residualplanner.measure`: whether a plan that the ledger holds already is measured once more.
+            memory: as for `residualplanner.measure`.
+            scratch: likewise.
+            progress: likewise.
+
+        Raises:
+            BudgetError: the plan costs more than what is left; the message says what would fit; or the ledger
+                holds the plan already.
+            ArgumentError, FileFormatError, OSError, WorkloadError, ResourceError, DataError, NoiseError,
+                UnexpectedError: as by `residualplanner.measure`.
+
+        Guarantees: as `residualplanner.measure`; a plan that does not fit is refused before a record is read.
+        """
+        return measure(
+            plan,
+            self._data,
+            ledger=self._ledger,
+            charge=charge,
+            again=again,
+            memory=memory,
+            scratch=scratch,
+            progress=progress,
+        )
+
+    @entrance
+    def release(
+        self,
+        plan: Plan,
+        *,
+        again: bool = False,
+        device: Device | str | None = None,
+        charge: ChargeTime = "counted",
+        memory: int | None = None,
+        scratch: PathLike | None = None,
+        progress: Progress | None = None,
+    ) -> Release:
+        """Measure a plan, and reconstruct all its tables.
+
+        Save the release, or ``release.measurement``, before the process ends: what was charged stays charged.
+
+        Args:
+            plan: as for `measure`.
+            again: likewise.
+            device: as for `reconstruct`.
+            charge: as for `measure`.
+            memory: likewise.
+            scratch: likewise.
+            progress: likewise.
+
+        Raises:
+            ArgumentError, MissingExtraError, DeviceError: the device cannot be used; found before the charge.
+            BudgetError, FileFormatError, OSError, WorkloadError, ResourceError, DataError, NoiseError,
+                UnexpectedError: as by `measure`.
+        """
+        measured = None
+        try:
+            found = device_of(device)
+            measured = self.measure(plan, charge=charge, again=again, memory=memory, scratch=scratch, progress=progress)
+            return reconstruct(measured, device=found)
+        except BaseException as error:
+            if measured is not None:
+                error.add_note("The measurement is lost; its cost stays charged to the ledger.")
+            raise
+
+    def __repr__(self) -> str:
+        try:
+            words = self.balance.text
+        except (OSError, FileFormatError):
+            words = "its ledger cannot be read"
+        return f"<Session of {self._ledger.data_set!r}: {words}>"
+
+    def _repr_html_(self) -> str:
+        return self._ledger._repr_html_()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a session holds records; open another one, with the same ledger, where it is needed")

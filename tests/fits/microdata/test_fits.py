@@ -1,0 +1,414 @@
+"""Fits of microdata beside general solvers, the published examples, and the laws that fits must obey."""
+
+from importlib import import_module
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from scipy.optimize import LinearConstraint, minimize
+
+import residualplanner as rp
+from noisy_tables import domain_of, least_largest, nearest, noisy_of, rows_of
+from residualplanner.fits import microdata as m
+from residualplanner.ground.errors import ArgumentError, BudgetError, DataError, DomainError, WorkloadError
+
+FEW = settings(max_examples=15)
+FITS = [m.least_squares, m.nonnegative_least_squares, m.max_fit, m.sequential_fit, m.reweighted_fit]
+#: Sets of marginals: nested, without single cells, in a circle, with the most detailed first.
+SETS = [
+    [(), (0,), (1,), (0, 1)],
+    [(), (0,), (1,)],
+    [(0, 1), (1, 2), (0, 2)],
+    [(0, 1, 2), (0,), ()],
+    [(), (0, 1), (1, 2), (0, 1, 2)],
+]
+
+
+def problems():
+    """A true table, sets of marginals about it, a law and a seed."""
+    shapes = st.sampled_from([(3, 4, 2), (2, 2, 3)])
+    laws = st.sampled_from([m.Laplace(4.0), m.Gaussian(3.0)])
+    return st.tuples(shapes, st.sampled_from(SETS), laws, st.integers(0, 10_000))
+
+
+def drawn(problem, draws=()):
+    shape, sets, law, seed = problem
+    counts = np.random.default_rng(seed).poisson(1.5, shape) * 3.0
+    return noisy_of(counts, sets, law, draws, seed + 1)
+
+
+@FEW
+@given(problems())
+def test_nonnegative_least_squares_is_that_of_an_active_set(problem):
+    noisy, rows = drawn(problem)
+    values = [each[0] for each in noisy.values]
+    fit = m.nonnegative_least_squares(noisy)
+    other = nearest(rows, values, [np.full(len(each), 1 / noisy.variances[0]) for each in rows])
+    for matrix in rows:
+        assert matrix @ fit.estimate.ravel() == pytest.approx(matrix @ other, abs=1e-5)
+    off = sum(((matrix @ other - each) ** 2).sum() for matrix, each in zip(rows, values, strict=True))
+    assert float(fit.objective) == pytest.approx(off / noisy.variances[0] / 2, rel=1e-7, abs=1e-9)
+
+
+@FEW
+@given(problems())
+def test_nonnegative_least_squares_satisfies_the_conditions_of_the_optimum(problem):
+    noisy, rows = drawn(problem)
+    cells = m.nonnegative_least_squares(noisy).estimate.ravel()
+    slope = sum(matrix.T @ (matrix @ cells - each[0]) for matrix, each in zip(rows, noisy.values, strict=True))
+    assert cells.min() >= 0
+    assert slope.min() >= -1e-5
+    assert np.abs(slope * cells).max() <= 1e-4
+
+
+@FEW
+@given(problems())
+def test_least_squares_is_the_pseudoinverse(problem):
+    noisy, rows = drawn(problem)
+    expected = np.linalg.pinv(np.vstack(rows)) @ np.concatenate([each[0] for each in noisy.values])
+    assert m.least_squares(noisy).estimate.ravel() == pytest.approx(expected, abs=1e-9)
+
+
+@FEW
+@given(problems())
+def test_a_sequential_fit_keeps_what_came_before(problem):
+    noisy, rows = drawn(problem)
+    values = [each[0] for each in noisy.values]
+    kept, targets, cells = [], [], None
+    for matrix, answers in zip(rows, values, strict=True):
+        cells = nearest([matrix], [answers], [np.ones(len(answers))], kept, targets)
+        kept.append(matrix)
+        targets.append(matrix @ cells)
+    estimate = m.sequential_fit(noisy).estimate.ravel()
+    for matrix, target in zip(kept, targets, strict=True):
+        assert matrix @ estimate == pytest.approx(target, abs=2e-3)
+    assert estimate.min() >= 0
+
+
+@FEW
+@given(problems())
+def test_max_fit_is_the_least_squares_within_the_least_largest_error(problem):
+    noisy, rows = drawn(problem)
+    values, std_err = [each[0] for each in noisy.values], noisy.variances[0] ** 0.5
+    least = least_largest(rows, values, std_err)
+    matrix, right = np.vstack(rows), np.concatenate(values)
+    fit = m.max_fit(noisy, slack=0.05)
+    off = np.abs(matrix @ fit.estimate.ravel() - right).max() / std_err
+    assert least - 1e-7 <= off <= least + 0.05 + 1e-6
+    assert fit.gap <= 1e-6
+    free = m.nonnegative_least_squares(noisy)
+    assert fit.objective >= free.objective - 1e-6
+    if np.abs(matrix @ free.estimate.ravel() - right).max() / std_err < least + 0.04:
+        assert float(fit.objective) == pytest.approx(float(free.objective), rel=1e-5)
+
+
+def test_max_fit_is_that_of_a_general_solver():
+    noisy, rows = noisy_of(np.diag([9.0, 0, 4]), SETS[0], m.Laplace(4.0), seed=3)
+    matrix, right, std_err = np.vstack(rows), np.concatenate([each[0] for each in noisy.values]), 32**0.5
+    bound = least_largest(rows, [each[0] for each in noisy.values], std_err) + 0.01
+    squares = minimize(
+        lambda cells: ((matrix @ cells - right) ** 2).sum() / std_err**2,
+        np.full(9, 2.0),
+        jac=lambda cells: 2 * matrix.T @ (matrix @ cells - right) / std_err**2,
+        bounds=[(0, None)] * 9,
+        constraints=LinearConstraint(matrix, right - bound * std_err, right + bound * std_err),
+        method="SLSQP",
+        options={"ftol": 1e-14, "maxiter": 1000},
+    )
+    assert m.max_fit(noisy).estimate.ravel() == pytest.approx(squares.x, abs=1e-4)
+
+
+@settings(max_examples=6)
+@given(problems())
+def test_no_cell_is_negative_and_true_answers_come_back(problem):
+    shape, sets, law, seed = problem
+    counts = np.random.default_rng(seed).poisson(1.5, shape) + 1.0
+    exact = type(law)(1e-3)
+    noisy, rows = noisy_of(counts, sets, exact, seed=seed)
+    for make in FITS:
+        cells = make(noisy).estimate.ravel()
+        assert make is m.least_squares or cells.min() >= 0
+        for matrix in rows:
+            assert matrix @ cells == pytest.approx(matrix @ counts.ravel(), abs=0.05)
+
+
+@pytest.mark.parametrize("make", FITS)
+def test_many_draws_at_once_are_fitted_as_one_by_one(make):
+    counts = np.diag([9.0, 0, 4])
+    together, _ = noisy_of(counts, SETS[0], m.Laplace(4.0), (2, 3), seed=5)
+    whole = make(together)
+    assert whole.estimate.shape == (2, 3, 3, 3)
+    assert whole.gap.shape == (2, 3)
+    for place in np.ndindex(2, 3):
+        own = [m.GroupAnswers(each.group, np.asarray(each.values)[place], each.law) for each in together.answers]
+        single = make(m.NoisyGroups(together.domain, own))
+        assert single.estimate == pytest.approx(whole.estimate[place], abs=1e-6)
+
+
+@pytest.mark.parametrize("make", FITS)
+def test_fits_do_not_depend_on_the_order_of_values_or_of_axes(make):
+    counts = np.outer([5.0, 0, 2], [1, 0, 0, 3])
+    noisy, _ = noisy_of(counts, SETS[0], m.Laplace(4.0), seed=7)
+    order, renamed = [2, 0, 1], rp.Domain({"b": 4, "a": 3})
+    answers = [
+        m.GroupAnswers(each.group, np.asarray(each.values)[order] if "a" in each.group.names else each.values, each.law)
+        for each in noisy.answers
+    ]
+    fit, other = make(noisy), make(m.NoisyGroups(renamed, answers))
+    assert other.table(["a", "b"]) == pytest.approx(fit.estimate[order], abs=1e-6)
+
+
+@pytest.mark.parametrize("make", FITS)
+def test_cell_sums_are_fitted_as_the_marginals_that_they_are(make):
+    noisy, rows = noisy_of(np.diag([9.0, 0, 4]), SETS[0], m.Laplace(4.0), seed=1)
+    values = [np.ravel(each.values) for each in noisy.answers]
+    answers = [m.GroupAnswers(m.CellSums(matrix), a, m.Laplace(4.0)) for matrix, a in zip(rows, values, strict=True)]
+    assert make(m.NoisyGroups(noisy.domain, answers)).table() == pytest.approx(make(noisy).table(), abs=1e-3)
+
+
+def test_the_published_example_of_a_sequential_fit():
+    cells = m.GroupAnswers(m.Marginal(["a", "b"]), [[3, 2, 1], [-1, -2, -1]], m.Laplace(4.0))
+    total = m.GroupAnswers(m.Marginal(), 9, m.Laplace(4.0))
+    fit = m.sequential_fit(m.NoisyGroups(domain_of((2, 3)), [total, cells]))
+    assert fit.estimate == pytest.approx(np.array([[4, 3, 2], [0, 0, 0]]), abs=1e-9)
+
+
+def test_the_published_weights_of_a_reweighted_fit():
+    values, law = np.array([-5.0, 3, 10, 40, 200]), m.Laplace(8.0)
+    answers = [m.GroupAnswers(m.Marginal(["a"]), values, law)]
+    low, high, together = 4.65510e-5, 7.8125e-3, 9.765625e-4
+    rows = [np.eye(5), np.array([[1.0, 1, 1, 1, 0]])]
+    expected = nearest(rows, [values, np.array([48.0])], [np.array([low] * 4 + [high]), np.array([together])])
+    assert m.reweighted_fit(m.NoisyGroups(domain_of((5,)), answers)).estimate == pytest.approx(expected, abs=2e-3)
+
+
+def weights_by_definition(values, law, confidence=0.99):
+    """Of one group: which answers are low, the weight of each answer, and that of the sum of the low ones."""
+    noise = stats.laplace(scale=law.noise_scale) if isinstance(law, m.Laplace) else stats.norm(scale=law.noise_scale)
+    ordered, low = sorted(values), set()
+    for j, value in enumerate(ordered, start=1):
+        if noise.cdf(value) ** j >= confidence:
+            break
+        low.add(value)
+    median = max(1.0, noise.ppf(0.5 ** (1 / len(low)))) if low else 1.0
+    weights = [1 / (2 * law.variance * median**2) if value in low else 1 / law.variance for value in values]
+    return np.array([value in low for value in values]), np.array(weights), 1 / (2 * law.variance * max(len(low), 1))
+
+
+@FEW
+@given(problems())
+def test_a_reweighted_fit_is_least_squares_with_the_weights_of_its_definition(problem):
+    shape, sets, law, seed = problem
+    counts = np.random.default_rng(seed).poisson(1.5, shape) * 20.0
+    noisy, rows = noisy_of(counts, sets, law, seed=seed + 1)
+    matrices, right, weights = list(rows), [each[0] for each in noisy.values], []
+    for matrix, values in zip(rows, [each[0] for each in noisy.values], strict=True):
+        low, single, together = weights_by_definition(values, law)
+        weights.append(single)
+        matrices.append((low @ matrix)[None])
+        right.append(np.array([low @ values]))
+        weights.append(np.array([together]))
+    order = [*range(0, len(weights), 2), *range(1, len(weights), 2)]
+    other = nearest(matrices, right, [weights[number] for number in order])
+    fit = m.reweighted_fit(noisy)
+    for matrix in rows:
+        assert matrix @ fit.estimate.ravel() == pytest.approx(matrix @ other, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("values", "low"),
+    [
+        ([900.0, 800, 700], [False, False, False]),
+        ([-3.0, -2, -900], [True, True, True]),
+        ([5.0], [True]),
+        ([500.0], [False]),
+        ([-5.0, -5, 500], [True, True, False]),
+    ],
+)
+def test_which_answers_are_low(values, low):
+    from residualplanner.fits.microdata.reweighted import low_answers
+
+    assert low_answers(np.array([values]), m.Laplace(8.0), 0.99)[0].tolist() == low
+
+
+@pytest.mark.parametrize("make", FITS[1:])
+@pytest.mark.parametrize("sets", [[()], [(0, 1)], SETS[0]])
+def test_answers_that_are_all_negative_give_no_records(make, sets):
+    noisy, _ = noisy_of(np.full((2, 3), -500.0), sets, m.Laplace(2.0))
+    assert make(noisy).estimate == pytest.approx(np.zeros((2, 3)), abs=1e-4)
+
+
+def test_easy_data_pay_nothing():
+    counts = np.full(100, 32.0)
+    counts[0] = 10_000
+    noisy, _ = noisy_of(counts, [(), (0,)], m.Laplace(2.0), (50,))
+    assert m.nonnegative_least_squares(noisy).estimate == pytest.approx(m.least_squares(noisy).estimate, abs=1e-8)
+
+
+@pytest.mark.parametrize(("shape", "total", "cells"), [((10, 10), 105.785, 10_578.5), ((9, 24), 110.592, 23_887.9)])
+def test_variances_of_least_squares_are_the_published_ones(shape, total, cells):
+    noisy, _ = noisy_of(np.zeros(shape), SETS[0], m.Laplace(8.0))
+    assert m.least_squares_variance(noisy) == pytest.approx(total, abs=5e-4)
+    assert m.least_squares_variance(noisy, ["a", "b"]) * np.prod(shape) == pytest.approx(cells, abs=0.05)
+
+
+def test_variances_of_least_squares_are_those_of_draws():
+    counts = np.random.default_rng(0).poisson(3, (3, 4)) * 1.0
+    noisy, _ = noisy_of(counts, SETS[0], m.Laplace(8.0), (20_000,))
+    fit = m.least_squares(noisy)
+    for names in ([], ["a"], ["b"], ["a", "b"]):
+        true = counts.sum(axis=tuple(axis for axis, name in enumerate("ab") if name not in names))
+        found = ((fit.table(names) - true) ** 2).mean()
+        assert found == pytest.approx(m.least_squares_variance(noisy, names), rel=0.03)
+
+
+def test_a_table_of_many_sums_is_fitted_as_one_of_few(monkeypatch):
+    from residualplanner.fits.microdata.solvers import newton
+
+    counts = np.random.default_rng(1).poisson(0.5, (6, 5, 4)) * 4.0
+    noisy, _ = noisy_of(counts, SETS[4], m.Laplace(6.0), (2,))
+    few = [make(noisy).estimate for make in (m.nonnegative_least_squares, m.reweighted_fit)]
+    monkeypatch.setattr(newton, "_FEW_SUMS", 0)
+    for make, expected in zip((m.nonnegative_least_squares, m.reweighted_fit), few, strict=True):
+        assert make(noisy).estimate == pytest.approx(expected, abs=1e-6)
+
+
+def test_general_solvers_find_what_the_interior_point_method_finds(monkeypatch):
+
+    max_fit = import_module("residualplanner.fits.microdata.max_fit")
+    noisy, _ = noisy_of(np.diag([9.0, 0, 4]), SETS[0], m.Laplace(4.0), (3,))
+    expected = m.max_fit(noisy).estimate
+    monkeypatch.setattr(max_fit, "_ROUGH", -1.0)
+    assert m.max_fit(noisy).estimate == pytest.approx(expected, abs=1e-5)
+
+
+def release_of(sets, seed=0):
+    domain = domain_of((3, 4, 2))
+    records = np.random.default_rng(seed).integers(0, [3, 2, 2], (60, 3))
+    plan = rp.select(rp.Workload(domain, [tuple("abc"[axis] for axis in each) for each in sets]), budget=rp.zcdp(1))
+    return rp.reconstruct(rp.measure(plan, records, noise="gaussian", seed=seed))
+
+
+@pytest.mark.parametrize("sets", [[(0, 1), (1, 2)], [(0, 1, 2)], [(0,), (2,)]])
+def test_cells_of_a_release_are_those_of_its_own_quadratic_form(sets):
+    release = release_of(sets)
+    noisy = m.groups_of_release(release)
+    assert all(
+        m.least_squares(noisy).table(query) == pytest.approx(release[query].estimate, abs=1e-9)
+        for query in release.plan.workload
+    )
+    rows, values, weights = [], [], []
+    for members, variance in zip(release.plan.closure, release.plan.noise_variances, strict=True):
+        factors = np.ones((1, 1))
+        for axis, size in enumerate((3, 4, 2)):
+            factors = np.kron(factors, np.eye(size) - 1 / size if axis in members else np.ones((1, size)))
+        rows.append(factors)
+        # the centered table has the component of the estimates that unbiased cells have
+        cells = m.least_squares(noisy).estimate.ravel()
+        values.append(factors @ cells)
+        weights.append(np.full(len(factors), 1 / variance))
+    expected = nearest(rows, values, weights)
+    fit = m.nonnegative_least_squares(noisy)
+    for matrix in rows:
+        assert matrix @ fit.estimate.ravel() == pytest.approx(matrix @ expected, abs=1e-4)
+    off = [weight[0] * ((matrix @ fit.estimate.ravel() - value) ** 2).sum() / 2
+           for matrix, value, weight in zip(rows, values, weights, strict=True)]  # fmt: skip
+    assert float(fit.objective) == pytest.approx(sum(off), rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("sets", [*SETS, [(1,), ()], [(0,), (0,), ()]])
+@pytest.mark.parametrize("size", [1e6, 1e7])
+def test_max_fit_of_large_counts_is_as_near_as_that_of_small_ones(sets, size):
+    """No cell is near 0, so that adding as much to every cell moves the answers and nothing else."""
+    shape, laws = (3, 4, 2), [m.Gaussian(0.5), m.Laplace(3.0), m.Gaussian(5.0)]
+    truth = np.random.default_rng(len(sets)).uniform(200, 900, shape)
+    generator, noise = np.random.default_rng(5), {}
+    answered = []
+    for base in (0.0, size):
+        answers = []
+        for number, axes in enumerate(sets):
+            table = (truth + base).sum(axis=tuple(axis for axis in range(3) if axis not in axes))
+            off = noise.setdefault(number, generator.normal(0, 4, table.shape))
+            answers.append(m.GroupAnswers(m.Marginal(["abc"[axis] for axis in axes]), table + off, laws[number % 3]))
+        fit = m.max_fit(m.NoisyGroups(domain_of(shape), answers))
+        answered.append([fit.table(each.group.names) - each.values for each in answers])
+    for small, large in zip(*answered, strict=True):
+        np.testing.assert_allclose(large, small, atol=2e-4)
+
+
+def test_large_answers_are_no_further_off_than_they_may_be():
+    """Of 246,231 records with noise of a twentieth of one: the least largest error is where both are as far off."""
+    total, cell, scales = 246231.0970784266, 246230.95457038327, (0.05 * np.sqrt(2), 0.05)
+    least = (total - cell) / sum(scales)
+    laws = (m.Laplace(0.05), m.Gaussian(0.05))
+    names = ([], ["a", "b"])
+    answers = [
+        m.GroupAnswers(m.Marginal(each), np.reshape(value, [1] * len(each)), law)
+        for each, value, law in zip(names, (total, cell), laws, strict=True)
+    ]
+    found = float(m.max_fit(m.NoisyGroups(domain_of((1, 1)), answers)).table())
+    off = max(abs(found - value) / scale for value, scale in zip((total, cell), scales, strict=True))
+    assert off <= least + 0.01 + 1e-5
+
+
+def test_a_release_of_all_cells_is_fitted_as_its_nonnegative_tables():
+    release = release_of([(0, 1, 2)])
+    tables = rp.nonnegative(release, weights="variance", total="free", gap=1e-12)
+    fit = m.nonnegative_least_squares(m.groups_of_release(release))
+    assert fit.estimate == pytest.approx(tables["a", "b", "c"].estimate, abs=1e-5)
+    assert m.sequential_fit(m.groups_of_release(release)).estimate.min() >= 0
+
+
+def test_bad_arguments_are_refused():
+    domain, law = domain_of((2, 3)), m.Laplace(1.0)
+    total = m.GroupAnswers(m.Marginal(), 5.0, law)
+    with pytest.raises(DataError, match=r"need the shape \(2, 3\), got \(3, 2\)"):
+        m.NoisyGroups(domain, [m.GroupAnswers(m.Marginal(["a", "b"]), np.zeros((3, 2)), law)])
+    with pytest.raises(DataError, match="there are no draws"):
+        m.NoisyGroups(domain, [m.GroupAnswers(m.Marginal(["a"]), np.zeros((0, 2)), law)])
+    for wrong in (lambda: m.NoisyGroups(domain, [5]), lambda: m.NoisyGroups({"a": 2}, [total])):
+        with pytest.raises(ArgumentError, match="NoisyGroups: "):
+            wrong()
+    with pytest.raises(DataError, match="must be finite"):
+        m.NoisyGroups(domain, [m.GroupAnswers(m.Marginal(), np.nan, law)])
+    with pytest.raises(DataError, match="same draws"):
+        m.NoisyGroups(domain, [total, m.GroupAnswers(m.Marginal(["a"]), np.zeros((4, 2)), law)])
+    with pytest.raises(DomainError, match="unknown"):
+        m.NoisyGroups(domain, [m.GroupAnswers(m.Marginal(["z"]), 5.0, law)])
+    with pytest.raises(WorkloadError, match="no group has every cell"):
+        m.NoisyGroups(domain, [m.GroupAnswers(m.CellSums(np.eye(6)[:2]), np.zeros(2), law)])
+    with pytest.raises(WorkloadError, match="a column for each of 6 cells, got 5"):
+        m.NoisyGroups(domain, [m.GroupAnswers(m.CellSums(np.eye(5)), np.zeros(5), law)])
+    for rows, words in ((np.full((1, 6), 2.0), "zeros and ones"), (np.ones((2, 6)), "in two sums")):
+        with pytest.raises(WorkloadError, match=words):
+            m.CellSums(rows)
+    with pytest.raises(ArgumentError, match="law must be a NoiseLaw"):
+        m.GroupAnswers(m.Marginal(), 5.0, 2.0)
+    for make in FITS:
+        with pytest.raises(ArgumentError, match="noisy must be a NoisyGroups"):
+            make([total])
+    for bad in (0.0, -1.0, np.nan, np.inf):
+        with pytest.raises(BudgetError, match="noise_scale must be positive"):
+            m.Laplace(bad)
+        with pytest.raises(BudgetError, match="slack must be positive"):
+            m.max_fit(m.NoisyGroups(domain, [total]), slack=bad)
+    with pytest.raises(BudgetError, match="confidence must be between 0 and 1"):
+        m.reweighted_fit(m.NoisyGroups(domain, [total]), confidence=np.nan)
+    residuals = m.groups_of_release(release_of([(0,)]))
+    for make in (m.max_fit, m.reweighted_fit):
+        with pytest.raises(WorkloadError, match=f"^{make.__name__} judges each answer as a count.*sequential_fit"):
+            make(residuals)
+    for make in (m.nonnegative_least_squares, m.sequential_fit):
+        assert make(residuals).estimate.min() >= 0
+    with pytest.raises(WorkloadError, match="do not determine"):
+        m.least_squares_variance(m.NoisyGroups(domain, [total]), ["a"])
+    plan = rp.select(rp.Workload(rp.Domain({"a": 4}), [{"a": rp.Prefix()}]), budget=rp.zcdp(1))
+    with pytest.raises(WorkloadError, match="subtraction bases only"):
+        m.groups_of_release(rp.reconstruct(rp.measure(plan, np.zeros((9, 1), dtype=int))))
+
+
+def test_marginals_as_rows_are_those_of_sums_over_axes():
+    table = np.arange(24.0).reshape(2, 3, 4)
+    assert rows_of((2, 3, 4), (0, 2)) @ table.ravel() == pytest.approx(table.sum(axis=1).ravel())

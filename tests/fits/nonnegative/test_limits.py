@@ -1,0 +1,129 @@
+"""Intervals of numbers that are not unbiased: those of the unbiased estimates, cut at the counts that are possible."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import residualplanner as rp
+from made_releases import exact_release
+from random_plans import plan_by_hand
+from residualplanner.fits.nonnegative.limits import origin_of
+from residualplanner.fits.nonnegative.stated_facts import read_facts
+from residualplanner.ground.errors import WorkloadError
+from residualplanner.ground.margins import margin_factor
+from residualplanner.method.strategy.strategy import subtraction_strategy
+
+DOMAIN = rp.Domain({"a": 3, "b": 2, "one": 1, "c": 2})
+QUERIES = [("a", "b"), ("c", "one", "b"), {"a": rp.Prefix()}, {"a": rp.Custom([[1, 1, 1], [1, -2, 0], [0, 0, 3]])}, ()]
+
+
+def one_table(values, noise=(2.0, 8.0)):
+    """A release of one table of two cells, with given noise variances of the total and the residual."""
+    workload = rp.Workload(rp.Domain({"a": 2}), [("a",)])
+    plan = plan_by_hand(workload, subtraction_strategy(workload), np.array(noise))
+    return exact_release(plan, np.array(values))
+
+
+@pytest.mark.parametrize("kind", [rp.nonnegative, rp.rounded, lambda release: rp.rounded(rp.nonnegative(release))])
+def test_intervals_are_those_of_the_unbiased_estimates_cut_at_0(kind):
+    release = one_table((-9.0, 30.0))
+    # each cell has the variance 2 / 4 + 8 / 2
+    margin = margin_factor(0.9) * 4.5**0.5
+    low, high = kind(release)["a"].interval(0.9)
+    is_cut = kind is not rp.rounded
+    assert low == pytest.approx([0 if is_cut else -9 - margin, 30 - margin])
+    assert high == pytest.approx([0 if is_cut else -9 + margin, 30 + margin])
+
+
+def test_a_known_total_is_the_most_that_is_possible():
+    low, high = rp.nonnegative(one_table((1.0, 22.0)), known={(): 23})["a"].interval(0.99)
+    margin = margin_factor(0.99) * 4.5**0.5
+    assert low == pytest.approx([0, 22 - margin])
+    assert high == pytest.approx([1 + margin, 23])
+
+
+def test_known_counts_and_cells_that_cannot_occur_have_intervals_of_length_0():
+    plan = rp.select(rp.Workload(DOMAIN, QUERIES[:2]), budget=rp.zcdp("0.01"))
+    data = np.arange(12.0).reshape(DOMAIN.sizes)
+    known, impossible = {"b": data.sum(axis=(0, 2, 3))}, [{"a": 0, "b": 1}]
+    tables = rp.nonnegative(exact_release(plan, data), known=known, impossible=impossible)
+    for end in tables["b"].interval():
+        assert end == pytest.approx(known["b"])
+    low, high = tables["b", "a"].interval()
+    assert (low[1, 0], high[1, 0]) == (0, 0)
+    assert high[1, 1] > low[1, 1]
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10_000), facts=st.sets(st.sampled_from(["total", "b", "ab", "cells"])))
+def test_no_true_count_is_outside_the_limits(seed, facts):
+    chance = np.random.default_rng(seed)
+    truth = chance.poisson(1.0, DOMAIN.sizes).astype(float)
+    if "cells" in facts:
+        truth[:2, 1] = 0
+    every = {
+        "total": ((), truth.sum()),
+        "b": (("b",), truth.sum(axis=(0, 2, 3))),
+        "ab": (("b", "a"), truth.sum((2, 3)).T),
+    }
+    impossible = [{"a": [0, 1], "b": 1}] if "cells" in facts else []
+    plan = rp.select(rp.Workload(DOMAIN, QUERIES), budget=rp.zcdp(1))
+    found = read_facts(plan, [every[name] for name in facts if name in every], impossible)
+    without_noise = exact_release(plan, truth)
+    release = exact_release(plan, truth + chance.normal(0, 5, DOMAIN.sizes))
+    for query in plan.workload:
+        origin = origin_of(release[query], found)
+        expected = without_noise[query].estimate
+        assert (origin.least <= expected + 1e-9).all()
+        assert (expected <= origin.most + 1e-9).all()
+
+
+def test_queries_with_negative_entries_are_not_cut_at_0():
+    plan = rp.select(rp.Workload(DOMAIN, QUERIES), budget=rp.zcdp(1))
+    table = exact_release(plan, np.ones(DOMAIN.sizes))[QUERIES[3]]
+    origin = origin_of(table, read_facts(plan, {(): 12}, []))
+    assert origin.least.tolist() == [0, -np.inf, 0]
+    assert origin.most.tolist() == [12, np.inf, 36]
+
+
+def test_a_sum_of_cells_has_the_sums_of_their_limits():
+    plan = rp.select(rp.Workload(DOMAIN, QUERIES[:2]), budget=rp.zcdp(1))
+    tables = rp.nonnegative(exact_release(plan, np.ones(DOMAIN.sizes)), impossible=[{"a": 0, "b": 1}])
+    low, high = tables["a", "b"].sum("b").interval(0.999)
+    assert (low >= 0).all()
+    assert (high > low).all()
+    with pytest.raises(WorkloadError, match="a margin of error is known of unbiased"):
+        tables["a", "b"].sum("b").moe()
+
+
+def test_files_have_the_intervals_and_the_unbiased_estimates_on_request(tmp_path):
+    plan = rp.select(rp.Workload(DOMAIN, QUERIES[:2]), budget=rp.zcdp("0.1"))
+    release = exact_release(plan, np.arange(12.0).reshape(DOMAIN.sizes) - 5)
+    for number, made in enumerate((rp.nonnegative(release), rp.rounded(rp.nonnegative(release)))):
+        for format in ("csv", "parquet", "xlsx"):
+            folder = tmp_path / f"{number}{format}"
+            made.save(folder, format, with_unbiased=True, level=0.8)
+            saved = rp.load_tables(folder)
+            for query in made:
+                frame, (low, high) = saved.frame(query), made[query].interval(0.8)
+                assert frame["estimate_unbiased"].tolist() == release[query].estimate.ravel().tolist()
+                assert frame[f"estimate{made.product.ending}"].tolist() == made[query].estimate.ravel().tolist()
+                assert frame["ci_low_unbiased"].tolist() == low.ravel().tolist()
+                assert frame["ci_high_unbiased"].tolist() == high.ravel().tolist()
+            with pytest.raises(WorkloadError, match="is known of unbiased estimates only"):
+                saved["a", "b"].interval()
+
+
+@pytest.mark.parametrize(
+    ("profile", "names"),
+    [
+        ("acs", ["E_nonneg", "E_unbiased", "M_unbiased"]),
+        ("gls", ["query", "estimate_nonneg", "estimate_unbiased", "std_dev_unbiased"]),
+    ],
+)
+def test_every_profile_can_have_the_unbiased_estimates(tmp_path, profile, names):
+    plan = rp.select(rp.Workload(DOMAIN, QUERIES[:1]), budget=rp.zcdp("0.1"))
+    made = rp.nonnegative(exact_release(plan, np.ones(DOMAIN.sizes)))
+    made.save(tmp_path / "tables", profile=profile, with_unbiased=True)
+    assert list(rp.load_tables(tmp_path / "tables").frame(("a", "b")))[2:] == names

@@ -1,0 +1,360 @@
+"""Non-negative tables against a general solver, against arithmetic by hand, and by the laws that they must obey."""
+
+import functools
+from importlib import import_module
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dense
+import residualplanner as rp
+from made_releases import answers_of, any_release, exact_release
+from nearest_tables import EXACT, marginals_of, nearest
+from random_plans import (
+    noise_of,
+    plan_by_hand,
+    plan_by_set,
+    plan_of,
+    planned,
+    query_rows,
+    random_matrix,
+    sample_workload,
+)
+from residualplanner.fits.nonnegative.cells import cell_kinds
+from residualplanner.fits.nonnegative.facts import Facts
+from residualplanner.fits.nonnegative.stating import Statement
+from residualplanner.fits.nonnegative.weights import WEIGHTS
+from residualplanner.ground.errors import ArgumentError, BudgetError, SolverError, WorkloadError
+from residualplanner.method.queries.identity import Identity
+from residualplanner.method.queries.runs import Prefix, Range
+from residualplanner.method.strategy.strategy import subtraction_strategy
+from strategies import names_of
+
+FEW = settings(max_examples=25, deadline=None)
+
+
+def one_table(noise, values=(5.0, 1.0, -1.5)):
+    """A release of a table of three cells, with given noise variances of the total and the residual."""
+    workload = rp.Workload(rp.Domain({"a": 3}), [("a",)])
+    plan = plan_by_hand(workload, subtraction_strategy(workload), np.array(noise, dtype=float))
+    return exact_release(plan, np.array(values))
+
+
+def freedoms_of(plan, weights, *, total="free"):
+    """The freedom of every set, by definition."""
+    factor = {"protect-margins": 30.0, "variance": 1.0, "order": 4.0}[weights]
+    found = {}
+    for members, variance in noise_of(plan).items():
+        found[members] = (1.0 if weights == "order" else variance) * factor ** len(members)
+    if total == "estimate":
+        found[()] = 0.0
+    return found
+
+
+def _by_table(problem, plan, largest):
+    """The steps of all cells, table after table in the order of ``largest``."""
+    sets, found = list(plan.closure), {}
+    for stack in problem.tables.stacks:
+        for number, own in zip(stack.sets.tolist(), stack.per_table(problem.steps), strict=True):
+            found[sets[number]] = own
+    return np.concatenate([found[members] for members in largest])
+
+
+def unlike(release, scale=1.0, seed=0):
+    """A release of other answers: some counts that are 0 and some that are not, with noise."""
+    plan = release.plan
+    chance = np.random.default_rng(seed)
+    data = chance.poisson(0.7, plan.domain.sizes) * 3.0 + scale * chance.normal(size=plan.domain.sizes)
+    return exact_release(plan, data)
+
+
+@pytest.mark.parametrize(
+    ("noise", "total", "expected"),
+    [
+        ((3.0, 1.0), "free", (5.0, 1.0, 0.0)),
+        ((1.0, 1.0), "free", (32 / 7, 4 / 7, 0.0)),
+        ((1.0, 1.0), "estimate", (4.25, 0.25, 0.0)),
+    ],
+)
+def test_one_table_of_three_cells_is_that_of_arithmetic_by_hand(noise, total, expected):
+    made = rp.nonnegative(one_table(noise), weights="variance", total=total)
+    assert made["a"].estimate == pytest.approx(expected, abs=1e-9)
+    assert made["a"].estimate[2] == 0.0
+
+
+@FEW
+@given(
+    plan=planned(most_cells=48, smallest=2),
+    weights=st.sampled_from(["protect-margins", "variance", "order"]),
+    total=st.sampled_from(["estimate", "free"]),
+    seed=st.integers(0, 1000),
+)
+def test_tables_are_those_of_a_general_solver(plan, weights, total, seed):
+    release = unlike(any_release(plan), 2.0, seed)
+    made = rp.nonnegative(release, weights=weights, total=total, gap=1e-9)
+    rows = marginals_of(plan, plan.closure)
+    freedoms = freedoms_of(plan, weights, total=total)
+    answers = answers_of(release)
+    if total == "estimate" and answers[()] <= 0:
+        assert all(not table.estimate.any() for table in made.tables())
+        return
+    x, _ = nearest(plan, answers, freedoms, constraint_rows=rows.values())
+    for members, matrix in rows.items():
+        assert made[names_of(members)].estimate.ravel() == pytest.approx(matrix @ x, abs=1e-4)
+
+
+@FEW
+@given(seed=st.integers(0, 1000), weights=st.sampled_from(["protect-margins", "variance"]))
+def test_tables_of_any_bases_are_those_of_a_general_solver(seed, weights):
+    shape = (3, 4, 2)
+    matrices = [random_matrix(n, n - 1, seed + n, most=2) for n in shape]
+    queries = [{"a": Identity(), "b": Prefix()}, {"b": Identity(), "c": Identity()}]
+    plan = plan_of(shape, matrices, queries, seed)
+    release = unlike(any_release(plan), 2.0, seed)
+    made = rp.nonnegative(release, weights=weights, total="free", gap=1e-9)
+    rows = marginals_of(plan, plan.closure)
+    freedoms = freedoms_of(plan, weights)
+    x, _ = nearest(plan, answers_of(release), freedoms, constraint_rows=rows.values())
+    for query in plan.workload:
+        assert made[query].estimate.ravel() == pytest.approx(query_rows(plan, query) @ x, abs=1e-4)
+
+
+@pytest.mark.parametrize("seed", [2, 5, 9])
+def test_tables_of_bases_by_set_are_those_of_a_general_solver(seed):
+    plan = plan_by_set(sample_workload(), seed)
+    release = unlike(any_release(plan), 2.0, seed)
+    made = rp.nonnegative(release, gap=1e-9)
+    groups = {"b": [[1, 0, 0, 0], [0, 1, 0, 1], [0, 0, 1, 0]]} if plan.bases["b"].answers == 2 else {}
+    kinds = {name: np.array(groups.get(name, np.eye(plan.domain[name].size))) for name in plan.domain.names}
+    rows = dense.product(kinds.values())
+    freedoms = freedoms_of(plan, "protect-margins", total="estimate")
+    x, _ = nearest(plan, answers_of(release), freedoms, constraint_rows=[rows])
+    for query in plan.workload:
+        assert made[query].estimate.ravel() == pytest.approx(query_rows(plan, query) @ x, abs=2e-4)
+
+
+def test_a_problem_of_500_unknowns_is_solved_as_by_a_general_solver():
+    domain = rp.Domain(dict(zip("abcd", (5, 5, 5, 4), strict=True)))
+    plan = rp.select(rp.marginals(domain, order=3), budget=rp.zcdp(0.05))
+    release = unlike(any_release(plan), 3.0)
+    made = rp.nonnegative(release, gap=1e-10)
+    rows = marginals_of(plan, [members for members in plan.closure if len(members) == 3])
+    freedoms = freedoms_of(plan, "protect-margins", total="estimate")
+    x, value = nearest(plan, answers_of(release), freedoms, constraint_rows=rows.values(), **EXACT)
+    for members, matrix in rows.items():
+        assert made[names_of(members)].estimate.ravel() == pytest.approx(matrix @ x, abs=1e-5)
+    assert value > 0
+
+
+@FEW
+@given(plan=planned(most_cells=48, smallest=2), seed=st.integers(0, 1000), steps=st.sampled_from([1, 50, 5000]))
+def test_tables_are_non_negative_and_agree_whenever_the_solver_stops(plan, seed, steps):
+    release = unlike(any_release(plan), 3.0, seed)
+    made = rp.nonnegative(release, max_steps=steps)
+    total = max(float(release[()].estimate), 0.0)
+    for members in plan.closure:
+        table = made[names_of(members)].estimate
+        assert (table >= 0).all()
+        assert float(table.sum()) == pytest.approx(total, rel=1e-9, abs=1e-9)
+        for axis, _ in enumerate(members):
+            smaller = made[names_of(members[:axis] + members[axis + 1 :])].estimate
+            assert table.sum(axis=axis) == pytest.approx(smaller, abs=1e-9 * max(total, 1.0))
+
+
+@FEW
+@given(plan=planned(most_cells=48, smallest=2), seed=st.integers(0, 1000), steps=st.sampled_from([1, 50]))
+def test_the_gap_that_is_stated_is_no_smaller_than_the_true_one(plan, seed, steps):
+    release = unlike(any_release(plan), 3.0, seed)
+    answers = answers_of(release)
+    if answers[()] <= 0:
+        return
+    made = rp.nonnegative(release, max_steps=steps)
+    rows, freedoms = marginals_of(plan, plan.closure), freedoms_of(plan, "protect-margins", total="estimate")
+    _, least = nearest(plan, answers, freedoms, constraint_rows=rows.values())
+    reached = 0.0
+    for members, freedom in freedoms.items():
+        table = made[names_of(members)].estimate.ravel()
+        own = dense.product(dense.subtraction(plan.domain.sizes[i]) for i in members) @ table
+        off, covariance = own - answers[members], dense.residual_covariance(plan.domain.sizes, members)
+        if freedom:
+            reached += float(off @ np.linalg.solve(covariance * freedom, off)) / 2
+    assert reached <= least + made.gap * (1 + least) + 1e-6
+
+
+def test_tables_without_a_negative_cell_stay_as_they_are():
+    release = one_table((3.0, 1.0), (5.0, 1.0, 0.5))
+    made = rp.nonnegative(release)
+    assert made["a"].estimate == pytest.approx(release["a"].estimate, abs=1e-12)
+    assert made.steps == 0
+    assert made.gap == 0
+
+
+def test_an_estimate_of_no_records_makes_every_table_0():
+    made = rp.nonnegative(one_table((1.0, 1.0), (-5.0, 3.0, 1.0)))
+    assert not made["a"].estimate.any()
+
+
+def test_a_total_that_may_move_rises_from_below_0():
+    release = one_table((1.0, 1.0), (-5.0, 3.0, 1.0))
+    made = rp.nonnegative(release, total="free", weights="variance", gap=1e-9)
+    rows = [np.eye(3)]
+    x, _ = nearest(release.plan, answers_of(release), freedoms_of(release.plan, "variance"), constraint_rows=rows)
+    assert made["a"].estimate == pytest.approx(x, abs=1e-6)
+    assert made[()].estimate > 0
+
+
+def test_many_cells_are_made_exactly_0_by_conjugate_gradients_as_few_are_by_factors(monkeypatch):
+    plan = rp.select(rp.marginals(rp.Domain({"a": 6, "b": 7, "c": 5}), order=2), budget=rp.zcdp("0.1"))
+    release = unlike(any_release(plan), 3.0)
+    few = rp.nonnegative(release)
+    monkeypatch.setattr("residualplanner.fits.nonnegative.newton._FEW_CELLS", 0)
+    many = rp.nonnegative(release)
+    for query in plan.workload:
+        assert many[query].estimate == pytest.approx(few[query].estimate, abs=1e-7)
+        assert (many[query].estimate == 0).tolist() == (few[query].estimate == 0).tolist()
+    assert any((many[query].estimate == 0).any() for query in plan.workload)
+
+
+def test_progress_is_told_in_steps():
+    told = []
+    plan = rp.select(rp.marginals(rp.Domain({"a": 6, "b": 7, "c": 5}), order=2), budget=rp.zcdp("0.1"))
+    made = rp.nonnegative(unlike(any_release(plan), 3.0), progress=lambda done, most: told.append((done, most)))
+    done = [each for each, _ in told]
+    assert done[0] == 0
+    assert done == sorted(done)
+    assert done[-1] >= made.steps
+    assert {most for _, most in told} == {5000}
+
+
+def test_prefix_sums_rise_and_ranges_are_sums_of_values():
+    domain = rp.Domain({"a": 6, "b": 3})
+    workload = rp.Workload(domain, [{"a": Prefix(), "b": Identity()}, {"a": Range()}])
+    plan = rp.select(workload, budget=rp.zcdp(0.01))
+    made = rp.nonnegative(unlike(any_release(plan), 5.0))
+    table = made[{"a": Prefix(), "b": Identity()}].estimate
+    assert (np.diff(table, axis=0) >= -1e-9).all()  # but for rounding
+    assert made[{"a": Range()}].estimate.min() >= 0
+    assert table[-1].sum() == pytest.approx(float(made[()].estimate))
+
+
+def test_values_exchanged_before_are_values_exchanged_after():
+    plan = rp.select(rp.marginals(rp.Domain({"a": 3, "b": 4}), order=2), budget=rp.zcdp(0.1))
+    data = np.random.default_rng(0).normal(1.0, 3.0, (3, 4))
+    order = [2, 0, 1]
+    tables = [rp.nonnegative(exact_release(plan, each), gap=1e-10)["a", "b"].estimate for each in (data, data[order])]
+    assert tables[1] == pytest.approx(tables[0][order], abs=1e-7)
+
+
+@FEW
+@given(seed=st.integers(0, 30))
+def test_the_transposed_map_is_the_transpose(seed):
+    plan = plan_by_set(sample_workload(), seed)
+    problem = Statement(Facts(), WEIGHTS["variance"], fixes_total=False).problem(any_release(plan, seed).measurement)
+    chance = np.random.default_rng(seed)
+    components, cells = chance.normal(size=problem.start.size), chance.normal(size=problem.tables.size)
+    forward = problem.cells(components, np.empty(problem.tables.size))
+    back = problem.reference.transposed(problem.tables.transposed(cells))
+    assert float(forward @ cells) == pytest.approx(float(components @ back), rel=1e-9, abs=1e-9)
+
+
+@FEW
+@given(plan=planned(most_cells=48, smallest=2), weights=st.sampled_from(sorted(WEIGHTS)))
+def test_the_least_step_is_one_over_the_largest_eigenvalue_by_explicit_matrices(plan, weights):
+    problem = Statement(Facts(), WEIGHTS[weights], fixes_total=False).problem(any_release(plan).measurement)
+    freedoms = freedoms_of(plan, weights)
+    largest = [members for members in plan.closure if not any(set(members) < set(other) for other in plan.closure)]
+    tables = np.vstack([dense.marginal(plan.domain.sizes, members) for members in largest])
+    total = np.zeros((len(tables), len(tables)))
+    for members, freedom in freedoms.items():
+        spread = dense.product(
+            np.eye(n) - 1 / n if i in members else np.full((n, n), 1 / n) for i, n in enumerate(plan.domain.sizes)
+        )
+        cells = np.prod([n for i, n in enumerate(plan.domain.sizes) if i not in members])
+        total += freedom / cells * tables @ spread @ tables.T
+    whole = np.linalg.eigvalsh(total)[-1]
+    assert 1 / problem.steps.min() == pytest.approx(whole, rel=1e-9)
+    roots = np.sqrt(_by_table(problem, plan, largest))
+    assert np.linalg.eigvalsh(total * np.outer(roots, roots))[-1] <= 1 + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"gap": 0.0}, BudgetError, "gap must be positive and finite"),
+        ({"gap": float("nan")}, BudgetError, "gap must be positive and finite"),
+        ({"max_steps": 0}, BudgetError, "max_steps must be positive"),
+        ({"weights": "varianz"}, WorkloadError, "weights must be one of .* did you mean 'variance'"),
+        ({"total": 30}, WorkloadError, 'total must be "estimate" or "free"'),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(options, error, message):
+    with pytest.raises(error, match=message):
+        rp.nonnegative(one_table((1.0, 1.0)), **options)
+
+
+def test_a_measurement_in_the_place_of_a_release_is_refused():
+    with pytest.raises(ArgumentError, match="release must be a Release"):
+        rp.nonnegative(one_table((1.0, 1.0)).measurement)
+
+
+def test_cells_are_the_groups_of_values_that_are_told_apart():
+    kinds = cell_kinds(plan_by_set(sample_workload(), 0))
+    assert kinds[1].matrix(4).tolist() == [[1, 0, 0, 0], [0, 1, 0, 1], [0, 0, 1, 0]]
+    assert kinds[0] == Identity()
+
+
+@functools.cache
+def payroll(bins):
+    """A plan for mean pay by job and sex, and by age, whose bins have noise of very different sizes; and records."""
+    pay = rp.Numeric(0, 150_000, unit=100, bins=bins, outside="clip")
+    domain = rp.Domain({"job": 5, "sex": ["F", "M"], "age": 4, "pay": pay})
+    mean = {"pay": rp.Mean()}
+    queries = [
+        {"job": Identity(), "sex": Identity()} | mean,
+        {"age": Identity()} | mean,
+        ("job", "age"),
+        ("pay", "sex"),
+    ]
+    plan = rp.select(rp.Workload(domain, [*queries, ("job", "sex")]), budget=rp.zcdp("0.5"))
+    chance, number = np.random.default_rng(1), 3_000
+    job, sex, age = (np.minimum(chance.geometric(p, number) - 1, most) for p, most in ((0.4, 4), (0.6, 1), (0.5, 3)))
+    amounts = chance.lognormal(10.7, 0.5, number)
+    frame = pd.DataFrame({"job": job, "sex": np.array(["F", "M"])[sex], "age": age, "pay": amounts})
+    return rp.reconstruct(rp.measure(plan, frame, noise="gaussian", seed=2)), (job, sex, age)
+
+
+@pytest.mark.parametrize(
+    "facts", [{}, {"known": {(): 3_000}}, {"impossible": [{"pay": "high end of [120000, 150000]"}]}]
+)
+def test_counts_beside_means_of_amounts_in_several_bins_are_the_nearest_ones(facts):
+    noisy, (job, sex, _) = payroll(bins=5)
+    made = rp.nonnegative(noisy, **facts)
+    truth = np.histogram2d(job, sex, bins=[range(6), range(3)])[0]
+    assert made.gap <= 1e-6
+    assert all((table.estimate >= 0).all() for table in made.tables() if table.unit == "counts")
+    assert (np.abs(made["job", "sex"].estimate - truth) < 6 * noisy["job", "sex"].std_err).all()
+
+
+def test_tables_that_are_far_from_the_nearest_ones_are_refused(monkeypatch):
+    monkeypatch.setattr("residualplanner.fits.nonnegative.ascent.MOST_CELLS", 0)
+    monkeypatch.setattr(import_module("residualplanner.fits.nonnegative.nonnegative"), "_STEPS", 300)
+    noisy, _ = payroll(bins=5)
+    with pytest.raises(SolverError, match="the nearest non-negative tables were not found in 300 steps"):
+        rp.nonnegative(noisy, max_steps=300)
+    assert rp.nonnegative(noisy, max_steps=100).gap > 1
+
+
+@pytest.mark.parametrize("seed", [2, 3, 5, 6])
+def test_weights_by_order_do_not_depend_on_the_units_of_what_was_measured(seed):
+    """Bases of rows of any numbers measure large multiples, whose components move by as much more."""
+    rng = np.random.default_rng(seed)
+    sizes = [int(size) for size in rng.integers(3, 6, 3)]
+    rows = [np.vstack([np.ones(size), rng.normal(0, 1, (2, size)).round(2)]) for size in sizes]
+    query = {"a": rp.Custom(rows[0]), "b": rp.Range(), "c": rp.Custom(rows[2])}
+    plan = rp.select(rp.Workload(rp.Domain(dict(zip("abc", sizes, strict=True))), [query]), budget=rp.zcdp(0.01))
+    records = np.random.default_rng(seed).integers(0, 2, (400, 3))
+    release = rp.reconstruct(rp.measure(plan, records, noise="gaussian", seed=seed))
+    assert rp.nonnegative(release, weights="order").gap < 1e-5

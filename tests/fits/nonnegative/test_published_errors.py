@@ -1,0 +1,224 @@
+"""Errors of published numbers by simulation, against arithmetic by hand and the errors that are known exactly."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import residualplanner as rp
+from made_releases import exact_release
+from random_plans import plan_by_hand, plan_by_set, sample_workload
+from residualplanner.ground.errors import ArgumentError, FileFormatError, WorkloadError
+from residualplanner.method.strategy.strategy import subtraction_strategy
+from residualplanner.publish.report import write_report
+
+DOMAIN = rp.Domain({"a": 3, "b": 2})
+PLAN = rp.select(rp.Workload(DOMAIN, [("b", "a"), ("a",), {"a": rp.Prefix()}, ()]), budget=rp.zcdp("0.1"))
+
+
+def release(shift=0.0):
+    return exact_release(PLAN, np.array([[0.0, 1.0], [-3.0, 9.0], [2.0, 0.0]]) + shift)
+
+
+def two_cells(values, noise=(2.0, 8.0)):
+    """A release of one table of two cells, with given noise variances of the total and the residual."""
+    workload = rp.Workload(rp.Domain({"a": 2}), [("a",)])
+    plan = plan_by_hand(workload, subtraction_strategy(workload), np.array(noise))
+    return exact_release(plan, np.array(values))
+
+
+def test_the_errors_of_a_cell_that_is_cut_at_0_are_those_of_half_a_normal_distribution():
+    # The total is known, so both cells have one normal error of variance v = 8 / 2, whose negative half becomes 0:
+    # mean square v / 2, bias sqrt(v / (2 pi)), and a variance of the square of (3 / 2 - 1 / 4) v^2.
+    made = rp.nonnegative(two_cells((-1.0, 101.0)), known={(): 100})
+    assert made["a"].estimate == pytest.approx([0, 100])
+    v, count = 4.0, 400
+    errors = rp.published_errors(made, simulations=count, seed=3)
+    assert errors.rmse == pytest.approx([math.sqrt(v / 2)], abs=4 * errors.rmse_simulation_error[0])
+    assert errors.bias == pytest.approx([math.sqrt(v / (2 * math.pi))], abs=4 * errors.bias_simulation_error[0])
+    of_square = math.sqrt(1.25 / count) * v
+    assert errors.rmse_simulation_error == pytest.approx([of_square / (2 * math.sqrt(v / 2))], rel=0.2)
+    # that of the bias: the variance of the error is (1 / 2 - 1 / (2 pi)) v; eight groups tell it roughly
+    of_bias = math.sqrt((0.5 - 0.5 / math.pi) * v / count)
+    assert of_bias / 3 < errors.bias_simulation_error[0] < 3 * of_bias
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [rp.nonnegative, lambda release: rp.rounded(rp.nonnegative(release)), rp.rounded])
+def test_where_no_count_is_near_0_errors_are_those_of_the_unbiased_estimates(make):
+    made = make(release(1e4))
+    errors = rp.published_errors(made, simulations=400)
+    exact = PLAN.errors()["std_err"].to_numpy()
+    rounding = 1.0 if made.product.is_rounded else 0.0  # no cell moves further
+    assert (np.abs(errors.rmse - exact) <= 4 * errors.rmse_simulation_error + rounding).all()
+    assert (errors.bias <= 4 * errors.bias_simulation_error + rounding).all()
+    assert errors.to_frame()["std_err_unbiased"].tolist() == exact.tolist()
+
+
+def test_a_free_total_has_its_error_too():
+    errors = rp.published_errors(rp.nonnegative(release(1e4), total="free"), simulations=400)
+    exact = PLAN.errors()["std_err"].to_numpy()
+    assert (np.abs(errors.rmse - exact) <= 4 * errors.rmse_simulation_error).all()
+
+
+def test_what_is_known_has_no_error():
+    errors = rp.published_errors(rp.nonnegative(release(), known={(): 9, "a": [1, 6, 2]}), simulations=10)
+    frame = errors.to_frame()
+    is_known = frame["query"] != "b × a"
+    assert frame["rmse"][is_known].tolist() == pytest.approx([0, 0, 0], abs=1e-9)
+    assert frame["rmse"][~is_known].item() > 0.1
+
+
+@pytest.mark.slow
+def test_bases_that_vary_between_sets_are_drawn_as_they_are_measured():
+    plan = plan_by_set(sample_workload(), 2)
+    made = rp.nonnegative(exact_release(plan, np.full(plan.domain.sizes, 1e4)))
+    errors = rp.published_errors(made, simulations=400)
+    exact = plan.errors()["std_err"].to_numpy()
+    assert (np.abs(errors.rmse - exact) <= 4 * errors.rmse_simulation_error).all()
+
+
+def test_no_records_are_simulated_as_such():
+    made = rp.nonnegative(two_cells((-50.0, 10.0)))
+    errors = rp.published_errors(made, simulations=40)
+    # a total of variance 2 around 0, cut at 0, and all of it in one of the cells or split
+    assert 0 < errors.rmse[0] < math.sqrt(2)
+
+
+def test_equal_seeds_give_equal_errors_and_others_others():
+    made = rp.nonnegative(release())
+    one, again, other = (rp.published_errors(made, simulations=10, seed=seed) for seed in (1, 1, 2))
+    assert one.rmse.tolist() == again.rmse.tolist()
+    assert one.bias.tolist() == again.bias.tolist()
+    assert one.rmse.tolist() != other.rmse.tolist()
+
+
+def test_simulations_of_pairs_agree_with_fits_made_one_by_one():
+    """The solver of simulations stops early; the tables are those of `nonnegative` but for a little."""
+    made = rp.nonnegative(release())
+    drawn = made.simulation().draw(np.random.default_rng(5))
+    layout_noise = np.random.default_rng(5)
+    again = _fit_by_hand(made, layout_noise)
+    smallest = PLAN.errors()["std_err"].min()
+    for query in made:
+        assert drawn[query].estimate == pytest.approx(again[query].estimate, abs=0.05 * smallest)
+
+
+def _fit_by_hand(made, generator):
+    """`nonnegative` of the published tables' answers with the noise of a measurement."""
+    from residualplanner.fits.nonnegative.components import answers_of, measured_components, noise_like
+    from residualplanner.fits.nonnegative.reference import reference_map
+    from residualplanner.gate.measurement.answers import FloatResiduals
+    from residualplanner.gate.measurement.measurement import Measurement
+    from residualplanner.gate.measurement.noise_record import NoiseRecord
+
+    layout = reference_map(made.plan).own
+    noise = noise_like(layout, made.plan.noise_variances, generator)
+    answers = answers_of(layout, measured_components(layout, made._made.measurement) + noise)
+    assert isinstance(answers, FloatResiduals)
+    return rp.nonnegative(rp.reconstruct(Measurement(made.plan, answers, NoiseRecord(seed=0))))
+
+
+def test_errors_of_multiples_are_those_of_rounding_to_the_same_base():
+    plan = rp.select(rp.Workload(rp.Domain({"a": 4}), ["a"]), budget=rp.zcdp(10**8))
+    made = exact_release(plan, np.array([1.0, 2.0, 8.0, 9.0]))
+    rmse = {base: float(rp.published_errors(rp.rounded(made, base=base), simulations=10).rmse[0]) for base in (1, 5)}
+    assert rmse[1] < 0.1
+    assert rmse[5] == pytest.approx(np.sqrt((1 + 4 + 4 + 1) / 4), rel=1e-3)  # 0, 0, 10, 10
+
+
+def test_progress_counts_simulations():
+    told = []
+    rp.published_errors(rp.nonnegative(release()), simulations=10, progress=lambda *now: told.append(now))
+    assert told == [(done, 10) for done in range(1, 11)]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"simulations": 9}, "simulations must be an integer, at least 10, got 9"),
+        ({"simulations": 20.5}, "simulations must be an integer, at least 10, got 20.5"),
+        ({"seed": -1}, "seed must be an integer, at least 0, got -1"),
+        ({"seed": True}, "seed must be an integer, at least 0, got True"),
+    ],
+)
+def test_impossible_options_are_refused(options, message):
+    with pytest.raises(WorkloadError, match=message):
+        rp.published_errors(rp.nonnegative(release()), **options)
+
+
+def test_of_unbiased_tables_the_plan_has_the_errors():
+    with pytest.raises(ArgumentError, match=r"of unbiased tables release.plan.errors\(\) has them exactly"):
+        rp.published_errors(release())
+
+
+def test_errors_are_saved_with_the_tables_and_read_back(tmp_path):
+    for name, made in (("one", rp.nonnegative(release())), ("two", rp.rounded(rp.nonnegative(release())))):
+        errors = rp.published_errors(made, simulations=10)
+        made.save(tmp_path / name, "csv", errors=errors)
+        saved = rp.load_tables(tmp_path / name)
+        assert saved.published_errors.to_dict("list") == errors.to_frame().to_dict("list")
+    rp.nonnegative(release()).save(tmp_path / "without")
+    assert rp.load_tables(tmp_path / "without").published_errors is None
+
+
+def test_errors_of_other_tables_are_not_saved(tmp_path):
+    made = rp.nonnegative(release())
+    errors = rp.published_errors(made, simulations=10)
+    with pytest.raises(WorkloadError, match=r"these errors are of other tables \(non-negative\)"):
+        rp.rounded(made).save(tmp_path / "tables", errors=errors)
+    with pytest.raises(ArgumentError, match=r"write save\(folder, errors=published_errors\(release\)\)"):
+        made.save(tmp_path / "tables", errors=errors.to_frame())
+    assert not (tmp_path / "tables").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text.replace('"a"', '"nothing"'), "is about other tables than release.plan"),
+        (lambda text: text.replace("rmse,", "mse,").replace('"rmse"', '"mse"'), "is about other tables"),
+        (lambda text: text.replace(text.splitlines()[2].split(",")[3], "nan"), "has errors that are no numbers"),
+    ],
+)
+def test_a_file_of_errors_that_does_not_fit_is_refused(tmp_path, change, message):
+    import hashlib
+
+    made = rp.nonnegative(release())
+    made.save(tmp_path / "tables", errors=rp.published_errors(made, simulations=10))
+    path, manifest = tmp_path / "tables/published-errors.csv", tmp_path / "tables/manifest.json"
+    text = change(path.read_text())
+    assert text != path.read_text()
+    path.write_text(text)
+    with pytest.raises(FileFormatError, match="was altered"):
+        _ = rp.load_tables(tmp_path / "tables").published_errors
+    about = json.loads(manifest.read_text())
+    about["files"]["published-errors.csv"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    manifest.write_text(json.dumps(about))
+    with pytest.raises(FileFormatError, match=message):
+        _ = rp.load_tables(tmp_path / "tables").published_errors
+
+
+@pytest.mark.slow
+def test_reports_show_the_errors_of_a_release_and_of_a_folder(tmp_path):
+    made = rp.nonnegative(release())
+    errors = rp.published_errors(made, simulations=10)
+    made.save(tmp_path / "tables", errors=errors)
+    write_report(made, tmp_path / "one.html", errors=errors)
+    write_report(tmp_path / "tables", tmp_path / "two.html")
+    write_report(made, tmp_path / "none.html")
+    for name in ("one", "two"):
+        page = (tmp_path / f"{name}.html").read_text()
+        assert "By 10 simulations" in page
+        assert "RMSE of published numbers" in page
+        assert f"{errors.rmse[0]:.2f}"[:3] in page
+        assert (tmp_path / f"{name}-figures/published-errors.csv").read_text().startswith("query,kinds,cells,rmse,")
+    assert "RMSE of published numbers" not in (tmp_path / "none.html").read_text()
+    with pytest.raises(WorkloadError, match="are for the report on a release, not on a plan"):
+        write_report(PLAN, tmp_path / "plan.html", errors=errors)
+
+
+def test_a_notebook_shows_a_table():
+    errors = rp.published_errors(rp.nonnegative(release()), simulations=10)
+    assert repr(errors) == "<PublishedErrors of 4 non-negative tables: 10 simulations>"
+    assert "rmse_simulation_error" in errors._repr_html_()

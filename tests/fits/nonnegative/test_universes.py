@@ -1,0 +1,96 @@
+"""Tables about some of the records stay in agreement with all others when they are made non-negative or rounded."""
+
+import numpy as np
+import pytest
+
+import residualplanner as rp
+from made_releases import exact_release
+from residualplanner.ground.errors import WorkloadError
+from universes import DOMAIN
+
+EMPLOYED, OTHERS = {"employed": "yes"}, {"employed": ["part time", "no"]}
+PAIR = ("age", "sex")
+RECORDS = np.random.default_rng(3).integers(0, [4, 2, 3], (60, 3)) * [1, 1, 1]
+
+
+def release_of(*queries):
+    plan = rp.select(rp.Workload(DOMAIN, list(queries)), budget=rp.zcdp("0.1"))
+    return rp.reconstruct(rp.measure(plan, RECORDS, noise="gaussian", seed=5))
+
+
+@pytest.fixture(scope="module")
+def release():
+    return release_of(PAIR, rp.Among(PAIR, where=EMPLOYED), rp.Among(("age",), where={"employed": "no", "sex": 2}))
+
+
+def test_non_negative_tables_of_the_employed_and_of_others_are_everybody(release):
+    tables = rp.nonnegative(release)
+    parts = [tables[rp.Among(PAIR, where=where)].estimate for where in (EMPLOYED, OTHERS)]
+    assert min(part.min() for part in parts) >= 0
+    np.testing.assert_allclose(sum(parts), tables[PAIR].estimate, atol=1e-6)
+    assert (tables[rp.Among(("age",), where={"employed": "no", "sex": 2})].estimate >= 0).all()
+
+
+def test_non_negative_tables_of_some_records_alone_are_non_negative():
+    tables = rp.nonnegative(release_of(rp.Among(PAIR, where=EMPLOYED), rp.Among(("sex",), where=EMPLOYED)))
+    table = tables[rp.Among(PAIR, where=EMPLOYED)]
+    assert table.estimate.min() >= 0
+    np.testing.assert_allclose(
+        table.estimate.sum(axis=0), tables[rp.Among(("sex",), where=EMPLOYED)].estimate, atol=1e-6
+    )
+
+
+def test_rounded_tables_of_one_attribute_and_of_others_are_everybody(release):
+    for tables in (rp.rounded(release), rp.rounded(rp.nonnegative(release), base=5)):
+        parts = [tables[rp.Among(("sex",), where=where)].estimate for where in (EMPLOYED, OTHERS)]
+        np.testing.assert_array_equal(sum(parts), tables[("sex",)].estimate)
+        np.testing.assert_array_equal(parts[0], np.rint(parts[0]))
+
+
+def test_known_tables_of_everybody_bound_those_of_some():
+    data = np.zeros(DOMAIN.sizes)
+    np.add.at(data, tuple(RECORDS.T), 1)
+    among = rp.Among(("age",), where=EMPLOYED)
+    release = release_of(("age", "employed"), among)
+    known = {("age",): data.sum(axis=(1, 2)), ("employed",): data.sum(axis=(0, 1))}
+    tables = rp.nonnegative(release, known=known)
+    assert tables[among].estimate.sum() == pytest.approx(known["employed",][0])
+    low, high = tables[among].interval()
+    assert (high <= known["age",] + 1e-9).all()
+    assert (low >= 0).all()
+    exact = rp.nonnegative(release, known={("age", "employed"): data.sum(axis=1)})[among]
+    np.testing.assert_allclose(exact.interval(), [data.sum(axis=1)[:, 0]] * 2)
+
+
+def test_a_known_table_of_some_records_is_refused_with_what_to_give_instead(release):
+    with pytest.raises(
+        WorkloadError, match=r"it is about some of the records; give the table of all .* \['sex', 'employed'\]"
+    ):
+        rp.nonnegative(release, known=[(rp.Among(("sex",), where=EMPLOYED), [10, 10])])
+
+
+def test_published_errors_have_a_row_for_each_universe(release):
+    errors = rp.published_errors(rp.nonnegative(release), simulations=10, seed=0).to_frame()
+    assert "age × sex among employed: yes" in list(errors["query"])
+    assert (errors["rmse"] > 0).all()
+
+
+@pytest.mark.slow
+def test_synthetic_records_have_the_tables_of_the_employed():
+    domain, chance = rp.Domain({"age": 4, "sex": 2, "employed": ["yes", "no"]}), np.random.default_rng(0)
+    age, sex = chance.integers(0, 4, 20_000), chance.integers(0, 2, 20_000)
+    records = np.column_stack([age, sex, chance.random(20_000) < 0.2 * age + 0.1 * sex])
+    among = rp.Among(("age", "sex"), where={"employed": "no"})
+    plan = rp.select(rp.Workload(domain, [("age", "sex"), among]), budget=rp.zcdp(1))
+    made = rp.synthesize(rp.reconstruct(rp.measure(plan, records, noise="gaussian", seed=1)))
+    codes = np.column_stack([made.codes[:, 0], made.codes[:, 1], made.codes[:, 2]])
+    truth, found = (np.histogramdd(each[each[:, 2] == 1][:, :2], bins=(4, 2))[0] for each in (records, codes))
+    assert np.abs(truth - found).max() < 0.03 * truth.max()
+
+
+def test_exact_answers_are_unchanged_where_nothing_is_negative():
+    data = np.random.default_rng(0).integers(5, 9, DOMAIN.sizes).astype(float)
+    among = rp.Among(PAIR, where=EMPLOYED)
+    plan = rp.select(rp.Workload(DOMAIN, [PAIR, ("age", "sex", "employed")]), budget=rp.zcdp(1))
+    tables = rp.rounded(rp.nonnegative(exact_release(plan, data)))
+    np.testing.assert_array_equal(tables[among].estimate, data[:, :, 0])

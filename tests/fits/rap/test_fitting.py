@@ -1,0 +1,236 @@
+"""Relaxed records and how they are fitted, against definitions in double precision."""
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from residualplanner.fits.mixtures import Blocks
+from residualplanner.fits.rap import ProjectionSettings, RelaxedRecords
+from residualplanner.fits.rap.answered import Answered
+from residualplanner.fits.rap.cells import cell_blocks
+from residualplanner.fits.rap.fitted_rows import FittedRows
+from residualplanner.fits.rap.projection import relaxed_projection
+from residualplanner.fits.rap.relaxation import RELAXATIONS, sparsemax
+from residualplanner.fits.rap.targets import ListedCells, WholeTable, listed_cells
+from residualplanner.fits.rap.threshold_table import ThresholdTable
+from residualplanner.ground.errors import WorkloadError
+
+SIZES = (3, 2, 4, 5)
+BLOCKS = Blocks(SIZES)
+
+
+def by_definition(columns, r):
+    """The definition: the sum over all sets of at least r attributes."""
+    total = 0.0
+    for count in range(r, len(columns) + 1):
+        for chosen in combinations(range(len(columns)), count):
+            factors = [p if axis in chosen else 1 - p for axis, p in enumerate(columns)]
+            total = total + np.prod(factors, axis=0)
+    return total
+
+
+def dense_answer(values, threshold, cell):
+    digits = np.unravel_index(cell, threshold.shape)
+    rows = [BLOCKS.offsets[i] + digit for i, digit in zip(threshold.positions, digits, strict=True)]
+    return float(by_definition([values[row] for row in rows], threshold.at_least).mean())
+
+
+THRESHOLDS = [
+    ThresholdTable(positions, tuple(SIZES[i] for i in positions), r)
+    for positions in [(0,), (1, 3), (0, 2, 3), (0, 1, 2, 3)]
+    for r in range(1, len(positions) + 1)
+]
+
+
+@pytest.mark.parametrize("threshold", THRESHOLDS, ids=str)
+def test_answers_and_slopes_of_cells_are_those_of_the_definition(threshold):
+    generator = np.random.default_rng(1)
+    values = generator.random((BLOCKS.count, 6))
+    cells = generator.choice(threshold.cells, min(4, threshold.cells), replace=False)
+    [block] = cell_blocks([threshold], [cells], BLOCKS)
+    single = values.astype(np.float32)
+    columns = block.columns(single)
+    assert np.allclose(block.answers(columns), [dense_answer(values, threshold, cell) for cell in cells], atol=1e-6)
+    weights = generator.standard_normal(len(cells))
+    slopes = np.zeros_like(single)
+    block.add_slopes(columns, weights, slopes)
+    expected = np.zeros_like(values)
+    for place in product(range(BLOCKS.count), range(2)):
+        shifted = values.copy()
+        for sign in (1, -1):
+            shifted[place] = values[place] + sign * 0.5  # answers are linear in each value
+            found = sum(w * dense_answer(shifted, threshold, cell) for w, cell in zip(weights, cells, strict=True))
+            expected[place] += sign * found
+    assert np.allclose(slopes[:, :2], expected[:, :2], atol=1e-6)
+
+
+@pytest.mark.parametrize("threshold", THRESHOLDS, ids=str)
+def test_a_whole_table_is_all_of_its_cells(threshold):
+    generator = np.random.default_rng(2)
+    values = BLOCKS.softmax(generator.standard_normal((BLOCKS.count, 7))).astype(np.float32)
+    targets = generator.random(threshold.shape)
+    whole = WholeTable.of(threshold, BLOCKS, targets, 3.0)
+    [listed] = listed_cells(
+        [threshold], [np.arange(threshold.cells)], BLOCKS, targets.ravel(), np.full(threshold.cells, 3.0)
+    )
+    logit_slopes = []
+    for each in (whole, listed):
+        slopes = np.zeros_like(values)
+        loss = each.add_slopes(values, slopes)
+        assert loss == pytest.approx(
+            3 * sum((dense_answer(values, threshold, c) - targets.flat[c]) ** 2 for c in range(threshold.cells)),
+            rel=1e-4,
+        )
+        # as functions of values that do not sum to 1 the two differ; along the simplex they do not
+        logit_slopes.append(BLOCKS.slope_of_logits(values, slopes))
+    assert np.allclose(*logit_slopes, atol=1e-4)
+
+
+@given(st.lists(st.floats(-3, 3, width=32), min_size=9, max_size=9), st.floats(-2, 2, width=32))
+def test_sparsemax_is_the_nearest_point_of_every_simplex(numbers, shift):
+    points, blocks = np.array(numbers, dtype=np.float32)[:, None], Blocks((4, 5))
+    found = sparsemax(points, blocks)
+    for rows in (slice(0, 4), slice(4, 9)):
+        p, z = found[rows, 0].astype(float), points[rows, 0].astype(float)
+        assert p.sum() == pytest.approx(1, abs=1e-5)
+        assert p.min() >= 0
+        excess = z - p  # the same where p > 0, and no more elsewhere
+        assert np.ptp(excess[p > 0]) < 1e-4
+        assert (excess[p == 0] <= excess[p > 0].min() + 1e-4).all()
+    assert np.allclose(sparsemax(points + np.float32(shift), blocks), found, atol=1e-5)
+
+
+def test_sparsemax_of_known_points():
+    points = np.array([[0, 1], [0, 0], [1, 0.5]], dtype=np.float32)
+    assert sparsemax(points, Blocks((2, 1))).tolist() == [[0.5, 1], [0.5, 0], [1, 1]]
+    many = np.random.default_rng(3).standard_normal((200, 3)).astype(np.float32)
+    assert np.allclose(sparsemax(many, Blocks((200,))).sum(axis=0), 1, atol=1e-5)
+
+
+def test_values_that_no_cell_mentions_keep_their_proportions():
+    generator = np.random.default_rng(4)
+    logits = generator.standard_normal((BLOCKS.count, 3)).astype(np.float32)
+    mentioned = np.zeros(BLOCKS.count, dtype=bool)
+    mentioned[[1, 5, 6]] = True
+    part = FittedRows.of(mentioned, BLOCKS, merges=True)
+    fitted = part.fitted(logits)
+    assert part.blocks.sizes == (2, 3)
+    assert np.allclose(part.blocks.softmax(fitted)[part.index], BLOCKS.softmax(logits)[part.rows], atol=1e-6)
+    assert np.allclose(part.put_back(fitted, logits), logits, atol=1e-6)
+    moved = BLOCKS.softmax(part.put_back(fitted + np.arange(5)[:, None], logits))
+    before = BLOCKS.softmax(logits)
+    assert np.allclose(moved[0] / moved[2], before[0] / before[2], rtol=1e-5)
+    assert np.allclose(moved[3:5], before[3:5], atol=1e-6)
+
+
+@pytest.mark.parametrize("relaxation", RELAXATIONS)
+def test_a_fit_comes_near_targets_without_noise(relaxation):
+    generator = np.random.default_rng(5)
+    kind, tables = RELAXATIONS[relaxation], [t for t in THRESHOLDS if t.at_least == len(t.positions)]
+    truth = RelaxedRecords(BLOCKS, BLOCKS.softmax(3 * generator.standard_normal((BLOCKS.count, 5))).astype(np.float32))
+    targets = [WholeTable.of(table, BLOCKS, truth.fractions(table), 1.0) for table in tables]
+    settings = ProjectionSettings(relaxation=relaxation, steps=400, learning_rate=0.1 if kind.merges else 0.01)
+    start = kind.start(BLOCKS, 40, generator)
+    fit = relaxed_projection(start, BLOCKS, targets, ProjectionSettings(steps=1, stops_at_noise=False))
+    assert fit.steps == 1
+    exact = ProjectionSettings(
+        relaxation=relaxation, steps=400, learning_rate=settings.learning_rate, stops_at_noise=False
+    )
+    fit = relaxed_projection(start, BLOCKS, targets, exact)
+    assert fit.losses[-1] < fit.losses[0] / 50
+    kept = kind.values(fit.parameters, BLOCKS)
+    assert kept.min() >= 0
+    assert kept.max() <= 1 + 1e-6
+
+
+def test_a_fit_stops_where_noise_explains_the_loss():
+    table, start = ThresholdTable((0,), (3,), 1), np.zeros((BLOCKS.count, 4), np.float32)
+    close = np.array([0.4, 0.3, 0.3])
+    listed = listed_cells([table], [np.arange(3)], BLOCKS, close, np.full(3, 1e-3))
+    assert relaxed_projection(start, BLOCKS, listed, ProjectionSettings()).steps == 0
+    assert relaxed_projection(start, BLOCKS, listed, ProjectionSettings(steps=3, stops_at_noise=False)).steps == 3
+    whole = WholeTable.of(table, BLOCKS, close, 1e-3)
+    assert relaxed_projection(start, BLOCKS, [whole, *listed], ProjectionSettings(steps=3)).steps == 3
+
+
+@pytest.mark.parametrize("threshold", THRESHOLDS, ids=str)
+def test_tables_of_values_that_add_up_to_anything_are_those_of_the_definition(threshold):
+    values = np.random.default_rng(4).uniform(-1, 1, (BLOCKS.count, 6))
+    found = RelaxedRecords(BLOCKS, values.astype(np.float32)).fractions(threshold)
+    expected = [dense_answer(values, threshold, cell) for cell in range(threshold.cells)]
+    assert np.allclose(found.ravel(), expected, atol=1e-6)
+
+
+def test_a_threshold_that_is_measured_whole_is_fitted_as_it_is_answered_under_clip():
+    threshold, generator = ThresholdTable((0, 1), (3, 2), 1), np.random.default_rng(5)
+    settings = ProjectionSettings(relaxation="clip", steps=300, learning_rate=0.02, stops_at_noise=False)
+    made = generator.random((BLOCKS.count, 6)) * 0.6  # some relaxed records whose values do not add up to 1
+    target = np.array([dense_answer(made, threshold, cell) for cell in range(6)])
+    answered = Answered(BLOCKS, settings, [1.0])
+    answered.add([threshold], {0: np.arange(6)}, {0: target}, 1.0)
+    fit = answered.fit(settings.kind.start(BLOCKS, 20, generator))
+    assert np.allclose(RelaxedRecords(BLOCKS, fit.parameters).fractions(threshold).ravel(), target, atol=0.01)
+
+
+def test_relaxed_records_of_clip_are_no_distribution():
+    values = np.full((BLOCKS.count, 4), 0.3, dtype=np.float32)
+    with pytest.raises(WorkloadError, match="no distribution"):
+        _ = RelaxedRecords(BLOCKS, values).mixture
+    mixture = RelaxedRecords(BLOCKS, BLOCKS.softmax(values).astype(np.float32)).mixture
+    assert np.allclose(mixture.table((0, 1)), 1 / 6)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"steps": 0},
+        {"steps": 1.5},
+        {"relaxed_records": True},
+        {"relaxation": "soft"},
+        {"learning_rate": 0.0},
+        {"learning_rate": float("nan")},
+    ],
+)
+def test_settings_that_cannot_be_are_refused(wrong):
+    with pytest.raises(WorkloadError):
+        ProjectionSettings(**wrong)
+
+
+def test_listed_cells_are_grouped_and_keep_their_order():
+    tables = [ThresholdTable((0, 1), (3, 2), 2), ThresholdTable((2,), (4,), 1), ThresholdTable((0, 3), (3, 5), 2)]
+    cells = [np.array([5, 0]), np.array([3]), np.array([7])]
+    found = listed_cells(tables, cells, BLOCKS, np.array([0.1, 0.2, 0.3, 0.4]), np.ones(4))
+    assert [type(each) for each in found] == [ListedCells, ListedCells]
+    assert [each.targets.tolist() for each in found] == [[0.1, 0.2, 0.4], [0.3]]
+
+
+@pytest.mark.parametrize("measured", [[np.array([1, 4]), np.array([0, 3])], [np.arange(6), np.arange(8)]])
+def test_the_loss_adds_up_squared_errors_by_the_weights_of_their_tables(measured):
+    tables = [ThresholdTable((0, 1), (3, 2), 2), ThresholdTable((1, 2), (2, 4), 1)]
+    importance, precision, generator = [0.25, 0.75], 7.0, np.random.default_rng(6)
+    targets = [generator.random(len(cells)) for cells in measured]
+    answered = Answered(BLOCKS, ProjectionSettings(), importance)
+    answered.add(tables, dict(enumerate(measured)), dict(enumerate(targets)), precision)
+    values = BLOCKS.softmax(generator.standard_normal((BLOCKS.count, 7))).astype(np.float32)
+    slopes = np.zeros_like(values)
+    found = sum(each.add_slopes(values, slopes) for each in answered.targets)
+    errors = [
+        sum((dense_answer(values, table, cell) - a) ** 2 for cell, a in zip(cells, target, strict=True))
+        for table, cells, target in zip(tables, measured, targets, strict=True)
+    ]
+    assert found == pytest.approx(precision * (0.25 * errors[0] + 0.75 * errors[1]), rel=1e-4)
+    if len(measured[0]) == 2:  # some cells: the fit ends where their weighted squared errors are those of their noise
+        assert sum(each.enough for each in answered.targets) == pytest.approx(0.25 * 2 + 0.75 * 2)
+
+
+def test_a_cell_surprises_by_its_noise_however_little_its_table_weighs(monkeypatch):
+    monkeypatch.setattr("residualplanner.fits.rap.answered.WHOLE_CELLS", 1)
+    table = ThresholdTable((0,), (3,), 1)
+    answered = Answered(BLOCKS, ProjectionSettings(steps=1), [1e-6])
+    answered.add([table], {0: np.arange(3)}, {0: np.array([0.9, 0.05, 0.05])}, 10_000.0)
+    logits = np.zeros((BLOCKS.count, 4), dtype=np.float32)  # each value has a third
+    answered.fit(logits)
+    assert sorted(answered.active[0].tolist()) == [0, 1, 2]

@@ -1,0 +1,68 @@
+"""Adversaries against plans of `synthesis_plan`, with fixed bits, and with faults planted that they must see."""
+
+import inspect
+import math
+from dataclasses import replace
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+import residualplanner as rp
+from benchmarks.auditing import audit
+from benchmarks.auditing_synthesis import SynthesisExperiment
+from residualplanner.gate.discrete_gaussian import InsecureTestBits
+
+RUNS, MORE = 4_000, 20_000
+SINGLES, TRIPLES = SynthesisExperiment.of("0.1"), SynthesisExperiment.of("1")
+DISCRETE = import_module("residualplanner.gate.measurement.discrete")
+
+
+def audited(scores_of, cost, runs=RUNS):
+    before, after = (scores_of(side, runs, InsecureTestBits(seed)) for side, seed in ((False, 1), (True, 2)))
+    return audit(before, after, mu=math.sqrt(cost))
+
+
+@pytest.mark.parametrize("experiment", [SINGLES, TRIPLES], ids=["with single attributes", "with triples"])
+def test_all_answers_reveal_what_they_cost_and_no_more(experiment):
+    found = audited(experiment.likelihood_scores, experiment.cost)
+    assert not found.contradicts(math.sqrt(experiment.cost))
+    assert found.mu > math.sqrt(experiment.cost) - 5 * found.mu_error
+
+
+def test_two_tables_of_one_shape_reveal_what_their_noise_allows_and_no_more():
+    found = audited(TRIPLES.difference_scores, TRIPLES.difference_cost)
+    assert abs(found.mu - math.sqrt(TRIPLES.difference_cost)) <= 5 * found.mu_error
+
+
+def test_noise_that_comes_in_two_tables_is_seen(monkeypatch):
+    drawn = DISCRETE._noise
+
+    def the_same_for_both(*given, **options):
+        noise = drawn(*given, **options)
+        return [np.concatenate([part[: len(part) // 2]] * 2) if len(part) == 2 * RUNS else part for part in noise]
+
+    monkeypatch.setattr(DISCRETE, "_noise", the_same_for_both)
+    assert audited(TRIPLES.difference_scores, TRIPLES.difference_cost).contradicts(math.sqrt(TRIPLES.cost))
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [lambda honest: honest.with_deviation(0.5), lambda honest: honest.measuring_twice(4)],
+    ids=["a sensitivity that is off by two", "a pair that is measured once more than it is charged"],
+)
+def test_answers_that_cost_more_than_is_charged_are_seen(fault):
+    broken = replace(TRIPLES, mechanism=fault(TRIPLES.mechanism))
+    assert audited(broken.likelihood_scores, TRIPLES.cost, MORE).contradicts(math.sqrt(TRIPLES.cost))
+
+
+def test_what_is_measured_is_chosen_without_records():
+    """No argument of `synthesis_plan` can hold a record: there is no choice that would have to be charged."""
+    assert set(inspect.signature(rp.synthesis_plan).parameters) == {
+        "domain",
+        "budget",
+        "triples",
+        "max_cells",
+        "neighbors",
+        "records_per_person",
+    }

@@ -1,0 +1,264 @@
+"""The check of records says what measuring does with them, in every source, and what is likely meant."""
+
+import json
+import re
+from decimal import Decimal
+
+import dask.dataframe as dd
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow import parquet
+from typer.testing import CliRunner
+
+import residualplanner as rp
+from residualplanner.gate.sources.opening import open_source
+from residualplanner.shell.cli.app import app
+
+few = settings(derandomize=True, deadline=None, max_examples=60)
+ALL = [np.empty((1, 0), dtype=int)]
+KEY = bytes(range(32))
+RULES = st.sampled_from(["error", "drop", "Other"])
+VALUES = {
+    "sex": {"labels": ["F", "M", "01"]},
+    "grade": {"size": 3},
+    "pay": {"numeric": rp.Numeric(0, 100, bins=2)},
+    "born": {"bins": rp.Bins.years(1984, 1988)},
+}
+ENTRIES = {
+    "sex": ["F", "M", "01", "f", " M", "1", "é", None],
+    "grade": ["0", "1", "2", "3", "2.0", "x", None],
+    "pay": ["0", "50", "99.5", "100", "1,200", "-1", None],
+    "born": ["1984-01-01", "1986-05-05 10:00", "1984", "5/5/1986", None],
+    "w": ["0", "1", "2", "2", "1", "2", "3", "-1", "0.5", "x", None],
+    "id": ["a", "a", "a", "b", "b", "7", "07", None],
+    "when": ["1", "2", "10", "2020-01-01", "soon", None],
+}
+
+
+@st.composite
+def schemas(draw):
+    """A domain, perhaps with weights, of some of the columns."""
+    names = draw(st.lists(st.sampled_from([*VALUES]), unique=True, min_size=1))
+    rules = {name: {word: draw(RULES) for word in ("unknown", "missing")} for name in names}
+    attributes = {name: rp.Attribute(name, **VALUES[name], **rules[name]) for name in names}
+    return rp.Domain(attributes, weight=rp.Weight("w", maximum=2) if draw(st.booleans()) else None)
+
+
+def frames(domain):
+    """Records of which most fit."""
+
+    def entry(name):
+        return st.sampled_from(ENTRIES[name][:3]) | st.sampled_from(ENTRIES[name])
+
+    row = st.tuples(*(entry(name) for name in ENTRIES))
+    return st.lists(row, max_size=12).map(lambda rows: pd.DataFrame(rows, columns=[*ENTRIES], dtype=object))
+
+
+def form_of(frame, form, folder):
+    arrow = pa.Table.from_pandas(frame, schema=pa.schema([(name, pa.string()) for name in frame]))
+    if form in ("csv", "newlines"):
+        frame.to_csv(folder / "a.csv", index=False)
+        return folder / "a.csv" if form == "csv" else rp.CsvFile(folder / "a.csv", newlines_in_values=True)
+    if form in ("parquet", "folder"):
+        (folder / "parts").mkdir(exist_ok=True)
+        parquet.write_table(arrow, folder / "parts" / "a.parquet")
+        return folder / "parts" / ("a.parquet" if form == "parquet" else "")
+    return {
+        "objects": lambda: frame,
+        "categories": lambda: frame.astype("category"),
+        "arrow": lambda: arrow,
+        "reader": arrow.to_reader,
+        "polars": lambda: pl.from_arrow(arrow),
+        "lazy": lambda: pl.from_arrow(arrow).lazy(),
+        "duckdb": lambda: duckdb.connect().from_arrow(arrow),
+    }[form]()
+
+
+FORMS = ["objects", "categories", "arrow", "reader", "polars", "lazy", "duckdb", "csv", "newlines", "parquet", "folder"]
+
+
+def counted(data, domain, keep):
+    """What the counting pass counts in all, in units of the weights; None where it refuses the records."""
+    try:
+        return int(open_source(data, domain, records_per_person=keep).count(ALL)[0][0])
+    except rp.DataError:
+        return None
+
+
+@given(schema=schemas(), limited=st.sampled_from([None, "id", "when"]), keep=st.integers(1, 2), data=st.data())
+@few
+@pytest.mark.slow
+def test_the_check_says_that_records_fit_if_and_only_if_they_are_counted(tmp_path_factory, schema, limited, keep, data):
+    frame, form = data.draw(frames(schema)), data.draw(st.sampled_from(FORMS))
+    folder = tmp_path_factory.mktemp("check")
+    order = "when" if limited == "when" else None
+
+    def records():
+        given_data = form_of(frame, form, folder)
+        return given_data if limited is None else rp.LimitedRecords(given_data, "id", keep, order, KEY)
+
+    found, total = rp.check(schema, records()), counted(records(), schema, keep)
+    assert found.fits == bool(found) == (total is not None)
+    assert found.fits == all(finding.outcome != "refused" for finding in found.findings)
+    assert found.records == len(frame)
+    if total is not None and not schema.weight.columns:
+        assert found.records - found.dropped - found.left_out == total
+    if total is not None and limited is None:
+        assert found.dropped == sum(
+            any(is_dropped(schema[name], entry) for name, entry in row.items() if name in schema.names)
+            for row in frame.to_dict("records")
+        )
+
+
+def is_dropped(attribute, entry):
+    domain = rp.Domain({attribute.name: attribute})
+    one = pd.DataFrame({attribute.name: pd.Series([entry], dtype=object)})
+    return counted(one, domain, 1) == 0
+
+
+@given(rows=st.lists(st.sampled_from(ENTRIES["sex"]), max_size=20), form=st.sampled_from(FORMS))
+@few
+def test_the_records_of_each_rule_are_those_that_tables_have_under_its_label(tmp_path_factory, rows, form):
+    attribute = rp.Attribute("sex", labels=["F", "M", "01"], unknown="Other", missing="None given")
+    domain = rp.Domain({"sex": attribute})
+    frame, folder = pd.DataFrame({"sex": pd.Series(rows, dtype=object)}), tmp_path_factory.mktemp("check")
+    by_label = open_source(form_of(frame, form, folder), domain).count([np.array([[0]])])[0][0]
+    found = rp.check(domain, form_of(frame, form, folder))
+    records = {finding.outcome: finding.records for finding in found.findings}
+    for label, count in zip(attribute.value_labels[3:], by_label.tolist()[3:], strict=True):
+        assert records.get(f"counted under {label!r}", 0) == count
+    unknown = [value for value in rows if value not in (None, "F", "M", "01")]
+    shown = next((finding.values for finding in found.findings if "Other" in finding.outcome), ())
+    assert {value: number for value, number in shown} == {repr(value): unknown.count(value) for value in unknown}
+
+
+def hint(values, entries, **options):
+    domain = rp.Domain({"a": rp.Attribute("a", **values)}, **options)
+    found = rp.check(domain, pd.DataFrame({"a": pd.Series(entries, dtype=object)}))
+    return found.findings[0].hint
+
+
+YEARS = {"bins": rp.Bins.years(1984, 1988)}
+HINTS = [
+    (YEARS, ["1984", "1985"], "holds years as numbers, .* declare labels=range\\(1984, 1989\\)"),
+    (YEARS, [1984.0, 1985.0], "holds years as numbers"),
+    (YEARS, ["5/31/1984"], "written as 2020-02-29, year first"),
+    (YEARS, [pd.Timestamp("1984-01-01", tz="UTC")], "in the zone that you mean"),
+    ({"labels": ["F", "M"]}, ["f"], "'f' is the label 'F' but for capital letters or blanks"),
+    ({"labels": ["F", "M"]}, ["M "], "'M ' is the label 'M' but for capital letters or blanks"),
+    ({"labels": ["01", "02"]}, [1], "1 may be the label '01' without its zeros; read the column as text"),
+    ({"labels": [1, 2]}, [True], "^$"),
+    ({"labels": [True, False]}, ["yes"], "truth values are true and false; declare the labels .* 'yes'"),
+    ({"size": 3}, ["2.0"], "integers in text are written as 7, not as '2.0'"),
+    ({"size": 3}, [3, 3], "may count from 1 to 3; subtract 1"),
+    ({"bins": rp.Bins([0, 18, 65])}, [70, 80.5], "between 70 and 80.5; the schema has 0 to 65"),
+    ({"numeric": rp.Numeric(0, 1000)}, ["1,200", "$5"], "written as 1200 and 12.5, without other signs"),
+    ({"numeric": rp.Numeric(0, 1000)}, [Decimal(1001)], "between 1001 and 1001; the schema has 0 to 1000"),
+]
+
+
+@pytest.mark.parametrize(("values", "entries", "expected"), HINTS)
+def test_what_is_likely_meant_is_said(values, entries, expected):
+
+    assert re.search(expected, hint(values, entries))
+
+
+def test_columns_by_type_name_and_person():
+    """Years as integers in a typed column, a name in other letters, and records of nobody."""
+    domain = rp.Domain({"year": rp.Bins.years(1984, 1988), "Age": 3}, weight=rp.Weight("w", maximum=2))
+    frame = pd.DataFrame({"year": [1984, 1985], "age": [0, 1], "w": [1.0, 2.5], "id": ["a", None], "t": [None, 1.5]})
+    found = rp.check(domain, rp.LimitedRecords(frame, person="id", keep=1, order="t"))
+    shown = {finding.column: (finding.outcome, finding.records) for finding in found.findings}
+    refused, last = ("refused", None), ("come last", 1)
+    assert shown == {"year": refused, "Age": refused, "w": ("refused", 1), "id": ("refused", 1), "t": last}
+    hints = found.to_frame().set_index("column").hint
+    assert "years as numbers" in hints["year"]
+    assert "did you mean 'age'?" in hints["Age"]
+    missing = rp.check(rp.Domain({"age": 3}), rp.LimitedRecords(frame, person="ID", keep=1, order="t"))
+    assert [(each.column, each.problem) for each in missing.findings] == [("ID", "missing column")]
+    assert missing.findings[0].hint == "did you mean 'id'?  Columns are matched by exact name"
+
+
+def test_an_encoding_is_told_by_its_first_bad_byte(tmp_path):
+    file = tmp_path / "latin.csv"
+    file.write_bytes("sex\nF\nMänner\n".encode("latin-1"))
+    found = rp.check(rp.Domain({"sex": ["F", "Männer"]}), file)
+    assert "line 3 has the byte 0xe4 as its 2. byte; if it was saved as latin-1" in found.findings[0].hint
+    file.write_bytes("séx\nF\n".encode("latin-1"))
+    assert "latin-1" in rp.check(rp.Domain({"sex": ["F"]}), file).findings[0].hint
+
+
+@pytest.mark.parametrize("rule", ["error", "drop"])
+def test_lines_that_are_not_records_are_numbered(rule, tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text('sex,note\nF,x\nM,5" tall\nF\nM,y\n')
+    found = rp.check(rp.Domain({"sex": rp.Attribute("sex", labels=["F", "M"], unknown=rule)}), file)
+    assert found.fits == (rule == "drop")
+    assert (found.records, found.dropped) == (4, 2 * (rule == "drop"))
+    assert found.findings[0].records == 2
+    assert found.findings[0].hint.startswith("the first: 3, 4 ")
+
+
+def test_a_matrix_counts_and_frames_of_engines():
+    domain = rp.Domain({"a": 2, "b": 3})
+    assert rp.check(domain, np.array([[0, 2], [1, 0]]))
+    wrong = rp.check(domain, np.array([[0, 3], [-1, 0]]))
+    assert [(each.column, each.values) for each in wrong.findings] == [("a", (("-1", 1),)), ("b", (("3", 1),))]
+    assert rp.check(domain, {("a", "b"): np.ones((2, 3), dtype=int)})
+    contradiction = {("a",): np.array([1, 2]), ("b",): np.array([1, 1, 2])}
+    assert "contradict each other" in rp.check(domain, contradiction).findings[0].problem
+    with pytest.raises(rp.DataError, match=r"of Dask frame\.compute\(\), of PySpark frame\.toPandas\(\)"):
+        rp.check(domain, dd.from_pandas(pd.DataFrame({"a": [0], "b": [1]}), npartitions=1))
+    with pytest.raises(rp.ArgumentError, match=r"write check\(domain, records\)"):
+        rp.check(pd.DataFrame({"a": [0]}), domain)
+
+
+def test_it_says_first_that_it_is_confidential_and_nothing_is_charged():
+    found = rp.check(rp.Domain({"a": 2}), pd.DataFrame({"a": [0, 5]}))
+    assert repr(found).splitlines()[0].startswith("Confidential: ")
+    assert "'" not in repr(rp.check(rp.Domain({"a": 2}), pd.DataFrame({"a": [0, 1]})))
+
+
+SPEC = """\
+budget = { zcdp = "0.5" }
+loss = "sum"
+people = { person = "id", keep = 1 }
+[domain]
+sex = { labels = ["F", "M"], missing = "drop" }
+[[workload]]
+up_to = 1
+"""
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, arguments)
+
+
+def test_the_command_says_the_same_and_writes_no_file_unless_told(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.toml").write_text(SPEC)
+    (tmp_path / "a.csv").write_text("sex,id\nF,1\nM,1\n,2\nf,3\n")
+    before = sorted(tmp_path.iterdir())
+    said = run("check", "s.toml", "a.csv")
+    assert said.exit_code == 1
+    assert said.stdout.startswith("Confidential: ")
+    assert "'f' is the label 'F'" in said.stdout
+    assert sorted(tmp_path.iterdir()) == before
+
+    events = [json.loads(line) for line in run("check", "s.toml", "a.csv", "--json").stdout.splitlines()]
+    assert [event["event"] for event in events] == ["check", "finding", "finding"]
+    assert events[0]["text"].startswith("Confidential")
+    assert (events[0]["fits"], events[0]["records"]) == (False, 4)
+
+    (tmp_path / "a.csv").write_text("sex,id\nF,1\nM,1\n,2\n")
+    told = run("check", "s.toml", "a.csv", "-o", "found.txt")
+    assert told.exit_code == 0
+    assert "Read: 3 records; counted: 1; left out by rules: 1; left out since their person has" in told.stdout
+    assert (tmp_path / "found.txt").read_text().startswith("Confidential")
+    assert run("check", "s.toml", "a.csv", "-o", "found.txt").exit_code == 2

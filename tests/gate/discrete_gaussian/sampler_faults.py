@@ -1,0 +1,296 @@
+"""Plant faults in the sampler, one at a time, and see whether the quick tests notice.
+
+    python -m tests.gate.discrete_gaussian.sampler_faults [--only WORDS]
+
+Each fault is a small change to a copy of the source.  The tests run on it are the exact and forced ones: tables,
+attempts, scales, tails, bits.  Chi-square tests and golden vectors take no part, and the self-test that compares a
+golden vector is switched off in the copy, except for faults that sit in it: a test of any change at all proves little.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+SAMPLER = Path("residualplanner/gate/discrete_gaussian")
+QUICK = ("test_tables.py", "test_attempts.py", "test_scales.py", "test_tails.py", "test_bits.py")
+GOLDEN = ("test_golden.py",)
+#: The tests most likely to notice a fault in a file.
+FIRST = {"bits.py": "test_bits.py", "exact.py": "test_tails.py", "scales.py": "test_scales.py"}
+
+
+class Fault(NamedTuple):
+    """A change of one place in the source."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...] = QUICK
+
+
+_BY_FILE = {
+    "scales.py": [  # the scales, and the law
+        ("variance 1 percent low", "-0.5 / ratios", "-0.505 / ratios"),
+        ("variance 1e-6 low", "-0.5 / ratios", "-0.5000005 / ratios"),
+        ("kappa wrong by 2", "-0.5 / ratios", "-1.0 / ratios"),
+        (
+            "steps decided by rounded ratios",
+            "steps[number] += numerators[number] * under > denominators[number] * over",
+            "pass",
+        ),
+        ("steps always one up on a tie", "] += numerators[number] * under > denominators[number] * over", "] += 1"),
+        (
+            "a step too small",
+            'np.searchsorted(_SQUARES, ratios, side="left")',
+            'np.maximum(np.searchsorted(_SQUARES, ratios, side="left") - 1, 0)',
+        ),
+        ("int64 for twice the scales", "LARGEST_EXPONENT = 110", "LARGEST_EXPONENT = 112"),
+        (
+            "limit decided by rounded ratios",
+            "fits[number] = numerators[number] < denominators[number] << LARGEST_EXPONENT",
+            "pass",
+        ),
+        ("tiny scales let through", "SMALLEST_EXPONENT = -60", "SMALLEST_EXPONENT = -61"),
+        ("zero let through", "if not numerators[number] <<", "if numerators[number] < 0 and not numerators[number] <<"),
+        ("large level one doubling low", ".bit_length() - 6\n", ".bit_length() - 7\n"),
+    ],
+    "envelope.py": [  # the heights of blocks and tails
+        ("block bound at the wrong end", "max(q, -q - 1) for q", "max(q + 1, -q) for q"),
+        ("negative blocks bounded by |q|", "else max(q, -q - 1) for q", "else abs(q) for q"),
+        ("single integers bounded as blocks", "[abs(q) if table", "[max(q, -q - 1) if table"),
+        ("weight not rounded up", "[math.ceil(scale * height)", "[max(math.floor(scale * height), 1)"),
+        ("3 digits for the heights", "_DIGITS = 25", "_DIGITS = 3"),
+        ("radius one step too small", "return RADII[step] *", "return (RADII[step] - 4) *"),
+        ("the lowest table a bit too narrow", "return Fraction(1, 4)", "return Fraction(1, 5)"),
+        ("tails half as heavy", "(2 << TAIL_CHUNK_BITS)", "(1 << TAIL_CHUNK_BITS)"),
+        ("one tail left out of the weights", "whole[-1], whole[-1]]", "whole[-1], 0]"),
+        ("tables reach half as far", "int(_WIDTHS * 64", "int(_WIDTHS * 32"),
+        ("ratio of the neighboring cell", "in weights[:block_count]]", "in [weights[0], *weights[: block_count - 1]]]"),
+        ("blocks numbered one off", "([*range(-reach, reach), 0, 0, 0])", "([*range(1 - reach, reach + 1), 0, 0, 0])"),
+        ("try again counts as block 0", "[np.nan, np.nan, -1]", "[np.nan, np.nan, 1e9]"),
+        ("tails never attempted", "[np.nan, np.nan, -1]", "[-1.0, -1.0, -1.0]"),
+        ("shelf order mixed up", "(tables)] = np.arange(len(tables))", "(tables)] = np.arange(len(tables))[::-1]"),
+    ],
+    "alias.py": [  # the alias table
+        ("alias table loses a unit", "] -= capacity - left[column]", "] -= capacity - left[column] + (column == 7)"),
+        ("weights not counted again", "alias[column] = left[column],", "alias[column] = left[column] ^ (column == 7),"),
+    ],
+    "attempts.py": [  # proposals: words into places, decisions by floats, then exactly
+        ("kappa wrong by 2 in exact decisions", "2 * attempt.numerator)", "attempt.numerator)"),
+        ("i as float32", "values.astype(np.float64)", "values.astype(np.float32).astype(np.float64)"),
+        ("i as int32", "values = shelf.blocks[picks]", "values = shelf.blocks[picks].astype(np.int32)"),
+        ("absolute value instead of square", "probability *= probability", "np.abs(probability, out=probability)"),
+        ("symmetry forced: negative blocks one off", "values += offsets(", "values -= -1 * (values < 0) - offsets("),
+        ("alias <= for <", "is_alias = head >= shelf", "is_alias = head > shelf"),
+        ("alias ignored", "column += is_alias", "column += 0 * is_alias"),
+        ("U from the word's column bits", "(words & _UNIFORM_MASK).view", "(words >> np.uint64(43)).view"),
+        (
+            "offset overlaps the alias bits",
+            "= words >> np.uint64(UNIFORM_BITS",
+            "= words >> np.uint64(UNIFORM_BITS + 3",
+        ),
+        (
+            "offset overlaps U",
+            "offset = words >> np.uint64(UNIFORM_BITS",
+            "offset = words >> np.uint64(UNIFORM_BITS - 3",
+        ),
+        ("offset one bit short", "result >>= width - block_bits", "result >>= width - block_bits + (block_bits > 0)"),
+        ("extension bits dropped", "offset |= extras", "offset |= extras & np.uint32(0)"),
+        (
+            "extension bits signed",
+            "offset |= extras",
+            "offset |= extras.view(np.int32).astype(np.int64).view(np.uint64)",
+        ),
+        ("bytes in the other order", 'dtype="<u8"', 'dtype=">u8"'),
+        ("extensions overlap the words", "offset=8 * count", "offset=4 * count, count=count"),
+        ("floats decide everything", "SLACK = 2.0**-15", "SLACK = -0.5"),
+        ("SLACK = 0", "SLACK = 2.0**-15", "SLACK = 0.0"),
+        ("accepts only if p - U > 1e-3", "= gap > 1 + SLACK", "= gap > 2000 + SLACK\n    gap[(gap > 1) & ~kept] = -1"),
+        ("accepts where U is just above", "kept = gap > 1 + SLACK", "kept = gap > SLACK"),
+        ("rejects where U is just below", "(gap < -SLACK)", "(gap < 1 - SLACK)"),
+        ("p = 0 is rejected at once", "(gap < -SLACK)", "(gap <= 0)"),
+        ("NaN counts as rejected", "= ~(kept | (gap < -SLACK))", "= (gap <= 1 + SLACK) & (gap >= -SLACK)"),
+        (
+            "exact path always accepts",
+            "return value if is_below(attempt.uniform, UNIFORM_BITS, exponent, ratio, bits) else None",
+            "return value",
+        ),
+        (
+            "exact path always rejects",
+            "return value if is_below(attempt.uniform, UNIFORM_BITS, exponent, ratio, bits) else None",
+            "return None",
+        ),
+        ("exact keeps are not marked", "proposals.kept[index] = True", "pass"),
+        ("tail factor 2**j forgotten", "factor = 2 << TAIL_CHUNK_BITS + chunk", "factor = 2 << TAIL_CHUNK_BITS"),
+        ("left tail overlaps", "else -value - 1", "else -value"),
+        ("left tail not mirrored", "value = value if cell == envelope.right_tail else -value - 1", "value = value"),
+        ("tail begins one block late", "value = (envelope.reach << attempt", "value = (envelope.reach + 1 << attempt"),
+    ],
+    "exact.py": [  # exact decisions and tails
+        ("exact path accepts on a tie of digits", "if low >= right:", "if low > left:"),
+        ("exact path rejects on a tie of digits", "if high <= left:", "if low < right:"),
+        ("further bits replace the first", "uniform << MORE_BITS | bits", "bits"),
+        ("length of U not counted up", "length += MORE_BITS", "length += MORE_BITS - 1"),
+        ("bits drawn before they are needed", "if low > left and high < right:", "if True:"),
+        ("no more digits", "digits += MORE_DIGITS", "digits += 0"),
+        (
+            "tiny probabilities taken for zero",
+            "low, high = Fraction(1, 1 << length + 1), Fraction(1, 1 << length + 1)",
+            "return False",
+        ),
+        ("exponential not stepped down", "low = context.next_minus(low) if", "low = low if"),
+        ("exponential not stepped up", "high = context.next_plus(high) if", "high = high if"),
+        ("exponent rounded the same way for both bounds", "(digits, ROUND_CEILING)", "(digits, ROUND_FLOOR)"),
+        ("minus sign rounds in the caller's context", "context.exp(most.copy_negate())", "context.exp(-most)"),
+        ("the caller's context rounds the heights", "context.exp(least.copy_negate())", "context.exp(-least)"),
+        ("chunks overlap", "return (chunk << width) +", "return (chunk << width - 1) +"),
+        ("chunks of half the width", "bits.integer(width), chunk", "bits.integer(width - 1), chunk"),
+        ("a coin too many", "(word & -word).bit_length() - 1", "(word & -word).bit_length()"),
+        ("64 tails in a row start over", "chunk += MORE_BITS\n", "chunk += 0\n"),
+    ],
+    "batches.py": [  # vectors of many scales
+        ("extension used although blocks are short", "> OFFSET_BITS for slots", "> 2 * OFFSET_BITS for slots"),
+        ("same words used for each vector", "words[start:stop], None if", "words[: stop - start], None if"),
+        ("rejected proposals kept", "left = self._pass(_vectors_of(left), bits)", "left = []"),
+        ("last rejected proposal kept", "np.flatnonzero(~proposals.kept)", "np.flatnonzero(~proposals.kept)[:-1]"),
+        ("second attempts written elsewhere", "where = numbers + self.where.start if", "where = numbers if"),
+        ("second attempts at the first scale", "scale = self.scale[numbers]", "scale = self.scale[: numbers.size]"),
+        ("scales one off in a mixed vector", "(first, last + 1), counts)", "(first, last + 1), counts[::-1])"),
+        ("first scale for a vector that ends in the second", "[start, stop - 1]", "[start, start]"),
+        ("huge draws wrap", "if value in _INT64:", "if True:\n                value = (value + 2**63) % 2**64 - 2**63"),
+        ("exact decisions use the wrong scale", "scale = int(scale_of[number])", "scale = int(scale_of[0])"),
+    ],
+    "large.py": [  # Python integers
+        ("large places lose their lowest word", "int.from_bytes(rest[", "0 * int.from_bytes(rest["),
+        ("large blocks twice as long", ".astype(object) << self.block_bits", ".astype(object) << self.block_bits + 1"),
+        ("large exponents in float32", ">> surplus).astype(np.", ">> surplus).astype(np.float32).astype(np."),
+        ("large blocks without their places in the exponent", "result += block", "result = block.astype(np.float64)"),
+        ("large rejected values kept", "return where[~kept]", "return where[:0]"),
+        ("large exact values forgotten", "exact[at] = value\n", "pass\n"),
+    ],
+    "bits.py": [  # the bits
+        ("length not checked", "or len(data) != wanted", ""),
+        ("repeats not checked within a request", " or _repeats(data)", ""),
+        ("repeats not checked between requests", "data[:BLOCK_BYTES] in self._seen or ", ""),
+        ("short requests cannot be compared", "// BLOCK_BYTES), 2)", "// BLOCK_BYTES), 1)"),
+        (
+            "bits from a fixed stream",
+            "return os.urandom(count)",
+            "import hashlib\n        return hashlib.shake_256(b'x').digest(count)",
+        ),
+        ("bits from NumPy", "return os.urandom(count)", "import numpy\n        return numpy.random.bytes(count)"),
+        (
+            "bits kept for the next call",
+            "return os.urandom(count)",
+            "kept = globals().setdefault('_kept', bytearray())\n"
+            "        kept += os.urandom(count + 4096)\n"
+            "        data = bytes(kept[:count])\n"
+            "        del kept[:count]\n"
+            "        return data",
+        ),
+        ("errors carry their context", "return None", "raise NoiseError('did not; nothing may be released') from None"),
+        ("top bit of short numbers always 0", "((1 << bits) - 1)", "((1 << bits - 1) - 1)"),
+    ],
+}
+#: Those that only golden vectors and the self-test can see.
+_BY_FILE_GOLDEN = {
+    "selftest.py": [
+        ("exponential not looked at", "if not largest_exp_error() <= EXP_ERROR:", "if False:"),
+        ("golden vector not looked at", "if golden_digest() != _GOLDEN:", "if False:"),
+    ],
+    "drawing.py": [
+        ("self-test never run", ", len(scales))\n    require_sound_platform()\n    bits", ", len(scales))\n    bits")
+    ],
+    "batches.py": [("NumPy's error settings are obeyed", 'np.errstate(all="ignore")', "np.errstate()")],
+}
+FAULTS = [
+    Fault(name, file, old, new, tests)
+    for tests, by_file in ((QUICK, _BY_FILE), (GOLDEN, _BY_FILE_GOLDEN))
+    for file, faults in by_file.items()
+    for name, old, new in faults
+]
+
+
+class Verdict(NamedTuple):
+    """What became of a fault: the test that noticed it first, or nothing."""
+
+    fault: Fault
+    noticed_by: str
+    seconds: float
+
+
+def planted(source: str, fault: Fault) -> str:
+    """Return the source with the fault in it."""
+    if source.count(fault.old) != 1:
+        raise ValueError(
+            f"the place for the fault {fault.name!r} occurs {source.count(fault.old)} times in {fault.file}"
+        )
+    return source.replace(fault.old, fault.new)
+
+
+def try_fault(fault: Fault | None) -> Verdict:
+    """Plant a fault in a copy, run the quick tests there, and say which of them noticed; None plants nothing."""
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder)
+        ignore = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / "residualplanner", copy / "residualplanner", ignore=ignore)
+        shutil.copytree(HERE, copy / "tests", ignore=ignore)
+        if (conftest := ROOT / "tests" / "conftest.py").exists():
+            shutil.copy(conftest, copy / "tests")
+        tests = fault.tests if fault else QUICK
+        if fault and (first := FIRST.get(fault.file)) in tests:
+            tests = (first, *(name for name in tests if name != first))
+        if tests != GOLDEN:
+            _change(copy, Fault("", "selftest.py", "if golden_digest() != _GOLDEN:", "if False:"))
+        if fault:
+            _change(copy, fault)
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "--tb=no", "-c", os.devnull, "--rootdir", folder]
+        command += ["-p", "no:cacheprovider", "-W", "ignore", *(str(copy / "tests" / name) for name in tests)]
+        environment = {**os.environ, "PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"}
+        try:
+            done = subprocess.run(
+                command, cwd=copy, env=environment, capture_output=True, text=True, check=False, timeout=120
+            )
+        except subprocess.TimeoutExpired:
+            return Verdict(fault or FAULTS[0], "no test ended", time.perf_counter() - start)
+    lines = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    noticed = lines[0].split("::")[-1].split(" - ")[0] if lines else ""
+    if done.returncode not in (0, 1, 2) or (done.returncode and not noticed):
+        noticed = f"pytest ended with {done.returncode}"
+    return Verdict(fault or FAULTS[0], noticed, time.perf_counter() - start)
+
+
+def _change(copy: Path, fault: Fault) -> None:
+    file = copy / SAMPLER / fault.file
+    file.write_text(planted(file.read_text(), fault))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Plant faults in the sampler and see whether the quick tests notice.")
+    parser.add_argument("--only", default="", help="try only faults whose name has these words in it")
+    words = parser.parse_args().only
+    untouched = try_fault(None)
+    if untouched.noticed_by:
+        raise SystemExit(f"the tests fail without any fault: {untouched.noticed_by}")
+    print(f"no fault: nothing noticed ({untouched.seconds:.0f} s)")
+    survivors = []
+    chosen = [fault for fault in FAULTS if words in fault.name]
+    for fault in chosen:
+        verdict = try_fault(fault)
+        print(f"{fault.name:<55} {verdict.noticed_by or 'SURVIVED'}  ({verdict.seconds:.1f} s)", flush=True)
+        survivors += [] if verdict.noticed_by else [fault.name]
+    print(f"{len(chosen) - len(survivors)} of {len(chosen)} faults noticed")
+    sys.exit(bool(survivors))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,308 @@
+"""Attempts, decided fast and decided slowly: the same bits must give the same integers."""
+
+from fractions import Fraction
+from random import Random
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sampler_oracles import Script, decode, exp_interval, name_of, probability_interval, sized, slow_attempt
+
+from residualplanner.gate.discrete_gaussian import InsecureTestBits, Scales, attempts, batches
+from residualplanner.gate.discrete_gaussian.batches import Batch
+from residualplanner.gate.discrete_gaussian.bits import CheckedBits
+from residualplanner.gate.discrete_gaussian.drawing import draw_flat
+from residualplanner.gate.discrete_gaussian.envelope import envelope
+from residualplanner.gate.discrete_gaussian.large import LargeScale
+
+INT64_SCALES = [
+    Fraction(1, 2**60),
+    Fraction(1, 100),
+    Fraction(1, 3),
+    Fraction(1),
+    Fraction(17, 2),
+    Fraction(1000, 7),
+    Fraction(31**2),
+    Fraction(10**6 * 3 + 1, 3),
+    Fraction(2**46 + 1),  # the first whose blocks need more than 17 bits
+    Fraction(3 * 10**18 + 1, 3),
+    Fraction(10**30, 7),
+    Fraction(2**110 - 1),
+    Fraction(3**700 + 1, 3**690 * 7),
+]
+LARGE_SCALES = [Fraction(2**110), Fraction(10**40, 3), Fraction(7**900, 2**300 * 5)]
+WORDS = sized(1500, 5000)
+
+
+def hostile_words(gamma2, scale, extra_bits, count, random):
+    """Words at every boundary: alias fractions at the threshold, U within 3 * 2**-85 of the probability, tails.
+
+    Where blocks are long, also places whose probability lies at the end of an interval of U, where floats are put to
+    the test.  Gives words, their extensions, the further bits that a slow attempt used, and what it came to.
+    """
+    table, m = scale
+    one = envelope(table)
+    for _ in range(count):
+        extra = random.getrandbits(extra_bits) if extra_bits else 0
+        head = hostile_head(one, random)
+        field = random.choice([0, 2**17 - 1, random.getrandbits(17)])
+        cell, _, _ = decode(head << 38, one)
+        if m >= 24 and cell < 2 * one.reach and random.random() < 0.4:
+            field, extra = hostile_place(gamma2, (one, m), cell, extra_bits, random)
+        word = head << 38 | field << 21
+        given = [1 << random.choice([0, 0, 1, 3]), random.getrandbits(m + 6)] if cell >= 2 * one.reach else []
+        given = [*given, *hostile_uniform(gamma2, (one, m), cell, (field, extra, extra_bits), given, random)]
+        word |= given.pop(2 if cell >= 2 * one.reach else 0)
+        queue, used = [*given, *[random.getrandbits(64) for _ in range(4)]], []
+
+        def more_bits(bits, queue=queue, used=used):
+            used.append((queue.pop(0) & ((1 << bits) - 1), bits))
+            return used[-1][0]
+
+        value = slow_attempt(word, extra, extra_bits, one, (gamma2.numerator, gamma2.denominator, m), more_bits)
+        yield word, extra, used, value
+
+
+def hostile_head(one, random):
+    """The top 26 bits: a tail, or a column with its fraction on either side of the threshold, or anywhere."""
+    if random.random() < 0.15:
+        return (2 * one.reach + random.randrange(2)) << 15
+    column = random.randrange(2048)
+    threshold = int(one.bounds[column]) - (column << 15)
+    fraction = random.choice([threshold - 1, threshold, random.getrandbits(15)])
+    return column << 15 | min(max(fraction, 0), 2**15 - 1)
+
+
+def hostile_place(gamma2, table, cell, extra_bits, random):
+    """The bits of a place where the probability is as close as can be to a multiple of 2**-21, where U's digits end."""
+    one, m = table
+    block = cell - one.reach
+    ends = [
+        Fraction(one.scale, one.weights[cell]) * exp_interval(Fraction((edge << m) ** 2) / (2 * gamma2), 400)[0]
+        for edge in (block, block + 1)
+    ]
+    low, high = (int(end * 2**21) for end in sorted(ends))
+    multiple = random.randrange(low, high + 1) if high > low else high
+    with mpmath.workdps(m // 3 + 40):
+        height = mpmath.mpf(max(multiple, 1)) / 2**21 * one.weights[cell] / one.scale
+        distance = mpmath.sqrt(-2 * mpmath.mpf(gamma2.numerator) / gamma2.denominator * mpmath.log(min(height, 1)))
+        value = int(distance if block >= 0 else -distance) + random.randrange(-1, 2)
+    place = min(max(value - (block << m), 0), 2**m - 1)
+    bits = place << (17 + extra_bits - m) | random.getrandbits(17 + extra_bits - m)
+    return bits >> extra_bits, bits & ((1 << extra_bits) - 1)
+
+
+def hostile_uniform(gamma2, table, cell, place, given, random):
+    """The 21 bits of U in the word and the 64 that extend them, near the exact probability."""
+    (one, m), (field, extra, extra_bits) = table, place
+    if cell == 2 * one.reach + 2:
+        return [0, 0]
+    if cell < 2 * one.reach:
+        value, chunk = (cell - one.reach) * 2**m + ((field << extra_bits | extra) >> (17 + extra_bits - m)), 0
+    else:
+        chunk = given[0].bit_length() - 1
+        value = one.reach * 2**m + chunk * 2 ** (m + 6) + given[1]
+        value = value if cell == 2 * one.reach else -1 - value
+    low, _ = probability_interval(one, gamma2.numerator, gamma2.denominator, m, cell, value, chunk)
+    uniform = int(low * 2**85) + random.randrange(-3, 4)
+    if random.random() < 0.2:
+        uniform = (int(low * 2**21) + random.choice([-1, 0, 1]) << 64) + random.choice([0, 2**64 - 1])
+    uniform = min(max(uniform, 0), 2**85 - 1)
+    return [uniform >> 64, uniform & (2**64 - 1)]
+
+
+def script_of(hostile, is_wide, filler):
+    words = np.array([word for word, *_ in hostile], dtype="<u8").tobytes()
+    extras = np.array([extra for _, extra, *_ in hostile], dtype="<u4").tobytes() if is_wide else b""
+    return Script(words + extras, [bits for _, _, used, _ in hostile for bits, _ in used], filler, 4 * is_wide)
+
+
+def check_agreement(script, hostile, values, bytes_per_word):
+    rejected = [value is None for *_, value in hostile]
+    assert list(values) == [value or 0 for *_, value in hostile]
+    assert script.later == []
+    assert script.requests == [bits for _, _, used, _ in hostile for _, bits in used]
+    assert script.sizes[1:] == ([bytes_per_word * sum(rejected)] if any(rejected) else [])
+
+
+def filler_of(table):
+    return envelope(table).reach << 53  # block 0, place 0, U = 0
+
+
+@pytest.mark.parametrize("gamma2", INT64_SCALES, ids=name_of)
+def test_boundary_words_are_decided_as_slow_arithmetic_decides_them(gamma2):
+    scales = Scales.of_fractions([gamma2])
+    level = int(scales.tables[0]), int(scales.block_bits[0])
+    is_wide = level[1] > 17
+    hostile = list(hostile_words(gamma2, level, 32 * is_wide, WORDS, Random(str(gamma2))))
+    script = script_of(hostile, is_wide, filler_of(level[0]))
+    batch = Batch(scales, np.array([WORDS]))
+    batch.fill(script)
+    check_agreement(script, hostile, batch.values.tolist(), 12 if is_wide else 8)
+
+
+@pytest.mark.parametrize("chosen", [INT64_SCALES, INT64_SCALES[3:8]], ids=["long blocks among them", "short blocks"])
+def test_boundary_words_of_many_scales_in_one_vector_are_decided_as_slow_arithmetic_decides_them(chosen):
+    scales, random, is_wide = Scales.of_fractions(chosen), Random(5), chosen is INT64_SCALES
+    hostile = []
+    for gamma2, table, m in zip(chosen, scales.tables.tolist(), scales.block_bits.tolist(), strict=True):
+        hostile += hostile_words(gamma2, (table, m), 32 * is_wide, 60, random)
+    script = script_of(hostile, is_wide, 0)
+    batch = Batch(scales, np.full(len(chosen), 60))
+    left = batch._pass(batch._first_slots(), script)
+    rejected = sorted(place for slots in left for place in np.arange(10**6)[slots.where].tolist())
+    assert rejected == [place for place, (*_, value) in enumerate(hostile) if value is None]
+    kept = [place for place, (*_, value) in enumerate(hostile) if value is not None]
+    assert batch.values[kept].tolist() == [hostile[place][3] for place in kept]
+    assert script.later == []
+
+
+@pytest.mark.parametrize("gamma2", LARGE_SCALES, ids=name_of)
+def test_boundary_words_of_large_scales_are_decided_as_slow_arithmetic_decides_them(gamma2):
+    scale = LargeScale(gamma2.numerator, gamma2.denominator)
+    table = int(Scales.of_fractions([gamma2]).tables[0])
+    extra_bits = -(-(scale.block_bits - 17) // 32) * 32
+    hostile = list(
+        hostile_words(
+            gamma2, (table, scale.block_bits), extra_bits, WORDS // (4 if scale.block_bits < 100 else 30), Random(3)
+        )
+    )
+    first = np.array([word for word, *_ in hostile], dtype="<u8").tobytes()
+    first += b"".join(extra.to_bytes(extra_bits // 8, "little") for _, extra, *_ in hostile)
+    script = Script(first, [bits for _, _, used, _ in hostile for bits, _ in used], filler_of(table), extra_bits // 8)
+    values = scale.draw(len(hostile), script)
+    assert {type(value) for value in values} == {int}
+    check_agreement(script, hostile, values.tolist(), 8 + extra_bits // 8)
+
+
+@pytest.mark.parametrize("gamma2", [INT64_SCALES[k] for k in (2, 4, 7, 9)], ids=name_of)
+def test_random_words_are_decided_as_slow_arithmetic_decides_them(gamma2):
+    scales, count = Scales.of_fractions([gamma2]), sized(4000, 40_000)
+    level = int(scales.tables[0]), int(scales.block_bits[0])
+    is_wide, random = level[1] > 17, Random(11)
+    one, scale = envelope(level[0]), (gamma2.numerator, gamma2.denominator, level[1])
+    hostile = []
+    for _ in range(count):
+        word, extra, used = random.getrandbits(64), random.getrandbits(32) * is_wide, []
+
+        def more_bits(bits, used=used):
+            used.append((random.getrandbits(bits), bits))
+            return used[-1][0]
+
+        hostile.append((word, extra, used, slow_attempt(word, extra, 32 * is_wide, one, scale, more_bits)))
+    script = script_of(hostile, is_wide, filler_of(level[0]))
+    batch = Batch(scales, np.array([count]))
+    batch.fill(script)
+    check_agreement(script, hostile, batch.values.tolist(), 12 if is_wide else 8)
+
+
+def test_the_hostile_places_do_put_floats_to_the_test():
+    """Of 300 words at least 30 have a probability within 2**-44 of a multiple of 2**-21."""
+    gamma2, random, close = INT64_SCALES[11], Random(9), 0
+    scales = Scales.of_fractions([gamma2])
+    table, m = int(scales.tables[0]), int(scales.block_bits[0])
+    for word, extra, *_ in hostile_words(gamma2, (table, m), 32, 300, random):
+        one = envelope(table)
+        cell, field, _ = decode(word, one)
+        if cell < 2 * one.reach:
+            value = (cell - one.reach) * 2**m + ((field << 32 | extra) >> (49 - m))
+            low, _ = probability_interval(one, gamma2.numerator, gamma2.denominator, m, cell, value)
+            close += low > Fraction(1, 2**20) and abs(low * 2**21 - round(low * 2**21)) < Fraction(1, 2**23)
+    assert close > 30
+
+
+def test_trying_again_gives_nothing_even_where_u_is_zero():
+    one = envelope(40)
+    pick = int(np.flatnonzero(one.cells == one.right_tail + 2)[0])
+    assert attempts.decide(attempts.Attempt(one, 100, 1, 0, pick, 0, 0), Script(b"", [], 0)) is None
+
+
+def always_exact(monkeypatch):
+    monkeypatch.setattr(attempts, "SLACK", 2.0**23)  # in units of 2**-21: further than any two probabilities differ
+
+
+@pytest.mark.parametrize("gamma2", INT64_SCALES, ids=name_of)
+def test_floats_decide_nothing_differently_from_exact_arithmetic(gamma2, monkeypatch):
+    fast = draw_flat(Scales.of_fractions([gamma2]), [sized(4000, 100_000)], InsecureTestBits(21))
+    always_exact(monkeypatch)
+    slow = draw_flat(Scales.of_fractions([gamma2]), [sized(4000, 100_000)], InsecureTestBits(21))
+    np.testing.assert_array_equal(fast, slow)
+
+
+@given(
+    gamma2=st.one_of(
+        st.fractions(min_value=Fraction(1, 2**60), max_value=2**16),
+        st.builds(Fraction, st.integers(2**20, 2**1200), st.integers(1, 2**1100)).filter(
+            lambda g: 2**-60 <= g < 2**110
+        ),
+    )
+)
+def test_floats_decide_nothing_differently_at_any_scale(gamma2):
+    scales = Scales.of_fractions([gamma2])
+    fast = draw_flat(scales, [200], InsecureTestBits(24))
+    with pytest.MonkeyPatch.context() as patch:
+        always_exact(patch)
+        np.testing.assert_array_equal(fast, draw_flat(scales, [200], InsecureTestBits(24)))
+
+
+def test_floats_decide_nothing_differently_in_a_vector_of_many_scales(monkeypatch):
+    scales, sizes = Scales.of_fractions(INT64_SCALES), np.arange(0, 13 * 60, 60)
+    fast = draw_flat(scales, sizes, InsecureTestBits(22))
+    always_exact(monkeypatch)
+    np.testing.assert_array_equal(fast, draw_flat(scales, sizes, InsecureTestBits(22)))
+
+
+def test_floats_decide_nothing_differently_at_large_scales(monkeypatch):
+    for gamma2 in LARGE_SCALES:
+        scale = LargeScale(gamma2.numerator, gamma2.denominator)
+        fast = scale.draw(1000, CheckedBits(InsecureTestBits(23)))
+        with monkeypatch.context() as patch:
+            always_exact(patch)
+            np.testing.assert_array_equal(fast, scale.draw(1000, CheckedBits(InsecureTestBits(23))))
+
+
+def test_how_draws_are_cut_into_vectors_changes_nothing(monkeypatch):
+    chosen, sizes = Scales.of_fractions(INT64_SCALES), [7000, 1, 12_000, 0, 300, 20_000, 1, 1, 8192, 5, 6000, 9000, 2]
+    cut = draw_flat(chosen, sizes, InsecureTestBits(6))
+    monkeypatch.setattr(batches, "VECTOR", 1 << 17)
+    np.testing.assert_array_equal(cut, draw_flat(chosen, sizes, InsecureTestBits(6)))
+
+
+def test_every_draw_of_a_batch_has_its_own_scale_at_every_attempt():
+    """Scales so far apart that a draw tells which of the three it has; a chance of 1e-9 for a false alarm."""
+    gamma2 = [Fraction(1, 100), Fraction(10**18), Fraction(10**30, 7)]
+    order = [0, 1, 2, 1, 0, 2, 0, 1]
+    sizes = [3, 9000, 700, 16_384, 1000, 5000, 20_000, 13]
+    values = draw_flat(Scales.of_fractions([gamma2[k] for k in order]), sizes, InsecureTestBits(25))
+    for kind, part in zip(order, np.split(np.abs(values), np.cumsum(sizes)[:-1]), strict=True):
+        assert (part == 0).all() if kind == 0 else (part > 0).all()
+        assert kind < 1 or np.median(part) < [0, 2 * 10**9, 10**15][kind]
+        assert kind < 2 or np.median(part) > 10**14
+
+
+def test_floats_may_not_decide_within_64_times_their_error():
+    """The constants of the proof: roundings add up to less than 2**-42 of the probability 1."""
+    exponent = 64 * 6 * 2.0**-53
+    assert exponent * 1.01 + 2.0**-44 + 4 * 2.0**-53 < 2.0**-42
+    assert attempts.SLACK * 2.0**-21 >= 64 * 2.0**-42
+    assert 2.0**26 * np.exp(-64) < attempts.SLACK * 2.0**-21
+
+
+@pytest.mark.parametrize("gamma2", [Fraction(1, 3), Fraction(17, 2), Fraction(10**6 * 3 + 1, 3), Fraction(10**30, 7)])
+def test_the_same_bytes_in_a_batch_and_alone_give_the_same_values(gamma2):
+    alone = draw_flat(Scales.of_fractions([gamma2]), [500], InsecureTestBits(1))
+    halves = draw_flat(Scales.of_fractions([gamma2, gamma2]), [250, 250], InsecureTestBits(1))
+    np.testing.assert_array_equal(alone, halves)
+
+
+@pytest.mark.parametrize(
+    "gamma2", [Fraction(33**2), Fraction(10**9, 7), Fraction(10**18), Fraction(2**110 - 1)], ids=name_of
+)
+def test_int64_and_python_integers_give_the_same_values_from_the_same_bytes(gamma2):
+    count = 8192
+    small = draw_flat(Scales.of_fractions([gamma2]), [count], InsecureTestBits(4))
+    large = LargeScale(gamma2.numerator, gamma2.denominator).draw(count, CheckedBits(InsecureTestBits(4)))
+    assert small.dtype == np.int64
+    assert small.tolist() == large.tolist()

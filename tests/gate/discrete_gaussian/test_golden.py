@@ -1,0 +1,106 @@
+"""Known bytes give known integers, on every platform and with every version of NumPy."""
+
+import hashlib
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from residualplanner.gate.discrete_gaussian import InsecureTestBits, NoiseError, Scales, discrete_gaussian, selftest
+from residualplanner.gate.discrete_gaussian.drawing import draw_arrays, draw_flat
+
+SCALES = {
+    "one": Fraction(1),
+    "a thousandth": Fraction(1, 10**6),
+    "not whole": Fraction(17, 2),
+    "medium": Fraction(10**6 * 3 + 1, 3),
+    "large": Fraction(10**18 * 3 + 1, 3),
+    "long fractions": Fraction(3**4000 + 1, 3**3990),
+    "the largest of int64": Fraction(2**110 - 1),
+}
+GOLDEN = {
+    "one": "2fbd9d89bb97309e12026e1071b93c06",
+    "a thousandth": "3d00ed86b663cd1b8ac82b105257cd10",
+    "not whole": "b0ee700199d6aaf07827d31115cca591",
+    "medium": "7d26ea997020d121cb29ba996f179255",
+    "large": "9e9c2d40457f101adb56b92086170fa3",
+    "long fractions": "a5be53eef9d777b992366bd3de67997d",
+    "the largest of int64": "3f91e32258717218320ef2377ee28a62",
+    "many scales": "0bb1d0fe638cf690f4a46566f007ce78",
+    "python integers": "8e43428761276f349e8e0c0fcdf1c94c",
+}
+
+
+def digest(values) -> str:
+    return hashlib.sha256(b"".join(int(value).to_bytes(32, "little", signed=True) for value in values)).hexdigest()[:32]
+
+
+@pytest.mark.parametrize("name", SCALES)
+def test_known_bytes_give_the_known_draws_of_one_scale(name):
+    values = draw_flat(Scales.of_fractions([SCALES[name]]), [20_000], InsecureTestBits(2024))
+    assert digest(values) == GOLDEN[name]
+
+
+def test_known_bytes_give_the_known_draws_of_many_scales():
+    sizes = [1000 * (number + 1) for number in range(len(SCALES))]
+    values = draw_flat(Scales.of_fractions(list(SCALES.values())), sizes, InsecureTestBits(2025))
+    assert digest(values) == GOLDEN["many scales"]
+
+
+def test_known_bytes_give_the_known_draws_of_python_integers():
+    arrays = draw_arrays(Scales.of_fractions([Fraction(10**50, 7), Fraction(9)]), [1000, 1000], InsecureTestBits(2026))
+    assert digest([*arrays[0], *arrays[1]]) == GOLDEN["python integers"]
+
+
+def test_the_first_draws_are_these():
+    values = draw_flat(Scales.of_fractions([Fraction(100)]), [12], InsecureTestBits(1))
+    assert values.tolist() == [17, 11, -10, 10, 17, -19, -24, -4, 5, 12, 6, -1]
+
+
+def test_numpys_error_settings_change_nothing():
+    with np.errstate(all="raise"):
+        values = draw_flat(Scales.of_fractions([SCALES["a thousandth"]]), [20_000], InsecureTestBits(2024))
+    assert digest(values) == GOLDEN["a thousandth"]
+
+
+def test_results_are_ordinary_arrays_of_integers():
+    for array in discrete_gaussian([Fraction(3), Fraction(10**20)], [5, 6]):
+        assert array.dtype == np.int64
+        assert array.flags.writeable
+        assert array.ndim == 1
+
+
+@pytest.fixture
+def untested_platform():
+    selftest.require_sound_platform.cache_clear()
+    yield
+    selftest.require_sound_platform.cache_clear()
+
+
+def test_a_bad_exponential_is_noticed_before_the_first_draw(untested_platform, monkeypatch):
+    true_exp = np.exp
+    monkeypatch.setattr(np, "exp", lambda x, **kwargs: true_exp(x, **kwargs) * (1 + 2.0**-43))
+    with pytest.raises(NoiseError, match=r"numpy\.exp errs by more than 2"):
+        discrete_gaussian([Fraction(1)], [1])
+
+
+def test_wrong_draws_from_known_bytes_are_noticed_before_the_first_draw(untested_platform, monkeypatch):
+    monkeypatch.setattr(selftest, "InsecureTestBits", lambda seed: InsecureTestBits(seed + 1))
+    with pytest.raises(NoiseError, match="known random bytes do not give the known draws"):
+        discrete_gaussian([Fraction(1)], [1])
+
+
+def test_a_sound_platform_is_looked_at_once(untested_platform, monkeypatch):
+    calls = []
+    monkeypatch.setattr(selftest, "golden_digest", lambda true=selftest.golden_digest: calls.append(1) or true())
+    for _ in range(3):
+        discrete_gaussian([Fraction(1)], [1])
+    assert calls == [1]
+
+
+def test_the_exponential_here_is_far_better_than_assumed():
+    assert selftest.largest_exp_error() < Fraction(1, 2**51)
+    points = -np.linspace(0, 64, 777)
+    worst = max(abs(value / math.exp(point) - 1) for point, value in zip(points.tolist(), np.exp(points), strict=True))
+    assert worst < 2**-51

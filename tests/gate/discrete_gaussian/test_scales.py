@@ -1,0 +1,189 @@
+"""Every scale is given a table and a block length that cover it, decided in exact arithmetic."""
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sampler_oracles import sized
+
+from residualplanner.gate.discrete_gaussian import Scales, attempts, discrete_gaussian, discrete_gaussian_flat
+from residualplanner.gate.discrete_gaussian.batches import Batch
+from residualplanner.gate.discrete_gaussian.bits import CheckedBits
+from residualplanner.gate.discrete_gaussian.drawing import draw_flat
+from residualplanner.gate.discrete_gaussian.envelope import envelope, radius_of_table
+from residualplanner.gate.discrete_gaussian.large import LargeScale
+from residualplanner.gate.discrete_gaussian.scales import level_of_ratio
+from residualplanner.gate.discrete_gaussian.selftest import require_sound_platform
+from residualplanner.ground.errors import BudgetError
+
+#: All squares of radius * 2**m that a scale can be rounded up to, in ascending order.
+LADDER = [Fraction(1, 16)]
+LADDER += [(Fraction(2) ** power * (8 + eighth) / 8) ** 2 for power in range(-2, 70) for eighth in range(1, 9)]
+
+
+def rounded_up(scales: Scales) -> list[Fraction]:
+    """The squares of radius times block length that the scales were given."""
+    levels = zip(scales.tables.tolist(), scales.block_bits.tolist(), strict=True)
+    return [(radius_of_table(table) * 2**m) ** 2 for table, m in levels]
+
+
+def next_on_the_ladder(gamma2: Fraction) -> Fraction:
+    return next(square for square in LADDER if square >= gamma2)
+
+
+def check_levels(gamma2):
+    scales = Scales.of_fractions(gamma2)
+    assert rounded_up(scales) == [next_on_the_ladder(value) for value in gamma2]
+    assert scales.fits_int64.tolist() == [value < 2**110 for value in gamma2]
+
+
+@given(st.lists(st.fractions(min_value=Fraction(1, 2**60), max_value=2**130), min_size=1, max_size=5))
+def test_a_scale_is_rounded_up_to_the_next_step(gamma2):
+    check_levels(gamma2)
+
+
+def test_scales_at_a_step_and_less_than_any_float_beside_it_are_told_apart():
+    steps = [square for square in LADDER if square < 2**120]
+    tiny = Fraction(1, 10**60)
+    check_levels([square * factor for square in steps for factor in (1, 1 - tiny, 1 + tiny)])
+    check_levels([square + Fraction(sign, 3**200) for square in steps for sign in (1, -1)])
+
+
+def test_ratios_need_not_be_in_lowest_terms():
+    random = Random(1)
+    numerators = [random.getrandbits(random.randrange(20, 4000)) + 1 for _ in range(300)]
+    denominators = [random.getrandbits(random.randrange(1, 40)) + 1 for _ in range(300)]
+    scales = Scales.of_ratios([6 * a for a in numerators], [6 * b for b in denominators])
+    lowest = Scales.of_fractions([Fraction(a, b) for a, b in zip(numerators, denominators, strict=True)])
+    for name in ("tables", "block_bits", "exponents", "fits_int64"):
+        np.testing.assert_array_equal(getattr(scales, name), getattr(lowest, name))
+
+
+def test_the_exponent_is_within_two_roundings_of_the_exact_one():
+    random = Random(2)
+    gamma2 = [Fraction(random.getrandbits(90) + 1, random.getrandbits(40) + 1) for _ in range(sized(1000, 10_000))]
+    gamma2 += [Fraction(1, 2**60), Fraction(2**110 - 1), Fraction(7**1000, 7**999 * 3)]
+    scales = Scales.of_fractions([value for value in gamma2 if value < 2**110])
+    for exponent, value in zip(scales.exponents.tolist(), (v for v in gamma2 if v < 2**110), strict=True):
+        exact = -1 / (2 * value)
+        assert abs(Fraction(exponent) - exact) <= abs(exact) / 2**52
+
+
+def test_whole_numbers_alone_choose_the_same_level():
+    random = Random(3)
+    gamma2 = [Fraction(random.getrandbits(120) + 2**20, random.getrandbits(9) + 1) for _ in range(500)]
+    gamma2 += [square * factor for square in LADDER[57:] for factor in (1, Fraction(10**40 + 1, 10**40))]
+    scales = Scales.of_fractions(gamma2)
+    for value, table, m in zip(gamma2, scales.tables.tolist(), scales.block_bits.tolist(), strict=True):
+        assert level_of_ratio(value.numerator, value.denominator) == (table, m)
+
+
+def test_blocks_of_the_largest_int64_scales_fit_into_the_bits_there_are():
+    scales = Scales.of_fractions([Fraction(2**110) - Fraction(1, 7), Fraction(2**46), Fraction(2**46 + 1)])
+    assert scales.block_bits.tolist() == [49, 17, 18]
+    assert envelope(64).reach << 49 < 2**62
+
+
+def test_exactly_the_scales_of_64_gamma_below_2_61_are_int64():
+    edge = Fraction(2**110)
+    values = [edge - Fraction(1, 10**50), edge, edge + Fraction(1, 10**50)]
+    assert Scales.of_fractions(values).fits_int64.tolist() == [True, False, False]
+    assert [array.dtype for array in discrete_gaussian(values, [2, 2, 2])] == [np.int64, object, object]
+
+
+@pytest.mark.parametrize("exponent", [31, 53, 62, 63, 64, 106, 108, 110, 112, 126, 140])
+def test_scales_around_the_limits_of_machine_numbers_have_the_right_spread(exponent):
+    """False alarm: below 1e-9 each, by the chi-square distribution of the sum of squares of 400 draws."""
+    for gamma2 in (Fraction(2**exponent - 1), Fraction(2**exponent), Fraction(2**exponent * 3 + 1, 3)):
+        (values,) = discrete_gaussian([gamma2], [400])
+        spread = sum(int(value) ** 2 for value in values) / (400 * gamma2)
+        assert 0.6 < spread < 1.55
+        assert all(type(value) is int for value in values) if values.dtype == object else values.dtype == np.int64
+
+
+def test_a_draw_that_does_not_fit_int64_is_not_wrapped(monkeypatch):
+    """Such a draw takes about 2**57 coins of one side in a row; here the coins are forged and one tail is hit."""
+    far, one = 2**63 + 5, envelope(int(Scales.of_ratios([1], [1]).tables[0]))
+
+    class Forged:
+        is_secure, mark, calls = False, "forged", 0
+
+        def read(self, count):
+            self.calls += 1
+            words = (one.reach << 53) + np.arange(count // 8, dtype="<u8") % 1000  # block 0, kept; no two blocks alike
+            if self.calls == 1:
+                words[1] = one.right_tail << 53
+            return words.tobytes()
+
+    require_sound_platform()
+    monkeypatch.setattr(attempts, "tail_distance", lambda block_bits, bits: (far, 0))
+    monkeypatch.setattr(attempts, "is_below", lambda *_: True)
+    values = draw_flat(Scales.of_ratios([1], [1]), [3], Forged())
+    assert values.tolist() == [0, far + one.reach, 0]
+    batch = Batch(Scales.of_ratios([1], [1]), np.array([3]))
+    batch.fill(CheckedBits(Forged()))
+    assert batch.beyond == {1: far + one.reach}
+
+
+def test_a_hundred_thousand_scales_are_read_in_little_time():
+    """The time is not tested; that there is no table for each scale is."""
+    numerators = [10**12 + 7 * number for number in range(100_000)]
+    scales = Scales.of_ratios(numerators, [10**6] * 100_000)
+    values = discrete_gaussian_flat(scales, np.ones(100_000, dtype=np.int64))
+    assert values.shape == (100_000,)
+    assert np.unique(scales.tables).size <= 65
+    assert math.isclose(float(np.mean(values.astype(float) ** 2 / np.array(numerators))) * 1e6, 1, rel_tol=0.03)
+
+
+@pytest.mark.parametrize("gamma2", [0, -1, Fraction(-1, 3), Fraction(1, 2**60 + 1), Fraction(1, 10**400)])
+def test_scales_that_are_too_small_are_refused(gamma2):
+    with pytest.raises(BudgetError, match=r"must be positive and at least 2\*\*-60; at index 1 it is not"):
+        discrete_gaussian([Fraction(1), gamma2], [1, 1])
+
+
+@pytest.mark.parametrize("gamma2", [1.0, "1", Decimal(1), True, None, np.float64(2), math.nan, math.inf])
+def test_scales_that_are_not_exact_are_refused(gamma2):
+    with pytest.raises(BudgetError, match=r"must hold exact fractions, got .* at index 0; write Fraction"):
+        discrete_gaussian([gamma2], [1])
+
+
+@pytest.mark.parametrize("denominators", [[0], [-1]])
+def test_ratios_without_a_positive_denominator_are_refused(denominators):
+    with pytest.raises(BudgetError, match="must be positive and finite"):
+        Scales.of_ratios([-1], denominators)
+
+
+def test_ratios_that_do_not_pair_up_are_refused():
+    with pytest.raises(BudgetError, match="got 2 numerators and 1 denominators"):
+        Scales.of_ratios([1, 2], [1])
+
+
+def test_a_flat_draw_of_a_large_scale_is_refused_before_anything_is_drawn():
+    with pytest.raises(BudgetError, match="is not drawn as int64; use discrete_gaussian"):
+        discrete_gaussian_flat([Fraction(1), Fraction(2**110)], [0, 0])
+
+
+@pytest.mark.parametrize("sizes", [[1], [1, -1], [1.0, 2.0], [[1, 2]], 3, ["1", "2"], [True, False]])
+def test_sizes_that_do_not_fit_are_refused(sizes):
+    with pytest.raises(ValueError, match="sizes must be 2 integers of at least 0, one for each scale"):
+        discrete_gaussian([Fraction(1), Fraction(2)], sizes)
+
+
+def test_no_scales_and_no_draws_are_fine():
+    assert discrete_gaussian([], []) == []
+    assert discrete_gaussian_flat([], []).shape == (0,)
+    assert [array.size for array in discrete_gaussian([Fraction(1), Fraction(2**120), Fraction(3)], [0, 0, 2])] == [
+        0,
+        0,
+        2,
+    ]
+
+
+def test_a_large_scale_has_the_block_length_of_its_size():
+    scale = LargeScale(10**40, 3)
+    assert Fraction(32**2 * 4**scale.block_bits) < Fraction(10**40, 3) <= 64**2 * 4**scale.block_bits

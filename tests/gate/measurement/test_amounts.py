@@ -1,0 +1,381 @@
+"""Counts and sums of amounts, from records to tables, against explicit matrices and exact fractions."""
+
+import math
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dense
+from amounts import Asked, asked, data_vector, records_of
+from random_plans import mechanism
+from replayed_measuring import noise_left_out
+from residualplanner.gate.ledger import Ledger
+from residualplanner.gate.measurement.measure import measure
+from residualplanner.gate.measurement.measurement import load_measurement
+from residualplanner.gate.measurement.precision import PRECISION_RULE, precision_rule
+from residualplanner.gate.sources.csv_files import CsvFile
+from residualplanner.gate.sources.opening import open_source
+from residualplanner.ground.errors import DataError, WorkloadError
+from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.domain.families import UNKNOWN
+from residualplanner.method.plan.files import load_plan
+from residualplanner.method.plan.plan import Plan
+from residualplanner.method.plan.select import select
+from residualplanner.method.privacy import pcost
+from residualplanner.method.queries.identity import Identity
+from residualplanner.method.workload.workload import Workload
+from residualplanner.more.amounts.amounts import Sum
+from residualplanner.more.amounts.numeric import Numeric
+from residualplanner.more.amounts.weight import Weight
+from residualplanner.release.reconstruct import reconstruct
+
+few = settings(max_examples=12)
+fewer = settings(max_examples=8)
+PAY = Attribute("pay", numeric=Numeric(0, 30, bins=[10], outside="clip"), missing="Not stated")
+PEOPLE = Domain({"sex": ["F", "M"], "pay": PAY})
+TABLES = Workload(PEOPLE, [("sex", "pay"), {"sex": Identity(), "pay": Sum()}, {"sex": Identity(), "pay": Sum("bin")}])
+#: At the ends, inside, outside, missing.
+RECORDS = pd.DataFrame({"sex": ["F", "M", "F", "M", "F", "M", "F"], "pay": [0.0, 10.0, 3.0, 17.0, 45.0, -2.0, np.nan]})
+
+
+def plan_for(case: Asked, **options: object) -> Plan:
+    return select(Workload(case.domain, case.queries), budget=pcost(1), **options)
+
+
+def frame_of(domain: Domain, records: list[tuple]) -> pd.DataFrame:
+    columns = zip(*records, strict=True) if records else [[] for _ in domain.names]
+    return pd.DataFrame(
+        {
+            attribute.name: np.array(column, dtype=np.int64 if attribute.numeric is None else np.float64)
+            for attribute, column in zip(domain.attributes, columns, strict=True)
+        }
+    )
+
+
+@given(case=asked(), bases=st.sampled_from(["optimal", "orthogonal"]))
+@few
+def test_costs_and_variances_are_those_of_the_explicit_mechanism(case, bases):
+    plan = plan_for(case, bases=bases)
+    B, covariance = mechanism(plan)
+    assert plan.pcost == pytest.approx(dense.privacy_cost(B, covariance), rel=1e-9)
+    for number, query in enumerate(case.queries):
+        expected = np.diag(dense.least_squares_covariance(B, covariance, case.rows(number)))
+        np.testing.assert_allclose(plan.variance(query).ravel(), expected, rtol=1e-6)
+        cells = plan.covariance(query)
+        np.testing.assert_allclose(np.diag(cells), expected, rtol=1e-6)
+
+
+@given(case=asked(), seed=st.integers(0, 2**32 - 1))
+@few
+def test_no_fraction_of_records_costs_more_than_the_plan_says(case, seed):
+    """Eq. (106): at the ends of bins, inside them, and at any mixture of all values of each attribute."""
+    plan, chance = plan_for(case), np.random.default_rng(seed)
+    B, covariance = mechanism(plan)
+    information = B.T @ np.linalg.solve(covariance, B)
+    for _ in range(20):
+        mixed = dense.product(chance.dirichlet(np.full(size, 0.3))[:, None] for size in case.domain.sizes)[:, 0]
+        assert mixed @ information @ mixed <= plan.pcost * (1 + 1e-9)
+
+
+@pytest.mark.slow
+@given(case=asked(), seed=st.integers(0, 2**32 - 1))
+@fewer
+def test_no_replaced_fraction_of_records_costs_more_than_the_plan_says(case, seed):
+    plan, chance = plan_for(case, neighbors="replace", gap=1e-3), np.random.default_rng(seed)
+    B, covariance = mechanism(plan)
+    assert dense.pair_costs(B, covariance).max() <= plan.pcost * (1 + 1e-9)
+    for _ in range(20):
+        one, other = (
+            dense.product(chance.dirichlet(np.full(size, 0.3))[:, None] for size in case.domain.sizes)[:, 0]
+            for _ in range(2)
+        )
+        step = B @ (one - other)
+        assert step @ np.linalg.solve(covariance, step) <= plan.pcost * (1 + 1e-9)
+
+
+@given(case=asked(), data=st.data())
+@few
+def test_counted_integers_are_the_fractions_of_records_by_the_definition(case, data):
+    domain, records = case.domain, data.draw(records_of(case.domain))
+    vector = data_vector(domain, records).reshape(domain.sizes)
+    sets = dense.subsets(range(len(domain)))
+    tables = open_source(frame_of(domain, records), domain).count([np.array([members], dtype=int) for members in sets])
+    for members, (table,) in zip(sets, tables, strict=True):
+        D = int(np.prod([domain.attributes[i].denominator for i in members]))
+        expected = vector.sum(axis=tuple(i for i in range(len(domain)) if i not in members)) * D
+        assert table.dtype == np.int64
+        assert np.array_equal(table, expected)
+
+
+@pytest.mark.slow
+@given(case=asked(), data=st.data(), is_discrete=st.booleans())
+@few
+def test_without_noise_tables_are_those_of_the_definition(case, data, is_discrete):
+    plan, records = plan_for(case), data.draw(records_of(case.domain))
+    frame = frame_of(case.domain, records)
+    if is_discrete:
+        with pytest.MonkeyPatch.context() as patch:
+            noise_left_out(patch)
+            release = reconstruct(measure(plan, frame))
+    else:
+        quiet = select(plan.workload, budget=pcost("1e22"))
+        release = reconstruct(measure(quiet, frame, noise="gaussian", seed=1))
+    vector = data_vector(case.domain, records).astype(float)
+    for number, query in enumerate(case.queries):
+        expected = case.rows(number) @ vector
+        scale = np.abs(case.rows(number)).max() * max(1, len(records))
+        np.testing.assert_allclose(release[query].estimate.ravel(), expected, atol=1e-7 * scale)
+
+
+def test_the_exact_noise_of_sums_has_the_variance_that_is_stated():
+    plan = select(TABLES, budget=pcost(1))
+    found = np.array([reconstruct(measure(plan, RECORDS))[TABLES_SUM].estimate for _ in range(100)])
+    truth = np.array([0 + 3 + 30, 10 + 17 + 0])
+    deviation = np.sqrt(plan.variance(TABLES_SUM))
+    assert (np.abs(found.mean(axis=0) - truth) < 5 * deviation / np.sqrt(100)).all()
+    assert (np.abs(found.std(axis=0) / deviation - 1) < 5 / np.sqrt(2 * 100)).all()
+
+
+TABLES_SUM = {"sex": Identity(), "pay": Sum()}
+
+
+def largest_cost(plan: Plan, numeric: Numeric, amounts: list[float]) -> float:
+    """What a record of these amounts costs at most, as it is counted, in the only other attribute's first value."""
+    B, covariance = mechanism(plan)
+    information = B.T @ np.linalg.solve(covariance, B)
+    found = []
+    for code in numeric.codes_of_numbers(np.array(amounts)).tolist():
+        (cell,), (k,) = (found.tolist() for found in numeric.cells_of_codes(np.array([code])))
+        pay = np.zeros(PAY.size)
+        pay[[cell, cell + 1]] = [1 - k / numeric.denominator, k / numeric.denominator]
+        one = np.kron([1, 0], pay)
+        found.append(one @ information @ one)
+    return max(found)
+
+
+def clipped_too_late(numeric: Numeric, numbers: np.ndarray) -> np.ndarray:
+    """The planted fault: an amount is divided between the ends of the nearest bin, and clipped no more."""
+    edges = np.array(numeric.edges)
+    bins = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, len(edges) - 2)
+    parts = (numbers - edges[bins]) * (numeric.denominator // np.diff(edges)[bins])
+    return np.where(parts < 0, UNKNOWN, (bins * (numeric.denominator + 1) + parts).astype(np.int64))
+
+
+def test_amounts_that_are_clipped_after_they_were_divided_would_cost_more_than_is_claimed():
+    plan, amounts = select(TABLES, budget=pcost(1)), [-5.0, 0.0, 3.0, 10.0, 29.0, 30.0, 31.0, 500.0]
+    assert largest_cost(plan, PAY.numeric, amounts) <= plan.pcost * (1 + 1e-9)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Numeric, "codes_of_numbers", clipped_too_late)
+        patch.setattr(Numeric, "cells_of_codes", lambda numeric, codes: (np.array([2]), codes - 2 * 21 + 21))
+        assert largest_cost(plan, PAY.numeric, [500.0]) > 2 * plan.pcost
+
+
+@pytest.mark.parametrize(
+    ("column", "numeric", "rule", "message"),
+    [
+        (
+            [5.0, 31.0],
+            {},
+            {},
+            'numbers or amounts outside its limits; declare wider limits or outside="clip", or unknown=',
+        ),
+        ([5.0, -1.0], {}, {}, "column 'pay' has entries that are not finite numbers or amounts outside its limits"),
+        ([5.0, np.inf], {"outside": "clip"}, {}, 'has entries that are not finite numbers; declare unknown="Other"'),
+        ([2**70, -(2**70), 31.0], {}, {}, "amounts outside its limits"),
+        ([Decimal(10) ** 60, Decimal(31)], {}, {}, "amounts outside its limits"),
+        (
+            [5.0, 7.25],
+            {"between_units": "refuse"},
+            {},
+            'numbers or amounts between units or .* or between_units="round"',
+        ),
+        (["5", "secret"], {"outside": "clip"}, {}, "column 'pay' has entries that are not finite numbers; declare"),
+        (["5", "1,000"], {"outside": "clip"}, {}, "column 'pay' has entries that are not finite numbers; declare"),
+        ([5.0, Decimal("sNaN")], {}, {}, "column 'pay' has missing values"),
+        ([5.0, np.nan], {}, {}, "column 'pay' has missing values"),
+        ([[5], [7]], {}, {}, "column 'pay'"),
+        ([True, False], {}, {}, "column 'pay' is of a type that holds truth values, and .* are amounts"),
+    ],
+)
+def test_entries_that_are_no_amounts_are_refused_and_never_shown(column, numeric, rule, message):
+    domain = Domain({"pay": Attribute("pay", numeric=Numeric(0, 30, **numeric), **rule)})
+    plan = select(Workload(domain, [{"pay": Sum()}]), budget=pcost(1))
+    with pytest.raises(DataError, match=message) as caught:
+        measure(plan, pd.DataFrame({"pay": column}))
+    assert not any(word in str(caught.value) for word in ("31", "7.25", "secret", "inf", "1,000", "1180591", "E+60"))
+
+
+def test_what_is_no_amount_follows_the_rules_of_the_attribute():
+    kept = Attribute("pay", numeric=Numeric(0, 30), unknown="Other", missing="drop")
+    plan = select(Workload(Domain({"pay": kept}), [("pay",), {"pay": Sum()}]), budget=pcost(1))
+    with pytest.MonkeyPatch.context() as patch:
+        noise_left_out(patch)
+        release = reconstruct(measure(plan, pd.DataFrame({"pay": [4.0, 31.0, np.nan, 30.0]})))
+    np.testing.assert_allclose(release["pay",].estimate, [2, 1], atol=1e-6)
+    np.testing.assert_allclose(release[{"pay": Sum()}].estimate, [34], atol=1e-5)
+
+
+@pytest.mark.parametrize("is_saved", [False, True])
+def test_every_source_gives_the_same_tables(is_saved, tmp_path):
+    import polars as pl
+    import pyarrow as pa
+
+    plan = select(TABLES, budget=pcost(1))
+    csv, parquet = tmp_path / "people.csv", tmp_path / "people.parquet"
+    RECORDS.to_csv(csv, index=False)
+    RECORDS.to_parquet(parquet)
+    sources = [
+        RECORDS,
+        RECORDS.astype(object),
+        RECORDS.astype({"pay": "category"}),
+        pl.from_pandas(RECORDS),
+        pa.Table.from_pandas(RECORDS),
+        csv,
+        CsvFile(csv, newlines_in_values=True),
+        parquet,
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        noise_left_out(patch)
+        for source in sources:
+            measurement = measure(plan, source)
+            if is_saved:
+                measurement.save(tmp_path / "measurement")
+                measurement = load_measurement(tmp_path / "measurement")
+            release = reconstruct(measurement)
+            np.testing.assert_allclose(release["sex", "pay"].estimate, [[2, 1, 1], [1, 2, 0]], atol=1e-6)
+            np.testing.assert_allclose(release[TABLES_SUM].estimate, [[33], [27]], atol=1e-5)
+
+
+def test_measuring_in_blocks_gives_the_same_tables():
+    plan = select(TABLES, budget=pcost(1))
+    with pytest.MonkeyPatch.context() as patch:
+        noise_left_out(patch)
+        blockwise = reconstruct(measure(plan, RECORDS, memory=2**26))
+        assert (blockwise[TABLES_SUM].estimate == reconstruct(measure(plan, RECORDS))[TABLES_SUM].estimate).all()
+
+
+def test_a_plan_of_amounts_is_read_back_just_as_it_was(tmp_path):
+    plan = select(TABLES, budget=pcost(1))
+    plan.save(tmp_path / "plan")
+    again = load_plan(tmp_path / "plan")
+    assert again.domain == plan.domain
+    assert list(again.workload) == list(plan.workload)
+    assert (again.noise_variances == plan.noise_variances).all()
+    assert (again.variance(TABLES_SUM) == plan.variance(TABLES_SUM)).all()
+    assert [basis.denominator for basis in again.bases.values()] == [1, 20]
+
+
+def test_two_attributes_of_equal_bases_are_counted_each_in_its_own_fractions():
+    domain = Domain({"x": Numeric(0, 10), "y": Numeric(0, 20)})
+    plan = select(Workload(domain, [{"x": Sum()}, {"y": Sum()}, {"x": Sum(), "y": Sum()}, ()]), budget=pcost(1))
+    with pytest.MonkeyPatch.context() as patch:
+        noise_left_out(patch)
+        release = reconstruct(measure(plan, np.array([[3, 20], [10, 7]])))
+    for query, expected in [({"x": Sum()}, 13), ({"y": Sum()}, 27), ({"x": Sum(), "y": Sum()}, 130)]:
+        assert float(release[query].estimate.sum()) == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_weighted_record_adds_its_weight_times_its_amount():
+    domain = Domain({"pay": PAY}, weight=Weight("often", maximum=3, unit="0.5"))
+    plan = select(Workload(domain, [("pay",), {"pay": Sum()}]), budget=pcost(1))
+    often = RECORDS.assign(often=[0.5, 1, 1.5, 2, 2.5, 3, 0])
+    with pytest.MonkeyPatch.context() as patch:
+        noise_left_out(patch)
+        release = reconstruct(measure(plan, often))
+    sum_of_pay = 0.5 * 0 + 1 * 10 + 1.5 * 3 + 2 * 17 + 2.5 * 30 + 3 * 0
+    np.testing.assert_allclose(release[{"pay": Sum()}].estimate, [sum_of_pay], atol=1e-4)
+    np.testing.assert_allclose(release["pay",].estimate, [5, 5.5, 0], atol=1e-5)
+
+
+def test_finer_fractions_than_integers_hold_are_refused_before_the_charge():
+    domain = Domain({"x": Numeric(0, 2**20), "y": Numeric(0, 2**20 - 1)})
+    plan = select(Workload(domain, [{"x": Sum(), "y": Sum()}]), budget=pcost(1))
+    ledger = Ledger(pcost(1))
+    with pytest.raises(WorkloadError, match="counts in 1/1,099,510,579,200 of a record"):
+        measure(plan, np.zeros((3, 2), dtype=int), ledger=ledger)
+    assert not ledger.entries
+
+
+def test_records_that_are_too_many_for_integers_are_refused():
+    many = Domain({"x": Numeric(0, 2**30)})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("residualplanner.gate.sources.records.MOST", 2**31)
+        source = open_source(np.zeros((3, 1), dtype=int), many)
+        with pytest.raises(DataError, match="more than 64-bit integers hold"):
+            source.count([np.array([[0]])])
+        assert int(source.count([np.empty((1, 0), dtype=int)])[0][0]) == 3
+
+
+def test_counts_and_sums_by_bin_that_were_made_elsewhere_are_counted_like_the_records():
+    frame = RECORDS.assign(pay=RECORDS.pay.clip(0, 30))
+    amounts, bins = frame.dropna(), [(0, 10), (10, 31)]  # the last bin holds its high end
+    own = [int(frame.pay[frame.sex == sex].isna().sum()) for sex in "FM"]
+    by_bin = [
+        [amounts.pay[(amounts.sex == sex) & (amounts.pay >= l) & (amounts.pay < h)] for l, h in bins] for sex in "FM"
+    ]
+    counts, sums = ([[int(of(each)) for each in row] for row in by_bin] for of in (len, sum))
+    cells = np.column_stack([PAY.numeric.ready_counts(counts, sums), np.array(own) * PAY.numeric.denominator])
+    groups = [np.array([[0, 1]]), np.array([[1]]), np.array([[0]]), np.empty((1, 0), dtype=int)]
+    expected = open_source(frame, PEOPLE).count(groups)
+    for found, table in zip(open_source({("pay", "sex"): cells.T}, PEOPLE).count(groups), expected, strict=True):
+        assert (found == table).all()
+    contradicting = {("pay", "sex"): cells.T, ("sex",): np.array([4, 4])}
+    with pytest.raises(DataError, match="contradict each other"):
+        open_source(contradicting, PEOPLE)
+    assert open_source({**contradicting, ("sex",): np.array([4, 3])}, PEOPLE)
+    with pytest.raises(DataError, match=r"must count each record 20 times along 'pay', .* by Numeric\.ready_counts"):
+        open_source({("pay", "sex"): cells.T + 1}, PEOPLE)
+
+
+@pytest.mark.parametrize(
+    ("counts", "sums", "message"),
+    [
+        ([1, 1], [11, 20], "not of amounts within them"),
+        ([1, 1], [5, 9], "not of amounts within them"),
+        ([1, 1], [5, np.nan], "must be finite"),
+        ([2**60, 1], [5, 20], "as small as 64-bit"),
+        ([1], [5], "equal shapes with 2 bins last"),
+        ([1.0, 1.0], [5, 20], "and counts integers"),
+        ([1, 1], [[5, 20]], "equal shapes"),
+    ],
+)
+def test_sums_that_no_amounts_have_are_refused(counts, sums, message):
+    with pytest.raises(DataError, match=message) as caught:
+        PAY.numeric.ready_counts(counts, sums)
+    assert "11" not in str(caught.value)
+
+
+def test_a_sum_alone_is_as_accurate_as_the_largest_amount_allows():
+    """The Gaussian mechanism on the sum alone has the same variance: no noise is lost on what nobody asked for."""
+    for low, high in [(0, 50), (-30, 20), (10, 12)]:
+        plan = select(Workload(Domain({"pay": Numeric(low, high)}), [{"pay": Sum()}]), budget=pcost(1))
+        assert float(plan.variance({"pay": Sum()})[0]) == pytest.approx(max(abs(low), abs(high)) ** 2, rel=1e-4)
+
+
+def test_sums_and_counts_matter_alike_whatever_the_unit():
+    """Eq. (107): in cents, dollars or thousands, the plan is the same."""
+    found = []
+    for factor in (1, 100, 1000):
+        pay = Attribute("pay", numeric=Numeric(0, 30 * factor, unit=factor))
+        workload = Workload(Domain({"sex": 2, "pay": pay}), [("sex",), {"sex": Identity(), "pay": Sum()}])
+        plan = select(workload, budget=pcost(1))
+        found.append((plan.loss_value, plan.rmse, plan.max_variance, *plan.errors()["privacy_share"]))
+        assert plan.errors()["unit"].tolist() == ["counts", "pay"]
+        assert plan.errors()["scale"].tolist() == [1, 30 * factor]
+    np.testing.assert_allclose(found[1:], found[:1] * 2, rtol=1e-6)
+
+
+def test_the_rule_of_the_noise_names_the_denominator_of_each_attribute_of_amounts():
+    pay, hours = Numeric(-10, 30, bins=[5], outside="clip"), Numeric(0, 4)
+    domain = Domain({"sex": 2, "pay": pay, "hours": hours})
+    plan = select(Workload(domain, [("sex", "pay"), {"hours": Sum()}]), budget=pcost(1))
+    rule = precision_rule(plan)
+    assert rule.startswith(PRECISION_RULE)
+    assert rule.endswith(f"'pay' has D = {math.lcm(15, 25)}, 'hours' has D = 4")
+    counts = select(Workload(Domain({"sex": 2}), [("sex",)]), budget=pcost(1))
+    assert precision_rule(counts) == PRECISION_RULE

@@ -1,0 +1,191 @@
+"""Measuring block by block: the same counts however little memory there is, answers put together in their places."""
+
+import os
+from fractions import Fraction
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import residualplanner as rp
+from residualplanner.gate.ledger import Ledger
+from residualplanner.gate.measurement import blocks
+from residualplanner.gate.measurement.answers import AnswerLayout, FloatResiduals, IntegerResiduals
+from residualplanner.gate.measurement.blocks import AnswersOnDisk, Within, blocks_within
+from residualplanner.gate.measurement.counting import count_tables, parents
+from residualplanner.gate.measurement.measure import measure
+from residualplanner.gate.measurement.measurement import groups_of_plan
+from residualplanner.gate.measurement.measuring_memory import counts_and_answers_bytes, working_bytes
+from residualplanner.gate.sources.opening import open_source
+from residualplanner.ground.errors import ResourceError
+from strategies import cases
+
+DOMAIN = rp.Domain({"a": 3, "b": 4, "c": 3, "d": 2, "e": 5})
+WORKLOAD = rp.marginals(DOMAIN, up_to=3)
+PLAN = rp.select(WORKLOAD, budget=rp.zcdp(1))
+GROUPS, FAMILY = groups_of_plan(PLAN), parents(PLAN.closure)
+RECORDS = np.random.default_rng(0).integers(0, DOMAIN.sizes, (500, len(DOMAIN)))
+#: Enough for the largest table and what is summed down from it, and not for all.
+LITTLE = working_bytes(GROUPS) + 2500
+
+
+def sets_of(block):
+    return np.concatenate(block.groups.members)
+
+
+@given(cases(weighted=False), st.floats(0, 1))
+def test_each_set_is_in_one_block_with_what_it_is_summed_from_and_blocks_fit(case, fraction):
+    plan = rp.select(case.workload, budget=rp.pcost(1))
+    groups, family = groups_of_plan(plan), parents(plan.closure)
+    least = next(memory for memory in range(working_bytes(groups), 10**6, 16) if fits(groups, family, memory))
+    memory = int(least + fraction * held_bytes(groups))
+    found = blocks_within(groups, family, memory)
+    assert sorted(np.concatenate([sets_of(block) for block in found])) == list(range(len(plan.closure)))
+    for block in found:
+        mine = set(sets_of(block).tolist())
+        assert set(family.parent[sorted(mine)].tolist()) <= mine | {-1}
+        assert held_bytes(block.groups) <= memory
+        for part, (number, rows) in enumerate(zip(block.numbers, block.rows, strict=True)):
+            members = block.groups.members[part]
+            assert np.array_equal(groups.members[number][rows], members)
+            assert (block.groups.group[members] == part).all()
+            assert np.array_equal(block.groups.row[members], np.arange(len(members)))
+            assert block.groups.bases[part] == groups.bases[number]
+
+
+def held_bytes(groups):
+    return counts_and_answers_bytes(groups) + working_bytes(groups)
+
+
+def fits(groups, family, memory):
+    try:
+        blocks_within(groups, family, memory)
+    except ResourceError:
+        return False
+    return True
+
+
+def test_the_counts_of_blocks_are_those_of_all_sets_at_once():
+    source = open_source(RECORDS, DOMAIN)
+    whole = count_tables(source, PLAN.closure, GROUPS, FAMILY)
+    found = blocks_within(GROUPS, FAMILY, LITTLE)
+    assert len(found) > 2
+    for block in found:
+        tables = count_tables(source, PLAN.closure, block.groups, FAMILY)
+        for table, number, rows in zip(tables, block.numbers, block.rows, strict=True):
+            assert np.array_equal(table, whole[number][rows])
+
+
+@pytest.mark.parametrize("noise", ["discrete", "gaussian"])
+def test_tables_measured_in_little_memory_are_those_of_the_records(noise, tmp_path):
+    plan = rp.select(WORKLOAD, budget=rp.zcdp(10**9))
+    measurement = measure(plan, RECORDS, noise=noise, memory=LITTLE, scratch=tmp_path)
+    release = rp.reconstruct(measurement)
+    for query in WORKLOAD:
+        axes = list(DOMAIN.positions(query))
+        true = np.zeros([DOMAIN.sizes[axis] for axis in axes])
+        np.add.at(true, tuple(RECORDS[:, axes].T), 1 if query else len(RECORDS))
+        assert np.abs(release[query].estimate - true).max() < 0.1
+    assert os.listdir(tmp_path) == []
+    measurement.save(tmp_path / "some.measurement")
+    again = rp.load_measurement(tmp_path / "some.measurement")
+    assert np.array_equal(again.residuals.values, measurement.residuals.values)
+    assert again.noise.pcost == measurement.noise.pcost
+
+
+def test_progress_counts_each_table_once(tmp_path):
+    steps = []
+    measure(PLAN, RECORDS, memory=LITTLE, scratch=tmp_path, progress=lambda done, total: steps.append((done, total)))
+    assert {total for _, total in steps} == {int(FAMILY.is_maximal.sum()) + len(PLAN.closure)}
+    assert [done for done, _ in steps] == sorted(done for done, _ in steps)
+    assert steps[-1][0] == steps[-1][1]
+
+
+def test_answers_that_int64_cannot_hold_keep_their_places(tmp_path):
+    found = blocks_within(GROUPS, FAMILY, LITTLE)
+    rng = np.random.default_rng(1)
+    whole = rng.integers(-(2**40), 2**40, AnswerLayout(GROUPS).count).astype(object)
+    starts = np.cumsum(
+        [
+            0,
+            *(
+                GROUPS.row.size
+                and [len(m) * int(np.prod(s)) for m, s in zip(GROUPS.members, GROUPS.answer_shapes, strict=True)]
+            ),
+        ]
+    )
+    wide = int(np.argmax([len(members) for members in GROUPS.members]))
+    whole[starts[wide] + 1] = 2**70
+    groups_of = [
+        whole[a:b].reshape(len(m), *s)
+        for a, b, m, s in zip(starts[:-1], starts[1:], GROUPS.members, GROUPS.answer_shapes, strict=True)
+    ]
+    divisors = (1,) * len(GROUPS.members)
+    collector = AnswersOnDisk(
+        GROUPS, np.int64, lambda flat, large: IntegerResiduals(GROUPS, divisors, flat, large), tmp_path
+    )
+    for block in found:
+        parts = [groups_of[number][rows] for number, rows in zip(block.numbers, block.rows, strict=True)]
+        large = {n: part for n, part in enumerate(parts) if any(abs(x) >= 2**63 for x in part.ravel())}
+        flat = np.concatenate(
+            [
+                np.zeros(part.size, np.int64) if n in large else part.ravel().astype(np.int64)
+                for n, part in enumerate(parts)
+            ]
+        )
+        collector.put(block, IntegerResiduals(block.groups, (1,) * len(parts), flat, large))
+    answers = collector.answers()
+    assert list(answers.wide) == [wide]
+    for number, expected in enumerate(groups_of):
+        assert (answers.stored(number) == expected).all()
+
+
+def test_memory_that_no_block_fits_into_is_refused_before_the_charge(tmp_path):
+    ledger = Ledger(rp.pcost(10))
+    with pytest.raises(ResourceError, match=r"the largest tables take .* and memory= .* allows .*nothing was charged"):
+        measure(PLAN, RECORDS, memory=working_bytes(GROUPS), scratch=tmp_path, ledger=ledger)
+    assert ledger.spent == 0
+
+
+def test_a_disk_that_is_full_is_refused_before_the_charge(tmp_path, monkeypatch):
+    monkeypatch.setattr(blocks.shutil, "disk_usage", lambda _: SimpleNamespace(free=100))
+    ledger = Ledger(rp.pcost(10))
+    with pytest.raises(ResourceError, match=r"too little room: the answers take .* has .* left; nothing"):
+        measure(PLAN, RECORDS, memory=LITTLE, scratch=tmp_path, ledger=ledger)
+    assert ledger.spent == 0
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("memory", [0, -1, 1.5, True, "4 GiB"])
+def test_memory_is_a_number_of_bytes(memory):
+    with pytest.raises(ResourceError, match="memory must be a number of bytes"):
+        measure(PLAN, RECORDS, memory=memory)
+
+
+def test_scratch_is_a_folder(tmp_path):
+    with pytest.raises(ResourceError, match="scratch must be a folder that exists"):
+        measure(PLAN, RECORDS, memory=LITTLE, scratch=tmp_path / "none")
+
+
+def test_a_ledger_is_charged_once_for_all_blocks():
+    ledger = Ledger(rp.pcost(10))
+    measurement = measure(PLAN, RECORDS, memory=LITTLE, ledger=ledger)
+    assert ledger.spent == measurement.noise.pcost == Fraction(measurement.noise.pcost)
+
+
+def test_what_holds_all_at_once_has_one_block():
+    (block,) = Within(10**9, None).blocks(GROUPS, FAMILY)
+    assert np.array_equal(sets_of(block), np.concatenate(GROUPS.members))
+    assert isinstance(measure(PLAN, RECORDS, noise="gaussian", memory=10**9).residuals, FloatResiduals)
+
+
+def test_records_that_can_be_read_once_are_refused_before_the_charge_where_there_are_several_blocks():
+    ledger = Ledger(rp.pcost(10))
+    table = pa.table({name: RECORDS[:, number] for number, name in enumerate(DOMAIN.names)})
+    with pytest.raises(ResourceError, match=r"can be read only once, and would be \d+ times.*Nothing was charged"):
+        measure(PLAN, table.to_reader(), memory=LITTLE, ledger=ledger)
+    assert ledger.spent == 0
+    assert measure(PLAN, table.to_reader(), memory=10**9, ledger=ledger).noise.pcost == ledger.spent

@@ -1,0 +1,93 @@
+"""A budget that holds for continuous noise alone is refused where discrete noise is drawn, before anything is spent."""
+
+from fractions import Fraction
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+from residualplanner.gate.ledger import Ledger
+from residualplanner.gate.ledger.lines import LedgerTerms
+from residualplanner.gate.measurement.measure import measure, require_measurable
+from residualplanner.gate.measurement.measurement import load_measurement
+from residualplanner.ground.errors import BudgetError
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.plan.files import load_plan
+from residualplanner.method.plan.select import select
+from residualplanner.method.privacy import Neighbors, approx_dp, gdp, pcost, zcdp
+from residualplanner.method.workload.families import marginals
+
+WORKLOAD = marginals(Domain({"a": 2, "b": 3}), up_to=2)
+RECORDS = np.array([[0, 0], [1, 2]])
+HASH = "0" * 64
+BUDGETS = [gdp("0.5"), gdp(3), approx_dp(3, 0.01, noise="gaussian")]
+REFUSAL = "for continuous noise does not hold for discrete noise; write "
+
+pytestmark = pytest.mark.parametrize("budget", BUDGETS, ids=repr)
+
+
+class Never:
+    """Records that must not be looked at."""
+
+    def __getattribute__(self, name):
+        raise AssertionError(f"records were touched by {name}")
+
+
+def test_measuring_discrete_noise_refuses_it_before_the_charge_and_the_records(budget, tmp_path):
+    select(WORKLOAD, budget=budget).save(tmp_path / "p")
+    plan, ledger = load_plan(tmp_path / "p"), Ledger(pcost(100))
+    assert plan.budget == budget
+    for attempt in (
+        lambda: measure(plan, Never(), ledger=ledger),
+        lambda: require_measurable(plan, ledger=ledger),
+        lambda: require_measurable(plan),
+    ):
+        with pytest.raises(BudgetError, match=REFUSAL):
+            attempt()
+    assert ledger.entries == ()
+
+
+def test_continuous_noise_can_be_measured_for_research_and_is_charged_in_zcdp(budget):
+    plan, ledger = select(WORKLOAD, budget=budget), Ledger(pcost(100))
+    measurement = measure(plan, RECORDS, noise="gaussian", seed=1, ledger=ledger)
+    assert measurement.noise.guarantee.startswith("none")
+    (entry,) = ledger.entries
+    statement = entry.label.removeprefix("4 tables, planned for ").removesuffix("-zCDP")
+    assert 0 <= Fraction(statement) - budget.pcost_exact / 2 < budget.pcost_exact / 1000
+
+
+def test_a_ledger_cannot_be_begun_with_it(budget, tmp_path):
+    for begin in (lambda: Ledger(budget), lambda: Ledger.create(tmp_path / "l", budget=budget, data_set="census")):
+        with pytest.raises(BudgetError, match=REFUSAL):
+            begin()
+    assert not (tmp_path / "l").exists()
+
+
+def test_a_ledger_of_an_older_version_is_read_and_settled_but_takes_no_charge(budget, tmp_path):
+    path, cost = tmp_path / "l", budget.pcost_exact / 4
+    path.write_bytes(LedgerTerms(budget, "", "census", Neighbors()).line + b'{"cost":')
+    ledger = Ledger.open(path)
+    assert (ledger.budget, ledger.is_torn) == (budget, True)
+    ledger.settle(cost)
+    assert (ledger.spent, ledger.remaining) == (cost, 3 * cost)
+    before = path.read_bytes()
+    for attempt in (ledger.charge, ledger.require_room):
+        with pytest.raises(
+            BudgetError, match="nothing more is charged to it; begin another ledger with what it has left"
+        ):
+            attempt(cost, HASH, neighbors="add-remove")
+    with pytest.raises(BudgetError, match="nothing more is charged"):
+        measure(select(WORKLOAD, budget=zcdp("1e-9")), Never(), ledger=ledger)
+    assert path.read_bytes() == before
+
+
+def test_a_measurement_of_an_older_version_is_read_and_signs_for_zcdp(budget, tmp_path, monkeypatch):
+    plan = select(WORKLOAD, budget=budget)
+    monkeypatch.setattr(
+        import_module("residualplanner.gate.measurement.exact_noise"), "require_discrete", lambda budget: None
+    )
+    measure(plan, RECORDS).save(tmp_path / "m")
+    monkeypatch.undo()
+    noise = load_measurement(tmp_path / "m").noise
+    assert noise.guarantee.startswith("This release satisfies rho-zCDP with rho = ")
+    assert noise.pcost <= budget.pcost_exact

@@ -1,0 +1,293 @@
+"""Noisy answers are integers, exact for counts and noise of every size, and distributed as planned."""
+
+import importlib
+import math
+import threading
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from random_plans import plan_by_hand
+from replayed_measuring import divisors_of, integers_of, noise_left_out, refinements
+from residualplanner.gate.discrete_gaussian import InsecureTestBits
+from residualplanner.gate.measurement import discrete as mechanism
+from residualplanner.gate.measurement import noisy_answers as arithmetic
+from residualplanner.gate.measurement.answers import IntegerResiduals
+from residualplanner.gate.measurement.measure import measure, measure_with_bits
+from residualplanner.gate.measurement.measurement import groups_of_plan, load_measurement
+from residualplanner.gate.measurement.noisy_answers import Width, fits_int64_path, noisy_answers, widths
+from residualplanner.ground.errors import FileFormatError
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.plan.select import select
+from residualplanner.method.privacy import pcost
+from residualplanner.method.strategy.basis_groups import basis_groups
+from residualplanner.method.strategy.strategy import constant_strategy, subtraction_strategy
+from residualplanner.method.workload.families import marginals
+from residualplanner.method.workload.workload import Workload
+from residualplanner.release.reconstruct import reconstruct
+from strategies import bases_of
+
+SIZES = (3, 1, 2, 4, 3)
+DOMAIN = Domain(dict(zip(("a", "one", "b", "c", "d"), SIZES, strict=True)))
+PLAN = select(marginals(DOMAIN, up_to=2), budget=pcost(1))
+CODES = np.random.default_rng(5).integers(0, SIZES, (40, 5))
+
+
+def test_every_array_before_the_noise_holds_whole_numbers(monkeypatch):
+    """Each operation on the counts is watched; the noise is the first thing that joins them."""
+    seen = []
+
+    class Watched(np.ndarray):
+        def __array_ufunc__(self, ufunc, method, *inputs, out=None, **options):
+            plain = [np.asarray(x) if isinstance(x, Watched) else x for x in inputs]
+            places = None if out is None else tuple(np.asarray(x) if isinstance(x, Watched) else x for x in out)
+            result = getattr(ufunc, method)(*plain, **({} if out is None else {"out": places}), **options)
+            for array in (*plain, result):
+                seen.append((ufunc.__name__, np.asarray(array).dtype.kind))
+            return result.view(Watched) if isinstance(result, np.ndarray) else result
+
+    gate = importlib.import_module("residualplanner.gate.measurement.measure")
+    count_tables, steps = gate.count_tables, []
+    monkeypatch.setattr(gate, "count_tables", lambda *a, **o: [t.view(Watched) for t in count_tables(*a, **o)])
+    for name in ("integer_products", "differences_of_tables"):
+        function = getattr(arithmetic, name)
+
+        def watched(tables, *arguments, function=function, name=name, **options):
+            result = function(tables, *arguments, **options)
+            steps.append((name, tables.dtype.kind, result.dtype.kind))
+            return result
+
+        monkeypatch.setattr(arithmetic, name, watched)
+    measurement = measure(PLAN, CODES)
+    assert {kind for _, kind in seen} <= set("iO")
+    assert {"multiply", "add", "subtract"} & {name for name, _ in seen}
+    assert steps == [("integer_products", "i", "i"), ("differences_of_tables", "i", "i")] * (len(steps) // 2)
+    assert len(steps) >= 2 * len(measurement.residuals.groups.shapes)
+    assert measurement.residuals.integers.dtype == np.int64
+
+
+def test_noise_drawn_ahead_by_threads_goes_to_the_tables_it_was_drawn_for(monkeypatch):
+    """Draws that tell their scale: with threads and without, each table gets its own, and batches come in order."""
+    threads = set()
+
+    def flat(scales, sizes, source):
+        threads.add((source.is_secure, threading.current_thread() is threading.main_thread()))
+        parts = zip(scales.numerators, scales.denominators, np.asarray(sizes).tolist(), strict=True)
+        return np.concatenate([np.arange(size) * (a // b + 1) + len(sizes) for a, b, size in parts])
+
+    monkeypatch.setattr(mechanism, "draw_flat", flat)
+    monkeypatch.setattr(mechanism, "BATCH_CELLS", 6)
+    monkeypatch.setattr(mechanism, "NOISE_CELLS", 12)
+    for _ in range(20):
+        ahead = measure(PLAN, CODES).residuals.integers
+        assert (ahead == measure_with_bits(PLAN, CODES, InsecureTestBits(1)).residuals.integers).all()
+    assert threads == {(True, False), (False, True)}
+
+
+def answers_of(counts, noise, width=Width.INT64):
+    """The answers for subtraction bases."""
+    shape, records = counts.shape[1:], int(counts.sum())
+    return noisy_answers(counts, noise, bases=bases_of(shape), divisor=math.prod(shape), records=records, width=width)
+
+
+def random_counts(shape, most, seed=3):
+    return np.random.default_rng(seed).integers(0, most, shape)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [(100, 100, 100), (7, 6, 5, 4, 9)], ids=str)
+def test_counts_up_to_a_million_million_are_exact(shape):
+    """Beside Python integers, by sums over whole axes: no entry of a Kronecker product is formed."""
+    counts = random_counts((1, *shape), 10**12)
+    noise = random_counts((1, *shape), 10**9, seed=4) - 5 * 10**8
+    expected = counts.astype(object)
+    for axis, size in enumerate(shape, start=1):
+        expected = size * expected - expected.sum(axis=axis, keepdims=True)
+    expected = expected + noise
+    for axis in range(1, len(shape) + 1):
+        first = np.take(expected, [0], axis)
+        expected = first - np.delete(expected, 0, axis)
+    assert not fits_int64_path(bases_of(shape), 1e-4, math.prod(shape), int(counts.sum()))
+    found = answers_of(counts, noise.astype(object))
+    assert (found == expected).all()
+    assert max(abs(found.ravel())) > 2**53
+    assert (answers_of(counts, noise, Width.DOUBLE_WORD) == expected).all()
+
+
+@pytest.mark.parametrize("shape", [(), (100,), (2, 85), (10, 10, 10), (3, 2, 4, 2, 3)], ids=str)
+def test_int64_and_python_integers_give_the_same_answers(shape):
+    counts = random_counts((4, *shape), 2**20)
+    noise = random_counts((4, *shape), 10**9, seed=4) - 5 * 10**8
+    narrow, wide = answers_of(counts, noise), answers_of(counts, noise.astype(object))
+    two = answers_of(counts, noise, Width.DOUBLE_WORD)
+    assert (narrow.dtype, two.dtype, wide.dtype) == (np.int64, np.int64, object)
+    assert (narrow == wide).all()
+    assert (narrow == two).all()
+
+
+@pytest.mark.parametrize(
+    ("shape", "precision", "records", "fits"),
+    [
+        ((100, 100, 100), 1e-6, 2**33, True),
+        ((100, 100, 100), 1e-6, 2**41, True),
+        ((100, 100, 100), 1e-6, 2**43, False),
+        ((2**14, 2**14), 1.0, 2**33, True),
+        ((2**15, 2**14), 1.0, 2**33, False),
+        ((100,) * 5, 1e-6, 2**33, False),
+        ((2,), 1e-30, 2**33, True),
+        ((2,), 1e-34, 2**33, False),
+        ((), 2.0**-108, 2**33, True),
+        ((), 2.0**-111, 2**33, False),
+        ((2, 2, 2, 2, 2), 2.0**-90, 2**33, True),
+        ((2, 2, 2, 2, 2), 2.0**-92, 2**33, False),
+    ],
+)
+def test_int64_is_chosen_by_sizes_and_scales(shape, precision, records, fits):
+    assert fits_int64_path(bases_of(shape), precision, math.prod(shape), records) is fits
+
+
+LARGE = basis_groups(
+    constant_strategy(marginals(Domain({"a": 2**15, "b": 2**14}), up_to=2).closure, bases_of((2**15, 2**14)))
+)
+
+
+@pytest.mark.parametrize("records", [0, 1, 2**33 - 1, 2**33])
+def test_below_two_to_the_33_records_their_number_decides_nothing(records):
+    found = widths(LARGE, np.ones(4), divisors_of(LARGE.bases), records=records)
+    assert found == [*[Width.INT64] * 3, Width.DOUBLE_WORD]
+
+
+def test_above_two_to_the_33_records_their_number_decides():
+    divisors = divisors_of(LARGE.bases)
+    assert widths(LARGE, np.ones(4), divisors, records=2**48) == [Width.INT64, *[Width.DOUBLE_WORD] * 3]
+
+
+def test_the_largest_noise_of_a_group_decides_for_all_of_it():
+    groups = basis_groups(
+        constant_strategy(marginals(Domain(dict.fromkeys("abc", 3)), up_to=1).closure, bases_of((3, 3, 3)))
+    )
+    for place in range(3):
+        precision = np.ones(4)
+        precision[1 + place] = 1e-60
+        assert widths(groups, precision, divisors_of(groups.bases), records=0) == [Width.INT64, Width.PYTHON]
+
+
+def test_every_table_is_drawn_noise_of_its_own_scale(monkeypatch):
+    """Tables of one shape with different noise, cut into pieces: the draws requested, in order."""
+    domain = Domain(dict(zip("abcdef", (3, 2, 3, 2, 3, 2), strict=True)))
+    workload = marginals(domain, up_to=2)
+    noise = np.random.default_rng(1).choice([0.5, 2.0, 3.0], len(workload.closure))
+    plan = plan_by_hand(workload, subtraction_strategy(workload), noise)
+    draws = []
+
+    def flat(scales, sizes, _source):
+        draws.extend(zip(scales.numerators, scales.denominators, np.asarray(sizes).tolist(), strict=True))
+        return np.zeros(int(np.sum(sizes)), dtype=np.int64)
+
+    monkeypatch.setattr(mechanism, "THREADS", 10**6)  # fewer batches than threads are drawn in order
+    monkeypatch.setattr(mechanism, "draw_flat", flat)
+    monkeypatch.setattr(mechanism, "BATCH_CELLS", 24)
+    monkeypatch.setattr(mechanism, "NOISE_CELLS", 40)
+    measure(plan, np.zeros((1, 6), dtype=np.int64))
+    expected = []
+    for members in groups_of_plan(plan).members:
+        for number in members.tolist():
+            cells = math.prod(domain.sizes[i] for i in plan.closure[number])
+            cells_wide = Fraction(refinements(plan)[number] * cells)
+            gamma2 = cells_wide**2 / Fraction(math.nextafter(1 / noise[number], 0))
+            expected += [gamma2] * cells
+    assert [Fraction(a, b) for a, b, size in draws for _ in range(size)] == expected
+    assert len(draws) < len(plan.closure), "no two equal scales were drawn as one"
+
+
+def plan_with_noise(workload, variance):
+    return plan_by_hand(workload, subtraction_strategy(workload), np.full(len(workload.closure), variance))
+
+
+WIDE_WORKLOAD = Workload(Domain(dict.fromkeys("abcde", 3)), [tuple("abcde")])
+
+
+@pytest.mark.parametrize("variance", [1e18, 1e40, 1e200])
+def test_noise_of_every_size_is_measured_saved_and_reconstructed(tmp_path, variance):
+    codes = np.random.default_rng(1).integers(0, 3, (50, 5))
+    plan = plan_with_noise(WIDE_WORKLOAD, variance)
+    saved = measure(plan, codes)
+    saved.save(tmp_path / "file")
+    loaded = load_measurement(tmp_path / "file")
+    assert bool(saved.residuals.wide) == (variance > 1e18)
+    for members, integers in integers_of(saved).items():
+        assert integers.tolist() == integers_of(loaded)[members].tolist()
+    assert (loaded.residuals.values == saved.residuals.values).all()
+    for query in [tuple("abcde"), ("b",), ()]:
+        assert (reconstruct(loaded)[query].estimate == reconstruct(saved)[query].estimate).all()
+    # A wrong scale, or a factor left out, is off by far more than the 20 standard errors allowed here.
+    white = saved.residuals.values / math.sqrt(variance)
+    assert 0.5 < np.sqrt((white**2).mean()) < 20
+
+
+def test_a_draw_that_int64_cannot_hold_makes_python_integers_and_wraps_nothing(monkeypatch):
+    def flat(_scales, sizes, _source):
+        noise = np.arange(int(np.sum(sizes))).astype(object)
+        noise[-1] = 10**30
+        return noise
+
+    monkeypatch.setattr(mechanism, "draw_flat", flat)
+    found = measure(PLAN, CODES).residuals
+    largest = len(found.groups.shapes) - 1
+    assert list(found.wide) == [largest]
+    assert min(found.wide[largest].ravel().tolist()) < -(10**29) or max(found.wide[largest].ravel().tolist()) > 10**29
+
+
+def test_ready_counts_beyond_two_to_the_33_are_measured_exactly(monkeypatch):
+    noise_left_out(monkeypatch)
+    domain = Domain({"a": 100, "b": 100, "c": 50})
+    table = random_counts((100, 100, 50), 10**12)
+    plan = select(Workload(domain, [("a", "b", "c")]), budget=pcost(1))
+    release = reconstruct(measure(plan, {("a", "b", "c"): table}))
+    np.testing.assert_allclose(release["a", "b", "c"].estimate, table, rtol=0, atol=1e4)
+    found = integers_of(release.measurement)
+    f = dict(zip(plan.closure, refinements(plan), strict=True))
+    assert found[()].tolist() == [f[()] * int(table.sum(dtype=object))]
+    by_a = table.sum(axis=(1, 2), dtype=object)
+    assert found[(0,)].tolist() == [f[0,] * 100 * (by_a[0] - count) for count in by_a[1:]]
+
+
+def test_zero_records_are_measured_as_any_others():
+    plan = select(marginals(DOMAIN, up_to=3), budget=pcost(1))
+    empty, full = measure(plan, CODES[:0]), measure(plan, CODES)
+    assert empty.residuals.integers.shape == full.residuals.integers.shape
+    assert empty.noise == full.noise
+    assert (empty.residuals.integers != 0).any()
+    assert np.abs(empty.residuals.values).max() < 60 * math.sqrt(plan.noise_variances.max() * 8)
+
+
+def test_bits_of_a_test_leave_their_mark_on_what_they_make(tmp_path):
+    marked = measure_with_bits(PLAN, CODES, InsecureTestBits(1))
+    marked.save(tmp_path / "file")
+    for measurement in (marked, load_measurement(tmp_path / "file")):
+        assert measurement.noise.randomness == "InsecureTestBits: not private"
+        assert measurement.noise.guarantee.startswith("none")
+        assert "not private" in repr(measurement)
+        assert not measurement.noise.is_private
+
+
+def test_the_guarantee_is_a_sentence_with_the_exact_cost():
+    noise = measure(PLAN, CODES).noise
+    assert noise.is_private
+    assert noise.guarantee.startswith(
+        f"This release satisfies rho-zCDP with rho = {noise.pcost / 2} (<= 0.5) under adding or removing one record"
+    )
+
+
+def test_answers_that_do_not_fit_their_plan_are_refused():
+    groups = groups_of_plan(PLAN)
+    found = measure(PLAN, CODES).residuals.integers
+    divisors = divisors_of(groups.bases)
+    IntegerResiduals(groups, divisors, found)
+    for wrong in (found[:-1], found.astype(np.int32), found.astype(float), found[None]):
+        with pytest.raises(FileFormatError, match="the plan needs 32 answers, one axis of int64"):
+            IntegerResiduals(groups, divisors, wrong)
+    for wide in (np.array([[5]], dtype=object), np.array([[2**70, 1]], dtype=object)):
+        with pytest.raises(FileFormatError, match="exactly where int64 cannot hold them"):
+            IntegerResiduals(groups, divisors, found, {1: wide})

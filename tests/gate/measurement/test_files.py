@@ -1,0 +1,354 @@
+"""A measurement read from a file is the one that was written, tells nothing about the records, and fits its plan."""
+
+import math
+import platform
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy
+from hypothesis import given
+from hypothesis import strategies as st
+
+from residualplanner.gate.discrete_gaussian import InsecureTestBits, OperatingSystemBits
+from residualplanner.gate.measurement.gaussian import generator_of_entropy
+from residualplanner.gate.measurement.measure import measure, measure_with_bits
+from residualplanner.gate.measurement.measurement import load_measurement
+from residualplanner.gate.measurement.wide_integers import wide_from_words, wide_to_words
+from residualplanner.ground.archive import read_archive, write_archive
+from residualplanner.ground.errors import BudgetError, FileFormatError, ResidualPlannerError
+from residualplanner.ground.version import __version__
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.plan.files import load_plan, plan_hash
+from residualplanner.method.plan.plan import plan_to_archive
+from residualplanner.method.plan.select import select
+from residualplanner.method.privacy import zcdp
+from residualplanner.method.strategy.basis_groups import basis_groups
+from residualplanner.method.strategy.strategy import subtraction_strategy
+from residualplanner.method.workload.families import marginals
+from saved_plans import changes, placed, read, write
+
+DOMAIN = Domain({"a": 3, "one": 1, "b": 2, "c": ["x", "y", "z", "w"]})
+PLAN = select(marginals(DOMAIN, up_to=2), budget=zcdp(0.5))
+CODES = np.random.default_rng(5).integers(0, DOMAIN.sizes, (40, 4))
+KIND = {"kind": "measurement", "version": 5}
+
+
+HUGE = replace(PLAN, noise_variances=np.where(PLAN.closure.orders == 2, 1e60, PLAN.noise_variances))
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A measurement with exact noise."""
+    measure(PLAN, CODES).save(tmp_path / "measurement")
+    return tmp_path / "measurement"
+
+
+@pytest.fixture
+def continuous(tmp_path):
+    """A measurement with noise in floating point."""
+    measure(PLAN, CODES, noise="gaussian").save(tmp_path / "measurement")
+    return tmp_path / "measurement"
+
+
+@pytest.fixture
+def huge(tmp_path):
+    """A measurement with noise that int64 cannot hold."""
+    measure(HUGE, CODES).save(tmp_path / "measurement")
+    return tmp_path / "measurement"
+
+
+def seeded(codes, seed):
+    return measure(PLAN, codes, noise="gaussian", seed=seed)
+
+
+@pytest.mark.parametrize("seed", [None, 0, 2**70])
+def test_a_measurement_with_continuous_noise_comes_back_as_it_was(tmp_path, seed):
+    saved = seeded(CODES, seed)
+    saved.save(tmp_path / "file")
+    loaded = load_measurement(tmp_path / "file")
+    assert (loaded.residuals.values == saved.residuals.values).all()
+    assert not loaded.residuals.values.flags.writeable
+    assert loaded.noise == saved.noise
+    assert plan_hash(loaded.plan) == plan_hash(PLAN)
+
+
+@pytest.mark.parametrize("plan", [PLAN, HUGE], ids=["int64", "wide"])
+@pytest.mark.parametrize("bits", [OperatingSystemBits(), InsecureTestBits(1)], ids=["system", "test"])
+def test_a_measurement_with_exact_noise_comes_back_as_it_was(tmp_path, plan, bits):
+    saved = measure_with_bits(plan, CODES, bits)
+    saved.save(tmp_path / "file")
+    loaded = load_measurement(tmp_path / "file")
+    assert (loaded.residuals.integers == saved.residuals.integers).all()
+    assert loaded.residuals.wide.keys() == saved.residuals.wide.keys()
+    assert bool(saved.residuals.wide) == (plan is HUGE)
+    for group, numbers in saved.residuals.wide.items():
+        assert (loaded.residuals.wide[group] == numbers).all()
+        assert not loaded.residuals.wide[group].flags.writeable
+    assert not loaded.residuals.integers.flags.writeable
+    assert loaded.noise == saved.noise
+    assert plan_hash(loaded.plan) == plan_hash(plan)
+    loaded.save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "file").read_bytes()
+
+
+@given(
+    lists=st.lists(st.lists(st.integers(-(2**200), 2**200), min_size=4, max_size=4), max_size=3),
+    extra=st.integers(2**63, 2**300),
+)
+def test_words_hold_whole_numbers_of_every_size(lists, extra):
+    groups = basis_groups(subtraction_strategy(marginals(Domain({"a": 5, "b": 5, "c": 3}), up_to=2)))
+    numbers = [number for number, shape in enumerate(groups.shapes) if sorted(shape) == [3, 5]]
+    wide = {}
+    for number, values in zip([*numbers, 1], lists, strict=False):
+        shape = (len(groups.members[number]), *groups.answer_shapes[number])
+        wide[number] = np.resize(np.array([*values, extra], dtype=object), shape)
+    back = wide_from_words(groups, *wide_to_words(wide))
+    assert back.keys() == wide.keys()
+    assert all((back[number] == wide[number]).all() for number in wide)
+
+
+def test_a_file_states_the_exact_cost_and_everything_else_about_the_noise(path):
+    noise = read_archive(path, **KIND)[0]["noise"]
+    exact = sum(
+        Fraction(math.nextafter(1 / variance, 0))
+        * math.prod(Fraction(DOMAIN[n].size - 1, DOMAIN[n].size) for n in names)
+        for names, variance in PLAN.noise_variance_of.items()
+    )
+    assert noise["pcost"] == f"{exact.numerator}/{exact.denominator}"
+    assert noise["guarantee"] == (
+        f"This release satisfies rho-zCDP with rho = {exact / 2} (<= 0.5) under adding or removing one record, with "
+        "exact discrete Gaussian noise from the operating system's random bits."
+    )
+    assert (noise["kind"], noise["source"], noise["randomness"]) == ("discrete", "os.urandom", "operating system")
+    assert noise["seed"] is None
+    assert noise["package_versions"] == {
+        "residualplanner": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+    }
+
+
+@pytest.mark.parametrize(("seed", "origin"), [(None, "os.urandom"), (3, "the caller")])
+def test_a_file_names_the_generator_of_continuous_noise_and_where_its_seed_came_from(tmp_path, seed, origin):
+    measure(PLAN, CODES, noise="gaussian", seed=seed).save(tmp_path / "file")
+    generator = type(generator_of_entropy(1).bit_generator).__name__
+    assert read_archive(tmp_path / "file", **KIND)[0]["noise"]["source"] == (
+        f"numpy.random.{generator} with a seed from {origin}"
+    )
+    assert load_measurement(tmp_path / "file").noise.seed == seed
+
+
+def test_a_file_says_by_which_plan_it_was_measured(path, tmp_path):
+    PLAN.save(tmp_path / "plan")
+    header, _ = read_archive(path, **KIND)
+    assert header["plan_sha256"] == plan_hash(load_plan(tmp_path / "plan"))
+
+
+@pytest.mark.parametrize("noise", ["discrete", "gaussian"])
+def test_files_differ_in_the_noisy_answers_alone_however_many_records_there_were(tmp_path, noise):
+    """No number of records, no name, no time."""
+    headers, sizes = [], []
+    for records in (0, 1, 100_000):
+        codes = np.random.default_rng(records).integers(0, DOMAIN.sizes, (records, 4))
+        measure(PLAN, codes, noise=noise).save(tmp_path / str(records))
+        header, arrays = read_archive(tmp_path / str(records), **KIND)
+        answers = {arrays.pop(name).shape for name in ("residuals", "integers") if name in arrays}
+        headers.append((header, answers, {name: array.tobytes() for name, array in arrays.items()}))
+        sizes.append((tmp_path / str(records)).stat().st_size)
+    assert headers[0] == headers[1] == headers[2]
+    assert len(set(sizes)) == 1
+
+
+def test_equal_measurements_have_equal_files(tmp_path):
+    for name in ("one", "two"):
+        seeded(CODES, 9).save(tmp_path / name)
+        measure_with_bits(PLAN, CODES, InsecureTestBits(9)).save(tmp_path / f"exact {name}")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    assert (tmp_path / "exact one").read_bytes() == (tmp_path / "exact two").read_bytes()
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
+def test_a_file_of_a_format_before_is_refused(path, version):
+    header, arrays = read_archive(path, **KIND)
+    write_archive(path, kind="measurement", version=version, header=header, arrays=arrays)
+    with pytest.raises(FileFormatError, match=f"format {version} is no longer read"):
+        load_measurement(path)
+
+
+def rewrite(path, edit):
+    """Change the header and arrays of a file, all its checksums made to fit."""
+    header, arrays = read_archive(path, **KIND)
+    arrays = {name: array.copy() for name, array in arrays.items()}
+    edit(header, arrays)
+    write_archive(path, **KIND, header=header, arrays=arrays)
+
+
+def other_plan(header, arrays):
+    plan = select(marginals(DOMAIN, order=1), budget=zcdp(0.5))
+    header["plan"], theirs = plan_to_archive(plan)
+    for name in [name for name in arrays if name.startswith("plan/")]:
+        del arrays[name]
+    arrays.update({f"plan/{name}": array for name, array in theirs.items()})
+
+
+def spoil(value):
+    def edit(_header, arrays):
+        arrays["residuals"][3] = value
+
+    return edit
+
+
+def edit_noise(**told):
+    return lambda header, _arrays: header["noise"].update(told)
+
+
+ANY_KIND = [
+    (other_plan, "not the one that was measured"),
+    (lambda h, a: h["plan"].update(gap=0.5), "not the one that was measured"),
+    (lambda h, a: a["plan/noise_variance"].__setitem__(0, 1e9), "not the one that was measured"),
+    (lambda h, a: h.update(plan_sha256="0" * 64), "not the one that was measured"),
+    (lambda h, a: h.update(plan_sha256=None), "not the one that was measured"),
+    (lambda h, a: h.update(more=1), "must have the fields"),
+    (lambda h, a: h.pop("noise"), "must have the fields"),
+    (lambda h, a: h.update(plan=None), "must have the fields"),
+    (lambda h, a: a.update(more=np.zeros(1)), "must have its answers and the arrays of its plan, and no others"),
+    (lambda h, a: h.update(noise="gaussian"), "must say which kind of noise it has"),
+    (lambda h, a: h["noise"].pop("guarantee"), "must say which kind of noise it has"),
+    (edit_noise(more=1), "must say which kind of noise it has"),
+    (edit_noise(seed=-1), "a seed must be an integer"),
+    (edit_noise(seed=True), "a seed must be an integer"),
+    (edit_noise(seed=5), "contradicts itself"),
+    (edit_noise(kind="laplace"), "contradicts itself"),
+    (edit_noise(kind=["discrete"]), "contradicts itself"),
+    (edit_noise(source=None), "contradicts itself"),
+    (edit_noise(source="numpy.random.SFC64 with a seed from the caller"), "contradicts itself"),
+    (edit_noise(source="InsecureTestBits: not private"), "contradicts itself"),
+    (edit_noise(guarantee="pure differential privacy"), "contradicts itself"),
+    (edit_noise(randomness="seeded, not private"), "contradicts itself"),
+    (edit_noise(neighbors="replacing one record"), "contradicts itself"),
+    (edit_noise(precision="as one likes"), "contradicts itself"),
+    (edit_noise(package_versions={}), "must give the versions"),
+    (edit_noise(unlimited_because=None), "must be a short printable string"),
+    (edit_noise(unlimited_because="a" * 201), "must be a short printable string"),
+    (edit_noise(unlimited_because="two\nlines"), "must be a short printable string"),
+    (edit_noise(package_versions=None), "must give the versions"),
+    (lambda h, a: h["noise"]["package_versions"].update(numpy="1.0\nsafe"), "must be strings such as"),
+    (lambda h, a: h["noise"]["package_versions"].update(numpy="1." + "1" * 60), "must be strings such as"),
+    (lambda h, a: h["noise"]["package_versions"].update(numpy=2), "must be strings such as"),
+]
+
+
+@pytest.mark.parametrize("kind", ["path", "continuous"])
+@pytest.mark.parametrize(("edit", "reason"), ANY_KIND)
+def test_an_edited_measurement_is_refused(request, kind, edit, reason):
+    path = request.getfixturevalue(kind)
+    rewrite(path, edit)
+    with pytest.raises(FileFormatError, match=reason):
+        load_measurement(path)
+
+
+@pytest.mark.parametrize(
+    ("edit", "reason"),
+    [
+        (lambda h, a: a.pop("residuals"), "must have its answers and the arrays of its plan, and no others"),
+        (lambda h, a: a.update(residuals=a["residuals"][:-1]), "the plan needs 18 residual answers"),
+        (lambda h, a: a.update(residuals=np.append(a["residuals"], 0.0)), "the plan needs 18 residual answers"),
+        (lambda h, a: a.update(residuals=a["residuals"].reshape(2, -1)), "the plan needs 18 residual answers"),
+        (lambda h, a: a.update(residuals=a["residuals"].astype("<f4")), "the plan needs 18 residual answers"),
+        (spoil(np.nan), "must be finite"),
+        (spoil(-np.inf), "must be finite"),
+        (edit_noise(pcost="1/1"), "contradicts itself"),
+    ],
+)
+def test_edited_answers_with_continuous_noise_are_refused(continuous, edit, reason):
+    rewrite(continuous, edit)
+    with pytest.raises(FileFormatError, match=reason):
+        load_measurement(continuous)
+
+
+@pytest.mark.parametrize("name", ["integers", "wide_groups", "wide_integers"])
+def test_answers_with_exact_noise_that_lack_an_array_are_refused(path, name):
+    rewrite(path, lambda _, arrays: arrays.pop(name))
+    with pytest.raises(FileFormatError, match="must have its answers and the arrays of its plan, and no others"):
+        load_measurement(path)
+
+
+WORDS = "wide integers must be groups and words"
+
+
+@pytest.mark.parametrize(
+    ("edit", "reason"),
+    [
+        (lambda h, a: a.update(integers=a["integers"][:-1]), "the plan needs 18 answers, one axis of int64"),
+        (lambda h, a: a.update(integers=np.append(a["integers"], 0)), "the plan needs 18 answers, one axis of int64"),
+        (lambda h, a: a.update(integers=a["integers"].reshape(2, -1)), "the plan needs 18 answers, one axis of int64"),
+        (lambda h, a: a.update(integers=a["integers"].astype("<i4")), "the plan needs 18 answers, one axis of int64"),
+        (lambda h, a: a.update(integers=a["integers"].astype("<f8")), "the plan needs 18 answers, one axis of int64"),
+        (lambda h, a: a["integers"].__setitem__(-1, 1), "exactly where int64 cannot hold them"),
+        (lambda h, a: a["wide_integers"].__setitem__(slice(None), 0), "not have more words than they need"),
+        (lambda h, a: a.update(wide_integers=a["wide_integers"][:-1]), "more or fewer wide integers"),
+        (lambda h, a: a.update(wide_integers=a["wide_integers"][:, :1]), "more or fewer wide integers"),
+        (lambda h, a: a.update(wide_integers=a["wide_integers"].astype("<i4")), WORDS),
+        (lambda h, a: a.update(wide_integers=a["wide_integers"].ravel()), WORDS),
+        (lambda h, a: a.update(wide_groups=a["wide_groups"].astype("<f8")), WORDS),
+        (lambda h, a: a.update(wide_groups=a["wide_groups"][None]), WORDS),
+        (lambda h, a: a.update(wide_groups=a["wide_groups"][::-1]), "must be ascending, and groups of the plan"),
+        (lambda h, a: a.update(wide_groups=a["wide_groups"] + 99), "must be ascending, and groups of the plan"),
+        (lambda h, a: a.update(wide_groups=a["wide_groups"][:-1]), "more or fewer wide integers"),
+    ],
+)
+def test_edited_answers_with_huge_noise_are_refused(huge, edit, reason):
+    rewrite(huge, edit)
+    with pytest.raises(FileFormatError, match=reason):
+        load_measurement(huge)
+
+
+@pytest.mark.parametrize("cost", ["0/1", "1/1", "1/2", 1, None, "9" * 5000, {}])
+def test_another_cost_than_that_of_the_plan_is_refused(path, cost):
+    rewrite(path, edit_noise(pcost=cost))
+    with pytest.raises(
+        BudgetError, match=r"states the exact cost .*, but its plan's noise costs .*; get the file back as it was"
+    ):
+        load_measurement(path)
+
+
+@pytest.mark.slow
+def test_a_cost_of_thousands_of_digits_is_written_and_read(tmp_path):
+    """Denominators multiply: sizes that are different primes have no common one."""
+    primes = [p for p in range(1000, 12_000) if all(p % q for q in range(2, 110))]
+    domain = Domain({f"a{number}": p for number, p in enumerate(primes)})
+    plan = select(marginals(domain, order=1), budget=zcdp(0.5))
+    saved = measure(plan, np.zeros((1, len(primes)), dtype=np.int64))
+    assert math.log10(saved.noise.pcost.denominator) > 4300
+    saved.save(tmp_path / "file")
+    assert load_measurement(tmp_path / "file").noise == saved.noise
+    assert "rho = 0x" in saved.noise.guarantee
+
+
+@pytest.mark.slow
+def test_any_field_of_the_header_replaced_is_refused_in_our_own_words(path):
+    header, members = read(path)
+    for place, old in changes(header):
+        if place in ((), ("package_version",)):
+            continue
+        for value in (None, -1, [], {}, "x", 10**30):
+            if type(old) is type(value) and old == value:
+                continue
+            write(path, placed(header, place, value), members)
+            with pytest.raises(ResidualPlannerError):
+                load_measurement(path)
+
+
+def test_a_plan_is_not_taken_for_a_measurement(tmp_path):
+    PLAN.save(tmp_path / "plan")
+    with pytest.raises(FileFormatError, match="holds a 'plan', not a 'measurement'; name the measurement file"):
+        load_measurement(tmp_path / "plan")
+
+
+def test_a_reason_that_the_signed_sentence_lacks_is_refused(path):
+    rewrite(path, edit_noise(unlimited_because="none of your business"))
+    with pytest.raises(FileFormatError, match="contradicts itself"):
+        load_measurement(path)

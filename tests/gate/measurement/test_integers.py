@@ -1,0 +1,128 @@
+"""Integer maps are the explicit matrices, to the last digit, in int64 and in Python integers."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from residualplanner.gate.measurement.integers import differences_of_tables, integer_products
+from residualplanner.method.kron import ProductMap, Scratch, subtracting
+
+SHAPES = [(), (2,), (100,), (3, 4), (4, 1, 2), (2, 2, 2, 2), (35, 2, 3)]
+shapes = st.lists(st.integers(1, 6), max_size=4).map(tuple)
+
+
+def center(size):
+    return [[size * (row == column) - 1 for column in range(size)] for row in range(size)]
+
+
+def subtraction(size):
+    return [[int(column == 0) - int(column == row + 1) for column in range(size)] for row in range(size - 1)]
+
+
+def applied(matrices, tables):
+    """The product of the matrices with each table, entry by entry, in Python integers."""
+    result = tables.astype(object)
+    for axis, matrix in enumerate(matrices, start=1):
+        moved = np.moveaxis(result, axis, 0)
+        rows = [sum(entry * moved[j] for j, entry in enumerate(row)) for row in matrix]
+        result = np.moveaxis(np.array(rows, dtype=object).reshape(len(matrix), *moved.shape[1:]), 0, axis)
+    return result
+
+
+def whole_tables(seed, *shape, most=10**6):
+    return np.random.default_rng(seed).integers(-most, most, shape)
+
+
+@given(shape=shapes, batch=st.integers(1, 5), seed=st.integers(0, 99))
+def test_differences_are_the_product_with_sub_of_eq_35(shape, batch, seed):
+    tables = whole_tables(seed, batch, *shape)
+    found = differences_of_tables(tables)
+    assert found.dtype == np.int64
+    assert found.shape == (batch, *(size - 1 for size in shape))
+    assert (found == applied(map(subtraction, shape), tables)).all()
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_python_integers_give_what_int64_gives(shape):
+    tables = whole_tables(1, 3, *shape)
+    narrow, wide = differences_of_tables(tables), differences_of_tables(tables.astype(object))
+    assert wide.dtype == object
+    assert (narrow == wide).all()
+    assert all(type(number) is int for number in wide.ravel().tolist())
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_python_integers_do_not_wrap(shape):
+    tables = whole_tables(1, 2, *shape).astype(object) * 10**40 + 1
+    assert (differences_of_tables(tables) == applied(map(subtraction, shape), tables)).all()
+
+
+@given(shape=shapes, seed=st.integers(0, 99))
+def test_differences_of_centered_tables_are_differences_times_the_cells(shape, seed):
+    """Sub (n I - 1 1^T) = n Sub: why the noisy answers are residuals plus noise, and nothing is ever centered."""
+    tables = whole_tables(seed, 2, *shape)
+    cells = int(np.prod(shape, dtype=np.int64))
+    centered = applied(map(center, shape), tables)
+    assert (differences_of_tables(centered) == cells * differences_of_tables(tables)).all()
+
+
+@given(shape=st.lists(st.integers(2, 40), max_size=3).map(tuple), seed=st.integers(0, 99))
+def test_differences_agree_with_residuals_in_floating_point(shape, seed):
+    tables = whole_tables(seed, 2, *shape)
+    floats = ProductMap([subtracting(size) for size in tables.shape[1:]]).apply(tables.astype(np.float64))
+    assert (differences_of_tables(tables) == floats).all()
+
+
+axes_of = st.sets(st.integers(1, 4)).map(sorted)
+
+
+@given(shape=shapes, axes=axes_of, seed=st.integers(0, 99))
+def test_only_the_given_axes_are_differenced(shape, axes, seed):
+    tables, chosen = whole_tables(seed, 2, *shape), [axis for axis in axes if axis <= len(shape)]
+    kept = [
+        subtraction(size) if axis in chosen else np.eye(size, dtype=int).tolist() for axis, size in enumerate(shape, 1)
+    ]
+    expected = applied(kept, tables)
+    for scratch in (None, Scratch()):
+        assert (differences_of_tables(tables, axes=chosen, scratch=scratch) == expected).all()
+
+
+@given(shape=st.lists(st.integers(1, 12), max_size=3).map(tuple), seed=st.integers(0, 99), data=st.data())
+def test_integer_products_apply_a_matrix_along_some_axes(shape, seed, data):
+    tables = whole_tables(seed, 2, *shape)
+    matrices = {
+        axis: whole_tables(seed + axis, data.draw(st.integers(1, 4)), size, most=9)
+        for axis, size in enumerate(shape, start=1)
+        if data.draw(st.booleans())
+    }
+    each = [matrices.get(axis, np.eye(size, dtype=int)).tolist() for axis, size in enumerate(shape, start=1)]
+    expected = applied(each, tables)
+    total = int(abs(tables).sum())
+    found = integer_products(tables, matrices, total=total)
+    assert found.dtype == np.int64
+    assert (found == expected).all()
+    assert (integer_products(tables.astype(object), matrices, total=total) == expected).all()
+
+
+def test_products_become_python_integers_once_they_could_be_too_large():
+    """All of a total of ``2**40`` in one cell, and entries of ``2**30``: int64 for one axis, not for two."""
+    tables, matrix = np.zeros((1, 9, 10), dtype=np.int64), np.full((2, 10), -(2**30))
+    tables[0, 4, 7] = 2**32
+    one = integer_products(tables, {2: matrix}, total=2**32)
+    assert (one.dtype, one.min()) == (np.int64, -(2**62))
+    both = integer_products(tables, {1: np.full((2, 9), 2**30), 2: matrix}, total=2**32)
+    assert both.dtype == object
+    assert both.ravel().tolist() == [-(2**92)] * 4
+
+
+@given(order=st.permutations(SHAPES), wide=st.lists(st.booleans(), min_size=len(SHAPES), max_size=len(SHAPES)))
+def test_memory_used_before_changes_nothing_and_what_is_read_stays(order, wide):
+    scratch = Scratch()
+    for shape, is_wide in zip(order, wide, strict=True):
+        tables = whole_tables(7, 3, *shape).astype(object if is_wide else np.int64)
+        before = tables.copy()
+        out = np.empty((3, *(size - 1 for size in shape)), dtype=tables.dtype)
+        assert differences_of_tables(tables, scratch=scratch, out=out) is out
+        assert (tables == before).all()
+        assert (out == differences_of_tables(before)).all()

@@ -1,0 +1,227 @@
+"""What leaves the gate is the residuals of the data plus the plan's noise, and nothing else about the records."""
+
+import importlib
+import traceback
+from importlib import import_module
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dense
+from residualplanner.gate.discrete_gaussian import InsecureTestBits, NoiseError
+from residualplanner.gate.measurement.answers import FloatResiduals
+from residualplanner.gate.measurement.counting import count_tables, parents
+from residualplanner.gate.measurement.gaussian import (
+    gaussian_mechanism,
+    generator_of_entropy,
+    release_generator,
+    residual_values,
+)
+from residualplanner.gate.measurement.measure import measure, measure_with_bits
+from residualplanner.gate.measurement.measurement import groups_of_plan
+from residualplanner.gate.sources.opening import open_source
+from residualplanner.ground.errors import BudgetError, DataError, WorkloadError
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.kron import ProductMap, tables_of_residuals
+from residualplanner.method.plan.select import select
+from residualplanner.method.privacy import pcost
+from residualplanner.method.workload.families import marginals
+from residualplanner.method.workload.workload import Workload
+from strategies import cases
+
+gate = importlib.import_module("residualplanner.gate.measurement.measure")
+
+DOMAIN = Domain({"a": 3, "one": 1, "b": 2, "c": ["x", "y", "z", "w"], "d": 3})
+PLAN = select(marginals(DOMAIN, up_to=2), budget=pcost(1))
+CODES = np.random.default_rng(5).integers(0, DOMAIN.sizes, (40, 5))
+
+
+def answers(plan, codes, noise_variance, generator):
+    groups = groups_of_plan(plan)
+    tables = count_tables(open_source(codes, plan.domain), plan.closure, groups, parents(plan.closure))
+    values = residual_values(gaussian_mechanism(generator), tables, groups, noise_variance)
+    return FloatResiduals(groups, values)
+
+
+@given(case=cases(), records=st.integers(0, 20))
+def test_without_noise_the_answers_are_the_residuals_of_eq_5(case, records):
+    plan = select(case.workload, budget=pcost(1))
+    codes = np.random.default_rng(7).integers(0, case.sizes, (records, len(case.sizes)))
+    data = dense.counts(case.sizes, codes)
+    found = answers(plan, codes, np.zeros(len(plan.closure)), np.random.default_rng(1))
+    for number, members in enumerate(plan.closure):
+        block = found.block(found.groups.group[number])[found.groups.row[number]]
+        assert (block.ravel() == dense.residual(case.sizes, members) @ data.ravel()).all()
+
+
+def test_the_noise_of_a_release_comes_from_the_operating_system(monkeypatch):
+    requests = []
+
+    def urandom(count):
+        requests.append(count)
+        return bytes(range(count))
+
+    monkeypatch.setattr(np.random, "default_rng", None)
+    first = measure(PLAN, CODES, noise="gaussian")
+    assert (first.noise.seed, first.noise.randomness) == (None, "operating system")
+    assert (measure(PLAN, CODES, noise="gaussian").residuals.values != first.residuals.values).all()
+    monkeypatch.setattr("os.urandom", urandom)
+    release_generator()
+    assert requests == [32]
+
+
+def test_a_system_without_randomness_gives_no_release(monkeypatch):
+    def broken(_count):
+        raise OSError("no entropy")
+
+    monkeypatch.setattr("os.urandom", broken)
+    with pytest.raises(NoiseError, match="gives no random bytes"):
+        measure(PLAN, CODES, noise="gaussian")
+    with pytest.raises(NoiseError, match="nothing may be released"):
+        measure(PLAN, CODES)
+
+
+def seeded(seed):
+    return measure(PLAN, CODES, noise="gaussian", seed=seed)
+
+
+def test_every_bit_of_the_seed_matters():
+    first = generator_of_entropy(0).standard_normal(4)
+    for bit in range(256):
+        assert (generator_of_entropy(1 << bit).standard_normal(4) != first).all()
+
+
+def test_a_seeded_measurement_can_be_repeated_and_says_so():
+    one, two = seeded(3), seeded(np.int64(3))
+    assert (one.residuals.values == two.residuals.values).all()
+    assert (one.noise.seed, one.noise.randomness) == (3, "seeded, not private")
+    assert one.noise.guarantee.startswith("none")
+    assert "seeded, not private" in repr(one)
+    assert (seeded(4).residuals.values != one.residuals.values).all()
+
+
+def test_batches_do_not_change_what_is_drawn(monkeypatch):
+    one, exact = seeded(3), measure_with_bits(PLAN, CODES, InsecureTestBits(3))
+    monkeypatch.setattr(import_module("residualplanner.gate.measurement.gaussian"), "BATCH_CELLS", 1)
+    monkeypatch.setattr(import_module("residualplanner.gate.measurement.discrete"), "BATCH_CELLS", 1)
+    assert (seeded(3).residuals.values == one.residuals.values).all()
+    again = measure_with_bits(PLAN, CODES, InsecureTestBits(3))
+    assert (again.residuals.integers == exact.residuals.integers).all()
+
+
+def test_the_order_of_the_records_does_not_matter():
+    turned = measure_with_bits(PLAN, CODES[::-1], InsecureTestBits(3)).residuals.integers
+    assert (turned == measure_with_bits(PLAN, CODES, InsecureTestBits(3)).residuals.integers).all()
+
+
+def test_what_was_measured_cannot_be_changed():
+    for noise in ("discrete", "gaussian"):
+        residuals = measure(PLAN, CODES, noise=noise).residuals
+        assert not residuals.values.flags.writeable
+        assert not residuals.block(0).flags.writeable
+        assert not residuals.stored(0).flags.writeable
+
+
+@pytest.mark.parametrize("workload", [[()], [("one",)], [("one", "a")], [("a",), ("c", "b", "one")]])
+def test_totals_and_attributes_of_one_value_are_measured(workload):
+    plan = select(Workload(DOMAIN, workload), budget=pcost(1))
+    found = answers(plan, CODES, np.zeros(len(plan.closure)), np.random.default_rng(1))
+    total = tables_of_residuals([found.block(0)], np.zeros((1, 1), dtype=np.int64), maps=ProductMap([]))
+    assert total.tolist() == [40.0]
+
+
+def steps(plan, codes, noise):
+    seen = []
+    measure(plan, codes, noise=noise, progress=lambda done, total: seen.append((done, total)))
+    return seen
+
+
+@pytest.mark.parametrize("noise", ["discrete", "gaussian"])
+def test_progress_tells_of_the_plan_alone(noise):
+    seen = steps(PLAN, CODES, noise)
+    assert seen == steps(PLAN, CODES[:1], noise) == steps(PLAN, np.tile(CODES, (5000, 1)), noise)
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+    # Six pairs are counted; noise goes to them, to the four attributes and to the total.
+    assert seen[-1] == (17, 17)
+    assert {total for _, total in seen} == {17}
+
+
+def no_noise(*_arguments, **_options):
+    raise AssertionError("noise was drawn")
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"noise": "laplace"}, 'noise must be "discrete" or "gaussian", got \'laplace\''),
+        ({"noise": None}, 'noise must be "discrete" or "gaussian", got None'),
+        ({"seed": 1}, 'only noise="gaussian", which is for research, takes a seed'),
+        ({"noise": "discrete", "seed": 0}, "takes a seed; leave it out for a release"),
+        ({"seed": -1}, "seed must be an integer, at least 0"),
+        ({"seed": 1.0}, "seed must be an integer, at least 0"),
+        ({"seed": True}, "seed must be an integer, at least 0"),
+        ({"seed": "1"}, "seed must be an integer, at least 0"),
+    ],
+)
+def test_bad_options_are_refused_before_records_are_read(monkeypatch, options, reason):
+    monkeypatch.setattr(gate, "open_source", no_noise)
+    with pytest.raises(BudgetError, match=reason):
+        measure(PLAN, CODES, **options)
+
+
+def test_too_many_cells_are_refused_before_records_are_read(monkeypatch):
+    monkeypatch.setattr(gate, "open_source", no_noise)
+    monkeypatch.setattr("residualplanner.gate.measurement.counting.CELL_LIMIT", 10)
+    with pytest.raises(WorkloadError, match="too large: the tables to measure have 66 cells"):
+        measure(PLAN, CODES)
+
+
+@pytest.mark.parametrize("noise", ["discrete", "gaussian"])
+def test_bad_records_are_refused_before_noise_is_drawn_and_leave_no_trace(monkeypatch, noise):
+    monkeypatch.setattr("residualplanner.gate.measurement.gaussian.gaussian_mechanism", no_noise)
+    monkeypatch.setattr(import_module("residualplanner.gate.measurement.exact_noise"), "integer_answers", no_noise)
+    bad = CODES.copy()
+    bad[17, 3] = 987_654
+    with pytest.raises(DataError) as caught:
+        measure(PLAN, bad, noise=noise)
+    error = caught.value
+    assert error.column == "c"
+    assert "987" not in str(error)
+    assert error.__cause__ is None
+    assert error.__context__ is None
+    frames = [
+        frame for frame, _ in traceback.walk_tb(error.__traceback__) if "residualplanner" in frame.f_code.co_filename
+    ]
+    assert frames
+    for frame in frames:
+        if "/tests/" not in frame.f_code.co_filename:
+            assert not any(
+                isinstance(value, np.ndarray) and value.shape == bad.shape for value in frame.f_locals.values()
+            )
+
+
+@pytest.mark.parametrize("secure", [True, False], ids=["threads", "in order"])
+def test_a_failing_source_of_bits_leaves_no_trace_of_the_counts(monkeypatch, secure):
+    """The failure comes after some tables have their noise."""
+
+    class Failing(InsecureTestBits):
+        is_secure = secure
+        reads = 0
+
+        def read(self, count):
+            self.reads += 1
+            if self.reads > 3:
+                raise OSError("no more")
+            return super().read(count)
+
+    monkeypatch.setattr(import_module("residualplanner.gate.measurement.discrete"), "NOISE_CELLS", 10)
+    with pytest.raises(NoiseError, match="nothing may be released") as caught:
+        measure_with_bits(PLAN, CODES, Failing(1))
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+    for frame, _ in traceback.walk_tb(caught.value.__traceback__):
+        if "/tests/" not in frame.f_code.co_filename:
+            values = frame.f_locals.values()
+            assert not any(isinstance(value, np.ndarray | list) for value in values)

@@ -1,0 +1,216 @@
+"""Noisy answers are exact where numbers exceed int64, and what is done follows from the plan and from them alone."""
+
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from random_plans import basis_of, random_matrix
+from replayed_measuring import after_noise, before_noise, divisors_of
+from residualplanner import Domain, Prefix, marginals, select, zcdp
+from residualplanner.gate.measurement.discrete import RECORDS
+from residualplanner.gate.measurement.integers import integer_products
+from residualplanner.gate.measurement.lattice import lattice_divisors
+from residualplanner.gate.measurement.measurement import groups_of_plan
+from residualplanner.gate.measurement.noisy_answers import Width, fits_int64_path, noisy_answers, width_of, widths
+from residualplanner.gate.measurement.precision import precision_of
+from residualplanner.method.kron import Scratch
+
+
+@st.composite
+def stacks(draw: st.DrawFn):
+    """Bases of up to four axes with entries up to 2**20, a divisor, counts up to 10**12, noise up to 2**60."""
+    axes = []
+    for _ in range(draw(st.integers(1, 4))):
+        size = draw(st.integers(2, 12))
+        rows, bits = draw(st.none() | st.integers(1, size - 1)), draw(st.integers(2, 20))
+        axes.append((size, None if rows is None else random_matrix(size, rows, draw(st.integers(0, 99)), most=2**bits)))
+    shape = [size for size, _ in axes]
+    noise_shape = [size if B is None else len(B) for size, B in axes]
+    chance = np.random.default_rng(draw(st.integers(0, 999)))
+    counts = chance.integers(0, draw(st.sampled_from([1, 10, 10**6, 10**12])), (2, *shape), endpoint=True)
+    if draw(st.booleans()):
+        counts[chance.random(counts.shape) < 0.9] = 0
+    most = draw(st.sampled_from([1, 2**30, 2**60]))
+    bases = [basis_of(*axis) for axis in axes]
+    (divisor,) = divisors_of([bases], draw(st.sampled_from([1, 2, 2**22])))
+    return bases, divisor, counts, chance.integers(-most, most, (2, *noise_shape), endpoint=True)
+
+
+def exact_answers(bases, divisor, counts, noise):
+    f = divisor // divisors_of([bases])[0]
+    return after_noise(f * before_noise(counts, bases) + noise, bases)
+
+
+@given(stack=stacks())
+@settings(max_examples=300, deadline=None)
+def test_two_words_are_exact_and_int64_exactly_where_all_answers_fit(stack):
+    bases, divisor, counts, noise = stack
+    records = int(counts.sum(axis=tuple(range(1, counts.ndim)), dtype=object).max())
+    if width_of(bases, 2.0**-50, divisor, records) is Width.PYTHON:
+        return
+    expected = exact_answers(bases, divisor, counts, noise)
+    fits = all(-(2**63) <= number < 2**63 for number in expected.ravel().tolist())
+    place = np.empty(expected.shape, dtype=np.int64)
+    for out in (None, place):
+        found = noisy_answers(
+            counts, noise, bases=bases, divisor=divisor, records=records, width=Width.DOUBLE_WORD, out=out
+        )
+        assert found.ravel().tolist() == expected.ravel().tolist()
+        assert (found.dtype == np.int64) == fits
+        assert not fits or out is None or found is place
+
+
+#: Three matrices, one entry of each being its largest, 2**20: one record there counts 2**60.
+LARGE = [basis_of(3, np.array([[2**20, 0, 1]])) for _ in range(3)]
+
+
+@pytest.mark.parametrize("target", [s * 2**b + d for b in (63, 64, 65, 80) for s in (1, -1) for d in (-1, 0, 1)])
+@pytest.mark.parametrize("side", [-1, 1])
+def test_answers_at_the_ends_of_int64_from_either_side(target, side):
+    """The noise brings the answer to the target from below or from above; the last table of a stack alone is large."""
+    records = max(0, target // 2**60 + side)
+    counts = np.zeros((3, 3, 3, 3), dtype=np.int64)
+    counts[2, 0, 0, 0] = records
+    noise = np.zeros((3, 1, 1, 1), dtype=np.int64)
+    rest = target - records * 2**60
+    if not -(2**63) <= rest < 2**63:
+        rest = target % 2**60  # a negative target is out of reach of the noise
+        target = records * 2**60 + rest
+    noise[2] = rest
+    found = noisy_answers(counts, noise, bases=LARGE, divisor=1, records=RECORDS, width=Width.DOUBLE_WORD)
+    assert found.ravel().tolist() == [0, 0, target]
+    assert found.dtype == (np.int64 if -(2**63) <= target < 2**63 else object)
+
+
+@pytest.mark.parametrize("target", [-(2**63) - 1, -(2**63), -(2**63) + 1])
+def test_answers_at_the_lower_end_of_int64(target):
+    bases = [basis_of(3, np.array([[-(2**20), 0, 1]])), *LARGE[1:]]
+    counts = np.zeros((1, 3, 3, 3), dtype=np.int64)
+    counts[0, 0, 0, 0] = 9
+    noise = np.array(target + 9 * 2**60).reshape(1, 1, 1, 1)
+    found = noisy_answers(counts, noise, bases=bases, divisor=1, records=RECORDS, width=Width.DOUBLE_WORD)
+    assert (found.ravel().tolist(), found.dtype == np.int64) == ([target], target >= -(2**63))
+
+
+def lines_run(function):
+    """Which lines of the library run, in order, and what comes back."""
+    seen = []
+
+    def watch(frame, event, _argument):
+        if "residualplanner" not in frame.f_code.co_filename:
+            return None
+        if event == "line":
+            seen.append((frame.f_code.co_filename, frame.f_lineno))
+        return watch
+
+    sys.settrace(watch)
+    try:
+        found = function()
+    finally:
+        sys.settrace(None)
+    return seen, found
+
+
+@given(stack=stacks(), data=st.data())
+@settings(max_examples=100, deadline=None)
+def test_what_is_done_is_a_function_of_the_answers(stack, data):
+    """Other counts, and noise that makes up for them, give the same answers: the same type, line after line."""
+    bases, divisor, counts, noise = stack
+    if width_of(bases, 2.0**-50, divisor, 2**56) is Width.PYTHON:
+        return
+    other = counts.copy()
+    cell = tuple(data.draw(st.integers(0, size - 1)) for size in counts.shape)
+    other[cell] += data.draw(st.integers(1, 2**10))
+    matrices = {axis: basis.matrix for axis, basis in enumerate(bases, start=1) if basis.matrix is not None}
+    moved = noise - divisor * integer_products((other - counts).astype(object), matrices, total=2**10)
+    if max(map(abs, moved.ravel().tolist())) >= 2**63:
+        return
+    moved = moved.astype(np.int64)
+    options = {"bases": bases, "divisor": divisor, "records": 2**56, "width": Width.DOUBLE_WORD}
+    seen, found = lines_run(lambda: noisy_answers(counts, noise, **options))
+    seen_too, found_too = lines_run(lambda: noisy_answers(other, moved, **options))
+    assert found.tolist() == found_too.tolist()
+    assert found.dtype == found_too.dtype
+    assert seen == seen_too
+
+
+@pytest.mark.parametrize("records", [0, 1, 10**6, 2**33])
+def test_the_same_lines_run_for_few_records_as_for_many_until_an_answer_exceeds_int64(records):
+    bases = [basis_of(9, random_matrix(9, 8, 1, most=2**10))] * 3
+    noise = np.random.default_rng(1).integers(-(2**40), 2**40, (1, 8, 8, 8))
+
+    def answers(count):
+        counts = np.zeros((1, 9, 9, 9), dtype=np.int64)
+        counts[0, 4, 4, 4] = count
+        return lines_run(
+            lambda: noisy_answers(
+                counts, noise, bases=bases, divisor=1, records=RECORDS, width=Width.DOUBLE_WORD, scratch=Scratch()
+            )
+        )
+
+    (empty, _), (seen, found) = answers(0), answers(records)
+    assert width_of(bases, 2.0**-70, 1, RECORDS) is Width.DOUBLE_WORD
+    assert (found.dtype, seen) == (np.int64, empty)
+
+
+@pytest.mark.parametrize(
+    ("axes", "precision", "records", "width"),
+    [
+        # Three prefix attributes of 100 values: nine binary digits fit int64, 13 need two words, up to 2**60 records.
+        ([(100, 2**9)] * 3, 2.0**-70, 2**33, Width.INT64),
+        ([(100, 2**13)] * 3, 2.0**-70, 2**33, Width.DOUBLE_WORD),
+        ([(100, 2**13)] * 3, 2.0**-70, 2**63, Width.DOUBLE_WORD),
+        ([(100, 2**13)] * 5, 2.0**-70, 2**33, Width.DOUBLE_WORD),
+        ([(100, 2**13)] * 6, 2.0**-70, 2**33, Width.PYTHON),
+        # The noise must fit int64 whatever the counts.
+        ([(100, 2**13)] * 3, 2.0**-109, 2**33, Width.DOUBLE_WORD),
+        ([(100, 2**13)] * 3, 2.0**-110, 2**33, Width.PYTHON),
+        ([(100, 1)], 2.0**-109, 2**33, Width.INT64),
+        ([(100, 1)], 2.0**-110, 2**33, Width.PYTHON),
+        ([(100, None)] * 5, 1.0, 2**33, Width.DOUBLE_WORD),
+        ([(100, None)] * 8, 1.0, 2**33, Width.DOUBLE_WORD),
+        ([(100, None)] * 9, 1.0, 2**33, Width.PYTHON),
+        ([(2, None)] * 45, 2.0**-4, 2**33, Width.DOUBLE_WORD),
+        ([(2, None)] * 46, 2.0**-4, 2**33, Width.PYTHON),
+    ],
+)
+def test_sizes_entries_and_scales_decide_the_width(axes, precision, records, width):
+    bases = [basis_of(n, None if entry is None else spiked(n, entry)) for n, entry in axes]
+    assert width_of(bases, precision, divisors_of([bases])[0], records) is width
+
+
+def spiked(size, entry):
+    """A matrix (1, n) with one largest entry."""
+    matrix = np.ones((1, size), dtype=np.int64)
+    matrix[0, 0] = entry
+    matrix[0, 1] = 0
+    return matrix
+
+
+def test_the_width_is_that_of_the_noisiest_table_and_the_least_that_serves():
+    for spread in range(0, 120, 5):
+        for size in (2, 100, 2**20):
+            bases, precision = [basis_of(size, None)] * 3, 2.0**-spread
+            found = width_of(bases, precision, size**3, RECORDS)
+            assert (found is Width.INT64) == fits_int64_path(bases, precision, size**3, RECORDS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("size", "attributes"), [(100, 4), (20, 8), (10, 10)])
+def test_plans_for_prefix_sums_of_three_and_four_attributes_take_two_words(size, attributes):
+    """So they are measured as fast as others: no Python integers for the bases that `select` finds."""
+    domain = Domain({f"attribute {number}": size for number in range(attributes)})
+    plan = select(marginals(domain, order=4, kinds=dict.fromkeys(domain.names, Prefix())), budget=zcdp("0.5"))
+    groups = groups_of_plan(plan)
+    precision = precision_of(plan.noise_variances)
+    found = widths(groups, precision, lattice_divisors(groups, precision, plan.neighbors), records=0)
+    assert {len(bases): width for bases, width in zip(groups.bases, found, strict=True)} == {
+        0: Width.INT64,
+        1: Width.INT64,
+        2: Width.INT64,
+        3: Width.DOUBLE_WORD,
+        4: Width.DOUBLE_WORD,
+    }

@@ -1,0 +1,136 @@
+"""The exact noise is never less than planned, hardly more, and costs exactly what is stated."""
+
+import importlib
+import math
+from fractions import Fraction
+from importlib import import_module
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from random_plans import plan_by_hand
+from residualplanner.gate.measurement.measure import measure
+from residualplanner.gate.measurement.precision import (
+    gamma2_ratio,
+    measured_cost,
+    precision_of,
+    require_affordable,
+    require_drawable,
+)
+from residualplanner.ground.errors import BudgetError
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.plan.select import select
+from residualplanner.method.privacy import pcost
+from residualplanner.method.strategy.costs import exact_sums
+from residualplanner.method.strategy.strategy import subtraction_strategy
+from residualplanner.method.workload.families import marginals
+from residualplanner.method.workload.workload import Workload
+from strategies import cases
+
+gate = importlib.import_module("residualplanner.gate.measurement.measure")
+floats = st.floats(min_value=5e-324, max_value=1.7976931348623157e308, allow_nan=False, allow_infinity=False)
+normal = st.floats(min_value=2.0**-1021, max_value=2.0**1021)
+
+
+@given(variances=st.lists(floats, min_size=1, max_size=40))
+@settings(max_examples=300)
+def test_no_precision_is_above_the_exact_reciprocal(variances):
+    for variance, precision in zip(variances, precision_of(np.array(variances)).tolist(), strict=True):
+        assert 0 < precision < math.inf
+        assert Fraction(precision) * Fraction(variance) <= 1
+
+
+@given(variances=st.lists(normal, min_size=1, max_size=40))
+@settings(max_examples=300)
+def test_the_exact_variance_is_larger_by_less_than_two_to_the_minus_51(variances):
+    for variance, precision in zip(variances, precision_of(np.array(variances)).tolist(), strict=True):
+        assert 1 / Fraction(precision) - Fraction(variance) < Fraction(variance) / 2**51
+
+
+@pytest.mark.parametrize("exponent", range(-1022, 1022, 73))
+def test_both_hold_next_to_powers_of_two(exponent):
+    power = 2.0**exponent
+    for variance in (power, math.nextafter(power, 0), math.nextafter(power, math.inf)):
+        precision = Fraction(float(precision_of(np.array([variance]))[0]))
+        assert 0 <= 1 - precision * Fraction(variance) < Fraction(1, 2**51)
+
+
+@given(cells=st.integers(1, 10**12), precision=normal)
+def test_the_scale_is_the_squared_cells_over_the_precision(cells, precision):
+    numerator, denominator = gamma2_ratio(cells, precision)
+    assert Fraction(numerator, denominator) == Fraction(cells) ** 2 / Fraction(precision)
+
+
+@given(pairs=st.lists(st.tuples(floats, st.integers(0, 3)), min_size=1, max_size=60))
+@settings(max_examples=300)
+def test_sums_within_groups_are_exact(pairs):
+    groups = np.unique([group for _, group in pairs], return_inverse=True)[1]
+    values = [value for value, _ in pairs]
+    wholes, exponent = exact_sums(np.array(values), groups)
+    for number, whole in enumerate(wholes):
+        expected = sum(Fraction(value) for value, group in zip(values, groups, strict=True) if group == number)
+        assert whole * Fraction(2) ** exponent == expected
+
+
+def test_a_hundred_thousand_equal_floats_are_summed_exactly():
+    wholes, exponent = exact_sums(np.full(100_000, 1 - 2.0**-53), np.zeros(100_000, dtype=np.int64))
+    assert wholes[0] * Fraction(2) ** exponent == 100_000 * (1 - Fraction(1, 2**53))
+
+
+@given(case=cases(), budget=st.floats(1e-6, 1e6))
+@settings(max_examples=200)
+def test_the_cost_is_the_sum_of_eq_8_and_within_the_budget(case, budget):
+    plan = select(case.workload, budget=pcost(budget))
+    precision = precision_of(plan.noise_variances)
+    exact = {members: Fraction(w) for members, w in zip(plan.closure, precision.tolist(), strict=True)}
+    brute = sum(w * math.prod(Fraction(case.sizes[i] - 1, case.sizes[i]) for i in a) for a, w in exact.items())
+    cost = measured_cost(plan, precision)
+    assert cost == brute
+    assert cost <= Fraction(plan.pcost) <= plan.budget.pcost_exact
+    assert cost >= Fraction(plan.pcost) * (1 - Fraction(1, 2**45))
+    assert measure(plan, np.zeros((3, len(case.sizes)), dtype=np.int64)).noise.pcost == cost
+
+
+@given(variances=st.lists(st.floats(1e-200, 1e200), min_size=8, max_size=8))
+def test_plans_with_noise_of_very_different_sizes_have_exact_costs(variances):
+    workload = marginals(Domain({"a": 2, "b": 3, "c": 5}), up_to=3)
+    plan = plan_by_hand(workload, subtraction_strategy(workload), np.array(variances))
+    precision = precision_of(plan.noise_variances)
+    brute = Fraction(0)
+    for members, w in zip(plan.closure, precision.tolist(), strict=True):
+        brute += Fraction(w) * math.prod(Fraction(n - 1, n) for n in (workload.domain.sizes[i] for i in members))
+    assert measured_cost(plan, precision) == brute <= Fraction(plan.pcost)
+
+
+PLAN = select(marginals(Domain({"a": 3, "b": 2}), up_to=2), budget=pcost(1))
+
+
+def refuse(*_arguments, **_options):
+    raise AssertionError("records were read")
+
+
+def test_a_cost_above_the_budget_is_refused_before_records_are_read(monkeypatch):
+    require_affordable(PLAN, Fraction(1))
+    with pytest.raises(BudgetError, match="exact cost of the noise is more than the plan's budget"):
+        require_affordable(PLAN, 1 + Fraction(1, 10**30))
+    monkeypatch.setattr(gate, "open_source", refuse)
+    noise = import_module("residualplanner.gate.measurement.exact_noise")
+    monkeypatch.setattr(noise, "precision_of", lambda noise: np.nextafter(1 / noise, 9) * 1.001)
+    with pytest.raises(BudgetError, match="exact cost of the noise is more than the plan's budget"):
+        measure(PLAN, np.zeros((1, 2), dtype=np.int64))
+
+
+@pytest.mark.parametrize("budget", ["1e19", "1e300"])
+def test_noise_too_small_to_be_any_is_refused_before_records_are_read(monkeypatch, budget):
+    plan = select(Workload(Domain({"a": 3}), [()]), budget=pcost(budget))
+    monkeypatch.setattr(gate, "open_source", refuse)
+    with pytest.raises(BudgetError, match="noise of standard deviation below 1e-9"):
+        measure(plan, np.zeros((1, 1), dtype=np.int64))
+
+
+def test_the_smallest_noise_that_is_drawn_is_two_to_the_minus_60():
+    require_drawable(np.array([2.0**60]))
+    with pytest.raises(BudgetError, match="below 1e-9"):
+        require_drawable(np.array([math.nextafter(2.0**60, math.inf)]))

@@ -1,0 +1,190 @@
+"""What is bound to fail for want of memory, or of room in an engine's results, is refused before the charge."""
+
+import subprocess
+import sys
+from importlib import import_module
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from residualplanner.gate.ledger import Ledger
+from residualplanner.gate.measurement import blocks, resources
+from residualplanner.gate.measurement.measure import measure, require_measurable
+from residualplanner.gate.measurement.measurement import groups_of_plan
+from residualplanner.gate.measurement.measuring_memory import measuring_bytes
+from residualplanner.ground.errors import ResourceError
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.plan.select import select
+from residualplanner.method.privacy import pcost
+from residualplanner.method.workload.families import marginals
+from residualplanner.method.workload.workload import Workload
+from residualplanner.release.reconstruct import reconstruct
+from residualplanner.scale.engines.engines import require_result_room
+
+GATE = import_module("residualplanner.gate.measurement.measure")
+PLAN = select(marginals(Domain({"a": 1000, "b": 1000}), up_to=2), budget=pcost(1))
+GROUPS = groups_of_plan(PLAN)
+NEEDED = measuring_bytes(GROUPS)
+
+
+def system_of(folder, files):
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content)
+    return folder
+
+
+def meminfo(available, swap=0):
+    return {"proc/meminfo": f"MemTotal: 1 kB\nMemAvailable: {available // 1024} kB\nSwapFree: {swap // 1024} kB\n"}
+
+
+def second_version(most, used, inactive):
+    inner = "sys/fs/cgroup/user/job"
+    return meminfo(2**50) | {
+        "proc/self/cgroup": "0::/user/job\n",
+        f"{inner}/memory.max": "max\n",
+        "sys/fs/cgroup/user/memory.max": f"{most}\n",
+        "sys/fs/cgroup/user/memory.current": f"{used}\n",
+        "sys/fs/cgroup/user/memory.stat": f"anon 5\ninactive_file {inactive}\n",
+    }
+
+
+def first_version(most, used, inactive):
+    return meminfo(2**50) | {
+        "proc/self/cgroup": "12:cpu,cpuacct:/\n4:memory:/docker/not-seen-from-here\n",
+        "sys/fs/cgroup/memory/memory.limit_in_bytes": f"{most}\n",
+        "sys/fs/cgroup/memory/memory.usage_in_bytes": f"{used}\n",
+        "sys/fs/cgroup/memory/memory.stat": f"total_inactive_file {inactive}\n",
+    }
+
+
+def test_what_is_needed_is_counted_from_the_sizes_of_tables():
+    cells, answers = 1000 * 1000, 999 * 999
+    assert 8 * (cells + answers) + 24 * cells < NEEDED < 8 * (cells + answers) + 24 * cells + 10 * 2**20
+
+
+@pytest.mark.parametrize(
+    ("files", "whose"),
+    [
+        (lambda room: meminfo(room - 2**20, 2**20), "the machine"),
+        (lambda room: second_version(room + 2**30 - 2**20, 2**30, 2**20), "this container"),
+        (lambda room: first_version(room + 2**30 - 2**20, 2**30, 2**20), "this container"),
+    ],
+)
+def test_a_plan_is_refused_where_a_limit_leaves_too_little_and_only_there(tmp_path, files, whose):
+    enough, short = NEEDED // 1024 * 1024 + 1024, NEEDED // 1024 * 1024 - 1024
+    resources.require_memory(GROUPS, system=system_of(tmp_path / "enough", files(enough)))
+    with pytest.raises(ResourceError, match=rf"holds .* MiB .*, and {whose}.* has .* MiB left") as caught:
+        resources.require_memory(GROUPS, system=system_of(tmp_path / "short", files(short)))
+    assert isinstance(caught.value, MemoryError)
+
+
+def test_memory_that_is_allowed_must_be_there_and_more_than_needed_may_be(tmp_path):
+    """With memory= no more is asked for than that, nor than what all counts and answers take."""
+    assert measuring_bytes(GROUPS, 2**40) == NEEDED
+    allowed = 2**25
+    needed = measuring_bytes(GROUPS, allowed)
+    assert allowed < needed < allowed + 10 * 2**20
+    system = system_of(tmp_path, meminfo(needed + 1024))
+    resources.require_memory(GROUPS, allowed, system=system)
+    for too_much in (allowed + 2**20, 2**40):
+        with pytest.raises(ResourceError, match=r"the machine has .* MiB left; nothing was charged"):
+            resources.require_memory(GROUPS, too_much, system=system)
+
+
+@pytest.mark.parametrize(
+    "files", [{}, {"proc/meminfo": "odd\n"}, {"proc/self/cgroup": "0::/a\n", "sys/fs/cgroup/a/memory.max": "max\n"}]
+)
+def test_a_system_that_tells_nothing_refuses_nothing(tmp_path, files):
+    resources.require_memory(GROUPS, system=system_of(tmp_path, files))
+
+
+def test_nothing_is_charged_or_read_and_no_noise_drawn_where_memory_is_short(monkeypatch):
+    def refuse(*_arguments):
+        raise ResourceError("too little")
+
+    monkeypatch.setattr(blocks, "require_memory", refuse)
+    monkeypatch.setattr(GATE, "open_source", None)
+    monkeypatch.setattr("os.urandom", None)
+    ledger = Ledger(pcost(2))
+    for ask in (
+        lambda: measure(PLAN, None, ledger=ledger),
+        lambda: measure(PLAN, None, ledger=ledger, memory=2**40),
+        lambda: require_measurable(PLAN, ledger=ledger),
+    ):
+        with pytest.raises(ResourceError, match="too little"):
+            ask()
+    assert ledger.spent == 0
+
+
+LIMITED = """
+import resource, numpy as np, residualplanner as rp
+plan = rp.select(rp.Workload(rp.Domain({"a": 33000, "b": 33000}), [("a", "b")]), budget=rp.pcost(1))
+ledger = rp.Ledger(rp.pcost(2))
+pages = int(open("/proc/self/statm").read().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (pages * 4096 + 2**31,) * 2)
+try:
+    rp.measure(plan, np.zeros((1, 2), dtype=np.int64), ledger=ledger)
+except rp.ResourceError as error:
+    print(ledger.spent, error)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of address space are Linux's")
+def test_more_than_a_billion_answers_are_refused_before_the_charge():
+    """They ended in a MemoryError behind it."""
+    result = subprocess.run([sys.executable, "-c", LIMITED], capture_output=True, text=True, check=True)
+    assert result.stdout.startswith("0 too little memory: measuring holds 40.6 GiB"), result.stdout
+
+
+def spark_frame(setting):
+    conf = SimpleNamespace(get=lambda _name, default: setting or default)
+    kind = type("DataFrame", (), {"__module__": "pyspark.sql.dataframe", "sparkSession": SimpleNamespace(conf=conf)})
+    return kind()
+
+
+@pytest.mark.parametrize(
+    ("setting", "cells", "is_refused"),
+    [("", 2**27, True), ("", 2**26, False), ("0", 2**40, False), ("1m", 120_000, True), ("64M", 120_000, False)],
+)
+def test_counts_that_spark_would_not_send_are_refused(setting, cells, is_refused):
+    if not is_refused:
+        require_result_room(spark_frame(setting), cells)
+        return
+    with pytest.raises(
+        ResourceError, match=r"Start the session with spark.driver.maxResultSize=\d+m or more"
+    ) as caught:
+        require_result_room(spark_frame(setting), cells)
+    assert f"may have to send {cells:,} counts" in str(caught.value)
+
+
+def test_a_spark_frame_whose_counts_could_not_be_sent_is_not_paid_for():
+    ledger = Ledger(pcost(2))
+    with pytest.raises(ResourceError, match="may have to send 1,000,000 counts"):
+        measure(PLAN, spark_frame("1m"), ledger=ledger)
+    assert ledger.spent == 0
+
+
+def out_of_memory(*_arguments, **_options):
+    raise MemoryError
+
+
+def test_memory_that_runs_out_later_is_told_in_our_words(monkeypatch, tmp_path):
+    plan = select(Workload(Domain({"a": 3, "b": 2}), [("a", "b")]), budget=pcost(1))
+    measurement = measure(plan, np.zeros((3, 2), dtype=np.int64))
+    measurement.save(tmp_path / "m")
+    release = reconstruct(measurement)
+    with monkeypatch.context() as patch:
+        patch.setattr("residualplanner.method.strategy.accuracy.Accuracy.table", out_of_memory)
+        for ask in (plan.variance, plan.covariance, plan.expected_max_abs_error):
+            with pytest.raises(ResourceError, match="not enough memory for errors of this size"):
+                ask(("a",))
+    with monkeypatch.context() as patch:
+        patch.setattr("residualplanner.release.stacks.Reconstructor.stacks", out_of_memory)
+        for ask in (lambda: release["a"], lambda: next(release.tables()), lambda: next(release.batches())):
+            with pytest.raises(ResourceError, match="not enough memory for a table of this size"):
+                ask()
+        with pytest.raises(ResourceError, match="not enough memory"):
+            release.save(tmp_path / "out")
+    assert not (tmp_path / "out").exists()

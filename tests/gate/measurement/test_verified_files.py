@@ -1,0 +1,160 @@
+"""A file of answers is hashed once: whoever knows that it is still the same believes it, and nobody else does."""
+
+import hashlib
+import json
+import os
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import residualplanner as rp
+from residualplanner.gate.measurement.answers import FloatResiduals
+from residualplanner.gate.measurement.combined import map_measurements
+from residualplanner.gate.measurement.measurement import map_measurement
+from residualplanner.ground import archive_arrays as _archive_arrays
+from residualplanner.ground import verified_file as _verified_file
+from residualplanner.ground.errors import FileFormatError
+from residualplanner.ground.verified_file import FileState
+
+PLAN = rp.select(rp.marginals(rp.Domain(dict.fromkeys("abc", 40)), up_to=2), budget=rp.pcost(1))
+RECORDS = np.zeros((10, 3), dtype=int)
+
+
+@pytest.fixture
+def path(tmp_path, monkeypatch):
+    """The file of a measurement, written long ago: later changes show at once."""
+    monkeypatch.setattr(_verified_file, "_TIME_STEP", -(10**15))
+    rp.measure(PLAN, RECORDS).save(tmp_path / "some.measurement")
+    return tmp_path / "some.measurement"
+
+
+@pytest.fixture
+def hashed(monkeypatch):
+    """How many entries each array had that was hashed."""
+    sizes, hash_of = [], _archive_arrays.array_hash
+
+    def counted(array):
+        sizes.append(array.size)
+        return hash_of(array)
+
+    monkeypatch.setattr(_archive_arrays, "array_hash", counted)
+    monkeypatch.setattr("residualplanner.ground.array_hashes.array_hash", counted)
+    return sizes
+
+
+def flip(path, keeps_times=False):
+    """Alter the last answer in a file, in place."""
+    times = os.stat(path)
+    answers = rp.load_measurement(path).residuals.integers
+    content = bytearray(path.read_bytes())
+    content[content.rindex(answers.tobytes()) + 8 * len(answers) - 8] ^= 1
+    with open(path, "r+b") as file:
+        file.write(content)
+    if keeps_times:
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def hash_by_hand(measurement):
+    """Of the answers as the page on files describes them: type, shape and bytes of each array, as JSON."""
+    about = {}
+    for name, array in measurement.residuals.to_arrays().items():
+        sha256 = hashlib.sha256(array.tobytes()).hexdigest()
+        about[name] = {"dtype": array.dtype.str, "shape": list(array.shape), "sha256": sha256}
+    return hashlib.sha256(json.dumps([{}, about], sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+@pytest.mark.parametrize("mapped", [True, False])
+def test_the_hash_is_that_of_the_answers_wherever_they_come_from(path, mapped):
+    loaded = rp.load_measurement(path, mapped=mapped)
+    assert loaded.answers_sha256 == hash_by_hand(loaded)
+    measured = rp.measure(PLAN, RECORDS)
+    assert measured.answers_sha256 == hash_by_hand(measured) != loaded.answers_sha256
+    other = measured.with_residuals(FloatResiduals(loaded.residuals.groups, loaded.residuals.values))
+    assert other.answers_sha256 == hash_by_hand(other)
+
+
+def test_answers_are_hashed_when_they_are_loaded_and_never_again(path, hashed):
+    answers = rp.load_measurement(path, mapped=True)
+    many = answers.residuals.integers.size
+    assert hashed.count(many) == 1
+    _ = answers.answers_sha256, answers.answers_sha256
+    again = map_measurements([answers.mapped_from])
+    assert again.answers_sha256 == answers.answers_sha256
+    assert np.array_equal(again.residuals.integers, answers.residuals.integers)
+    assert hashed.count(many) == 1
+
+
+@pytest.mark.parametrize("keeps_times", [False, True])
+def test_a_file_that_was_altered_in_place_is_not_believed(path, keeps_times):
+    loaded = rp.load_measurement(path, mapped=True)
+    file = loaded.mapped_from
+    flip(path, keeps_times)
+    assert not file.is_unchanged()
+    with pytest.raises(FileFormatError, match=r"array 'integers' was altered"):
+        map_measurement(file)
+    with pytest.raises(FileFormatError, match=r"some\.measurement was altered while it was in use"):
+        _ = loaded.answers_sha256
+
+
+def test_a_file_of_the_same_content_is_hashed_and_believed(path, hashed):
+    loaded = rp.load_measurement(path, mapped=True)
+    file = loaded.mapped_from
+    shutil.copy2(path, path.with_suffix(".copy"))
+    os.replace(path.with_suffix(".copy"), path)
+    many = loaded.residuals.integers.size
+    assert map_measurement(file).answers_sha256 == loaded.answers_sha256
+    assert hashed.count(many) == 3  # of the file when it was loaded, of the copy, and of the file that is still mapped
+
+
+def test_a_file_that_is_gone_is_still_mapped(path):
+    loaded = rp.load_measurement(path, mapped=True)
+    path.unlink()
+    assert loaded.answers_sha256 == hash_by_hand(loaded)
+
+
+def test_a_file_that_was_only_just_written_is_hashed_by_everybody(path, hashed, monkeypatch):
+    monkeypatch.setattr(_verified_file, "_TIME_STEP", 10**15)
+    file = rp.load_measurement(path, mapped=True).mapped_from
+    assert file.state is None
+    before = len(hashed)
+    map_measurement(file)
+    assert len(hashed) > before + 1
+
+
+def test_a_large_file_that_was_only_just_written_is_waited_for(path, monkeypatch):
+    waited = []
+    monkeypatch.setattr(_verified_file, "_TIME_STEP", 2 * 10**9)
+    monkeypatch.setattr(_verified_file.time, "sleep", waited.append)
+    os.utime(path)
+    rp.load_measurement(path, mapped=True)
+    assert not waited
+    monkeypatch.setattr(_verified_file, "_WORTH_WAITING_FOR", 1)
+    rp.load_measurement(path, mapped=True)
+    assert 0 < waited[0] <= 2
+    rp.load_measurement(path)
+    assert len(waited) == 1
+
+
+@pytest.mark.parametrize("field", ["device", "inode", "size", "modified_ns", "changed_ns"])
+def test_whatever_the_system_says_otherwise_is_enough_to_hash_again(path, hashed, field):
+    loaded = rp.load_measurement(path, mapped=True)
+    file = loaded.mapped_from
+    other = replace(file, state=replace(file.state, **{field: getattr(file.state, field) + 1}))
+    before = len(hashed)
+    map_measurement(other)
+    assert len(hashed) > before + 1
+    assert not other.is_unchanged()
+
+
+def test_the_state_is_settled_two_seconds_after_the_last_change():
+    state = FileState(1, 2, 3, modified_ns=10**10, changed_ns=2 * 10**10)
+    assert not state.is_settled(2 * 10**10 + 2 * 10**9)
+    assert state.is_settled(2 * 10**10 + 2 * 10**9 + 1)
+
+
+def test_a_hash_that_is_believed_is_still_compared_with_the_header(path):
+    file = rp.load_measurement(path, mapped=True).mapped_from
+    with pytest.raises(FileFormatError, match="'integers' was altered"):
+        map_measurement(replace(file, hashes=file.hashes | {"integers": "0" * 64}))

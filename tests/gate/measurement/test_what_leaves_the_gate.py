@@ -1,0 +1,120 @@
+"""Whatever ends a measurement early, what leaves the gate says what was charged and leads to no record."""
+
+from importlib import import_module
+
+import pandas as pd
+import pytest
+
+from forms_of_records import CHARGED, FORMS, NOT_CHARGED, PLAN, VALUES
+from leaks import TEXT, leaks_of_error
+from residualplanner.gate.ledger import Ledger
+from residualplanner.gate.measurement.measure import measure
+from residualplanner.ground.errors import BudgetError, DataError, ResourceError, UnexpectedError
+from residualplanner.method.privacy import pcost
+
+GATE = import_module("residualplanner.gate.measurement.measure")
+
+
+class StoppedError(Exception):
+    """An error of one who wants a run to stop."""
+
+
+def stop_at(step, failure=StoppedError):
+    def progress(done, _total):
+        if done >= step:
+            try:
+                raise LookupError("of one's own")
+            except LookupError as error:
+                raise failure("enough") from error
+
+    return progress
+
+
+#: How many of the steps of progress come before the charge: one, for the only table that is counted.
+COUNTED = 1
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("step", "charge"), [(1, "counted"), (2, "counted"), (5, "counted"), (1, "first")])
+def test_an_error_of_progress_passes_says_what_was_charged_and_leads_to_no_record(form, step, charge, tmp_path):
+    data, ledger = FORMS[form](tmp_path), Ledger(pcost(1))
+    with pytest.raises(StoppedError, match="enough") as caught:
+        measure(PLAN, data, ledger=ledger, charge=charge, progress=stop_at(step))
+    assert leaks_of_error(caught.value, data) == []
+    is_charged = step > COUNTED or charge == "first"
+    assert len(ledger.entries) == is_charged
+    notes = " ".join(caught.value.__notes__)
+    assert (CHARGED in notes, NOT_CHARGED in notes) == (is_charged, not is_charged)
+    assert "It was raised by progress" in notes
+
+
+def test_an_error_of_progress_without_a_ledger_says_nothing_of_a_charge():
+    with pytest.raises(StoppedError) as caught:
+        measure(PLAN, pd.DataFrame(VALUES), noise="gaussian", seed=1, progress=stop_at(1))
+    assert "charge" not in " ".join(caught.value.__notes__)
+
+
+def failing(error):
+    def fail(*_arguments, **_options):
+        raise error
+
+    return fail
+
+
+@pytest.mark.parametrize(("where", "is_charged"), [("measure", False), ("exact_noise", True)])
+@pytest.mark.parametrize(
+    ("error", "kind", "word"),
+    [
+        (MemoryError(f"{TEXT}-1"), ResourceError, "there was not enough memory to measure; ask for fewer or smaller"),
+        (ValueError(f"{TEXT}-1"), UnexpectedError, "unexpected ValueError at residualplanner/gate/measurement/[em]"),
+        (SystemExit(3), SystemExit, "3"),
+    ],
+)
+def test_what_goes_wrong_is_told_without_its_text(monkeypatch, where, is_charged, error, kind, word):
+    step = {"measure": "count_tables", "exact_noise": "integer_answers"}[where]
+    monkeypatch.setattr(import_module(f"residualplanner.gate.measurement.{where}"), step, failing(error))
+    data, ledger = pd.DataFrame(VALUES), Ledger(pcost(1))
+    with pytest.raises(kind, match=word) as caught:
+        measure(PLAN, data, ledger=ledger)
+    assert leaks_of_error(caught.value, data) == []
+    assert len(ledger.entries) == is_charged
+    assert any((CHARGED if is_charged else NOT_CHARGED) in note for note in caught.value.__notes__)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"), [(MemoryError(f"{TEXT}-1"), ResourceError), (ValueError(f"{TEXT}-1"), UnexpectedError)]
+)
+def test_what_goes_wrong_while_records_are_opened_charges_nothing_and_is_told_without_its_text(
+    monkeypatch, error, kind
+):
+    monkeypatch.setattr(GATE, "open_source", failing(error))
+    data, ledger = pd.DataFrame(VALUES), Ledger(pcost(1))
+    with pytest.raises(kind) as caught:
+        measure(PLAN, data, ledger=ledger)
+    assert leaks_of_error(caught.value, data) == []
+    assert ledger.spent == 0
+    assert not getattr(caught.value, "__notes__", [])
+
+
+def test_what_is_refused_before_the_charge_leads_to_no_record_either():
+    data, ledger = pd.DataFrame(VALUES), Ledger(pcost("1/8"))
+    with pytest.raises(BudgetError, match="left of pcost 1/8") as caught:
+        measure(PLAN, data, ledger=ledger)
+    assert leaks_of_error(caught.value, data) == []
+    assert ledger.spent == 0
+
+
+def test_the_search_sees_the_frames_of_forms_behind_the_gate(monkeypatch):
+    def leaking(data, _domain, **_):
+        raise DataError(str(len(data)))
+
+    spend = import_module("residualplanner.gate.measurement.spend")
+    monkeypatch.setattr(spend, "shielded", lambda error, _progress: error)
+    monkeypatch.setattr(spend, "without_history", lambda error: error)
+    monkeypatch.setattr(GATE, "open_source", leaking)
+    data = pd.DataFrame(VALUES)
+    with pytest.raises(DataError) as caught:
+        measure(PLAN, data)
+    assert "test_the_search_sees_the_frames_of_forms_behind_the_gate.<locals>.leaking: data" in leaks_of_error(
+        caught.value, data
+    )

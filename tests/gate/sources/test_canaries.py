@@ -1,0 +1,207 @@
+"""Marked records, valid and invalid, stay in: no error, history, frame, warning, log or print holds them."""
+
+import io
+import logging
+
+import dask
+import dask.dataframe as dd
+import duckdb
+import ibis
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from leaks import DIGITS, LEAKS, TEXT, leaks_of_error
+from residualplanner.gate.sources.opening import open_source
+from residualplanner.ground.errors import DataError
+from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.domain.bins import Bins
+from residualplanner.method.domain.domain import Domain
+
+NUMBER = int(f"{DIGITS}645")
+DOMAIN = Domain({"name": ["x", TEXT + "-valid"], "code": 3, "amount": Bins([0, 10])})
+GROUPS = [np.array([[0, 1]]), np.empty((1, 0), dtype=int)]
+VALID = {"name": ["x", TEXT + "-valid", "x"], "code": [0, 1, 2], "amount": [1.0, 2.0, 3.0]}
+SPOILED = [
+    {"name": ["x", TEXT, "x"]},
+    {"name": ["x", TEXT + "-valid", None]},
+    {"code": [0, NUMBER, 1]},
+    {"code": [0, None, NUMBER]},
+    {"code": ["0", "1", TEXT]},
+    {"amount": [0.5, float(NUMBER), float("nan")]},
+    {"amount": ["1", TEXT, None]},
+]
+
+
+def dask_frame(columns):
+    with dask.config.set({"dataframe.convert-string": False}):
+        return dd.from_pandas(pd.DataFrame(columns), npartitions=2)
+
+
+def ibis_table(columns):
+    return ibis.memtable(pa.table(columns))
+
+
+CASES = {
+    f"{container.__module__.partition('.')[0]} {container.__name__} {i}": lambda container=container, spoiled=spoiled: (
+        container(VALID | spoiled)
+    )
+    for i, spoiled in enumerate(SPOILED)
+    for container in (pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table, dask_frame, ibis_table)
+}
+MIXED = pd.DataFrame(VALID | {"name": pd.Series([TEXT, NUMBER, [TEXT]], dtype=object)})
+
+
+def duckdb_cast():
+    """A relation that fails while it is read, with the value in DuckDB's message."""
+    table = pa.table({"name": ["x", "x"], "code": ["1", TEXT], "amount": [1.0, 2.0]})
+    relation = duckdb.connect().from_arrow(table)
+    return relation.select("name, code::int as code, amount")
+
+
+def polars_cast():
+    """A frame that fails while it is read, with the value in Polars' message."""
+    return pl.LazyFrame(VALID | {"code": ["1", TEXT, "2"]}).with_columns(pl.col("code").cast(pl.Int64))
+
+
+def ibis_cast():
+    """A table that fails while it is read, with the value in DuckDB's message."""
+    table = ibis.memtable(pa.table(VALID | {"code": ["1", TEXT, "2"]}))
+    return table.mutate(code=table.code.cast("int64"))
+
+
+def dask_cast():
+    """A frame whose parts fail while they are read, with the value in the message."""
+    return dask_frame(VALID | {"code": ["1", TEXT, "2"]}).astype({"code": "int64"})
+
+
+def failing_reader():
+    batch = pa.RecordBatch.from_pydict(VALID)
+
+    def batches():
+        yield batch
+        raise RuntimeError(f"{TEXT} {NUMBER}")
+
+    return pa.RecordBatchReader.from_batches(batch.schema, batches())
+
+
+class Unreadable:
+    """An object whose every use quotes a record."""
+
+    def __hash__(self):
+        raise RuntimeError(TEXT)
+
+    def __eq__(self, other):
+        raise RuntimeError(TEXT)
+
+
+class Huge:
+    """An object too large to look at."""
+
+    def __hash__(self):
+        raise MemoryError(TEXT)
+
+
+CASES |= {
+    "no memory": lambda: pd.DataFrame(VALID | {"name": pd.Series([Huge()] * 3, dtype=object)}),
+    "duckdb cast": duckdb_cast,
+    "polars cast": polars_cast,
+    "ibis cast": ibis_cast,
+    "dask cast": dask_cast,
+    "failing reader": failing_reader,
+    "mixed objects": lambda: MIXED,
+    "unreadable object": lambda: pd.DataFrame(VALID | {"name": pd.Series([Unreadable()] * 3, dtype=object)}),
+    "code matrix": lambda: np.array([[0, 1, 0], [NUMBER, 0, 0]]),
+    "negative codes": lambda: np.array([[0, 1, 0], [-NUMBER, 0, 0]]),
+    "matrix of floats": lambda: np.full((3, 3), float(NUMBER)),
+    "list": lambda: [[TEXT, NUMBER]],
+    "header that is a record": lambda: pd.DataFrame([[TEXT, 1, 1]], columns=[TEXT, str(NUMBER), "amount"]),
+    "negative counts": lambda: {("code",): np.array([NUMBER, -NUMBER, 1])},
+    "huge counts": lambda: {("code",): np.array([NUMBER * 2**33, NUMBER * 2**33, 1])},
+    "contradicting counts": lambda: {("code",): np.array([NUMBER, 1, 1]), ("name",): np.array([NUMBER, 1])},
+    "counts of too little": lambda: {("code",): np.array([NUMBER, 1, 1])},
+}
+
+
+def csv_file(tmp_path, text):
+    (tmp_path / "records.csv").write_bytes(text)
+    return tmp_path / "records.csv"
+
+
+BROKEN_FILES = {
+    "unknown value": f"name,code,amount\nx,1,1\n{TEXT},1,1\n".encode(),
+    "too many fields": f"name,code,amount\nx,1,1\n{TEXT},1,1,{NUMBER}\n".encode(),
+    "too few fields": f"name,code,amount\nx,1,1\n{TEXT},{NUMBER}\n".encode(),
+    "an open quote": f'name,code,amount\nx,1,1\n"{TEXT},1,{NUMBER}\n'.encode(),
+    "not Unicode": f"name,code,amount\nx,1,1\n{TEXT},1,".encode() + b"\xff\xfe\n",
+    "no header": f"{TEXT},{NUMBER},1\nx,1,1\n".encode(),
+}
+
+
+def assert_silent(action, data, capfd, caplog, recwarn):
+    caplog.set_level(logging.DEBUG)
+    with pytest.raises(DataError) as caught:
+        action(data)
+    assert leaks_of_error(caught.value, data) == []
+    printed = capfd.readouterr()
+    assert (printed.out, printed.err, caplog.text, list(recwarn)) == ("", "", "", [])
+
+
+def count(data):
+    open_source(data, DOMAIN).count(GROUPS)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_failing_count_says_and_keeps_nothing_of_the_records(case, capfd, caplog, recwarn):
+    assert_silent(count, CASES[case](), capfd, caplog, recwarn)
+
+
+@pytest.mark.parametrize("case", BROKEN_FILES)
+def test_a_failing_file_says_and_keeps_nothing_of_the_records(case, tmp_path, capfd, caplog, recwarn):
+    assert_silent(count, csv_file(tmp_path, BROKEN_FILES[case]), capfd, caplog, recwarn)
+
+
+def test_a_truncated_parquet_file_says_and_keeps_nothing(tmp_path, capfd, caplog, recwarn):
+    buffer = io.BytesIO()
+    pd.DataFrame(VALID).to_parquet(buffer)
+    (tmp_path / "records.parquet").write_bytes(buffer.getvalue()[:-200])
+    assert_silent(count, tmp_path / "records.parquet", capfd, caplog, recwarn)
+
+
+@pytest.mark.parametrize("spoil", [lambda content: content[:-200], lambda content: content[:4] + content[60:]])
+def test_a_folder_with_a_damaged_file_says_and_keeps_nothing(spoil, tmp_path, capfd, caplog, recwarn):
+    folder = tmp_path / f"amount={TEXT}"
+    folder.mkdir()
+    buffer = io.BytesIO()
+    pd.DataFrame(VALID).drop(columns="amount").to_parquet(buffer)
+    (folder / "a.parquet").write_bytes(buffer.getvalue())
+    (folder / f"{NUMBER}.parquet").write_bytes(spoil(buffer.getvalue()))
+    assert_silent(count, tmp_path, capfd, caplog, recwarn)
+
+
+def test_a_value_in_a_path_that_is_not_in_the_schema_stays_in(tmp_path, capfd, caplog, recwarn):
+    folder = tmp_path / f"name={TEXT}" / f"amount={NUMBER}"
+    folder.mkdir(parents=True)
+    pd.DataFrame({"code": [0, 1]}).to_parquet(folder / "a.parquet")
+    assert_silent(count, tmp_path, capfd, caplog, recwarn)
+
+
+@pytest.mark.parametrize("unknown", ["drop", "x"])
+def test_records_that_are_dropped_or_recoded_leave_no_word(unknown, capfd, caplog, recwarn):
+    rules = {"unknown": unknown, "missing": unknown}
+    domain = Domain({"name": Attribute("name", labels=["x", "y"], **rules)})
+    for container in (pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table):
+        source = open_source(container({"name": ["y", TEXT, None, "x"]}), domain)
+        assert source.count([np.array([[0]])])[0].tolist() == [[1 if unknown == "drop" else 3, 1]]
+        assert TEXT not in repr(source)
+    printed = capfd.readouterr()
+    assert (printed.out, printed.err, caplog.text, list(recwarn)) == ("", "", "", [])
+
+
+@pytest.mark.parametrize("leak", LEAKS)
+def test_the_checks_above_see_a_leak(leak, capfd, caplog, recwarn, monkeypatch):
+    monkeypatch.setitem(leak.__globals__, "__name__", "residualplanner.planted")
+    with pytest.raises(AssertionError):
+        assert_silent(leak, pd.DataFrame(VALID | SPOILED[0]), capfd, caplog, recwarn)

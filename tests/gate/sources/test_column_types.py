@@ -1,0 +1,214 @@
+"""Columns of a type that can hold no value of their attribute are told when the records are opened."""
+
+from decimal import Decimal
+
+import dask.dataframe as dd
+import duckdb
+import ibis
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from residualplanner.gate.sources.column_types import type_of_spark
+from residualplanner.gate.sources.opening import open_source
+from residualplanner.gate.sources.values import codes_of_values
+from residualplanner.ground.errors import DataError
+from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.domain.bins import Bins
+from residualplanner.method.domain.domain import Domain
+
+FIRST = [np.array([[0]])]
+RULES = {"unknown": "drop", "missing": "drop"}
+ATTRIBUTES = {
+    "code": Attribute("a", 3, **RULES),
+    "integer": Attribute("a", labels=[5, -3], **RULES),
+    "words": Attribute("a", labels=["F", "M", "01"], **RULES),
+    "numerals": Attribute("a", labels=["F", "1"], **RULES),
+    "truth": Attribute("a", labels=[True, False], **RULES),
+    "bin": Attribute("a", bins=Bins([0, 1, 2]), **RULES),
+}
+#: For each type, entries that it can hold: whatever attribute could match it must match one of them.
+COLUMNS = {
+    pa.int8(): [0, 1, 5, -3],
+    pa.uint64(): [0, 1, 5],
+    pa.float16(): [np.float16(1), np.float16(5)],
+    pa.float64(): [0.0, 1.0, 5.0],
+    pa.decimal128(5, 1): [Decimal(0), Decimal(1), Decimal(5)],
+    pa.decimal256(50, 1): [Decimal(0), Decimal(1), Decimal(5)],
+    pa.bool_(): [True, False],
+    pa.string(): ["F", "1", "5", "true"],
+    pa.string_view(): ["F", "1", "5", "true"],
+    pa.dictionary(pa.int8(), pa.large_string()): ["F", "1", "5", "true"],
+    pa.dictionary(pa.int8(), pa.int64()): [0, 1, 5],
+    pa.binary(): [b"F", b"1"],
+    pa.date32(): [0],
+    pa.timestamp("us", "UTC"): [0],
+    pa.duration("s"): [1],
+    pa.list_(pa.int8()): [[1]],
+    pa.struct({"a": pa.int8()}): [{"a": 1}],
+    pa.json_(): ["1", "5", "true", "01"],
+}
+
+
+def opened(data, attribute):
+    return open_source(data, Domain({"a": attribute}))
+
+
+@pytest.mark.parametrize("attribute", ATTRIBUTES.values(), ids=ATTRIBUTES)
+@pytest.mark.parametrize("kind", COLUMNS, ids=str)
+def test_a_type_is_refused_if_and_only_if_none_of_its_entries_could_match(kind, attribute):
+    table = pa.table({"a": pa.array(COLUMNS[kind], kind)})
+    entries = pa.array(COLUMNS[kind], kind).to_pylist()
+    if (codes_of_values(attribute, entries) >= 0).any():
+        assert opened(table, attribute).count(FIRST)[0].sum() > 0
+    else:
+        with pytest.raises(DataError, match=r"column 'a' is of a type that holds .*, so none could match"):
+            opened(table, attribute)
+
+
+def folder_of(table, folder):
+    (folder / "parts").mkdir()
+    parquet.write_table(pa.table({"a": ["F"]}), folder / "parts" / "0.parquet")
+    parquet.write_table(table, folder / "parts" / "1.parquet")
+    return folder / "parts"
+
+
+def file_of(table, folder):
+    parquet.write_table(table, folder / "file.parquet")
+    return folder / "file.parquet"
+
+
+SOURCES = {
+    "arrow": lambda table, _: table,
+    "batch": lambda table, _: table.to_batches()[0],
+    "reader": lambda table, _: table.to_reader(),
+    "pandas": lambda table, _: table.to_pandas(),
+    "pandas of arrow": lambda table, _: table.to_pandas(types_mapper=pd.ArrowDtype),
+    "pandas categories": lambda table, _: table.to_pandas().astype("category"),
+    "polars": lambda table, _: pl.from_arrow(table),
+    "polars lazy": lambda table, _: pl.from_arrow(table).lazy(),
+    "duckdb": lambda table, _: duckdb.connect().from_arrow(table),
+    "dask": lambda table, _: dd.from_pandas(table.to_pandas(), npartitions=1),
+    "ibis": lambda table, _: ibis.memtable(table),
+    "parquet": file_of,
+    "a file of a folder": folder_of,
+}
+
+
+@pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
+@pytest.mark.parametrize("column", [[1, 2], [0.5, 1.0], [True, False]])
+def test_every_source_tells_of_types_before_it_counts(source, column, tmp_path):
+    with pytest.raises(DataError, match=r"column 'a' is of a type that holds .*the attribute's values are strings"):
+        opened(source(pa.table({"a": column}), tmp_path), ATTRIBUTES["words"])
+
+
+@pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
+@pytest.mark.parametrize("attribute", [Attribute("a", labels=[1, 2**53]), Attribute("a", labels=["F", f"-{2**60}"])])
+def test_integers_that_floats_cannot_tell_apart_are_refused_before_they_are_counted(source, attribute, tmp_path):
+    with pytest.raises(DataError, match=r"column 'a' holds floats, .* from 2\*\*53 on, .*64-bit integers"):
+        opened(source(pa.table({"a": [1.0, 2.0**53]}), tmp_path), attribute)
+
+
+@pytest.mark.parametrize(("kind", "bits"), [("Float32", 24), ("float32", 24), ("float64", 53), ("Float64", 53)])
+def test_integers_are_told_apart_up_to_the_precision_of_the_floats(kind, bits):
+    frame = pd.DataFrame({"a": pd.Series([2**bits - 1, None], dtype=kind)})
+    exact = Attribute("a", labels=[2**bits - 1, 0], missing=0)
+    assert opened(frame, exact).count(FIRST)[0].tolist() == [[1, 1]]
+    with pytest.raises(DataError, match=rf"from 2\*\*{bits} on"):
+        opened(frame, Attribute("a", labels=[2**bits, 0], missing=0))
+    with pytest.raises(DataError, match=rf"from 2\*\*{bits} on"):
+        opened(frame, Attribute("a", 2**bits + 1, missing=0))
+
+
+def test_a_null_beside_large_integers_is_told_instead_of_counted_wrongly():
+    """Both labels become the same float in pandas."""
+    attribute = Attribute("a", labels=[2**53, 2**53 + 1, 0], unknown=0, missing=0)
+    assert opened(pd.DataFrame({"a": [2**53, 2**53 + 1]}), attribute).count(FIRST)[0].tolist() == [[1, 1, 0]]
+    with pytest.raises(DataError, match='dtype "Int64"'):
+        opened(pd.DataFrame({"a": [2**53, 2**53 + 1, None]}), attribute)
+    nullable = pd.DataFrame({"a": pd.array([2**53, 2**53 + 1, None], dtype="Int64")})
+    assert opened(nullable, attribute).count(FIRST)[0].tolist() == [[1, 1, 1]]
+    objects = pd.DataFrame({"a": pd.Series([2**53 + 1, float(2**53), np.float32(2**24), 2**53], dtype=object)})
+    assert opened(objects, attribute).count(FIRST)[0].tolist() == [[1, 1, 2]]
+
+
+def test_columns_without_any_value_are_missing_where_their_type_could_hold_one():
+    for attribute in (
+        Attribute("a", labels=["F", "M"], missing="M"),
+        Attribute("a", labels=[True, False], missing=False),
+    ):
+        for column in ([None] * 3, pd.Categorical([None] * 3, categories=["x"]), pd.Series([None] * 3, dtype="string")):
+            frame = pd.DataFrame({"a": column})
+            assert opened(frame, attribute).count(FIRST)[0].tolist() == [[0, len(column)]]
+        assert opened(pa.table({"a": pa.nulls(2)}), attribute).count(FIRST)[0].tolist() == [[0, 2]]
+        assert opened(pl.DataFrame({"a": [None] * 2}), attribute).count(FIRST)[0].tolist() == [[0, 2]]
+
+
+@pytest.mark.parametrize("kind", [float, "Float64", "category"])
+@pytest.mark.parametrize("entries", [[], [np.nan] * 3, [np.nan, 1.0]], ids=["none", "missing", "some"])
+def test_whether_a_column_is_refused_follows_from_its_type_and_not_from_its_entries(kind, entries):
+    frame = pd.DataFrame({"a": pd.Series(entries, dtype=float).astype(kind)})
+    with pytest.raises(DataError, match=r"a type that holds numbers, .* any entry; .* \.astype\(\"string\"\)"):
+        opened(frame, Attribute("a", labels=["F", "M"], missing="M"))
+    texts = frame.assign(a=frame["a"].astype("string"))
+    assert opened(texts, Attribute("a", labels=["F", "1.0"], missing="F")).count(FIRST)[0].sum() == len(entries)
+
+
+def test_a_table_without_attributes_has_no_types():
+    for data in (pd.DataFrame({"a": [1.5]}), pa.table({"a": [b"x"]}), pl.DataFrame({"a": [True]})):
+        assert open_source(data, Domain({})).count([np.empty((1, 0), dtype=int)])[0].tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    "nothing",
+    [None, float("nan"), np.float16("nan"), np.float32("nan"), np.longdouble("nan"), Decimal("NaN"), pd.NA, pd.NaT],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_nan_of_any_type_beside_text_is_missing(nothing):
+    frame = pd.DataFrame({"a": pd.Series(["F", nothing, "X", "F", nothing], dtype=object)})
+    attribute = Attribute("a", labels=["F", "?", "-"], unknown="?", missing="-")
+    assert opened(frame, attribute).count(FIRST)[0].tolist() == [[2, 1, 2]]
+    assert opened(frame.astype("category"), attribute).count(FIRST)[0].tolist() == [[2, 1, 2]]
+
+
+@pytest.mark.parametrize("other", [complex("nan"), b"F", 1, True, "\ud800", ["F"]], ids=ascii)
+def test_anything_else_beside_text_is_unknown(other):
+    frame = pd.DataFrame({"a": pd.Series(["F", other, None], dtype=object)})
+    attribute = Attribute("a", labels=["F", "?", "-"], unknown="?", missing="-")
+    assert opened(frame, attribute).count(FIRST)[0].tolist() == [[1, 1, 1]]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_arrow_text_that_is_not_valid_utf_8_is_unknown(kind, tmp_path):
+    binary = pa.array([b"F", b"\xff", None, b"x\xc3"], pa.binary() if kind == pa.string() else pa.large_binary())
+    text = pa.Array.from_buffers(kind, 4, binary.buffers(), null_count=1)
+    attribute = Attribute("a", labels=["F", "?", "-"], unknown="?", missing="-")
+    table = pa.table({"a": text})
+    parquet.write_table(table, tmp_path / "file.parquet")
+    for data in (table, table.to_pandas(types_mapper=pd.ArrowDtype), tmp_path / "file.parquet"):
+        assert opened(data, attribute).count(FIRST)[0].tolist() == [[1, 2, 1]]
+
+
+def test_types_of_spark_are_known_by_their_names():
+    names = ["string", "varchar(3)", "string collate UNICODE", "bigint", "double", "boolean", "decimal(10,2)", "void"]
+    kinds = [pa.string()] * 3 + [pa.int64(), pa.float64(), pa.bool_(), pa.decimal128(38), pa.null()]
+    assert [type_of_spark(name) for name in names] == kinds
+    assert type_of_spark("timestamp_ntz") == pa.timestamp("us")
+    assert type_of_spark("timestamp").tz is not None
+    assert type_of_spark("date") == pa.date32()
+    assert type_of_spark("array<int>") == type_of_spark("struct<a:int>") == pa.list_(pa.null())
+    assert type_of_spark("a type of tomorrow") is None
+
+
+def test_opening_runs_no_query_and_takes_nothing_from_a_stream():
+    table, run = pa.table({"a": ["F", "M", "F"]}), []
+    lazy = pl.LazyFrame({"a": ["F", "M", "F"]}).with_columns(
+        pl.col("a").map_batches(lambda column: run.append(1) or column, return_dtype=pl.String)
+    )
+    relation = duckdb.connect().from_arrow(table.to_reader())
+    sources = [opened(data, Attribute("a", labels=["F", "M"])) for data in (lazy, relation, table.to_reader())]
+    assert run == []
+    assert [source.count(FIRST)[0].tolist() for source in sources] == [[[2, 1]]] * 3

@@ -1,0 +1,211 @@
+"""Folders of Parquet files are counted like one table of all their records."""
+
+import shutil
+import subprocess
+import sys
+from urllib.parse import quote
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow import dataset, parquet
+
+from counted_records import RECORDS, assert_counts, columns_of
+from residualplanner.gate.sources.opening import open_source
+from residualplanner.ground.errors import DataError
+from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.domain.domain import Domain
+
+SINGLE = [np.array([[0]])]
+
+
+def count(folder, domain, groups=SINGLE):
+    return open_source(folder, domain).count(groups)[0].tolist()
+
+
+def write(folder, *parts):
+    """Write each part's columns to a file in the folder named."""
+    for number, (below, columns) in enumerate(parts):
+        (folder / below).mkdir(parents=True, exist_ok=True)
+        parquet.write_table(pa.table(columns), folder / below / f"part-{number}.parquet", row_group_size=3)
+
+
+@given(records=RECORDS, keys=st.sets(st.sampled_from(["text", "code", "integer", "truth", "number"])))
+@settings(derandomize=True, deadline=None, max_examples=40)
+def test_a_folder_partitioned_by_any_columns_is_counted_like_a_list_of_records(tmp_path_factory, records, keys):
+    folder = tmp_path_factory.mktemp("folder")
+    flavor = dataset.partitioning(pa.schema([(key, pa.string()) for key in sorted(keys)]), flavor="hive")
+    table = pa.table(columns_of(records))
+    for key in keys:  # as PyArrow writes them all in the end
+        text = [None if value is None else str(value) for value in table[key].to_pylist()]
+        table = table.set_column(table.column_names.index(key), key, pa.array(text, pa.string()))
+    if len(keys) == table.num_columns:
+        table = table.append_column("rest", pa.nulls(len(table), pa.int8()))
+    dataset.write_dataset(table, folder, format="parquet", partitioning=flavor)
+    assert_counts(folder, records)
+
+
+def test_values_in_paths_are_text_and_nothing_is_guessed(tmp_path):
+    labels = ["01", "1", "NULL", "null", "2020-01-01", "a/b", "50%", "é", "", "x=y", "[a]*?", "true", "-"]
+    domain = Domain({"key": Attribute("key", labels=labels, missing="-")})
+    for number, label in enumerate(labels[:-1]):
+        write(tmp_path, (f"key={quote(label, safe='')}", {"a": [0] * (number + 1)}))
+    write(tmp_path, ("key=__HIVE_DEFAULT_PARTITION__", {"a": [0] * 50}))
+    assert count(tmp_path, domain) == [[*range(1, len(labels)), 50]]
+    shutil.rmtree(tmp_path / "key=1")
+    shutil.move(tmp_path / "key=01", tmp_path / "key=1")
+    assert count(tmp_path, domain)[0][:2] == [0, 1]
+
+
+def test_special_letters_that_a_system_allows_may_stand_in_paths_as_they_are(tmp_path):
+    folder = tmp_path / "[odd] *name? 'q' \"q\" {a,b}"
+    names = ["a b", "[x]", "x", "*", "?", "ä", "a\\b"]
+    for number, name in enumerate(names):
+        write(folder, (f"key={name}", {"n": [number]}))
+    domain = Domain({"key": names, "n": len(names)})
+    assert count(folder, domain, [np.array([[0, 1]])]) == [np.eye(len(names), dtype=int).tolist()]
+
+
+def test_numbers_in_paths_are_numbers_where_the_schema_has_numbers(tmp_path):
+    write(tmp_path, ("year=2020/month=1", {"a": [0, 1]}), ("year=2021/month=2", {"a": [1]}))
+    domain = Domain({"year": [2020, 2021], "month": [1, 2]})
+    assert count(tmp_path, domain, [np.array([[0], [1]])]) == [[2, 1], [2, 1]]
+    write(tmp_path, ("year=2021/month=02", {"a": [1]}))
+    with pytest.raises(DataError, match="column 'month' has values outside its schema") as caught:
+        count(tmp_path, domain)
+    assert "02" not in str(caught.value)
+
+
+def test_files_may_differ_in_the_order_and_the_types_of_their_columns(tmp_path):
+    write(
+        tmp_path,
+        ("", {"A": [9], "a": pa.array([1], pa.int8()), "b": ["x"], "a.b": [0]}),
+        ("", {"b": pa.array(["y"]).dictionary_encode(), "a": [0.0], "c": [5]}),
+        ("deep/er", {"a": ["1"], "b": ["x"]}),
+    )
+    assert count(tmp_path, Domain({"b": ["x", "y"], "a": 2}), [np.array([[0, 1]])]) == [[[0, 2], [1, 0]]]
+
+
+def test_a_domain_without_attributes_counts_the_records_of_all_files(tmp_path):
+    write(tmp_path, ("k=1", {"a": [0, 1]}), ("k=2", {"a": [1]}))
+    assert count(tmp_path, Domain({}), [np.empty((1, 0), dtype=int)]) == [3]
+    assert count(tmp_path, Domain({"k": [1, 2]})) == [[2, 1]]
+
+
+def test_hidden_names_are_passed_over(tmp_path):
+    write(tmp_path, ("", {"a": [0]}), (".hidden", {"a": [1]}), ("_temporary", {"a": [1]}))
+    for name in ("_SUCCESS", "._SUCCESS.crc", "_metadata"):
+        (tmp_path / name).write_bytes(b"")
+    assert count(tmp_path, Domain({"a": 2})) == [[1, 0]]
+
+
+def make_empty(folder):
+    (folder / "year=2020").mkdir()
+
+
+def make_other(folder):
+    write(folder, ("year=2020", {"a": [0]}))
+    (folder / "year=2020" / "secret.csv").write_text("a\n0\n")
+
+
+def make_log(folder):
+    write(folder, ("", {"a": [0]}), ("_delta_log", {"a": [0]}))
+
+
+def make_link(folder):
+    write(folder, ("here", {"a": [0]}))
+    (folder / "there").symlink_to(folder / "here")
+
+
+def make_lacking(folder):
+    write(folder, ("secret=1", {"a": [0]}), ("secret=2", {"b": [0]}))
+
+
+def make_lacking_key(folder):
+    write(folder, ("a=1", {"b": [0]}), ("c=1", {"b": [0]}))
+
+
+def make_other_case(folder):
+    write(folder, ("", {"a": [0]}), ("", {"A": [0]}))
+
+
+def make_twice(folder):
+    write(folder, ("a=1", {"a": [0]}))
+
+
+def make_broken(folder):
+    write(folder, ("", {"a": [0]}))
+    (folder / "z.parquet").write_bytes(b"PAR1 secret PAR1")
+
+
+def make_undecodable(folder):
+    write(folder, ("a=%ff", {"b": [0]}))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (make_empty, r"there is no \.parquet file in the folder"),
+        (make_other, r"files that are not \.parquet"),
+        (make_log, "whose log says which files count"),
+        (make_link, "links to other folders"),
+        (make_lacking, r"column 'a' is missing"),
+        (make_lacking_key, r"column 'a' is missing"),
+        (make_other_case, r"column 'a' is missing"),
+        (make_twice, r"column 'a' occurs more than once"),
+        (make_broken, "could not be read as a table"),
+        (make_undecodable, "could not be read as a table"),
+    ],
+)
+def test_a_folder_that_may_hold_something_else_is_refused(make, message, tmp_path):
+    make(tmp_path)
+    with pytest.raises(DataError, match=message) as caught:
+        count(tmp_path, Domain({"a": 2}))
+    assert "secret" not in str(caught.value)
+
+
+def test_nothing_is_written_while_a_folder_is_read(tmp_path, monkeypatch):
+    write(tmp_path / "data", *((f"k={number}", {"a": [0, 1] * 500}) for number in range(4)))
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    before = sorted(tmp_path.rglob("*"))
+    assert count(tmp_path / "data", Domain({"a": 2})) == [[2000, 2000]]
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_text_that_is_not_valid_utf_8_is_unknown(tmp_path):
+    binary = pa.array([b"F", b"\xff", b"M"], pa.binary())
+    write(tmp_path, ("k=1", {"a": pa.Array.from_buffers(pa.string(), 3, binary.buffers())}), ("k=2", {"a": ["M"]}))
+    domain = Domain({"a": Attribute("a", labels=["F", "M", "?"], unknown="?")})
+    assert count(tmp_path, domain) == [[1, 2, 1]]
+
+
+def test_names_of_columns_that_are_paths_in_others_are_told_apart(tmp_path):
+    write(tmp_path, ("", {"a.b": [1, 1], "a": [{"b": 0}, {"b": 0}], "b": [0, 1]}))
+    assert count(tmp_path, Domain({"a.b": 2, "b": 2}), [np.array([[0], [1]])]) == [[0, 2], [1, 1]]
+
+
+MEASURED = """
+import sys, numpy as np, pyarrow, pyarrow.parquet
+from residualplanner.method.domain.domain import Domain
+from residualplanner.gate.sources.opening import open_source
+peak = lambda: int(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))) / 1024
+open_source(sys.argv[1] + "/k=0", Domain({"a": 256})).count([np.array([[0]])])
+before = peak()
+print(open_source(sys.argv[1], Domain({"a": 256, "k": 8})).count([np.array([[0, 1]])])[0].sum(), peak() - before)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the peak of memory is read from /proc")
+def test_memory_does_not_grow_with_the_number_of_records(tmp_path):
+    numbers = np.random.default_rng(0).integers(0, 256, 2 * 10**6)
+    for part in range(8):  # 122 MiB once read
+        (tmp_path / f"k={part}").mkdir()
+        parquet.write_table(pa.table({"a": numbers}), tmp_path / f"k={part}" / "part.parquet")
+    command = [sys.executable, "-c", MEASURED, str(tmp_path)]
+    records, more = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert int(records) == 16 * 10**6
+    assert float(more) < 40  # MiB

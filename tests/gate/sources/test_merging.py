@@ -1,0 +1,54 @@
+"""Counts with merged values: the wanted cells are those of the whole table, and every record counts once."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from residualplanner import Domain
+from residualplanner.gate.sources.merging import MergedValues
+from residualplanner.gate.sources.opening import open_source
+from residualplanner.gate.sources.people import AllRecords
+from residualplanner.scale.engines.engine import source_of_engine
+from residualplanner.scale.engines.partitions import finished, rows_of_pandas
+
+DOMAIN = Domain({"a": 4, "b": 1, "c": 5, "d": 3})
+CODES = np.random.default_rng(0).integers(0, DOMAIN.sizes, (60, 4))
+GROUPS = [np.array([[0, 1, 2]]), np.array([[3]]), np.empty((1, 0), dtype=int), np.array([[0, 2, 3]])]
+
+
+def ready_counts():
+    table = np.zeros(DOMAIN.sizes, dtype=np.int64)
+    np.add.at(table, tuple(CODES.T), 1)
+    return {DOMAIN.names: table}
+
+
+class OneWorker:
+    """An engine with one partition and one worker, which is this process."""
+
+    contributions = AllRecords()
+
+    def rows(self, work, finish, _report=None):
+        return list(finished(work, finish, rows_of_pandas(work, pd.DataFrame(CODES, columns=DOMAIN.names))))
+
+
+SOURCES = {
+    "codes": lambda: open_source(CODES, DOMAIN),
+    "ready counts": lambda: open_source(ready_counts(), DOMAIN),
+    "engine": lambda: source_of_engine(OneWorker(), DOMAIN),
+}
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_merged_values_share_the_last_cell_and_the_others_keep_theirs(kind):
+    kept = {0: range(1, 3), 2: range(4, 5)}
+    found = SOURCES[kind]().count(GROUPS, merged=MergedValues(tuple(kept.items())))
+    for rows, table in zip(GROUPS, found, strict=True):
+        expected = np.zeros(table.shape[1:], dtype=int)
+        for record in CODES:
+            cell = []
+            for position in rows[0]:
+                code, values = int(record[position]), kept.get(int(position))
+                cell.append(code if values is None else values.index(code) if code in values else len(values))
+            expected[tuple(cell)] += 1
+        assert table[0].tolist() == expected.tolist()
+        assert table.sum() == len(CODES)

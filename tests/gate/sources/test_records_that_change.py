@@ -1,0 +1,108 @@
+"""Records that change between two readings give an error, which is the same for all of them, and no answers of two."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import residualplanner as rp
+from residualplanner.gate.measurement.measurement import groups_of_plan
+from residualplanner.gate.measurement.measuring_memory import working_bytes
+from residualplanner.gate.sources.opening import open_source
+from residualplanner.gate.sources.source import Source
+from residualplanner.scale.engines import local
+from residualplanner.scale.stored import job
+
+DOMAIN = rp.Domain({"a": 4, "b": 3, "c": rp.Numeric(0, 20, bins=[10]), "d": 5, "e": 5})
+PLAN = rp.select(rp.marginals(DOMAIN, up_to=2), budget=rp.pcost(1))
+RECORDS = pd.DataFrame(np.random.default_rng(0).integers(0, (4, 3, 20, 5, 5), (50, 5)), columns=list("abcde"))
+FEW = rp.ProjectionSettings(relaxed_records=2, steps=20)
+MESSAGE = "the records changed while they were read; measure a copy of them that stays as it is"
+
+
+def changed(part="a"):
+    """The same number of records, with another entry in a column."""
+    records = RECORDS.copy()
+    records.loc[7, part] = (records.loc[7, part] + 1) % 3
+    return records
+
+
+CHANGES = {
+    "appended": lambda: pd.concat([RECORDS, RECORDS[:1]]),
+    "removed": lambda: RECORDS[1:],
+    "replaced": changed,
+    "with another amount": lambda: changed("c"),
+}
+
+
+@pytest.fixture(params=CHANGES)
+def change(request):
+    return CHANGES[request.param]()
+
+
+def change_after_the_first_reading(records, path, monkeypatch):
+    """Have a file rewritten before it is read again."""
+    RECORDS.to_csv(path, index=False)
+    count, readings = Source.count, []
+
+    def counted(self, *args, **options):
+        readings.append(1)
+        if len(readings) == 2:
+            records.to_csv(path, index=False)
+        return count(self, *args, **options)
+
+    monkeypatch.setattr(Source, "count", counted)
+
+
+def in_blocks(path, ledger):
+    rp.measure(PLAN, path, memory=working_bytes(groups_of_plan(PLAN)) + 1500, ledger=ledger)
+
+
+def into_a_store(path, ledger):
+    job.begun(PLAN, path, path.parent / "store", job.Options(ledger, task_cells=8))
+
+
+def by_rap(path, ledger, memory=100_000):
+    pairs = rp.marginals(rp.Domain({"a": 40, "b": 30, "c": 20}), order=3)
+    plan = rp.RapPlan(pairs, budget=rp.pcost(1), neighbors="add-remove", rounds=2, choices=2, projection=FEW)
+    rp.rap(plan, path, ledger=ledger, memory=memory)
+
+
+@pytest.mark.parametrize("measured", [in_blocks, into_a_store, by_rap])
+def test_records_that_change_after_the_first_reading_give_no_answers(measured, change, tmp_path, monkeypatch):
+    monkeypatch.setattr(local, "PASS_CELLS", 1)
+    path, ledger = tmp_path / "records.csv", rp.Ledger(rp.pcost(9))
+    change_after_the_first_reading(change, path, monkeypatch)
+    with pytest.raises(rp.DataError) as caught:
+        measured(path, ledger)
+    assert str(caught.value).startswith(MESSAGE)
+    assert any("The charge stays" in note for note in caught.value.__notes__)
+
+
+def test_records_that_change_before_the_charge_cost_nothing(change, tmp_path, monkeypatch):
+    """With much memory adaptive projection checks the records, counts them, and is charged."""
+    path, ledger = tmp_path / "records.csv", rp.Ledger(rp.pcost(9))
+    change_after_the_first_reading(change, path, monkeypatch)
+    with pytest.raises(rp.DataError, match=MESSAGE):
+        by_rap(path, ledger, memory=2**30)
+    assert ledger.entries == ()
+
+
+@pytest.mark.parametrize("measured", [in_blocks, into_a_store, by_rap])
+def test_records_in_another_order_are_the_same(measured, tmp_path, monkeypatch):
+    monkeypatch.setattr(local, "PASS_CELLS", 1)
+    path, ledger = tmp_path / "records.csv", rp.Ledger(rp.pcost(9))
+    change_after_the_first_reading(RECORDS.sort_values(["b", "c"]), path, monkeypatch)
+    measured(path, ledger)
+    assert path.read_text() != RECORDS.to_csv(index=False)
+
+
+def test_records_of_an_engine_are_compared_by_their_number(tmp_path):
+    """Each reading of an engine's records is its own; tables of one come here."""
+    dd = pytest.importorskip("dask.dataframe")
+    (tmp_path / "parts").mkdir()
+    RECORDS.to_parquet(tmp_path / "parts" / "0.parquet")
+    source = open_source(dd.read_parquet(tmp_path / "parts"), DOMAIN)
+    source.count([np.array([[2]])])
+    RECORDS[1:].to_parquet(tmp_path / "parts" / "0.parquet")
+    with pytest.raises(rp.DataError, match=MESSAGE):
+        source.count([np.array([[0, 1]])])

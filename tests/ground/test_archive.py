@@ -1,0 +1,356 @@
+"""Files hold exactly what was written, appear whole or not at all, and nothing a stranger writes is believed."""
+
+import hashlib
+import io
+import json
+import os
+import time
+import tracemalloc
+import zipfile
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from residualplanner.ground import archive as _archive
+from residualplanner.ground import array_hashes as _array_hashes
+from residualplanner.ground.archive import read_archive, write_archive
+from residualplanner.ground.array_hashes import array_hash, content_hash
+from residualplanner.ground.errors import FileFormatError
+from residualplanner.ground.json import parse_json
+
+HEADER = {"words": ["a", "é", ""], "number": 0.1, "whole": 2**70, "nothing": None}
+ARRAYS = {
+    "floats": np.array([[0.1, -np.inf], [np.nan, 5e-324]]),
+    "part/codes": np.arange(6, dtype=np.int32).reshape(2, 3),
+    "scalar": np.array(7),
+    "empty": np.empty((0, 3)),
+    "flags": np.array([True, False]),
+}
+KIND = {"kind": "plan", "version": 3}
+
+
+@pytest.fixture
+def path(tmp_path):
+    target = tmp_path / "file.rp"
+    write_archive(target, **KIND, header=HEADER, arrays=ARRAYS)
+    return target
+
+
+def same_arrays(one, other):
+    return one.keys() == other.keys() and all(
+        one[name].dtype == other[name].dtype
+        and one[name].shape == other[name].shape
+        and one[name].tobytes() == other[name].tobytes()
+        for name in one
+    )
+
+
+def members_of(path):
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def rewrite(path, members, **options):
+    with zipfile.ZipFile(path, "w", **options) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+
+
+def forge(path, edit):
+    """Rewrite the header of a file after ``edit`` changed it in place, with checksums that fit."""
+    members = members_of(path)
+    header = json.loads(members["header.json"])
+    edit(header)
+    members["header.json"] = json.dumps(header).encode()
+    rewrite(path, members)
+
+
+def npy(array, **options):
+    stream = io.BytesIO()
+    np.lib.format.write_array(stream, array, **options)
+    return stream.getvalue()
+
+
+def test_what_is_written_is_read_and_cannot_be_changed(path):
+    header, arrays = read_archive(path, **KIND)
+    assert header == HEADER
+    assert same_arrays(arrays, ARRAYS)
+    assert not any(array.flags.writeable for array in arrays.values())
+
+
+types = st.sampled_from(["?", "i1", "u1", "<i2", "<i4", "<i8", "<u2", "<u4", "<u8", "<f4", "<f8"])
+
+
+@given(array=hnp.arrays(types, hnp.array_shapes(min_dims=0, max_dims=3, min_side=0)))
+def test_arrays_come_back_bit_for_bit(tmp_path_factory, array):
+    target = tmp_path_factory.mktemp("any") / "file"
+    write_archive(target, **KIND, header={}, arrays={"a": array, "turned": array.T})
+    _, arrays = read_archive(target, **KIND)
+    assert same_arrays(arrays, {"a": array, "turned": array.T})
+
+
+def test_equal_content_gives_equal_bytes_whenever_and_in_whatever_order_it_is_written(path, tmp_path, monkeypatch):
+    monkeypatch.setattr(time, "time", lambda: 2e9)
+    header = dict(reversed(HEADER.items()))
+    write_archive(tmp_path / "again", **KIND, header=header, arrays={n: a.copy("F") for n, a in ARRAYS.items()})
+    assert (tmp_path / "again").read_bytes() == path.read_bytes()
+
+
+def test_big_endian_arrays_are_stored_as_little_endian_ones(tmp_path):
+    write_archive(tmp_path / "a", **KIND, header={}, arrays={"a": np.array([1.5, 2.0], dtype=">f8")})
+    assert read_archive(tmp_path / "a", **KIND)[1]["a"].tolist() == [1.5, 2.0]
+
+
+def test_the_content_hash_depends_on_everything_and_on_nothing_else():
+    known = content_hash(HEADER, ARRAYS)
+    assert len(known) == 64
+    assert content_hash(dict(reversed(HEADER.items())), dict(reversed(ARRAYS.items()))) == known
+    others = [
+        content_hash(HEADER | {"number": 0.2}, ARRAYS),
+        content_hash(HEADER, {name: array for name, array in ARRAYS.items() if name != "scalar"}),
+        content_hash(HEADER, ARRAYS | {"scalar": np.array(8)}),
+        content_hash(HEADER, ARRAYS | {"scalar": np.array([7])}),
+        content_hash(HEADER, ARRAYS | {"scalar": np.array(7, dtype=np.int32)}),
+    ]
+    assert len({known, *others}) == 6
+
+
+@pytest.mark.slow
+def test_every_flipped_bit_is_refused_or_changes_nothing(path):
+    whole = path.read_bytes()
+    refused = 0
+    for place in range(len(whole)):
+        altered = bytearray(whole)
+        altered[place] ^= 1 << (place % 8)
+        path.write_bytes(altered)
+        try:
+            header, arrays = read_archive(path, **KIND)
+        except FileFormatError as error:
+            refused += str(path) in str(error)
+        else:
+            assert header == HEADER
+            assert same_arrays(arrays, ARRAYS)
+    assert refused > 0.8 * len(whole)
+
+
+def test_every_truncated_file_is_refused(path):
+    whole = path.read_bytes()
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        with pytest.raises(FileFormatError, match=r"write it again|not a residualplanner file"):
+            read_archive(path, **KIND)
+
+
+@pytest.mark.parametrize(
+    ("edit", "reason"),
+    [
+        (
+            lambda h: h.update(format="residualplanner/measurement"),
+            "holds a 'measurement', not a 'plan'; name the plan",
+        ),
+        (lambda h: h.update(format="zip"), "not a residualplanner file"),
+        (lambda h: h.update(format=3), "not a residualplanner file"),
+        (lambda h: h.update(version=4), r"written by a newer version \(format 4, this reads 3\); upgrade"),
+        (lambda h: h.update(version=2), "format 2 is no longer read"),
+        (lambda h: h.update(version=0), "format version must be an integer"),
+        (lambda h: h.update(version=True), "format version must be an integer"),
+        (lambda h: h.update(version="3"), "format version must be an integer"),
+        (lambda h: h.update(extra=1), "missing or unknown fields"),
+        (lambda h: h.pop("content"), "missing or unknown fields"),
+        (lambda h: h.update(content=[]), "missing or unknown fields"),
+        (lambda h: h.update(arrays=[]), "missing or unknown fields"),
+        (lambda h: h["arrays"].pop("flags"), "names other arrays than the file holds"),
+        (lambda h: h["arrays"].update(more=h["arrays"]["flags"]), "names other arrays than the file holds"),
+        (lambda h: h["arrays"].update(flags=None), "describes array 'flags' wrongly"),
+        (lambda h: h["arrays"]["flags"].update(more=1), "describes array 'flags' wrongly"),
+        (lambda h: h["arrays"]["flags"].update(dtype="|O"), "describes array 'flags' wrongly"),
+        (lambda h: h["arrays"]["flags"].update(dtype=">f8"), "describes array 'flags' wrongly"),
+        (lambda h: h["arrays"]["flags"].update(dtype=["|b1"]), "describes array 'flags' wrongly"),
+        (lambda h: h["arrays"]["flags"].update(dtype="|u1"), "not what its header says"),
+        (lambda h: h["arrays"]["flags"].update(shape="2"), "describes array 'flags' wrongly"),
+        (lambda h: h["arrays"]["flags"].update(shape=[-2]), "describes array 'flags' wrongly"),
+        (lambda h: h["arrays"]["flags"].update(shape=[2.0]), "describes array 'flags' wrongly"),
+        (lambda h: h["arrays"]["flags"].update(shape=[1] * 65), "describes array 'flags' wrongly"),
+        (lambda h: h["arrays"]["flags"].update(shape=[1, 2]), "not what its header says"),
+        (lambda h: h["arrays"]["flags"].update(shape=[1000]), "not as large as its header says"),
+        (lambda h: h["arrays"]["flags"].update(shape=[2**20, 2**20]), "too large: array 'flags'"),
+        (lambda h: h["arrays"]["flags"].update(shape=[2**30]), "not as large as its header says"),
+        (lambda h: h["arrays"]["flags"].update(sha256="0" * 64), "array 'flags' was altered"),
+        (lambda h: h["arrays"]["flags"].update(sha256=0), "describes array 'flags' wrongly"),
+    ],
+)
+def test_an_edited_header_is_refused(path, edit, reason):
+    forge(path, edit)
+    with pytest.raises(FileFormatError, match=reason):
+        read_archive(path, **KIND)
+
+
+@pytest.mark.parametrize(
+    ("header", "reason"),
+    [
+        (b"", "not valid JSON"),
+        (b"[1]", "must be an object"),
+        (b'{"a": 1, "a": 1}', "'a' occurs twice"),
+        (b'{"a": {"b": 1, "b": 1}}', "'b' occurs twice"),
+        (b'{"a": NaN}', "NaN is not a finite number"),
+        (b'{"a": -Infinity}', "-Infinity is not a finite number"),
+        (b'{"a": 1e400}', "1e400 is not a finite number"),
+        (b"[" * 40 + b"]" * 40, "nested more than 32 levels"),
+        (b"[" * 10**6, "nested more than 32 levels"),
+        (b"1" * 5000, "not valid JSON"),
+        (b'{"a": "\xff"}', "damaged"),
+    ],
+)
+def test_a_header_that_is_no_plain_json_is_refused(path, header, reason):
+    rewrite(path, members_of(path) | {"header.json": header})
+    with pytest.raises(FileFormatError, match=reason):
+        read_archive(path, **KIND)
+
+
+def test_brackets_within_text_are_not_nesting():
+    assert parse_json('["[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", "\\"[["]') == ["[" * 38, '"[[']
+
+
+def test_a_header_beyond_the_limit_is_refused_unread(path, monkeypatch):
+    monkeypatch.setattr(_archive, "HEADER_LIMIT", 100)
+    with pytest.raises(FileFormatError, match="too large: a header of"):
+        read_archive(path, **KIND)
+    with pytest.raises(ValueError, match="too large: a header of"):
+        write_archive(path, **KIND, header=HEADER, arrays=ARRAYS)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (npy(np.array([True, False], dtype=object), allow_pickle=True), "not what its header says"),
+        (npy(np.array([1, 0], dtype=np.uint8)), "not what its header says"),
+        (npy(np.array([True, False]), version=(2, 0)), "unknown format"),
+        (npy(np.array([True, False])) + b"more", "longer than its header says"),
+        (b"\x93NUMPY\x01\x00", "not what its header says"),
+        (b"\x93NUMPY\x01\x00\x76\x00" + b"(" * 118 + b"1234", "not what its header says"),
+        (b"\x93NUMPY\x01\x00\x76\x00" + b"-" * 118 + b"1234", "not what its header says"),
+        (b"\x93NUMPY\x01\x00\x28\x23" + b"-" * 9000 + b"1234", "not what its header says"),
+        (b"\x80\x04cos\nsystem\n" + b"x" * 200, "damaged"),
+        (b"", "not as large as its header says"),
+    ],
+)
+def test_a_member_that_is_not_the_array_declared_is_refused(path, content, reason):
+    rewrite(path, members_of(path) | {"flags.npy": content})
+    with pytest.raises(FileFormatError, match=reason):
+        read_archive(path, **KIND)
+
+
+def test_columns_first_is_refused(path):
+    codes = np.asfortranarray(np.arange(6, dtype=np.int32).reshape(2, 3))
+    rewrite(path, members_of(path) | {"part/codes.npy": npy(codes)})
+    with pytest.raises(FileFormatError, match="not what its header says"):
+        read_archive(path, **KIND)
+
+
+def test_compressed_members_are_refused_before_they_are_expanded(path):
+    members = members_of(path)
+    rewrite(path, members | {"bomb.npy": bytes(10**8)}, compression=zipfile.ZIP_DEFLATED)
+    start = time.perf_counter()
+    with pytest.raises(FileFormatError, match="compressed"):
+        read_archive(path, **KIND)
+    assert time.perf_counter() - start < 1
+
+
+def test_a_member_that_claims_more_than_the_file_has_is_refused_before_memory_is_asked_for(path):
+    claimed = 2**31
+    forge(path, lambda header: header["arrays"]["flags"].update(shape=[claimed - 128]))
+    content = bytearray(path.read_bytes())
+    entry = content.rindex(b"flags.npy") - 46
+    assert content[entry : entry + 4] == b"PK\x01\x02"
+    content[entry + 20 : entry + 28] = claimed.to_bytes(4, "little") * 2
+    path.write_bytes(content)
+    tracemalloc.start()
+    with pytest.raises(FileFormatError, match="states a larger size than it has"):
+        read_archive(path, **KIND)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 10**7
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_a_member_that_comes_twice_is_refused(path):
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("flags.npy", b"")
+    with pytest.raises(FileFormatError, match="a name twice"):
+        read_archive(path, **KIND)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{}", b"PK\x03\x04", b"PK\x05\x06" + bytes(18), b"\x80\x04K\x01.", "näh".encode(), bytes(1000)]
+)
+def test_what_is_no_archive_is_refused(tmp_path, content):
+    (tmp_path / "file").write_bytes(content)
+    with pytest.raises(FileFormatError, match=r"file.*not a residualplanner file"):
+        read_archive(tmp_path / "file", **KIND)
+
+
+def test_an_archive_without_a_header_is_refused(path):
+    rewrite(path, {"flags.npy": b""})
+    with pytest.raises(FileFormatError, match=r"no header\.json"):
+        read_archive(path, **KIND)
+
+
+def test_a_missing_file_is_the_error_everyone_knows(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        read_archive(tmp_path / "nothing", **KIND)
+
+
+@pytest.mark.parametrize(
+    ("header", "arrays", "reason"),
+    [
+        ({"a": float("nan")}, {}, "not JSON compliant"),
+        ({}, {"a": np.array([None])}, "must hold numbers"),
+        ({}, {"a": np.array(["text"])}, "must hold numbers"),
+        ({}, {"a": np.array([1j])}, "must hold numbers"),
+        ({}, {"../a": np.zeros(1)}, "lower-case words"),
+        ({}, {"header": np.zeros(1)}, "lower-case words"),
+        ({}, {"A": np.zeros(1)}, "lower-case words"),
+    ],
+)
+def test_what_cannot_be_stored_is_refused_and_leaves_the_old_file(path, header, arrays, reason):
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=reason):
+        write_archive(path, **KIND, header=header, arrays=arrays)
+    assert path.read_bytes() == before
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_json_of_very_many_lists_or_values_is_refused_before_they_are_made():
+    for text in ("[" + "[]," * 2**21 + "0]", "[" + "0," * 2**23 + "0]", '{"a":' * (2**21 + 1)):
+        tracemalloc.start()
+        with pytest.raises(
+            FileFormatError, match="too large: JSON of more than 2,097,152 lists and objects, or 8,388,"
+        ):
+            parse_json(text)
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+        tracemalloc.stop()
+
+
+def test_a_name_that_stands_twice_is_found_among_many():
+    names = ",".join(f'"{number}":0' for number in range(300_000))
+    with pytest.raises(FileFormatError, match="the name '299999' occurs twice"):
+        parse_json(f'{{{names},"299999":0}}')
+
+
+def test_a_header_that_could_not_be_read_is_not_written(tmp_path):
+    with pytest.raises(ValueError, match="too large: a header of more than 2,097,152 lists and objects"):
+        write_archive(tmp_path / "file", **KIND, header={"lists": [[]] * 2**21}, arrays={})
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("entries", [0, 1, 3, 4, 5, 8, 9])
+def test_an_array_of_several_blocks_has_the_hash_of_the_hashes_of_its_blocks(monkeypatch, entries):
+    monkeypatch.setattr(_array_hashes, "BLOCK", 32)
+    array = np.arange(entries, dtype=np.int64)
+    content = array.tobytes()
+    blocks = [content[start : start + 32] for start in range(0, len(content), 32)]
+    stated = content if len(blocks) <= 1 else b"".join(hashlib.sha256(block).digest() for block in blocks)
+    assert array_hash(array) == hashlib.sha256(stated).hexdigest()

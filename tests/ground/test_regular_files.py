@@ -1,0 +1,80 @@
+"""Only files that begin and end are opened: pipes and devices are refused by a message, and nothing waits for them."""
+
+import os
+import signal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import residualplanner as rp
+from residualplanner.gate.sources.opening import open_source
+
+DOMAIN = rp.Domain({"a": 3})
+ENDINGS = ["plan", "measurement", "csv", "csv.gz", "parquet", "json", "toml", "geojson", "ledger", "whatever"]
+READERS = {
+    "load_plan": rp.load_plan,
+    "load_measurement": rp.load_measurement,
+    "load_tables": rp.load_tables,
+    "write_report": lambda path: rp.write_report(path, path.with_name("report.html")),
+    "Ledger.open": rp.Ledger.open,
+    "records": lambda path: open_source(path, DOMAIN),
+    "a folder of records": lambda path: open_source(path.parent, DOMAIN),
+    "CsvFile": lambda path: open_source(rp.CsvFile(path, newlines_in_values=True), DOMAIN),
+}
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting():
+    """A test that waits for a pipe is interrupted after some seconds."""
+
+    def interrupt(*_):
+        raise TimeoutError("it waits for a pipe")
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.alarm(10)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("device", [None, "/dev/zero"])
+def test_a_pipe_or_device_is_refused_by_its_name(reader, ending, device, tmp_path):
+    path = tmp_path / f"x.{ending}"
+    os.mkfifo(path) if device is None else path.symlink_to(device)
+    with pytest.raises((rp.ResidualPlannerError, OSError), match=r".") as caught:
+        READERS[reader](path)
+    assert not isinstance(caught.value, TimeoutError)
+    if ending in ("plan", "measurement") and reader in ("load_plan", "load_measurement"):
+        assert str(caught.value) == f"{path} is a pipe, a device or the like; write its content to a file"
+
+
+def test_files_of_statistics_packages_are_told_how_to_be_read(tmp_path):
+    for name, package in {"a.dta": "read_stata", "a.SAV": "read_spss", "a.sas7bdat": "read_sas"}.items():
+        (tmp_path / name).touch()
+        with pytest.raises(rp.DataError, match=rf"save it as CSV, or in Python give pandas\.{package}"):
+            open_source(tmp_path / name, DOMAIN)
+
+
+@pytest.mark.parametrize("kind", [">i2", ">i8", ">u4", ">f4", ">f8", "longdouble", ">f2"])
+def test_numbers_of_any_byte_order_and_precision_are_read_as_their_native_twins(kind):
+    frame = pd.DataFrame({"a": np.array([0, 2, 1, 2]).astype(kind), "name": np.arange(4).astype(">i8")})
+    limited = rp.LimitedRecords(frame, person="name", order="a")
+    weighted = rp.Domain({}, weight=rp.Weight("a", maximum=9))
+    for data in (frame, limited, frame.assign(name=["a", "b", "c", "d"])):
+        assert open_source(data, DOMAIN).count([np.array([[0]])])[0].tolist() == [[1, 1, 2]]
+    assert open_source(frame, weighted).count([np.empty((1, 0), dtype=int)])[0].tolist() == [5]
+
+
+def test_integers_of_128_bits_are_read():
+    frame = pl.DataFrame({"a": pl.Series([0, 2, None, 2**100], dtype=pl.Int128), "name": ["x"] * 4})
+    domain = rp.Domain({"a": rp.Attribute("a", 3, unknown="other", missing="none")})
+    for data in (frame, frame.lazy()):
+        assert open_source(data, domain).count([np.array([[0]])])[0].tolist() == [[1, 0, 1, 1, 1]]
+        limited = rp.LimitedRecords(data, person="name", keep=2, order="a")
+        assert open_source(limited, domain, records_per_person=2).count([np.array([[0]])])[0].tolist() == [
+            [1, 0, 1, 0, 0]
+        ]

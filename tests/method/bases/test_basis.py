@@ -1,0 +1,176 @@
+"""A basis of integers: its parts invert it, its numbers are those of its columns, equal ones are known as such.
+
+The numbers of the subtraction basis are those of its explicit matrices.
+"""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dense
+from residualplanner.ground.errors import WorkloadError
+from residualplanner.method.bases.basis import basis_codes
+from residualplanner.method.bases.matrix import integer_basis
+from residualplanner.method.bases.numbers import subtraction_numbers
+from residualplanner.method.bases.subtraction import subtraction_basis
+from residualplanner.method.queries.identity import Identity
+
+#: Of attributes with the subtraction basis.
+SIZES = (1, 2, 3, 5, 12)
+
+
+def random_matrix(size, rows, seed, most=20):
+    """Integers whose rows, with a row of ones, are far from dependent."""
+    chance = np.random.default_rng(seed)
+    while True:
+        B = chance.integers(-most, most, (rows, size), endpoint=True)
+        if np.linalg.cond(np.vstack([np.ones(size), B / max(1, np.abs(B).max())])) < 1e3:
+            return B
+
+
+@st.composite
+def matrices(draw: st.DrawFn) -> np.ndarray:
+    size = draw(st.integers(2, 9))
+    return random_matrix(size, draw(st.integers(1, size - 1)), draw(st.integers(0, 10**6)))
+
+
+@given(B=matrices())
+def test_u_and_g_invert_the_matrix_with_its_row_of_ones_on_what_its_rows_span(B):
+    basis = integer_basis(B, "given")
+    T = np.vstack([np.ones(basis.size), B])
+    back = basis.reconstruction.matrix
+    assert (basis.answers, basis.size) == B.shape
+    np.testing.assert_allclose(T @ back, np.eye(len(T)), atol=1e-9)
+    np.testing.assert_allclose(T @ back @ T, T, atol=1e-8)
+    np.testing.assert_allclose(back @ T, (back @ T).T, atol=1e-9)
+    if len(B) == basis.size - 1:
+        np.testing.assert_allclose(back @ T, np.eye(basis.size), atol=1e-9)
+    assert (basis.u == back[:, 0]).all()
+    assert (back[:, 1:] == basis.G).all()
+
+
+@given(B=matrices(), seed=st.integers(0, 99))
+def test_exactly_the_combinations_of_the_rows_and_the_total_are_spanned(B, seed):
+    basis, chance = integer_basis(B, "given"), np.random.default_rng(seed)
+    T = np.vstack([np.ones(basis.size), B])
+    assert basis.spans_rows(chance.normal(size=(3, len(T))) @ T)
+    assert basis.spans_rows(np.eye(basis.size)) == (len(B) == basis.size - 1)
+    outside = np.eye(basis.size) - np.linalg.pinv(T) @ T
+    if len(B) < basis.size - 1:
+        assert not basis.spans_rows(np.vstack([T, 1e-5 * outside / np.abs(outside).max()]))
+
+
+def require_extreme(pairs, B):
+    """Two columns have each of the pairs, and every two columns are surpassed by one."""
+    products = [[sum(int(a) * int(b) for a, b in zip(j, k, strict=True)) for j in B.T] for k in B.T]
+    count = len(products)
+    every = {
+        (max(products[j][j], products[k][k]), min(products[j][j], products[k][k]), products[j][k])
+        for j in range(count)
+        for k in range(j)
+    }
+    assert {tuple(pair) for pair in pairs.tolist()} <= every
+    for first, second, product in every:
+        assert any(a >= first and b >= second and c <= product for a, b, c in pairs)
+
+
+@given(B=matrices())
+def test_cost_and_extreme_pairs_are_those_of_the_columns(B):
+    basis = integer_basis(B, "given")
+    squares = [sum(int(entry) ** 2 for entry in column) for column in B.T]
+    assert basis.pcost == max(squares)
+    assert isinstance(basis.pcost, Fraction)
+    require_extreme(basis.extreme_pairs, B)
+    assert np.allclose(basis.random_pair, [np.mean(squares), (B.mean(axis=1) ** 2).sum()])
+    assert basis.largest_entry == max(abs(int(entry)) for entry in B.ravel())
+
+
+def test_entries_of_two_to_the_50_have_an_exact_cost():
+    basis = integer_basis([[2**50, -(2**50), 1], [2**50, 2**50, -3]], "given")
+    assert basis.pcost == 2 * 2**100
+
+
+@pytest.mark.parametrize("size", [2, 3, 5, 8])
+def test_u_and_g_are_the_exact_inverse_rounded(size):
+    basis = integer_basis(random_matrix(size, size - 1, size, most=3000), "given")
+    exact = dense.exact_inverse([[1] * size, *basis.matrix.tolist()])
+    for row, u, G in zip(exact, basis.u, basis.G, strict=True):
+        assert u == pytest.approx(float(row[0]), rel=1e-9, abs=1e-12)
+        np.testing.assert_allclose(G, [float(x) for x in row[1:]], rtol=1e-7, atol=1e-12 * np.abs(basis.G).max())
+
+
+def test_bases_have_one_code_exactly_where_they_are_equal():
+    B, other = [[1, 0, 0], [0, 1, 0]], [[1, 0, 0], [0, 2, 0]]
+    bases = [
+        subtraction_basis(3),
+        integer_basis(B, "given"),
+        subtraction_basis(4),
+        integer_basis(other, "given"),
+        integer_basis(np.array(B), "optimal"),
+        subtraction_basis(3),
+        integer_basis(B[:1], "given"),
+    ]
+    assert basis_codes(bases).tolist() == [0, 1, 2, 3, 1, 0, 4]
+
+
+def test_what_a_basis_holds_cannot_be_changed():
+    basis = integer_basis([[1, -1]], "given")
+    for array in (basis.matrix, basis.u, basis.G):
+        assert not array.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("matrix", "reason"),
+    [
+        ([[1.0, -1.0]], r"integers of shape \(m, n\), 1 <= m < n, got float64 \(1, 2\)"),
+        ([1, -1], "got int64"),
+        ([[1]], "got int64"),
+        ([[1, 0], [0, 1]], "got int64"),
+        (np.empty((0, 3), dtype=int), "got int64"),
+        ([[2**50 + 1, 0]], r"entries of at most 2\*\*50"),
+        ([[-(2**63), 0]], r"entries of at most 2\*\*50"),
+        ([[1, 1]], "independent of one another and of a row of ones"),
+        ([[0, 0]], "independent"),
+        ([[1, -1, 0], [2, -2, 0]], "independent"),
+        ([[2**50, 2**50 - 1, 2**50]], "independent"),
+    ],
+)
+def test_matrices_that_are_no_basis_are_refused(matrix, reason):
+    with pytest.raises(WorkloadError, match=reason):
+        integer_basis(matrix, "given")
+
+
+def test_cost_and_variance_numbers_are_those_of_one_attribute_alone():
+    numbers = subtraction_numbers(SIZES)
+    assert numbers.present.shape == numbers.absent.shape == (len(SIZES), 1)
+    for i, size in enumerate(SIZES):
+        present = dense.covariance_share((size,), (0,), (0,))
+        absent = dense.covariance_share((size,), (0,), ())
+        cost = dense.cost_coefficients((size,), [(0,)])[0]
+        assert numbers.pcost[i] == pytest.approx(cost, abs=1e-15)
+        np.testing.assert_allclose(np.diag(present), numbers.present[i, 0], atol=1e-15)
+        np.testing.assert_allclose(np.diag(absent), numbers.absent[i, 0], atol=1e-15)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_cell_covariances_are_those_of_the_residual_answers(size):
+    absent, present = subtraction_basis(size).cell_covariances(Identity())
+    inverse, noise = dense.subtraction_inverse(size), dense.residual_covariance((size,), (0,))
+    np.testing.assert_allclose(present, inverse @ noise @ inverse.T, atol=1e-14)
+    mean = dense.reconstruction((size,), (0,), ())
+    np.testing.assert_allclose(absent, mean @ mean.T, atol=1e-15)
+
+
+def test_the_numbers_cannot_be_changed():
+    numbers = subtraction_numbers(SIZES)
+    for array in (numbers.pcost, numbers.present, numbers.absent):
+        assert not array.flags.writeable
+
+
+def test_the_largest_sizes_there_are_stay_positive_and_finite():
+    numbers = subtraction_numbers([2**62])
+    assert 0 < numbers.absent[0, 0] < 1e-30
+    assert 0 < numbers.pcost[0] <= 1

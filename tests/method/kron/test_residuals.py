@@ -1,0 +1,153 @@
+"""Residuals and tables of tensors are what explicit Kronecker products say, along every axis and for every library."""
+
+import itertools
+import math
+
+import array_api_strict
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dense
+from residualplanner.method.kron import ProductMap, Scratch, rebuilding, subtracting, tables_of_residuals
+from residualplanner.method.kron.arrays import namespace
+from residualplanner.method.kron.axis_maps import DENSE_LIMIT, merged_axes
+
+LIBRARIES = [np, array_api_strict]
+#: Short axes, axes that are merged, and axes beyond the limit of matrix products.
+SHAPES = [(), (2,), (5,), (40,), (2, 2, 2), (3, 4, 3), (33, 2), (2, 35, 3), (3, 2, 64), (2,) * 7]
+shapes = st.lists(st.integers(2, 6), max_size=4).map(tuple)
+batches = st.integers(0, 5)
+
+
+def residuals_of_tables(tables, **how):
+    return ProductMap([subtracting(size) for size in tables.shape[1:]]).apply(tables, **how)
+
+
+def tables_of_tensors(tensors, **how):
+    return back(*tensors.shape[1:]).apply(tensors, **how)
+
+
+def back(*shape):
+    return ProductMap([rebuilding(size) for size in shape])
+
+
+def random_tables(*shape):
+    return np.random.default_rng(math.prod(shape) + len(shape)).standard_normal(shape)
+
+
+def apply(matrices, tables):
+    """The Kronecker product of ``matrices`` times each table."""
+    matrices = list(matrices)
+    flat = tables.reshape(len(tables), -1) @ dense.product(matrices).T
+    return flat.reshape(len(tables), *(len(matrix) for matrix in matrices))
+
+
+def sum_and_subtraction(size):
+    return np.vstack([np.ones((1, size)), dense.subtraction(size)])
+
+
+@pytest.mark.parametrize("xp", LIBRARIES, ids=lambda xp: xp.__name__)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_residuals_are_the_subtraction_matrix_along_every_axis(xp, shape):
+    tables = random_tables(3, *shape)
+    found = residuals_of_tables(xp.asarray(tables))
+    assert type(found) is type(xp.asarray(tables))
+    np.testing.assert_allclose(np.asarray(found), apply(map(dense.subtraction, shape), tables), atol=1e-12)
+
+
+@pytest.mark.parametrize("xp", LIBRARIES, ids=lambda xp: xp.__name__)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_tables_of_tensors_undo_sums_and_subtractions(xp, shape):
+    tables = random_tables(3, *shape)
+    tensors = apply([sum_and_subtraction(size) for size in shape], tables)
+    found = tables_of_tensors(xp.asarray(tensors))
+    np.testing.assert_allclose(np.asarray(found), tables, atol=1e-12)
+
+
+def tensors_of_shape(shape, batch):
+    return apply([sum_and_subtraction(size) for size in shape], random_tables(batch, *shape))
+
+
+@given(shape=shapes, batch=st.integers(1, 5))
+def test_any_shape_comes_back_from_its_tensor(shape, batch):
+    np.testing.assert_allclose(
+        tables_of_tensors(tensors_of_shape(shape, batch)), random_tables(batch, *shape), atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("xp", LIBRARIES, ids=lambda xp: xp.__name__)
+@pytest.mark.parametrize("shape", [(), (4,), (2, 3), (3, 2, 35)], ids=str)
+@pytest.mark.parametrize("rows", ["run", "any"])
+def test_tables_of_residuals_are_the_sum_over_subsets_of_eq_10(xp, shape, rows):
+    members = tuple(range(len(shape)))
+    subsets = [
+        tuple(itertools.compress(members, (number >> i & 1 for i in members))) for number in range(2 ** len(shape))
+    ]
+    blocks = [random_tables(7, *(shape[i] - 1 for i in subset)) for subset in subsets]
+    chance = np.random.default_rng(3)
+    chosen = np.stack([chance.integers(0, 7, 4) for _ in blocks], axis=1)
+    if rows == "run":
+        chosen[:, -1] = np.arange(2, 6)
+    expected = np.zeros((4, math.prod(shape)))
+    for block, column, subset in zip(blocks, chosen.T, subsets, strict=True):
+        expected += block[column].reshape(4, -1) @ dense.reconstruction(shape, members, subset).T
+    found = tables_of_residuals([xp.asarray(block) for block in blocks], chosen, maps=back(*shape))
+    np.testing.assert_allclose(np.asarray(found), expected.reshape(4, *shape), atol=1e-12)
+
+
+def test_integers_in_double_precision_have_exact_residuals():
+    tables = np.random.default_rng(1).integers(0, 2**40, (5, 3, 4, 40)).astype(np.float64)
+    expected = apply(map(dense.subtraction, (3, 4, 40)), tables.astype(object))
+    assert (residuals_of_tables(tables) == expected).all()
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, (4, 8), (31,), (10, 10), (7, 3)], ids=str)
+def test_a_table_is_the_same_to_the_last_bit_whatever_it_is_stacked_with(shape):
+    tensors = random_tables(67, *shape)
+    together = tables_of_tensors(tensors)
+    for size in (1, 3):
+        parts = [tables_of_tensors(tensors[start : start + size]) for start in range(0, 67, size)]
+        assert (np.concatenate(parts) == together).all()
+
+
+@given(order=st.permutations(SHAPES), batch=batches)
+def test_memory_used_before_changes_nothing(order, batch):
+    scratch = Scratch()
+    for shape in order:
+        tables = random_tables(batch, *shape)
+        before = tables.copy()
+        found = tables_of_tensors(tables, scratch=scratch)
+        out = np.empty((batch, *(size - 1 for size in shape)))
+        residuals_of_tables(tables, scratch=scratch, out=out)
+        assert (tables == before).all()
+        assert (found == tables_of_tensors(before)).all()
+        assert (out == residuals_of_tables(before)).all()
+
+
+def test_results_do_not_lie_in_memory_that_is_used_again():
+    scratch = Scratch()
+    first = tables_of_residuals([np.array([4.0]), np.array([[2.0]])], np.array([[0, 0]]), maps=back(2), scratch=scratch)
+    tables_of_residuals([np.array([9.0]), np.array([[5.0]])], np.array([[0, 0]]), maps=back(2), scratch=scratch)
+    assert first.tolist() == [[3.0, 1.0]]
+
+
+@given(shapes=st.lists(st.tuples(st.integers(1, 50), st.integers(1, 50)), max_size=8))
+def test_merged_axes_keep_their_order_and_stay_below_the_limit(shapes):
+    columns, rows = tuple(n for n, _ in shapes), tuple(m for _, m in shapes)
+    merged = merged_axes(columns, rows)
+    assert list(itertools.chain(*merged)) == list(range(len(shapes)))
+
+    def widest(axes):
+        return max(math.prod(columns[axis] for axis in axes), math.prod(rows[axis] for axis in axes))
+
+    assert all(len(axes) == 1 or widest(axes) <= DENSE_LIMIT for axes in merged)
+    assert all(widest([*left, right[0]]) > DENSE_LIMIT for left, right in itertools.pairwise(merged))
+
+
+def test_arrays_of_no_or_of_several_libraries_are_refused():
+    with pytest.raises(TypeError, match="list does not follow the array API standard; use a NumPy array"):
+        namespace([1.0])
+    with pytest.raises(TypeError, match=r"from one library, got \['array_api_strict', 'numpy'\]"):
+        namespace(np.ones(1), array_api_strict.ones(1))

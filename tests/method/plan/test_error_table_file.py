@@ -1,0 +1,59 @@
+"""The error table in a file, or some rows of it, is that of the plan, however few rows are made at a time."""
+
+import pandas as pd
+import pytest
+
+import residualplanner as rp
+from residualplanner.ground.errors import BudgetError, FileFormatError
+from residualplanner.method.plan import error_table
+from residualplanner.method.plan.error_table import ErrorTable
+
+DOMAIN = rp.Domain({"a": 3, "b": ["x", 'say "y"'], "c": 4, "d, e": 5})
+QUERIES = [("c", "a"), {"d, e": rp.Prefix(), "b": rp.Identity()}, {"c": rp.Range(), "a": rp.Identity()}]
+PLAN = rp.select(rp.marginals(DOMAIN, up_to=3) + rp.Workload(DOMAIN, QUERIES), budget=rp.pcost(1))
+WITH_TARGETS = rp.select(rp.marginals(DOMAIN, up_to=2), budget=rp.pcost(1), loss=rp.Targets({("a",): 9.0, ("b",): 0.1}))
+
+
+@pytest.fixture(params=[1, 5, 10**6])
+def _rows(request, monkeypatch):
+    monkeypatch.setattr(error_table, "_ROWS", request.param)
+
+
+@pytest.mark.usefixtures("_rows")
+@pytest.mark.parametrize("plan", [PLAN, WITH_TARGETS], ids=["kinds", "targets"])
+def test_files_hold_the_rows_of_the_error_table(plan, tmp_path):
+    errors = plan.errors(0.9)
+    plan.save_errors(tmp_path / "e.parquet", 0.9)
+    plan.save_errors(tmp_path / "e.csv", 0.9)
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "e.parquet"), errors)
+    types = {name: str(errors[name].dtype) for name in errors if name != "kinds"}
+    empty = {"target": "", "meets_target": ""}
+    from_text = pd.read_csv(tmp_path / "e.csv", keep_default_na=False, na_values=empty, dtype=types)
+    as_written = errors.astype({"kinds": str})
+    pd.testing.assert_frame_equal(from_text, as_written, check_exact=True)
+
+
+@pytest.mark.parametrize("plan", [PLAN, WITH_TARGETS], ids=["kinds", "targets"])
+def test_rows_are_those_of_the_whole_table(plan):
+    whole, table = plan.errors(), plan.error_table()
+    for first in range(len(whole)):
+        for last in range(first + 1, len(whole) + 1):
+            part = table.frame(first, last)
+            pd.testing.assert_frame_equal(part, whole.iloc[first:last].reset_index(drop=True))
+
+
+@pytest.mark.parametrize("name", ["errors", "errors.xlsx", "parquet"])
+def test_names_say_the_format(name, tmp_path):
+    with pytest.raises(FileFormatError, match=r"end it in .csv or .parquet"):
+        PLAN.save_errors(tmp_path / name)
+
+
+def test_a_level_that_is_none_leaves_no_file(tmp_path):
+    with pytest.raises(BudgetError, match="level"):
+        PLAN.save_errors(tmp_path / "e.csv", 2)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_table_knows_its_length():
+    assert isinstance(PLAN.error_table(), ErrorTable)
+    assert len(PLAN.error_table()) == len(PLAN.workload)

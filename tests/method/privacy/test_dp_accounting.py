@@ -1,0 +1,100 @@
+"""The conversions agree with Google's dp-accounting, which was written by others from other formulas.
+
+Its numbers are floats without a proved side, so a thousandth of a millionth is left for its rounding.
+"""
+
+import math
+import warnings
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from residualplanner.method.privacy import approx_dp, gdp, zcdp
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    import dp_accounting
+    from dp_accounting import rdp
+
+SLACK = 1e-9
+#: Its account of zCDP is the best over these orders, ours over all: it can only be larger.
+ORDERS = [1 + 10 ** (k / 200) for k in range(-600, 900)]
+compared = settings(derandomize=True, deadline=None, max_examples=60)
+rhos = st.floats(-4, 2).map(lambda power: 10.0**power)
+mus = st.floats(-2, 1).map(lambda power: 10.0**power)
+deltas = st.floats(-12, -1).map(lambda power: 10.0**power)
+
+
+def zcdp_account(rho):
+    """Its account of one rho-zCDP mechanism."""
+    account = rdp.RdpAccountant(ORDERS)
+    account.compose(dp_accounting.ZCDpEvent(rho))
+    return account
+
+
+@compared
+@given(rho=rhos, delta=deltas)
+def test_epsilon_of_zcdp_is_theirs(rho, delta):
+    theirs = zcdp_account(rho).get_epsilon(delta)
+    ours = zcdp(rho).epsilon(delta)
+    assert theirs * (1 - 1e-3) - 1e-3 * rho <= ours <= theirs * (1 + SLACK)
+
+
+@compared
+@given(rho=rhos, delta=deltas)
+def test_delta_of_zcdp_is_theirs(rho, delta):
+    epsilon = zcdp(rho).epsilon(delta)
+    theirs = zcdp_account(rho).get_delta(epsilon)
+    ours = zcdp(rho).delta(epsilon)
+    assert theirs * 0.99 <= ours <= theirs * (1 + 1e-6)
+
+
+@compared
+@given(rho=rhos, delta=deltas)
+def test_rho_of_approx_dp_keeps_what_they_account_for(rho, delta):
+    epsilon = zcdp_account(rho).get_epsilon(delta)
+    if epsilon > 1e-3:
+        assert rho * (1 - 1e-6) <= approx_dp(epsilon, delta).rho <= rho * 1.02
+        assert zcdp_account(approx_dp(epsilon, delta).rho).get_epsilon(delta) >= epsilon * (1 - SLACK)
+
+
+@compared
+@given(mu=mus, delta=deltas)
+def test_epsilon_of_gdp_is_theirs(mu, delta):
+    theirs = dp_accounting.get_epsilon_gaussian(1 / mu, delta)
+    assert gdp(mu).epsilon(delta, noise="gaussian") == pytest.approx(theirs, rel=1e-5, abs=1e-7)
+
+
+@pytest.mark.slow
+@compared
+@given(mu=mus, delta=deltas)
+def test_mu_of_approx_dp_is_the_inverse_of_their_noise(mu, delta):
+    epsilon = gdp(mu).epsilon(delta, noise="gaussian")
+    if epsilon > 1e-3:
+        theirs = 1 / dp_accounting.get_sigma_gaussian(epsilon, delta)
+        assert approx_dp(epsilon, delta, noise="gaussian").mu == pytest.approx(theirs, rel=1e-5, abs=0)
+
+
+@compared
+@given(mu=st.floats(0.05, 5), epsilon=st.floats(0, 10))
+def test_delta_of_gdp_is_that_of_their_privacy_loss_distribution(mu, epsilon):
+    loss = dp_accounting.pld.privacy_loss_mechanism.GaussianPrivacyLoss(1 / mu)
+    theirs, ours = loss.get_delta_for_epsilon(epsilon), gdp(mu).delta(epsilon, noise="gaussian")
+    assert ours == pytest.approx(theirs, rel=1e-9, abs=1e-14)
+
+
+@pytest.mark.parametrize(("rho", "parts"), [(0.5, 2), (0.1, 7), (2.0, 3)])
+def test_costs_that_are_added_up_promise_what_they_account_for_together(rho, parts):
+    account = rdp.RdpAccountant(ORDERS)
+    for _ in range(parts):
+        account.compose(dp_accounting.ZCDpEvent(rho))
+    ours = zcdp(parts * rho).epsilon(1e-6)
+    assert account.get_epsilon(1e-6) * (1 - 1e-3) <= ours <= account.get_epsilon(1e-6) * (1 + SLACK)
+
+
+def test_a_curve_that_is_a_hundredth_off_would_be_noticed():
+    theirs = zcdp_account(0.5).get_epsilon(1e-6)
+    assert not theirs * (1 - 1e-3) <= zcdp(0.5 * 0.98).epsilon(1e-6)
+    assert not zcdp(0.5 * 1.02).epsilon(1e-6) <= theirs * (1 + SLACK)
+    assert math.isclose(zcdp(0.5).epsilon(1e-6), theirs, rel_tol=1e-4)

@@ -1,0 +1,52 @@
+"""Neighbors: what one person may change, in words and as a factor of the cost."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from residualplanner.ground.errors import BudgetError
+from residualplanner.method.privacy import Neighbors
+
+
+@given(notion=st.sampled_from(["add-remove", "replace"]), records=st.integers(1, 10**6))
+def test_k_records_of_a_person_cost_k_squared_times_one(notion, records):
+    assert Neighbors(notion, records).cost_factor == records * records
+
+
+def test_the_default_is_adding_or_removing_one_record():
+    assert Neighbors() == Neighbors("add-remove", 1)
+    assert Neighbors().cost_factor == 1
+
+
+@pytest.mark.parametrize(
+    ("neighbors", "words"),
+    [
+        (Neighbors(), "adding or removing one record"),
+        (Neighbors("add-remove", 3), "adding or removing up to 3 records"),
+        (Neighbors("replace"), "replacing one record"),
+        (Neighbors("replace", 3), "replacing up to 3 records"),
+    ],
+)
+def test_the_words_name_the_change_and_how_many_records(neighbors, words):
+    assert neighbors.words == words
+
+
+def test_neighbors_cannot_be_changed():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Neighbors().records_per_person = 2
+
+
+@pytest.mark.parametrize("notion", ["replace-one", "Replace", "", "add", None, 1, ("replace",)])
+def test_another_notion_is_refused(notion):
+    with pytest.raises(BudgetError, match=r"neighbors must be one of \['add-remove', 'replace'\], got"):
+        Neighbors(notion)
+
+
+@pytest.mark.parametrize("records", [0, -1, 10**6 + 1, 1.0, 2.5, math.nan, True, "2", None, np.float64(2)])
+def test_a_number_of_records_that_is_not_whole_and_positive_is_refused(records):
+    with pytest.raises(BudgetError, match="records_per_person must be an integer from 1 to 1,000,000, got"):
+        Neighbors("replace", records)

@@ -1,0 +1,212 @@
+"""A matrix of one's own is taken as it is, and refused where the total cannot be made of its rows."""
+
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from residualplanner.ground.errors import WorkloadError
+from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.queries.custom import Custom
+
+STATES = Attribute("state", labels=["CA", "OR", "TX", "WA"])
+
+
+@pytest.mark.parametrize("make", [list, np.array, sparse.csr_matrix, sparse.csc_array, sparse.coo_array])
+def test_matrices_may_be_given_in_every_way(make):
+    matrix = [[1, 1, 1, 1], [0, -2, 0, 0.5]]
+    kind = Custom(make(matrix))
+    np.testing.assert_array_equal(kind.matrix(4), matrix)
+    assert kind == Custom(matrix)
+    assert hash(kind) == hash(Custom(matrix))
+
+
+def test_entries_that_are_stored_twice_or_as_zeros_are_what_they_sum_to():
+    twice = sparse.coo_array(([1.0, 2.0, 0.0, 1.0], ([0, 0, 0, 0], [0, 0, 1, 2])), shape=(1, 3))
+    assert Custom(twice) == Custom([[3, 0, 1]])
+
+
+def test_a_matrix_is_copied():
+    given = np.ones((1, 2))
+    stored = sparse.csr_array(given)
+    kinds = [Custom(given), Custom(stored)]
+    given[:] = stored.data[:] = 7
+    for kind in kinds:
+        np.testing.assert_array_equal(kind.matrix(2), [[1, 1]])
+        with pytest.raises(ValueError, match="read-only"):
+            kind.weights.data[0] = 7
+
+
+def test_labels_are_those_given_or_numbers():
+    assert Custom([[1, 1], [0, 1]], labels=["all", "second"]).labels(Attribute("a", 2)) == ("all", "second")
+    assert Custom([[1, 1], [0, 1]]).labels(Attribute("a", 2)) == ("row 1", "row 2")
+    assert Custom([[1, 1]], labels=["x"]) != Custom([[1, 1]], labels=["y"])
+
+
+def test_the_words_for_it_are_short():
+    assert repr(Custom(np.eye(1000))) == "Custom(1000 rows of 1000 values)"
+    assert repr(Custom([[1]])) == "Custom(1 row of 1 value)"
+
+
+@st.composite
+def row_spaces(draw):
+    """A matrix of integers (q, n), and whether ones are a combination of its rows, by ranks of exact fractions."""
+    size = draw(st.integers(2, 5))
+    row = st.lists(st.integers(-2, 2), min_size=size, max_size=size).filter(any)
+    rows = draw(st.lists(row, min_size=1, max_size=size + 1))
+    return rows, rank(rows) == rank([*rows, [1] * size]), all(len(set(row)) == 1 for row in rows)
+
+
+def rank(rows: list[list[int]]) -> int:
+    """The rank, by elimination in integers."""
+    left, found = [list(row) for row in rows], 0
+    for column in range(len(rows[0])):
+        pivot = next((row for row in left if row[column]), None)
+        if pivot is None:
+            continue
+        left.remove(pivot)
+        left = [[a * pivot[column] - b * row[column] for a, b in zip(row, pivot, strict=True)] for row in left]
+        found += 1
+    return found
+
+
+@given(case=row_spaces())
+def test_a_matrix_fits_just_where_ones_are_a_combination_of_its_rows_and_not_all_of_them(case):
+    rows, gives_total, is_total = case
+    attribute = Attribute("a", len(rows[0]))
+    if gives_total and not is_total:
+        Custom(rows).require_fit(attribute)
+        return
+    with pytest.raises(WorkloadError, match="'a'") as told:
+        Custom(rows).require_fit(attribute)
+    assert ("but the total" in str(told.value)) == is_total
+
+
+@given(st.floats(1e-12, 1e12), st.floats(1e-12, 1e12))
+def test_the_scale_of_rows_does_not_decide_whether_a_matrix_fits(first, second):
+    Custom([[first, 0], [0, second]]).require_fit(Attribute("a", 2))
+    with pytest.raises(WorkloadError, match="no combination"):
+        Custom([[first, 0, 0], [0, second, 2 * second]]).require_fit(Attribute("a", 3))
+
+
+def test_orthogonal_matrices_with_rounding_in_them_fit():
+    angles = np.pi / 8 * np.outer(np.arange(8), np.arange(8) + 0.5)
+    cosines = np.cos(angles)[[1, 2, 3, 4, 5, 6, 7, 0]]
+    Custom(cosines).require_fit(Attribute("a", 8))
+    with pytest.raises(WorkloadError, match="no combination"):
+        Custom(cosines[:-1]).require_fit(Attribute("a", 8))
+
+
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        (
+            [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]],
+            "every value of 'state' the weight 1: the value 'WA' is in no row",
+        ),
+        ([[1, 0, 1, 0]], "the values 'OR', 'WA' are in no row; add rows that hold the rest, or a row of ones"),
+        (
+            [[1, 1, 0, 0], [0, 0, 1, 3]],
+            "'state' the weight 1: the closest one gives 'TX' 0.4, 'WA' 1.2, 'CA' 1; add a row of ones",
+        ),
+        ([[1, 1, 1, 1]], "the matrix gives nothing but the total of 'state'; leave the attribute out of the query"),
+        ([[1, 1, 1, 1], [0.1 + 0.2, 0.3, 0.3, 0.3]], "the matrix gives nothing but the total of 'state'"),
+        ([[1, 1, 1]], "the matrix for 'state' must have a column for each of its 4 values, it has 3"),
+    ],
+)
+def test_a_matrix_that_does_not_fit_says_why(matrix, message):
+    with pytest.raises(WorkloadError, match=message):
+        Custom(matrix).require_fit(STATES)
+
+
+def test_an_attribute_of_one_value_may_be_queried():
+    Custom([[3]]).require_fit(Attribute("a", 1))
+
+
+def test_many_values_in_no_row_are_not_all_listed():
+    with pytest.raises(WorkloadError, match="the values 1, 2, 3, 4, 5 and 14 more are in no row"):
+        Custom(np.eye(20)[:1]).require_fit(Attribute("a", 20))
+
+
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        ([[1, 2], [1]], "rows are of different lengths"),
+        ([1, 2], "a row for each answer and a column for each value, got int64 of shape \\(2,\\)"),
+        (np.ones((1, 1, 1)), "got float64 of shape \\(1, 1, 1\\)"),
+        (np.ones((0, 3)), "got float64 of shape \\(0, 3\\)"),
+        ([["1", "2"]], "a custom query needs a matrix of numbers"),
+        ([[1, None]], "a custom query needs a matrix of numbers"),
+        ([[1j, 1]], "a custom query needs a matrix of numbers"),
+        (sparse.csr_array([[1j, 1]]), "a custom query needs a matrix of numbers"),
+        (None, "a custom query needs a matrix of numbers"),
+        ([[1, np.nan]], "must be finite in every entry"),
+        ([[1, -np.inf]], "must be finite in every entry"),
+        ([[1, 1], [0, 0]], "row 2 of the matrix of a custom query is all zeros; leave it out"),
+        ([[1, 1], [0, 1e16]], r"row 2 of the matrix of a custom query has 1e\+16 for its largest entry"),
+        ([[1, 1], [0, 1e-16]], r"row 2 .* has 1e-16 for its largest entry; it must be between 1e-15 and 1e\+15: scale"),
+        ([[1, 1], [1, 1e15 + 1]], r"row 2 .* has 1000000000000001\.0 for its largest entry; .* 1e\+15: scale the row"),
+        (np.ones((1025, 1024)), "has 1,049,600 entries other than 0, the limit is 1,048,576"),
+    ],
+)
+def test_something_else_than_a_matrix_of_numbers_is_refused(matrix, message):
+    with pytest.raises(WorkloadError, match=message):
+        Custom(matrix)
+
+
+@pytest.mark.parametrize("labels", ["ab", ["a"], ["a", "b", "c"], ["a", 1], ["a", ""], ["a", "\ud800"], 5, [None, "a"]])
+def test_labels_that_are_no_texts_are_refused(labels):
+    with pytest.raises(WorkloadError, match="must be a list of 2 strings, one for each row"):
+        Custom([[1, 1], [0, 1]], labels=labels)
+
+
+def test_labels_that_repeat_are_refused():
+    with pytest.raises(WorkloadError, match="labels of a custom query must differ from one another"):
+        Custom([[1, 1], [0, 1]], labels=["a", "a"])
+
+
+def test_a_matrix_is_not_applied_to_another_number_of_values():
+    for ask in (Custom([[1, 1]]).gram, Custom([[1, 1]]).rows, Custom([[1, 1]]).matrix):
+        with pytest.raises(WorkloadError, match="the matrix has 2 columns, but the attribute has 3 values"):
+            ask(3)
+
+
+def watched(monkeypatch):
+    """The shapes of all matrices that are decomposed from now on."""
+    shapes = []
+    for name in ("eigh", "svd"):
+        decompose = getattr(np.linalg, name)
+        monkeypatch.setattr(np.linalg, name, lambda A, _do=decompose, **how: (shapes.append(A.shape), _do(A, **how))[1])
+    return shapes
+
+
+@pytest.mark.parametrize(
+    ("matrix", "is_total"),
+    [
+        (lambda x: np.array([x, 1 - x, x**2]), True),
+        (lambda x: np.array([x, 1 - x**2, x**3]), False),
+        (lambda x: sparse.diags_array(1 + x), True),
+        (lambda x: sparse.kron(sparse.eye_array(len(x) // 4), [[1, 1, 0, 0], [0, 0, 1, 1]]), True),
+        (lambda x: sparse.kron(sparse.eye_array(len(x) // 4), [[1, 1, 0, 0], [0, 1, 1, 1]]), False),
+    ],
+)
+def test_whether_rows_of_ten_thousand_values_give_the_total_is_found_without_large_matrices(
+    matrix, is_total, monkeypatch
+):
+    shapes, size = watched(monkeypatch), 10_000
+    kind = Custom(sparse.csr_array(matrix(np.linspace(0.1, 0.9, size))))
+    with nullcontext() if is_total else pytest.raises(WorkloadError, match="the closest one gives"):
+        kind.require_fit(Attribute("a", size))
+    assert max(columns * rows**2 for rows, columns in shapes) < 2**28
+
+
+def test_rows_that_overlap_too_much_to_be_checked_are_refused_at_once_and_with_a_constant_row_are_not(monkeypatch):
+    shapes, size = watched(monkeypatch), 10_000
+    band = sparse.diags_array([1.0, 1.0, 1.0], offsets=[0, 1, 2], shape=(size, size))
+    with pytest.raises(WorkloadError, match="10,000 of them share 10,000 values; add a row of ones"):
+        Custom(band).require_fit(Attribute("a", size))
+    Custom(sparse.vstack([band, np.ones((1, size))])).require_fit(Attribute("a", size))
+    assert not shapes

@@ -1,0 +1,69 @@
+"""Kinds of query where rules have labels of their own and values meanings: a label says what its answer sums."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.domain.bins import Bins
+from residualplanner.method.queries.identity import Identity
+from residualplanner.method.queries.meanings import labels_in_words, meanings_of
+from residualplanner.method.queries.runs import Prefix, Range
+from residualplanner.method.queries.tying import tied_kind
+from residualplanner.more.classifications.hierarchy import Hierarchy
+
+AGES = Attribute("age", bins=Bins([0, 18, 65]), unknown="Other", missing="Not stated")
+GRADES = Attribute("grade", labels={"a": "good", "b": "fair", "c": "same"}, missing="Not graded")
+MONTHS = Attribute("month", bins=Bins.months("2020-01", "2020-03"), missing="Not stated")
+
+
+def test_runs_say_which_labels_of_their_own_they_hold():
+    assert Prefix().labels(AGES) == ("[0, 18)", "[0, 65]", "[0, 65] or Other", "[0, 65] or Other or Not stated")
+    assert Range().labels(AGES)[3] == "[0, 65] or Other or Not stated"
+    assert Range().labels(AGES)[-3:] == ("Other", "Other or Not stated", "Not stated")
+    assert Prefix().labels(GRADES) == ("≤ a", "≤ b", "≤ c", "≤ c or Not graded")
+    assert Range().labels(MONTHS)[1:3] == ("2020-01 – 2020-02", "2020-01 – 2020-03")
+    assert Range().labels(MONTHS)[3] == "2020-01 – 2020-03 or Not stated"
+    assert Prefix().labels(MONTHS)[1] == "≤ 2020-02"
+
+
+def test_bands_are_of_values_and_labels_of_their_own_are_bands_themselves():
+    labels = Hierarchy([2]).labels(Attribute("size", 3, unknown="Other", missing="Not stated"))
+    assert labels == ("(total)", "0 – 1", "2", "Other", "Not stated", "0", "1")
+    grouped = Hierarchy([{"low": [0, "1"], "rest": [2, "Not stated"]}])
+    assert grouped.labels(Attribute("size", 3, missing="Not stated"))[:3] == ("(total)", "low", "rest")
+
+
+@given(size=st.integers(1, 6), kind=st.sampled_from([Identity(), Prefix(), Range(), Hierarchy([2]), Hierarchy([4, 2])]))
+def test_every_answer_has_one_label_and_one_meaning(size, kind):
+    labels = {chr(97 + code): f"meaning {code}" for code in range(size)}
+    attribute = Attribute("a", labels=labels, unknown="Other", missing="Not stated")
+    tied = tied_kind(kind, attribute)
+    found = tied.labels(attribute)
+    assert len(found) == len(set(found)) == len(tied.matrix(size + 2)) == len(meanings_of(tied, attribute))
+
+
+@given(size=st.integers(1, 5), own=st.booleans(), kind=st.sampled_from([Identity(), Prefix(), Range()]))
+def test_the_label_of_a_run_names_its_ends_and_its_own_labels(size, own, kind):
+    names = [chr(97 + code) for code in range(size)]
+    attribute = Attribute("a", labels=names, missing="Not stated" if own else "error")
+    for label, row in zip(kind.labels(attribute), kind.matrix(attribute.size), strict=True):
+        assert ("Not stated" in label) == (own and row[-1] == 1)
+        last = max((code for code in range(size) if row[code]), default=None)
+        assert last is None or names[last] in label
+
+
+def test_meanings_follow_the_labels_of_every_kind():
+    assert meanings_of(Identity(), GRADES) == ("good", "fair", "same", "Not graded")
+    assert meanings_of(Prefix(), GRADES) == ("≤ good", "≤ fair", "≤ same", "≤ same or Not graded")
+    assert meanings_of(Range(), GRADES)[1] == "good – fair"
+    tied = tied_kind(Hierarchy([{"passed": ["a", "b"], "rest": ["c", "Not graded"]}]), GRADES)
+    assert meanings_of(tied, GRADES) == ("(total)", "passed", "rest", "good", "fair", "same", "Not graded")
+    assert labels_in_words(tied, GRADES)[2:5] == ("rest", "a (good)", "b (fair)")
+    assert meanings_of(Identity(), AGES) is None
+
+
+@pytest.mark.parametrize("kind", [Prefix(), Range()])
+def test_labels_differ_even_where_values_are_called_like_runs(kind):
+    attribute = Attribute("a", labels=["x or Not stated", "x", "≤ x"], missing="Not stated")
+    assert len(set(kind.labels(attribute))) == kind.rows(4)

@@ -1,0 +1,231 @@
+"""Sets of attributes as arrays are the sets that itertools and Python's own sets give."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dense
+from residualplanner.ground.errors import WorkloadError
+from residualplanner.method.bases.matrix import integer_basis
+from residualplanner.method.bases.subtraction import subtraction_basis
+from residualplanner.method.strategy.basis_groups import basis_groups
+from residualplanner.method.strategy.strategy import constant_strategy
+from residualplanner.method.workload import closure
+from residualplanner.method.workload.attribute_sets import AttributeSets, row_numbers
+from residualplanner.method.workload.closure import downward_closure, least_subsets, subset_products
+
+counts = st.sampled_from([4, 9, 2**16])
+
+
+@st.composite
+def collections(draw: st.DrawFn) -> tuple[int, list[tuple[int, ...]]]:
+    """How many attributes there are, and sets of them in any order, with repetitions; some too wide for 64-bit keys."""
+    count = draw(counts)
+    attribute = st.integers(0, 3) | st.integers(max(0, count - 3), count - 1)
+    members = st.lists(attribute, unique=True, max_size=5).map(tuple)
+    return count, draw(st.lists(members, max_size=8))
+
+
+def ordered(sets) -> list[tuple[int, ...]]:
+    return sorted({tuple(sorted(members)) for members in sets}, key=lambda row: (len(row), row))
+
+
+def by_order(rows: list[tuple[int, ...]]) -> list[np.ndarray]:
+    return [np.array(list(found), dtype=np.int32) for _, found in itertools.groupby(rows, key=len)]
+
+
+@given(collections())
+def test_sets_are_distinct_and_ordered_by_size_and_then_lexicographically(collection):
+    count, given_sets = collection
+    sets = AttributeSets.of(given_sets, attribute_count=count)
+    expected = ordered(given_sets)
+    assert list(sets) == expected
+    assert len(sets) == len(expected)
+    assert [sets[number] for number in range(len(sets))] == expected
+    assert sets.orders.tolist() == [len(members) for members in expected]
+    assert sets.offsets.tolist()[-1] == len(expected)
+
+
+@given(collections())
+def test_the_closure_has_every_subset_once(collection):
+    count, given_sets = collection
+    closure = downward_closure(AttributeSets.of([*given_sets, ()], attribute_count=count))
+    assert list(closure) == dense.closure([*given_sets, ()])
+
+
+def test_sets_of_any_width_are_made_distinct_also_where_their_keys_would_pass_64_bits():
+    count = 2**16
+    high = [(0, 1, 2, count - 2), (0, 1, 2, count - 1), (count - 4, count - 3, count - 2, count - 1)]
+    assert count**4 >= 2**63
+    sets = AttributeSets.of(high * 2, attribute_count=count)
+    assert list(sets) == high
+    assert list(downward_closure(sets)) == dense.closure(high)
+    wide = [tuple(range(start, start + 10)) for start in (0, 500, 7)]
+    assert list(downward_closure(AttributeSets.of(wide, attribute_count=600))) == dense.closure(wide)
+
+
+def test_trailing_orders_without_sets_add_nothing_to_the_closure():
+    blocks = [np.empty((0, 0)), np.array([[0], [1]]), np.empty((0, 2)), np.empty((0, 3))]
+    sets = AttributeSets(tuple(block.astype(np.int32) for block in blocks), 3)
+    assert list(downward_closure(sets)) == [(), (0,), (1,)]
+
+
+@given(collections(), st.sets(st.integers(0, 3)))
+def test_the_closure_passes_over_trivial_attributes(collection, trivial):
+    count, given_sets = collection
+    mask = np.isin(np.arange(count), list(trivial))
+    closure = downward_closure(AttributeSets.of([*given_sets, ()], attribute_count=count), mask)
+    kept = [tuple(i for i in members if i not in trivial) for members in given_sets]
+    assert list(closure) == dense.closure([*kept, ()])
+
+
+@given(collections(), st.sets(st.integers(0, 3)), st.lists(st.lists(st.integers(0, 8), unique=True, max_size=4)))
+def test_positions_are_those_of_a_dictionary_and_minus_one_where_absent(collection, trivial, others):
+    count, given_sets = collection
+    count = max(9, count)
+    closure = downward_closure(
+        AttributeSets.of([*given_sets, ()], attribute_count=count), np.isin(np.arange(count), list(trivial))
+    )
+    number = {members: position for position, members in enumerate(closure)}
+
+    def expected(row) -> int:
+        return number.get(tuple(i for i in row if i not in trivial), -1)
+
+    for rows in by_order(ordered([*given_sets, *others, ()])):
+        assert closure.positions_of(rows).tolist() == [expected(row) for row in rows.tolist()]
+
+
+@given(collections(), st.sets(st.integers(0, 3)))
+def test_subset_positions_follow_the_bits_of_the_column_number(collection, trivial):
+    count, given_sets = collection
+    closure = downward_closure(
+        AttributeSets.of([*given_sets, ()], attribute_count=count), np.isin(np.arange(count), list(trivial))
+    )
+    number = {members: position for position, members in enumerate(closure)}
+    for rows in by_order(ordered([*given_sets, ()])):
+        found = closure.subset_positions(rows)
+        assert found.shape == (len(rows), 2 ** rows.shape[1])
+        for row, columns in zip(rows.tolist(), found.tolist(), strict=True):
+            for j, position in enumerate(columns):
+                part = tuple(i for bit, i in enumerate(row) if j >> bit & 1 and i not in trivial)
+                assert position == number[part]
+
+
+def test_the_empty_closure_finds_nothing():
+    closure = downward_closure(AttributeSets.of([], attribute_count=3))
+    assert len(closure) == 0
+    assert closure.positions_of(np.array([[0, 1], [0, 2]])).tolist() == [-1, -1]
+    assert closure.positions_of(np.empty((1, 0), dtype=np.int32)).tolist() == [-1]
+
+
+#: Some are equal without being the same object, some have the same size and differ.
+BASES = [
+    *(subtraction_basis(size) for size in (1, 2, 3, 10**12, 2**62, 3)),
+    *(integer_basis(matrix, "given") for matrix in ([[1, 0, 0]], [[1, 0, 0], [0, 1, 0]], [[1, 0, 0]], [[2, 0]])),
+]
+
+
+def key_of(basis):
+    return basis.size, None if basis.matrix is None else basis.matrix.tolist()
+
+
+@given(collections(), st.data())
+def test_basis_groups_are_the_sets_with_the_same_bases_in_order(collection, data):
+    count, given_sets = collection
+    pool = data.draw(st.lists(st.sampled_from(BASES), min_size=1, max_size=7))
+    bases = [pool[i % len(pool)] for i in range(count)]
+    sets = AttributeSets.of(given_sets, attribute_count=count)
+    groups = basis_groups(constant_strategy(sets, bases))
+    keys = [[key_of(bases[i]) for i in members] for members in sets]
+    assert [[key_of(basis) for basis in groups.bases[group]] for group in groups.group.tolist()] == keys
+    assert len(groups.bases) == len({str(key) for key in keys})
+    assert list(groups.shapes) == [tuple(basis.size for basis in found) for found in groups.bases]
+    orders = [len(shape) for shape in groups.shapes]
+    assert orders == sorted(orders)
+    if all(basis.matrix is None for basis in bases):
+        assert list(groups.shapes) == sorted(groups.shapes, key=lambda shape: (len(shape), shape))
+    for group, (found, members) in enumerate(zip(groups.bases, groups.members, strict=True)):
+        assert members.tolist() == [number for number, other in enumerate(groups.group.tolist()) if other == group]
+        assert groups.row[members].tolist() == list(range(len(members)))
+        assert groups.answer_shapes[group] == tuple(basis.answers for basis in found)
+        without = [basis.size for basis in found if basis.matrix is None]
+        assert groups.divisor(group) == math.prod(without)
+        assert groups.noise_shape(group) == tuple(
+            len(basis.matrix) if basis.matrix is not None else basis.size for basis in found
+        )
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 30_000), st.integers(0, 2)), max_size=12))
+def test_row_numbers_are_ranks_in_lexicographic_order(rows):
+    ranks = {row: rank for rank, row in enumerate(sorted(set(rows)))}
+    assert row_numbers(np.array(rows, dtype=np.int16).reshape(-1, 3)).tolist() == [ranks[row] for row in rows]
+
+
+@given(st.integers(0, 4), st.data())
+def test_subset_products_multiply_present_over_the_subset_and_absent_over_the_rest(order, data):
+    numbers = st.lists(st.floats(0.1, 10), min_size=order, max_size=order)
+    absent, present = data.draw(numbers), data.draw(numbers)
+    found = subset_products(np.reshape(absent, (1, order)), np.reshape(present, (1, order)))
+    expected = [math.prod(present[i] if j >> i & 1 else absent[i] for i in range(order)) for j in range(2**order)]
+    np.testing.assert_allclose(found, [expected], rtol=1e-14)
+
+
+@pytest.mark.parametrize("order", [25, 40, 200])
+def test_the_closure_of_one_very_wide_set_is_refused_before_it_is_made(order):
+    sets = AttributeSets.of([range(order)], attribute_count=order)
+    with pytest.raises(WorkloadError, match=f"too large: {2**order:,} .*the limit is"):
+        downward_closure(sets)
+
+
+def test_a_closure_of_many_sets_is_refused_as_soon_as_it_passes_the_limit(monkeypatch):
+    monkeypatch.setattr("residualplanner.method.workload.attribute_sets.SET_LIMIT", 2000)
+    sets = AttributeSets.of([range(start, start + 8) for start in (0, 3, 6, 30)], attribute_count=40)
+    assert len(dense.closure(sets)) < 2000
+    assert len(downward_closure(sets)) == len(dense.closure(sets))
+    sets = AttributeSets.of([range(start, start + 8) for start in range(0, 32, 3)], attribute_count=40)
+    assert len(dense.closure(sets)) > 2000
+    with pytest.raises(WorkloadError, match=r"too large: .*the limit is 2,000"):
+        downward_closure(sets)
+
+
+@given(st.integers(1, 5), st.integers(0, 30))
+def test_the_first_sets_of_an_order_have_the_fewest_subsets(order, count):
+    """In colexicographic order: by the largest attribute, then the next."""
+    every = sorted(itertools.combinations(range(30 if order == 1 else 9), order), key=lambda members: members[::-1])
+    assert least_subsets(count, order) == (len(dense.closure(every[:count])) if count else 0)
+
+
+@given(st.sets(st.frozensets(st.integers(0, 7), min_size=3, max_size=3), min_size=1))
+def test_no_sets_have_fewer_subsets_than_that(family):
+    assert len(dense.closure([tuple(sorted(members)) for members in family])) >= least_subsets(len(family), 3)
+
+
+def test_a_closure_of_wide_sets_is_refused_from_the_sets_of_the_highest_orders(monkeypatch):
+    """38 sets of 22 attributes have 84 million subsets; a minute went by before that was said."""
+    made = []
+    monkeypatch.setattr("residualplanner.method.workload.closure._with_subsets", watched(made, closure._with_subsets))
+    sets = AttributeSets.of([range(start, start + 22) for start in range(38)], attribute_count=60)
+    with pytest.raises(
+        WorkloadError, match=r"attribute sets in the downward closure, or more, the limit is 20,000,000"
+    ):
+        downward_closure(sets)
+    assert max(map(len, made)) < 200_000
+
+
+def watched(made, function):
+    def call(*arguments):
+        made.append(function(*arguments))
+        return made[-1]
+
+    return call
+
+
+def test_subsets_that_are_too_many_to_sort_at_once_are_found_a_few_at_a_time(monkeypatch):
+    collection = [tuple(range(start, start + 6)) for start in (0, 1, 3, 8)] + [(0, 13), (5,)]
+    monkeypatch.setattr(closure, "_CANDIDATES", 3)
+    found = downward_closure(AttributeSets.of(collection, attribute_count=14))
+    assert list(found) == dense.closure(collection)

@@ -1,0 +1,183 @@
+"""Families of marginals are the ones itertools lists, however large their domain."""
+
+import itertools
+import math
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from residualplanner.ground.errors import DomainError, WorkloadError
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.plan.select import select
+from residualplanner.method.privacy import pcost
+from residualplanner.method.queries.custom import Custom
+from residualplanner.method.queries.identity import Identity
+from residualplanner.method.queries.runs import Prefix, Range
+from residualplanner.method.workload.families import marginals
+from residualplanner.more.classifications.hierarchy import Hierarchy
+from strategies import NAMES
+
+shapes = st.lists(st.integers(1, 6), max_size=6)
+
+
+def domain_of(sizes) -> Domain:
+    return Domain(dict(zip(NAMES, sizes, strict=False)))
+
+
+def listed(domain: Domain, orders, most_cells: float = math.inf) -> list[tuple[str, ...]]:
+    return [
+        names
+        for order in orders
+        for names in itertools.combinations(domain.names, order)
+        if domain.cells(names) <= most_cells
+    ]
+
+
+@given(sizes=shapes, order=st.integers(0, 6))
+def test_marginals_of_an_order_are_all_combinations(sizes, order):
+    domain = domain_of(sizes)
+    if order > len(domain):
+        with pytest.raises(WorkloadError, match=f"order={order}, but the domain has only {len(domain)} attribute"):
+            marginals(domain, order=order)
+        return
+    workload = marginals(domain, order=order)
+    assert list(workload) == listed(domain, [order])
+    assert set(workload.weights) == {1.0}
+    assert workload.cells.tolist() == [domain.cells(names) for names in workload]
+    assert workload.orders.tolist() == [order] * len(workload)
+
+
+@given(sizes=shapes, up_to=st.integers(0, 8))
+def test_marginals_up_to_an_order_start_with_the_total(sizes, up_to):
+    domain = domain_of(sizes)
+    assert list(marginals(domain, up_to=up_to)) == listed(domain, range(up_to + 1))
+
+
+@given(sizes=shapes, most_cells=st.integers(1, 300), orders=st.none() | st.integers(0, 6), exact=st.booleans())
+def test_marginals_of_few_cells_are_those_and_no_others(sizes, most_cells, orders, exact):
+    domain = domain_of(sizes)
+    if orders is None:
+        chosen, asked = range(len(sizes) + 1), {}
+    elif exact:
+        chosen, asked = [min(orders, len(sizes))], {"order": min(orders, len(sizes))}
+    else:
+        chosen, asked = range(orders + 1), {"up_to": orders}
+    expected = listed(domain, chosen, most_cells)
+    if not expected:
+        with pytest.raises(WorkloadError, match=f"no table of these orders has at most {most_cells} cells"):
+            marginals(domain, max_cells=most_cells, **asked)
+        return
+    assert list(marginals(domain, max_cells=most_cells, **asked)) == expected
+
+
+def test_kinds_may_be_given_by_name():
+    domain = domain_of([2, 3])
+    assert list(marginals(domain, order=1, kinds={"b": Identity()})) == [("a",), ("b",)]
+    with pytest.raises(DomainError, match=r"unknown attribute 'z'"):
+        marginals(domain, order=1, kinds={"z": Identity()})
+
+
+def test_kinds_given_by_name_hold_wherever_the_attribute_occurs():
+    domain = domain_of([2, 3, 4])
+    family = marginals(domain, up_to=2, kinds={"c": Range(), "a": Prefix()})
+    a, c = {"a": Prefix()}, {"c": Range()}
+    b = {"b": Identity()}
+    assert list(family) == [(), a, ("b",), c, a | b, a | c, b | c]
+    assert family.cells.tolist() == [1.0, 2.0, 3.0, 10.0, 6.0, 20.0, 30.0]
+
+
+def test_the_cells_that_are_limited_are_answers():
+    domain = domain_of([2, 3, 4])
+    assert list(marginals(domain, order=2, max_cells=12)) == [("a", "b"), ("a", "c"), ("b", "c")]
+    limited = marginals(domain, order=2, max_cells=12, kinds={"c": Range(), "a": Custom([[1, 1]] * 3 + [[0, 1]])})
+    assert list(limited) == [{"a": Custom([[1, 1]] * 3 + [[0, 1]]), "b": Identity()}]
+
+
+def test_kinds_that_fit_one_attribute_are_not_tried_on_another():
+    domain = Domain({"state": ["CA", "TX", "WA"], "sex": 2})
+    regions = Hierarchy([{"West": ["CA", "WA"], "South": ["TX"]}])
+    family = marginals(domain, up_to=2, kinds={"state": regions, "sex": Custom([[1, 1], [1, -1]])})
+    assert family.cells.tolist() == [1.0, 6.0, 2.0, 12.0]
+    assert list(family)[1] == {"state": regions.on(domain["state"])}
+
+
+@pytest.mark.parametrize(
+    ("kinds", "message"),
+    [
+        ({"a": "prefix"}, r"the kind of query on 'a' must be one such as Identity\(\) or Prefix\(\), got 'prefix'"),
+        ({"a": Prefix}, "the kind of query on 'a' must be one such as"),
+        ([("a", Prefix())], "kinds must be a mapping from attribute name to kind of query"),
+    ],
+)
+def test_something_else_than_kinds_is_refused(kinds, message):
+    with pytest.raises(WorkloadError, match=message):
+        marginals(domain_of([2]), order=1, kinds=kinds)
+
+
+def test_a_domain_of_ten_to_the_forty_cells_is_planned_like_any_other():
+    domain = Domain({f"x{i}": 10 for i in range(40)})
+    assert domain.cells() == 10**40
+    plan = select(marginals(domain, up_to=2), budget=pcost(1))
+    assert len(plan.workload) == 1 + 40 + 780
+    assert plan.pcost == pytest.approx(1, rel=1e-9)
+    assert math.isfinite(plan.rmse)
+
+
+def test_all_pairs_of_200_attributes_are_there():
+    domain = Domain({f"x{i}": 2 + i % 7 for i in range(200)})
+    workload = marginals(domain, up_to=2)
+    assert list(workload) == listed(domain, range(3))
+    assert list(workload.closure) == [()] + [
+        pair for order in (1, 2) for pair in itertools.combinations(range(200), order)
+    ]
+
+
+def test_counts_of_cells_beyond_64_bits_are_kept_as_floats():
+    domain = Domain({f"x{i}": 2**40 for i in range(3)})
+    workload = marginals(domain, order=3)
+    assert workload.cells.tolist() == [2.0**120]
+    assert select(workload, budget=pcost(1)).errors()["cells"].tolist() == [2.0**120]
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({}, "say which marginals: order=, up_to= or max_cells="),
+        ({"order": 1, "up_to": 2}, "give order= or up_to=, not both"),
+        ({"order": -1}, "order must be an integer, at least 0, got -1"),
+        ({"up_to": 1.5}, "up_to must be an integer, at least 0, got 1.5"),
+        ({"order": True}, "order must be an integer, at least 0, got True"),
+        ({"max_cells": 0}, "max_cells must be an integer, at least 1, got 0"),
+        ({"max_cells": float("nan")}, "max_cells must be an integer"),
+        ({"order": "2"}, "order must be an integer"),
+    ],
+)
+def test_a_family_that_is_not_one_is_refused(asked, message):
+    with pytest.raises(WorkloadError, match=message):
+        marginals(domain_of([2, 3, 4]), **asked)
+
+
+@pytest.mark.parametrize("asked", [{"order": 6}, {"up_to": 6}, {"order": 100}, {"max_cells": 10**9}])
+def test_families_too_large_to_plan_for_are_refused_before_they_are_made(asked):
+    domain = Domain({f"x{i}": 10 for i in range(200)})
+    with pytest.raises(WorkloadError, match=r"too large: .*the limit is 20,000,000"):
+        marginals(domain, **asked)
+
+
+@pytest.mark.parametrize("asked", [{"up_to": 30}, {"up_to": 29}, {"max_cells": 2**30}, {"max_cells": 2**12}])
+def test_families_too_large_to_plan_for_are_counted_and_not_made(asked):
+    domain = Domain({f"x{i}": 2 for i in range(30)})
+    tracemalloc.start()
+    try:
+        with pytest.raises(WorkloadError, match=r"too large: .*the limit is 20,000,000"):
+            marginals(domain, **asked)
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
+
+
+def test_numpy_integers_are_integers():
+    assert len(marginals(domain_of([2, 3, 4]), order=np.int64(2))) == 3

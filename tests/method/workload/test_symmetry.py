@@ -1,0 +1,142 @@
+"""Orbits are found where a workload is symmetric, and never where it only looks so."""
+
+import itertools
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.workload.families import marginals
+from residualplanner.method.workload.symmetry import Orbits, workload_orbits
+from residualplanner.method.workload.workload import Workload
+from strategies import NAMES, names_of, positions_of
+
+
+def symmetries(queries: dict[tuple[int, ...], float], sizes) -> list[tuple[int, ...]]:
+    """All permutations of the attributes that keep every size and every query with its weight."""
+    found = []
+    for image in itertools.permutations(range(len(sizes))):
+        moved = {tuple(sorted(image[i] for i in members)): weight for members, weight in queries.items()}
+        if moved == queries and all(sizes[i] == sizes[image[i]] for i in range(len(sizes))):
+            found.append(image)
+    return found
+
+
+def orbits_under(group: list[tuple[int, ...]], sets: list[tuple[int, ...]]) -> dict[tuple[int, ...], frozenset]:
+    return {members: frozenset(tuple(sorted(image[i] for i in members)) for image in group) for members in sets}
+
+
+def grouped(sets: list[tuple[int, ...]], numbers: np.ndarray) -> list[set[tuple[int, ...]]]:
+    found = defaultdict(set)
+    for members, number in zip(sets, numbers.tolist(), strict=True):
+        found[number].add(members)
+    return list(found.values())
+
+
+@st.composite
+def nearly_symmetric(draw: st.DrawFn) -> tuple[tuple[int, ...], dict[tuple[int, ...], float]]:
+    """Complete types of queries over classes of attributes, sometimes with a query gone or a weight changed."""
+    sizes = tuple(draw(st.lists(st.sampled_from([2, 2, 2, 3]), min_size=3, max_size=5)))
+    classes = [draw(st.integers(0, 1)) if draw(st.booleans()) else size for size in sizes]
+    kinds = list(zip(sizes, classes, strict=True))
+    queries = {}
+    for members in itertools.chain.from_iterable(itertools.combinations(range(len(sizes)), k) for k in range(4)):
+        label = tuple(sorted(kinds[i] for i in members))
+        queries.setdefault(label, []).append(members)
+    chosen = draw(st.lists(st.sampled_from(sorted(queries)), min_size=1, unique=True))
+    weights = {members: float(1 + rank % 2) for rank, label in enumerate(chosen) for members in queries[label]}
+    if draw(st.booleans()) and len(weights) > 1:
+        del weights[draw(st.sampled_from(sorted(weights)))]
+    if draw(st.integers(0, 3)) == 0:
+        weights[draw(st.sampled_from(sorted(weights)))] = 5.0
+    return sizes, weights
+
+
+def workload_of(sizes, weights) -> Workload:
+    domain = Domain(dict(zip(NAMES, sizes, strict=False)))
+    return Workload(domain, [names_of(members) for members in weights], weights=list(weights.values()))
+
+
+def require_trivial(orbits: Orbits, workload: Workload) -> None:
+    """Every query and every set is an orbit of its own, in order; sums over orbits are the sets themselves."""
+    np.testing.assert_array_equal(orbits.query, np.arange(len(workload)))
+    np.testing.assert_array_equal(orbits.member, np.arange(len(workload.closure)))
+    assert (orbits.query_size == 1).all()
+    assert (orbits.member_size == 1).all()
+    rows = np.arange(len(workload.closure) * 2.0).reshape(2, -1)
+    np.testing.assert_array_equal(orbits.sum_sets(rows), rows)
+
+
+@given(nearly_symmetric())
+def test_sets_in_one_orbit_are_exchanged_by_a_symmetry_of_the_workload(problem):
+    sizes, weights = problem
+    workload = workload_of(sizes, weights)
+    orbits = workload_orbits(workload, sizes, workload.weights)
+    if len(orbits.query_size) == len(workload):
+        return
+    group = symmetries(weights, sizes)
+    queries, sets = [positions_of(query) for query in workload], list(workload.closure)
+    true_queries, true_sets = orbits_under(group, queries), orbits_under(group, sets)
+    for found in grouped(queries, orbits.query):
+        assert found == true_queries[min(found)]
+    for found in grouped(sets, orbits.member):
+        assert found == true_sets[min(found)]
+    assert orbits.query_size.tolist() == np.bincount(orbits.query).tolist()
+    assert orbits.member_size.tolist() == np.bincount(orbits.member).tolist()
+    assert orbits.query[orbits.representative].tolist() == list(range(len(orbits.query_size)))
+
+
+@pytest.mark.parametrize("up_to", [1, 2, 3])
+def test_equal_attributes_have_one_orbit_per_order(up_to):
+    workload = marginals(Domain({f"x{i}": 4 for i in range(9)}), up_to=up_to)
+    orbits = workload_orbits(workload, workload.domain.sizes, workload.weights)
+    np.testing.assert_array_equal(orbits.query, workload.orders)
+    np.testing.assert_array_equal(orbits.member, workload.closure.orders)
+
+
+def test_two_classes_of_attributes_are_told_apart():
+    sizes = (2, 3, 2, 3, 2, 3)
+    workload = marginals(Domain(dict(zip(NAMES, sizes, strict=False))), order=2)
+    orbits = workload_orbits(workload, sizes, workload.weights)
+    assert sorted(orbits.query_size.tolist()) == [3, 3, 9]
+    assert sorted(orbits.member_size.tolist()) == [1, 3, 3, 3, 3, 9]
+
+
+def test_classes_of_one_size_that_occur_differently_are_told_apart():
+    left, right = range(4), range(4, 8)
+    weights = {pair: 1.0 for side in (left, right) for pair in itertools.combinations(side, 2)}
+    weights |= {(i,): 1.0 for i in left}
+    workload = workload_of((3,) * 8, weights)
+    orbits = workload_orbits(workload, (3,) * 8, workload.weights)
+    assert {frozenset(found) for found in grouped([positions_of(query) for query in workload], orbits.query)} == {
+        frozenset((i,) for i in left),
+        frozenset(itertools.combinations(left, 2)),
+        frozenset(itertools.combinations(right, 2)),
+    }
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (0, 5)],
+        [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5)],
+        [(0, 3), (0, 4), (0, 5), (1, 3), (1, 4), (1, 5), (2, 3), (2, 4), (2, 5)],
+    ],
+    ids=["a ring", "two triangles", "two sides"],
+)
+def test_a_workload_with_equal_counts_alone_is_not_taken_for_symmetric(pairs):
+    workload = workload_of((3,) * 6, dict.fromkeys(pairs, 1.0))
+    require_trivial(workload_orbits(workload, (3,) * 6, workload.weights), workload)
+
+
+def test_weights_break_symmetry():
+    workload = marginals(Domain({f"x{i}": 4 for i in range(6)}), order=2)
+    require_trivial(workload_orbits(workload, workload.domain.sizes, np.arange(15.0)), workload)
+
+
+def test_attributes_that_may_not_be_exchanged_have_no_symmetry():
+    workload = marginals(Domain({f"x{i}": 4 for i in range(6)}), order=2)
+    require_trivial(workload_orbits(workload, range(6), workload.weights), workload)

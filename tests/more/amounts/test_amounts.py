@@ -1,0 +1,144 @@
+"""Kinds on amounts do what their matrices over the ends of bins do."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from amounts import attributes_of_amounts, kinds_of_attribute
+from residualplanner.ground.errors import FileFormatError, WorkloadError
+from residualplanner.method.domain.about import About
+from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.domain.bins import Bins
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.queries.custom import Custom
+from residualplanner.method.queries.identity import Identity, Matching
+from residualplanner.method.queries.json import kind_from_json, kind_to_json
+from residualplanner.method.queries.runs import Prefix, Range
+from residualplanner.method.queries.tying import tied_kind, written_kind
+from residualplanner.method.workload.families import marginals
+from residualplanner.method.workload.workload import Workload
+from residualplanner.more.amounts.amounts import Sum
+from residualplanner.more.amounts.numeric import Numeric
+from residualplanner.more.classifications.hierarchy import Hierarchy
+
+PAY = Attribute("pay", numeric=Numeric(0, 30, bins=[10]), missing="Not stated")
+
+
+@st.composite
+def tied(draw):
+    """An attribute of amounts, a kind tied to it, how it was written, and its matrix by definition."""
+    attribute = draw(attributes_of_amounts("x"))
+    kind, rows = draw(kinds_of_attribute(attribute))
+    return attribute, tied_kind(kind, attribute), kind, rows
+
+
+@given(case=tied(), seed=st.integers(0, 2**32 - 1))
+def test_every_method_is_about_the_matrix_of_the_definition(case, seed):
+    attribute, kind, _, rows = case
+    chance, size = np.random.default_rng(seed), attribute.size
+    weights, half = chance.random(len(rows)), chance.normal(size=(size, size))
+    form, array = half + half.T, chance.normal(size=(2, size, 3))
+    close = {"rtol": 1e-11, "atol": 1e-9 * np.abs(rows).max() ** 2}
+    np.testing.assert_allclose(kind.matrix(size), rows, rtol=1e-14)
+    assert kind.rows(size) == len(rows)
+    assert not kind.is_identity
+    np.testing.assert_allclose(kind.gram(size), rows.T @ rows, **close)
+    np.testing.assert_allclose(kind.weighted_gram(weights, size), rows.T @ np.diag(weights) @ rows, **close)
+    np.testing.assert_allclose(kind.row_forms(form), [row @ form @ row for row in rows], **close)
+    np.testing.assert_allclose(kind.apply(array, 1), np.einsum("qn,anb->aqb", rows, array), **close)
+    parts, constant = kind.centered(size)
+    np.testing.assert_allclose(parts.matrix(size) + np.broadcast_to(constant, len(rows))[:, None], rows, **close)
+    augmented = np.column_stack([np.broadcast_to(constant, len(rows)), parts.matrix(size)])
+    np.testing.assert_allclose(kind.augmented_gram(size), augmented.T @ augmented, **close)
+    np.testing.assert_allclose(kind.augmented_gram(size, weights), augmented.T @ np.diag(weights) @ augmented, **close)
+    equal = [int(np.flatnonzero((column == rows.T).all(axis=1))[0]) for column in rows.T]
+    assert kind.equal_columns(size).tolist() == equal
+
+
+@given(case=tied())
+def test_a_tied_kind_is_read_back_from_json_and_known_as_it_was_written(case):
+    attribute, kind, written, rows = case
+    again = kind_from_json(json.loads(json.dumps(kind_to_json(kind))))
+    assert again == kind
+    assert hash(again) == hash(kind)
+    assert tied_kind(again, attribute) == tied_kind(written_kind(kind), attribute) == kind
+    assert len(kind.labels(attribute)) == len(set(kind.labels(attribute))) == len(rows)
+    assert kind.meanings(attribute) == tuple(map(str, kind.labels(attribute)))
+    assert isinstance(written, Hierarchy) or written_kind(kind) == written
+
+
+def test_labels_are_those_of_bins():
+    binned = Attribute("pay", bins=Bins([0, 10, 30]), missing="Not stated")
+    groups = Hierarchy([{"poor": ["[0, 10)"], "rest": ["[10, 30]", "Not stated"]}])
+    for kind in (Identity(), Prefix(), Range(), groups, Custom([[1, 1, 1], [0, 1, 0]])):
+        assert tied_kind(kind, PAY).labels(PAY) == kind.labels(binned)
+    assert tied_kind(Sum(), PAY).labels(PAY) == ("sum",)
+    assert tied_kind(Sum("bin"), PAY).labels(PAY) == ("sum of [0, 10)", "sum of [10, 30]")
+
+
+def test_queries_are_written_as_they_were():
+    domain = Domain({"sex": 2, "pay": PAY})
+    queries = [("sex", "pay"), {"sex": Identity(), "pay": Sum()}, {"pay": Prefix()}]
+    workload = Workload(domain, queries)
+    assert set(map(repr, workload)) == set(map(repr, queries))
+    assert workload.has_sums
+    assert not Workload(domain, [("sex", "pay")]).has_sums
+    for number, query in enumerate(workload):
+        assert workload.number_of(Workload(domain, [query]).query_at(0)) == number
+    family = marginals(domain, order=2, kinds={"pay": Sum()})
+    assert list(family) == [{"sex": Identity(), "pay": Sum()}]
+
+
+def test_units_and_scales_are_those_of_the_amounts_that_are_summed_up():
+    pay = Attribute("pay", numeric=Numeric(-40, 30), about=About(unit="dollars"))
+    domain = Domain({"sex": 2, "pay": pay, "hours": Numeric(0, 60)})
+    sums = [{"sex": Identity(), "pay": Sum()}, {"pay": Sum(), "hours": Sum()}]
+    workload = Workload(domain, [("sex",), *sums])
+    assert [workload.query_at(number).unit(domain) for number in range(3)] == ["counts", "dollars", "dollars × hours"]
+    assert workload.scales.tolist() == [1, 40, 40 * 60]
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ({"sex": Sum()}, "'sex' has no amounts to sum up; declare Numeric"),
+        (("hours",), "'hours' has one bin, .* ask for its Sum\\(\\)"),
+        ({"sex": Matching(1), "pay": Matching(1)}, "a threshold cannot match 'pay'"),
+        ({"pay": Custom([[1, 1], [0, 1]])}, "a column for each of its 3 values"),
+        ({"pay": tied_kind(Sum(), Attribute("x", numeric=Numeric(0, 7)))}, None),
+        ({"sex": tied_kind(Identity(), PAY)}, "is for amounts in 2 bins"),
+        ({"hours": tied_kind(Identity(), PAY)}, "is for amounts in 2 bins"),
+    ],
+)
+def test_kinds_that_do_not_fit_are_refused(query, message):
+    domain = Domain({"sex": 2, "pay": PAY, "hours": Numeric(0, 60)})
+    if message is None:  # a sum of another attribute is tied anew
+        assert Workload(domain, [query]).kinds[0].edges == (0, 10, 30)
+        return
+    with pytest.raises(WorkloadError, match=message):
+        Workload(domain, [query])
+
+
+def test_a_sum_by_another_word_is_refused():
+    with pytest.raises(WorkloadError, match="by='bin'"):
+        Sum("bins")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"kind": "sum", "by": "bins", "edges": None},
+        {"kind": "sum", "by": None, "edges": [0.0]},
+        {"kind": "sum", "by": None, "edges": [1.0, 0.0]},
+        {"kind": "sum", "by": None, "edges": [0.0, "1"]},
+        {"kind": "by bin", "of_bins": {"kind": "identity"}, "bins": 0},
+        {"kind": "by bin", "of_bins": {"kind": "matching", "at_least": 1}, "bins": 2},
+        {"kind": "by bin", "of_bins": {"kind": "by bin", "of_bins": {"kind": "identity"}, "bins": 2}, "bins": 2},
+    ],
+)
+def test_kinds_in_files_that_are_none_are_refused(value):
+    with pytest.raises(FileFormatError):
+        kind_from_json(value)

@@ -1,0 +1,157 @@
+"""Kinds for means and quantiles: their rows against arithmetic on records, and what is refused."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import residualplanner as rp
+from residualplanner.ground.errors import FileFormatError, WorkloadError
+from residualplanner.method.plan.files import load_plan
+from residualplanner.method.queries.json import kind_from_json, kind_to_json
+from residualplanner.method.queries.tying import tied_kind, written_kind
+
+EDGES = [-10, 5, 30]
+PAY = rp.Attribute("pay", numeric=rp.Numeric(-10, 30, bins=[5]), missing="Not stated")
+AGE = rp.Attribute("age", bins=rp.Bins([0, 10, 20, 60]))
+KINDS = [rp.Mean(), rp.Mean((0, 20)), rp.Quantiles(), rp.Quantiles(0.5)]
+amounts = st.lists(st.integers(-10, 30), max_size=20)
+
+
+def cells_of(values, missing):
+    """The data vector of amounts in the bins of `PAY`, by linear interpolation, and of missing entries."""
+    x = np.zeros(5)
+    for value in values:
+        bin_of = 1 if value >= 5 else 0
+        low, high = EDGES[bin_of : bin_of + 2]
+        x[2 * bin_of] += (high - value) / (high - low)
+        x[2 * bin_of + 1] += (value - low) / (high - low)
+    x[4] = missing
+    return x
+
+
+@given(values=amounts, missing=st.integers(0, 5), between=st.sampled_from([None, (-10, 30), (0, 20), (4.5, 5)]))
+def test_the_answers_of_a_mean_are_the_count_and_what_amounts_are_above_and_below(values, missing, between):
+    found = rp.Mean(between).on(PAY).matrix(5) @ cells_of(values, missing)
+    least, most = between or (-10, 30)
+    expected = [len(values), sum(v - least for v in values) / 40, sum(most - v for v in values) / 40]
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+@given(values=amounts, p=st.sampled_from([0.1, 0.5, 0.75]))
+def test_the_answers_of_quantiles_are_the_count_and_the_excesses(values, p):
+    below = sum(value < 5 for value in values)
+    found = rp.Quantiles(p).on(PAY).matrix(5) @ cells_of(values, 3)
+    np.testing.assert_allclose(found, [len(values), (1 - p) * below - p * (len(values) - below)], atol=1e-9)
+
+
+@given(counts=st.lists(st.integers(0, 9), min_size=3, max_size=3))
+def test_quantiles_of_several_probabilities_are_answered_one_after_another(counts):
+    found = rp.Quantiles((0.25, 0.5)).on(AGE).matrix(3) @ counts
+    up, total = np.cumsum(counts), sum(counts)
+    expected = [total, up[0] - total / 4, up[1] - total / 4, up[0] - total / 2, up[1] - total / 2]
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize(("kind", "given"), [(rp.Mean, (10, 20)), (rp.Sum, ("bin", 10))])
+def test_what_should_have_been_one_argument_is_not_taken_for_the_edges_of_bins(kind, given):
+    with pytest.raises(TypeError):
+        kind(*given)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=repr)
+def test_a_kind_is_read_from_json_as_it_was_written(kind):
+    tied = tied_kind(kind, PAY)
+    assert kind_from_json(json.loads(json.dumps(kind_to_json(tied)))) == tied
+    assert kind_from_json(json.loads(json.dumps(kind_to_json(kind)))) == kind
+    assert written_kind(tied) == kind
+    assert eval(repr(kind), {"Mean": rp.Mean, "Quantiles": rp.Quantiles}) == kind
+
+
+def test_plans_hold_them_in_files(tmp_path):
+    queries = [{"sex": rp.Identity(), "pay": kind} for kind in KINDS]
+    plan = rp.select(rp.Workload(rp.Domain({"sex": 2, "pay": PAY}), queries), budget=rp.zcdp(1))
+    plan.save(tmp_path / "pay.plan")
+    loaded = load_plan(tmp_path / "pay.plan")
+    assert list(loaded.workload) == queries
+    assert np.array_equal(loaded.variance(queries[0]), plan.variance(queries[0]))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"kind": "mean", "between": [1.0], "edges": None},
+        {"kind": "mean", "between": [2.0, 1.0], "edges": None},
+        {"kind": "mean", "between": [1, 2], "edges": None},
+        {"kind": "mean", "between": [-20.0, 5.0], "edges": [-10.0, 30.0]},
+        {"kind": "mean", "between": None, "edges": [1.0, 1.0]},
+        {"kind": "mean", "between": None, "edges": [1.0, math.inf]},
+        {"kind": "mean", "edges": None},
+        {"kind": "quantiles", "probabilities": [], "edges": None, "ends": 1},
+        {"kind": "quantiles", "probabilities": [1.5], "edges": None, "ends": 1},
+        {"kind": "quantiles", "probabilities": 0.5, "edges": None, "ends": 1},
+        {"kind": "quantiles", "probabilities": [0.5], "edges": None, "ends": 3},
+        {"kind": "by bin", "of_bins": {"kind": "mean", "between": None, "edges": None}, "bins": 2},
+    ],
+)
+def test_json_of_no_statistic_is_refused(value):
+    with pytest.raises(FileFormatError):
+        kind_from_json(value)
+
+
+@pytest.mark.parametrize("between", [(2, 1), (1, 1), (1,), "ab", 5, (math.nan, 1), (1, math.nan)])
+def test_a_mean_between_what_is_no_range_is_refused(between):
+    with pytest.raises(WorkloadError, match="between= must be two increasing numbers"):
+        rp.Mean(between)
+
+
+@pytest.mark.parametrize("given", [0, 1, -0.5, math.nan, (), (0.5, 0.5), "half", [[0.5]], (0.5, 1)])
+def test_probabilities_that_are_none_are_refused(given):
+    with pytest.raises(WorkloadError, match="different numbers between 0 and 1"):
+        rp.Quantiles(given)
+
+
+def test_probabilities_are_written_one_after_another_or_as_a_list():
+    one, other = rp.Quantiles(0.25, 0.5, 0.75), rp.Quantiles([0.25, 0.5, 0.75])
+    assert one == other == rp.Quantiles()
+    assert hash(one) == hash(other)
+    assert one.probabilities == (0.25, 0.5, 0.75)
+    assert (repr(one), repr(rp.Quantiles(0.5))) == ("Quantiles(0.25, 0.5, 0.75)", "Quantiles(0.5)")
+
+
+@pytest.mark.parametrize("given", [(0.5, 0.5), (0.5, 2), (0.25, (0.5, 0.75)), (0.5, "half")])
+def test_probabilities_one_after_another_that_are_none_are_refused(given):
+    with pytest.raises(WorkloadError, match="different numbers between 0 and 1"):
+        rp.Quantiles(*given)
+
+
+@pytest.mark.parametrize(
+    ("attribute", "kind", "message"),
+    [
+        (PAY, rp.Mean((-20, 5)), "not within the limits of 'pay', which are -10 and 30"),
+        (AGE, rp.Mean(), "'age' has no amounts to average; declare Numeric"),
+        (rp.Attribute("sex", 2), rp.Quantiles(), "'sex' has no amounts and no bins of numbers"),
+        (rp.Attribute("pay", numeric=rp.Numeric(0, 9)), rp.Quantiles(), "'pay' has one bin"),
+        (rp.Attribute("day", bins=rp.Bins(range(5001))), rp.Quantiles(), "'day' has too many bins for 3 quantiles"),
+        (PAY, rp.Selection("[-10, 5)", of=rp.Mean()), "the mean of 'pay' cannot be about some of its own bins only"),
+    ],
+)
+def test_an_attribute_that_a_statistic_does_not_fit_is_refused(attribute, kind, message):
+    domain = rp.Domain({attribute.name: attribute})
+    with pytest.raises(WorkloadError, match=message):
+        rp.Workload(domain, [{attribute.name: kind}])
+
+
+def test_a_query_for_two_statistics_is_refused():
+    domain = rp.Domain({"pay": PAY, "age": AGE})
+    with pytest.raises(WorkloadError, match="a query is for one statistic, got mean and quantiles"):
+        rp.Workload(domain, [{"pay": rp.Mean(), "age": rp.Quantiles(0.5)}])
+
+
+@pytest.mark.parametrize(("kind", "words"), [(rp.Mean(), "a mean has"), (rp.Quantiles(), "quantiles have")])
+def test_a_statistic_without_an_attribute_has_no_matrix(kind, words):
+    with pytest.raises(WorkloadError, match=f"{words} no matrix before"):
+        kind.matrix(4)

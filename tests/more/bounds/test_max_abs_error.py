@@ -1,0 +1,172 @@
+"""The bound on the mean of the largest error: exact for independent cells, never below the mechanism's."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import simpson
+from scipy.special import erf
+
+from random_plans import plans, table_covariance
+from residualplanner import (
+    Domain,
+    Prefix,
+    Range,
+    Workload,
+    WorkloadError,
+    marginals,
+    measure,
+    reconstruct,
+    select,
+    zcdp,
+)
+from residualplanner.method.strategy import accuracy
+from residualplanner.more.bounds import max_abs_error
+from residualplanner.more.bounds.max_abs_error import independent_mean_max, mean_max_bound
+
+KINDS = Workload(
+    Domain({"a": 5, "b": 6, "c": 3}),
+    [{"a": Prefix()}, {"b": Range()}, {"a": Prefix(), "b": Range()}, ("c", "b"), ("a", "b", "c"), ()],
+)
+PLAN = select(KINDS, budget=zcdp(0.5))
+
+
+def by_simpson(std_err, cells):
+    """The integral by Simpson's rule, piece by piece, from the definition."""
+    std_err, cells = np.asarray(std_err), np.asarray(cells)
+    most = std_err.max() * (math.sqrt(2 * math.log(cells.sum())) + 9)
+    ends = std_err.min() * 2.0 ** np.arange(-2, 40, 0.5)
+    total = 0.0
+    for first, last in pairwise([0.0, *ends[ends < most], most]):
+        t = np.linspace(first, last, 801)
+        product = np.prod(erf(t[:, None] / (std_err * math.sqrt(2))) ** cells, axis=1)
+        total += simpson(1 - product, x=t)
+    return total
+
+
+def simulated(covariance, seed=1, draws=20_000):
+    """The mean of the largest of jointly Gaussian errors, and its standard error."""
+    values, vectors = np.linalg.eigh(covariance)
+    factor = vectors * np.sqrt(np.clip(values, 0, None))
+    largest = np.abs(factor @ np.random.default_rng(seed).normal(size=(len(factor), draws))).max(axis=0)
+    return largest.mean(), largest.std() / math.sqrt(draws)
+
+
+@pytest.mark.parametrize(("cells", "mean"), [(1, math.sqrt(2 / math.pi)), (2, 2 / math.sqrt(math.pi))])
+def test_few_independent_cells_have_the_known_means(cells, mean):
+    assert independent_mean_max(np.array([float(cells)]))[0] == pytest.approx(mean, rel=1e-12)
+
+
+@pytest.mark.parametrize("cells", [10.0, 1e3, 1e6, 1e9])
+def test_many_independent_cells_have_the_mean_of_the_integral(cells):
+    assert independent_mean_max(np.array([cells]))[0] == pytest.approx(by_simpson([1], [cells]), rel=1e-8)
+
+
+def test_a_polynomial_stands_for_many_different_numbers_of_cells():
+    cells = np.unique(np.round(np.exp(np.random.default_rng(0).uniform(0, 30, 3000))))
+    assert len(cells) > 1000
+    several = independent_mean_max(cells)
+    each = np.concatenate([independent_mean_max(part) for part in np.array_split(cells, 60)])
+    np.testing.assert_allclose(several, each, rtol=1e-9)
+    assert (np.diff(several) > 0).all()
+
+
+@given(
+    logs=st.lists(st.floats(-7, 0), min_size=1, max_size=5),
+    powers=st.lists(st.floats(0, 6), min_size=5, max_size=5),
+)
+@settings(max_examples=10)
+def test_unequal_deviations_have_the_value_of_the_integral(logs, powers):
+    std_err, cells = np.sort(np.exp(logs)), np.round(10.0 ** np.array(powers[: len(logs)]))
+    assert mean_max_bound(std_err, cells) == pytest.approx(by_simpson(std_err, cells), rel=1e-8)
+
+
+def test_the_bound_is_the_mean_of_independent_cells_by_simulation():
+    std_err = np.array([0.5, 1.0, 1.0, 3.0])
+    mean, error = simulated(np.diag(std_err**2), draws=200_000)
+    assert abs(mean_max_bound(std_err, np.ones(4)) - mean) < 4 * error
+
+
+@given(plan=plans(most_cells=24, most_queries=2))
+@settings(max_examples=25)
+def test_the_dense_mechanism_is_not_above_the_bound_nor_far_below(plan):
+    for query in plan.workload:
+        covariance = table_covariance(plan, query)
+        mean, error = simulated(covariance, draws=4000)
+        bound = plan.expected_max_abs_error(query)
+        assert mean - 4 * error <= bound
+        assert bound >= math.sqrt(2 / math.pi * np.diag(covariance).max()) * (1 - 1e-9)
+        most = math.sqrt(np.diag(covariance).max()) * independent_mean_max(np.array([float(len(covariance))]))[0]
+        assert bound <= most * (1 + 1e-9)
+
+
+def test_the_column_is_the_bound_of_every_query():
+    errors = PLAN.errors()
+    place = list(errors.columns).index("expected_abs_error")
+    assert errors.columns[place + 1] == "expected_max_abs_error"
+    for query, found in zip(KINDS, errors["expected_max_abs_error"], strict=True):
+        assert found == pytest.approx(PLAN.expected_max_abs_error(query), rel=1e-9)
+        assert found == pytest.approx(
+            by_simpson(PLAN.variance(query).ravel() ** 0.5, np.ones(PLAN.variance(query).size))
+        )
+    assert (errors["expected_max_abs_error"] >= errors["expected_abs_error"] * (1 - 1e-12)).all()
+
+
+def test_marginals_have_their_standard_error_times_that_of_as_many_independent_cells():
+    plan = select(marginals(Domain({"a": 7, "b": 1, "c": 30}), up_to=3), budget=zcdp(0.5))
+    errors = plan.errors()
+    expected = errors["std_err"] * independent_mean_max(errors["cells"].to_numpy(dtype=float))
+    np.testing.assert_allclose(errors["expected_max_abs_error"], expected, rtol=1e-12)
+    assert plan.expected_max_abs_error(("c", "a")) == pytest.approx(
+        float(errors.set_index("query").loc["a × c", "expected_max_abs_error"]), rel=1e-12
+    )
+
+
+def test_a_table_of_more_cells_than_can_be_held_has_a_bound_where_they_are_equal():
+    plan = select(marginals(Domain({f"a{i}": 200 for i in range(9)}), order=9), budget=zcdp(0.5))
+    names = tuple(f"a{i}" for i in range(9))
+    bound = plan.expected_max_abs_error(names)
+    assert bound == pytest.approx(plan.errors()["std_err"][0] * 9.5, rel=2e-2)
+    assert bound == pytest.approx(plan.errors()["expected_max_abs_error"][0], rel=1e-9)
+
+
+@pytest.mark.parametrize("most", [1, 2, 7])
+def test_groups_of_deviations_only_raise_the_bound(monkeypatch, most):
+    exact = PLAN.expected_max_abs_error({"a": Prefix(), "b": Range()})
+    monkeypatch.setattr(max_abs_error, "DEVIATIONS", most)
+    grouped = PLAN.expected_max_abs_error({"a": Prefix(), "b": Range()})
+    largest = math.sqrt(PLAN.variance({"a": Prefix(), "b": Range()}).max())
+    one_group = largest * independent_mean_max(np.array([105.0]))[0]
+    assert exact <= grouped <= one_group * (1 + 1e-12)
+    assert most > 1 or grouped == pytest.approx(one_group, rel=1e-12)
+
+
+def test_where_there_are_too_many_cells_all_count_as_the_one_with_the_largest_variance(monkeypatch):
+    own = select(KINDS, budget=zcdp(0.5)).errors()
+    monkeypatch.setattr(accuracy, "MEAN_LIMIT", 3)
+    coarse = select(KINDS, budget=zcdp(0.5)).errors()
+    expected = coarse["max_std_err"] * independent_mean_max(coarse["cells"].to_numpy(dtype=float))
+    np.testing.assert_allclose(coarse["expected_max_abs_error"], expected, rtol=1e-12)
+    assert (coarse["expected_max_abs_error"] >= own["expected_max_abs_error"] * (1 - 1e-12)).all()
+    assert (coarse["expected_max_abs_error"] > own["expected_max_abs_error"] * 1.001).any()
+
+
+@pytest.mark.slow
+def test_discrete_noise_is_no_further_off_than_its_sub_gaussian_bound():
+    """Discrete Gaussians are sub-Gaussian with the variance of their continuous twins; a coarse lattice on purpose."""
+    plan = select(marginals(Domain({"a": 2, "b": 2}), order=2), budget=zcdp(20))
+    found = [
+        np.abs(reconstruct(measure(plan, np.zeros((0, 2), dtype=np.int64)))["a", "b"].estimate).max()
+        for _ in range(300)
+    ]
+    std_err = float(plan.errors()["std_err"][0])
+    assert np.mean(found) - 4 * np.std(found) / math.sqrt(300) <= std_err * math.sqrt(2 * math.log(2 * 4))
+    assert np.mean(found) > 0
+
+
+def test_a_query_that_is_not_answered_is_refused():
+    with pytest.raises(WorkloadError, match="the plan does not answer"):
+        select(marginals(Domain({"a": 2, "b": 2}), up_to=1), budget=zcdp(1)).expected_max_abs_error(("a", "b"))

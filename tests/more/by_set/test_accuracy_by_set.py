@@ -1,0 +1,386 @@
+"""The accuracy of plans with bases of every sort is that of explicit matrices, and changes with bases alone."""
+
+import itertools
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dense
+from kinds import kinds_of
+from random_plans import (
+    as_mapping,
+    kind_of,
+    plan_by_set,
+    plans,
+    plans_by_set,
+    sample_workload,
+    spanned_kinds,
+    table_covariance,
+    tells_more_than_total,
+)
+from residualplanner import (
+    Among,
+    Custom,
+    Domain,
+    Hierarchy,
+    Identity,
+    Plan,
+    Prefix,
+    Range,
+    SumOfVariances,
+    Workload,
+    WorkloadError,
+    marginals,
+    pcost,
+    select,
+)
+from residualplanner.method.bases.matrix import integer_basis
+from residualplanner.method.bases.subtraction import subtraction_basis
+from residualplanner.method.strategy import accuracy, cells
+from residualplanner.method.strategy.accuracy import Accuracy
+from residualplanner.method.strategy.costs import cost_parts
+from residualplanner.method.strategy.strategy import constant_strategy, varying_strategy
+from residualplanner.method.workload.attribute_sets import AttributeSets
+from residualplanner.method.workload.closure import downward_closure
+from residualplanner.method.workload.query import WrittenQuery
+from residualplanner.more.bounds.max_abs_error import mean_max_bound
+
+seeds = st.integers(0, 10**6)
+SAMPLE = plan_by_set(sample_workload(), 1)
+
+
+every_plan = plans(most_cells=24, kind=kind_of) | plans_by_set()
+
+
+def shape_of(plan, query):
+    return tuple(kind.rows(plan.domain[name].size) for name, kind in as_mapping(query).items())
+
+
+def require_summaries(plan, cells, rtol):
+    """What a plan tells of all its tables is what the variances of each table's ``cells`` say."""
+    every = np.concatenate(cells)
+    np.testing.assert_allclose(plan.average_variances, [found.mean() for found in cells], rtol=rtol)
+    np.testing.assert_allclose(plan.max_variances, [found.max() for found in cells], rtol=rtol)
+    np.testing.assert_allclose(plan.max_variance, every.max(), rtol=rtol)
+    np.testing.assert_allclose(plan.rmse, math.sqrt(every.mean()), rtol=rtol)
+    table = plan.errors()
+    np.testing.assert_allclose(table["std_err"], [math.sqrt(found.mean()) for found in cells], rtol=rtol)
+    np.testing.assert_allclose(table["max_std_err"], [math.sqrt(found.max()) for found in cells], rtol=rtol)
+    mean = [math.sqrt(2 / math.pi) * np.sqrt(np.maximum(found, 0)).mean() for found in cells]
+    np.testing.assert_allclose(table["expected_abs_error"], mean, rtol=1e-6)
+    np.testing.assert_array_equal(table["cells"], [len(found) for found in cells])
+    np.testing.assert_allclose(table["privacy_share"].sum(), 1)
+
+
+def require_table(plan, query, rng):
+    """What a plan tells of a table, cell by cell, against explicit matrices."""
+    expected, shape = table_covariance(plan, query), shape_of(plan, query)
+    near = {"rtol": 1e-7, "atol": 1e-9 * np.abs(expected).max()}
+    np.testing.assert_allclose(plan.covariance(query), expected, **near)
+    np.testing.assert_allclose(plan.variance(query), np.diag(expected).reshape(shape), **near)
+    weights = rng.integers(-9, 10, len(expected)).astype(float)
+    found = plan.combination_variance(query, weights.reshape(shape))
+    assert found == pytest.approx(weights @ expected @ weights, rel=1e-7, abs=near["atol"] * (weights @ weights))
+
+
+@settings(max_examples=100)
+@given(plan=every_plan, seed=seeds)
+def test_tables_stacks_and_summaries_are_those_of_least_squares_with_explicit_matrices(plan, seed):
+    for query in plan.workload:
+        require_table(plan, query, np.random.default_rng(seed))
+    require_stacks(plan)
+    require_summaries(plan, [np.diag(table_covariance(plan, query)) for query in plan.workload], 1e-7)
+
+
+@settings(max_examples=100)
+@given(plan=every_plan, data=st.data())
+def test_any_part_of_a_query_has_tables_in_every_kind_planned_for_or_not(plan, data):
+    query = data.draw(st.sampled_from(list(map(as_mapping, plan.workload))))
+    chosen = sorted(data.draw(st.sets(st.sampled_from(sorted(query)))) if query else [])
+    other = {
+        name: data.draw(spanned_kinds(plan.bases[name], kind_of) | rowspace_kinds(plan.bases[name])) for name in chosen
+    }
+    require_table(plan, other, np.random.default_rng(data.draw(seeds)))
+
+
+def rowspace_kinds(basis):
+    """Any kind where values can be told apart."""
+    if basis.answers < basis.size - 1:
+        return st.nothing()
+    return kinds_of(basis.size).filter(lambda found: tells_more_than_total(found[1])).map(lambda found: found[0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bases", ["orthogonal", "optimal_by_set"])
+def test_variances_of_stacked_tables_of_the_same_kinds_are_not_mixed_up(bases):
+    """All sets have another noise; sets of one shape have bases that differ."""
+    domain = Domain({"a": 3, "b": 3, "c": 3, "d": 3})
+    queries = [{x: Prefix(), y: Identity()} for x, y in itertools.combinations("abcd", 2)]
+    workload = Workload(domain, [*queries, {"b": Prefix()}, {"c": Prefix()}], weights=[1, 2, 1, 4, 1, 3, 9, 1])
+    plan = select(workload, budget=pcost(1), bases=bases, loss=SumOfVariances())
+    noise = 1 + np.random.default_rng(0).permutation(len(plan.closure)) / 3
+    assert require_stacks(replace(plan, noise_variances=noise, budget=pcost("1e300"))) == 6
+
+
+def require_stacks(plan):
+    """The most tables of a stack."""
+    stacks = {}
+    for query in plan.workload:
+        pairs = sorted((plan.domain.names.index(name), kind) for name, kind in as_mapping(query).items())
+        by_name = {plan.domain.names[number]: kind for number, kind in pairs}
+        kinds = tuple(kind for _, kind in pairs)
+        stacks.setdefault((kinds, shape_of(plan, by_name)), []).append(([number for number, _ in pairs], by_name))
+    for (kinds, shape), tables in stacks.items():
+        tables.reverse()
+        attributes = np.array([numbers for numbers, _ in tables], dtype=np.int32).reshape(len(tables), len(kinds))
+        found = plan._accuracy.stacked_variances(attributes, kinds)
+        for variances, (_, by_name) in zip(found, tables, strict=True):
+            expected = np.diag(table_covariance(plan, by_name)).reshape(shape)
+            np.testing.assert_allclose(variances, expected, rtol=1e-7, atol=1e-9 * expected.max())
+    return max(map(len, stacks.values()))
+
+
+def test_a_table_of_attributes_of_all_sorts_is_that_of_explicit_matrices():
+    """Fewer answers than values, the subtraction basis, a single value, ranges, groups, three attributes."""
+    assert [SAMPLE.bases[name].answers for name in "abc"] == [3, 2, 2]
+    assert len({SAMPLE.strategy.basis(members, 0) for members in SAMPLE.closure if 0 in members}) > 1
+    for query in SAMPLE.workload:
+        require_table(SAMPLE, query, np.random.default_rng(2))
+    require_table(SAMPLE, {"a": Hierarchy([{"low": [0, 1], "high": [2, 3]}]), "c": Range()}, np.random.default_rng(3))
+
+
+@settings(max_examples=75)
+@given(plan=every_plan)
+def test_the_largest_error_is_bounded_from_the_variances_of_all_cells(plan):
+    bounds = []
+    for query in plan.workload:
+        std_err = np.sqrt(np.diag(plan.covariance(query)))
+        bounds.append(mean_max_bound(np.sort(std_err), np.ones(len(std_err))))
+        assert plan.expected_max_abs_error(query) == pytest.approx(bounds[-1], rel=1e-6)
+    np.testing.assert_allclose(plan.errors()["expected_max_abs_error"], bounds, rtol=1e-6)
+
+
+def with_one_basis(plan: Plan) -> Plan:
+    """The same, told as a plan with one basis for each attribute."""
+    bases = plan.strategy.of_attributes
+    return replace(plan, strategy=constant_strategy(plan.closure, bases), budget=pcost("1e300"))
+
+
+@given(plan=plans_by_set(most_bases=1), seed=seeds)
+def test_where_all_sets_have_one_basis_nothing_differs_from_plans_with_one(plan, seed):
+    other, rng = with_one_basis(plan), np.random.default_rng(seed)
+    near = {"rtol": 1e-10, "atol": 0}
+    for name in ("average_variances", "max_variances", "mean_std_errs", "max_abs_errors"):
+        # Integrals over t take another path where cells are told apart by rounding only.
+        tolerance = near | ({"rtol": 1e-7} if name == "max_abs_errors" else {})
+        np.testing.assert_allclose(getattr(plan._accuracy, name), getattr(other._accuracy, name), **tolerance)
+    for query in plan.workload:
+        np.testing.assert_allclose(plan.variance(query), other.variance(query), rtol=1e-9)
+        scale = np.abs(other.covariance(query)).max()
+        np.testing.assert_allclose(plan.covariance(query), other.covariance(query), atol=1e-11 * scale)
+        weights = rng.normal(size=shape_of(plan, query))
+        assert plan.combination_variance(query, weights) == pytest.approx(
+            other.combination_variance(query, weights), rel=1e-9
+        )
+
+
+@given(plan=plans_by_set(most_bases=1))
+def test_without_messages_parts_of_the_cost_are_those_of_plans_with_one_basis(plan):
+    by_set = plan.strategy
+    silent = replace(by_set, messages=0 * by_set.messages)
+    other = with_one_basis(plan)
+    found = Accuracy(plan.workload, silent, plan.noise_variances)
+    np.testing.assert_allclose(found.privacy_shares, other._accuracy.privacy_shares, rtol=1e-9)
+
+
+@given(plan=plans_by_set())
+def test_shares_of_the_cost_are_split_by_what_queries_take_of_the_noise(plan):
+    """Set by set: the cost at the cells with the largest term of (41), and the sums of variances that it is in."""
+    parts = parts_by_hand(plan)
+    np.testing.assert_allclose(cost_parts(plan.strategy, plan.noise_variances), parts, rtol=1e-9)
+    sums = plan.average_variances * plan.workload.cells * plan.workload.weights
+    shares = np.zeros(len(sums))
+    for number, part in enumerate(parts):
+        less = plan.noise_variances.copy()
+        less[number] /= 2
+        halved = replace(plan, noise_variances=less, budget=pcost("1e300"))
+        amount = sums - halved.average_variances * plan.workload.cells * plan.workload.weights
+        shares += part * amount / amount.sum()
+    np.testing.assert_allclose(plan.errors()["privacy_share"], shares / shares.sum(), rtol=1e-6, atol=1e-9)
+
+
+def parts_by_hand(plan):
+    by_set, sizes = plan.strategy, plan.domain.sizes
+    sets, noise = list(by_set.closure), plan.noise_variances.tolist()
+    costs, terms = {}, {}
+    for members, variance in zip(sets, noise, strict=True):
+        own = costs[members] = {}
+        for cell in itertools.product(*(range(sizes[i]) for i in members)):
+            lengths = [column_cost(by_set.basis(members, i), value) for i, value in zip(members, cell, strict=True)]
+            own[cell] = math.prod(lengths) / variance
+        terms[members] = dict(own)
+    for members in sets:
+        for axis, i in enumerate(members):
+            messages = by_set.messages_of(members, i)
+            for value, phi in enumerate(messages):
+                terms[i,][value,] += phi
+                for cell in terms[members]:
+                    terms[members][cell] -= phi * (cell[axis] == value)
+    found = []
+    for members in sets:
+        most, scale = max(terms[members].values()), max(costs[members].values())
+        found.append(
+            np.mean([cost for cell, cost in costs[members].items() if terms[members][cell] >= most - 1e-8 * scale])
+        )
+    return np.array(found)
+
+
+def column_cost(basis, value):
+    if basis.matrix is None:
+        return (basis.size - 1) / basis.size
+    return float((basis.matrix[:, value] ** 2).sum())
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 50])
+def test_tables_may_be_worked_on_in_parts(chunk, monkeypatch):
+    monkeypatch.setattr(accuracy, "CHUNK", chunk)
+    monkeypatch.setattr(cells, "_CHUNK", chunk)
+    again = Accuracy(SAMPLE.workload, SAMPLE.strategy, SAMPLE.noise_variances)
+    for name in ("average_variances", "max_variances", "mean_std_errs", "max_abs_errors", "privacy_shares"):
+        np.testing.assert_allclose(getattr(again, name), getattr(SAMPLE._accuracy, name), rtol=1e-12)
+
+
+def test_means_over_too_many_cells_are_bounded(monkeypatch):
+    exact = SAMPLE.errors()
+    monkeypatch.setattr(accuracy, "MEAN_LIMIT", 1)
+    again = Accuracy(SAMPLE.workload, SAMPLE.strategy, SAMPLE.noise_variances)
+    np.testing.assert_allclose(again.mean_std_errs, exact["std_err"])
+    assert (again.max_abs_errors >= exact["expected_max_abs_error"] * (1 - 1e-9)).all()
+
+
+def test_queries_of_one_sort_are_computed_together():
+    domain = Domain({**{f"x{i}": 4 for i in range(8)}, **{f"y{i}": 3 for i in range(6)}})
+    workload = marginals(domain, up_to=3) + marginals(domain, order=1, kinds={f"x{i}": Prefix() for i in range(8)})
+    closure = workload.closure
+    matrices = ([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]], [[1, 1, -1, -1], [1, -1, 0, 0], [0, 0, 1, -1]])
+    bases = (*(integer_basis(matrix, "optimal_by_set") for matrix in matrices), subtraction_basis(3))
+    of_place = [2 if i >= 8 else len(members) % 2 for members in closure for i in members]
+    count = 4 * sum(i < 8 for members in closure for i in members if len(members) > 1)
+    by_set = varying_strategy(closure, domain.sizes, bases, of_place, np.zeros(count))
+    noise = np.random.default_rng(0).lognormal(size=len(closure))
+    found = Accuracy(workload, by_set, noise)
+    assert np.isfinite(found.average_variances).all()
+    sorts = {1: ["x", "x in prefix sums", "y"], 2: ["xx", "xy", "yy"], 3: ["xxx", "xxy", "xyy", "yyy"]}
+    assert len(found._tables.tables) == sum(map(len, sorts.values()))
+    for number in (0, 3, 40, len(workload) - 1):
+        part = workload.take([number])
+        kept = np.concatenate([closure.positions_of(block) for block in part.closure.blocks])
+        alone = Accuracy(part, by_set.part(part.closure), noise[kept])
+        assert found.average_variances[number] == pytest.approx(alone.average_variances[0], rel=1e-12)
+        assert found.max_variances[number] == pytest.approx(alone.max_variances[0], rel=1e-12)
+
+
+def test_average_variances_of_ranges_need_no_array_of_all_ranges(monkeypatch):
+    query = {"a": Range(), "b": Range(), "c": Identity()}
+    plan = plan_by_set(Workload(Domain({"a": 4, "b": 3, "c": 5}), [query, {"a": Prefix(), "b": Range()}]), 3)
+    means = [plan.variance(query).mean() for query in plan.workload]
+    monkeypatch.setattr(Range, "apply", None)
+    again = Accuracy(plan.workload, plan.strategy, plan.noise_variances)
+    np.testing.assert_allclose(again.average_variances, means, rtol=1e-10)
+
+
+@given(plan=plans_by_set())
+def test_no_plan_is_below_the_bound_of_all_mechanisms(plan):
+    assert plan.above_svd_bound() >= -1e-9
+    assert plan.above_svd_bound(SumOfVariances("equal")) >= -1e-9
+    assert plan.above_svd_bound("max") >= -1e-9
+
+
+def test_a_single_value_and_a_query_of_no_attributes_have_tables_too():
+    domain = Domain({"a": 3, "one": 1})
+    workload = Workload(
+        domain, [(), {"one": Custom([[1], [2]])}, {"a": Prefix(), "one": Custom([[1], [2]])}, {"a": Range()}]
+    )
+    plan = plan_by_set(workload, 5)
+    for query in workload:
+        require_table(plan, query, np.random.default_rng(0))
+
+
+def test_what_is_not_measured_is_refused():
+    for method in (
+        SAMPLE.variance,
+        SAMPLE.covariance,
+        lambda query: SAMPLE.combination_variance(query, np.ones((4, 3))),
+    ):
+        with pytest.raises(WorkloadError, match="the basis of 'b' has 2 answers, from which identity does not follow"):
+            method(("b", "c"))
+    apart = plan_by_set(Workload(SAMPLE.domain, [{"a": Prefix()}, ("c",)]))
+    with pytest.raises(WorkloadError, match=r"the plan does not answer \('a', 'c'\): it is not part of a query"):
+        apart.variance(("a", "c"))
+
+
+def test_a_plan_whose_bases_do_not_answer_its_workload_is_refused():
+    more = SAMPLE.workload + Workload(SAMPLE.domain, [("b",)])
+    with pytest.raises(WorkloadError, match="the basis of 'b' has 2 answers, from which identity does not follow"):
+        replace(SAMPLE, workload=more)
+
+
+def test_a_table_too_large_to_hold_is_refused():
+    domain = Domain({"a": 4, "b": 300, "c": 300})
+    plan = plan_by_set(Workload(domain, [{"a": Prefix(), "b": Identity(), "c": Identity()}]))
+    with pytest.raises(WorkloadError, match="the covariance of 360,000 cells"):
+        plan.covariance({"a": Prefix(), "b": Identity(), "c": Identity()})
+    with pytest.raises(WorkloadError, match=r"a table of 8,154,090,000 cells; errors\(\) has"):
+        plan.variance({"a": Prefix(), "b": Range(), "c": Range()})
+    weights = np.zeros((4, 300, 300))
+    weights[1, 2, 3] = 2
+    variance = plan.variance({"a": Prefix(), "b": Identity(), "c": Identity()})[1, 2, 3]
+    assert plan.combination_variance({"a": Prefix(), "b": Identity(), "c": Identity()}, weights) == pytest.approx(
+        4 * variance
+    )
+
+
+def test_combinations_by_set_lose_no_digits_to_constants_of_rows():
+    """Dates on two attributes that vary: what is measured has an inverse, so all variances are sums of fractions."""
+    chance, sizes, members = np.random.default_rng(8), (4, 3), [(), (0,), (1,), (0, 1)]
+    of_factor = [integer_basis(chance.integers(-9, 10, (n - 1, n)), "given") for n in (4, 3, 4, 3)]
+    matrices = {((0,), 0): 0, ((1,), 1): 1, ((0, 1), 0): 2, ((0, 1), 1): 3}
+    strategy = varying_strategy(
+        downward_closure(AttributeSets.of([(0, 1)], attribute_count=2)), sizes, of_factor, range(4), np.zeros(7)
+    )
+    kinds = [Custom([[1] * n, *(20_240_101 + chance.normal(size=(3, n)))]) for n in sizes]
+    workload = Workload(Domain({"a": 4, "b": 3}), [{"a": kinds[0], "b": kinds[1]}])
+    noise = np.array([3.0, 1.0, 2.0, 5.0])
+    table = Accuracy(workload, strategy, noise).table(WrittenQuery((0, 1), tuple(kinds)))
+    rows, scales = [], []
+    for number, inside in enumerate(members):
+        each = [of_factor[matrices[inside, i]].matrix if i in inside else np.ones((1, sizes[i]), int) for i in (0, 1)]
+        rows += np.kron(*each).tolist()
+        scales += [Fraction(noise[number])] * len(each[0]) * len(each[1])
+    inverse = dense.exact_inverse(rows)
+    W = np.kron(*[np.vectorize(Fraction)(kind.matrix(size)) for kind, size in zip(kinds, sizes, strict=True)])
+    exact = W @ np.array(inverse, dtype=object)
+    covariance = (exact * np.array(scales)) @ exact.T
+    found = table.covariance()
+    for i, j in np.ndindex(found.shape):
+        assert abs(Fraction(found[i, j]) / covariance[i, j] - 1) < 1e-12
+    differences = [(0.0, 1.0, -1.0, 0.0), (0.0, 1.0, -2.0, 1.0), (1.0, 0.0, 0.0, 0.0)]
+    for first, second in itertools.product(differences, repeat=2):
+        weights = np.multiply.outer(first, second)
+        exactly = np.vectorize(Fraction)(weights.ravel())
+        expected = exactly @ covariance @ exactly
+        assert abs(Fraction(table.combination_variance(weights)) / expected - 1) < 1e-12
+
+
+def test_noise_that_no_query_uses_takes_no_part_in_the_privacy_shares():
+    some = Among(("c", "b"), where={"c": [1]})
+    plan = select(Workload(Domain({"c": 4, "b": 4}), [(), some]), budget=pcost(1), bases="optimal_by_set")
+    shares = plan.errors()["privacy_share"]
+    total = 1 / plan.noise_variances[0]
+    assert shares[0] < total  # the other query uses the total, too
+    assert shares.sum() == pytest.approx(1)

@@ -1,0 +1,219 @@
+"""Plans that select makes with bases by set: their loss and cost by explicit matrices, their proof, what is refused."""
+
+import math
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+import pytest
+
+import dense
+import residualplanner as rp
+from benchmarks.dense_optimum import gram_matrix, least_loss, workload
+from random_plans import mechanism, query_rows
+from residualplanner.ground.errors import BudgetError, WorkloadError
+from residualplanner.method.privacy import Neighbors
+from residualplanner.method.strategy.costs import exact_cost
+from residualplanner.more.by_set.choice import choose_by_set
+from residualplanner.more.by_set.problem import by_set_problem
+from residualplanner.shell.questions.restriction import plan_of_part, scaled_plan
+from slowness import slow
+from workloads_by_set import EXCHANGED, IDENTITY, ODD, PREFIX, RING, SAME_BASES, THREE, TINY
+
+BY_SET = "optimal_by_set"
+WORKLOADS = {"tiny": TINY, "three": THREE, "odd": ODD, "same bases": SAME_BASES, "exchanged": EXCHANGED, "ring": RING}
+
+
+@cache
+def planned(name):
+    return rp.select(WORKLOADS[name], budget=rp.zcdp("0.37"), bases=BY_SET)
+
+
+@pytest.fixture(params=["tiny", "three", "odd", *map(slow, ("same bases", "exchanged", "ring"))])
+def plan(request):
+    return planned(request.param)
+
+
+@pytest.mark.slow
+def test_the_loss_is_that_of_explicit_matrices(plan):
+    rows, covariance = mechanism(plan)
+    loss = 0.0
+    for query, weight in zip(plan.workload, plan.workload.weights.tolist(), strict=True):
+        loss += weight * float(np.trace(dense.least_squares_covariance(rows, covariance, query_rows(plan, query))))
+    assert plan.strategy.varying.any()
+    assert plan.loss_value == pytest.approx(loss, rel=1e-8)
+    assert float(plan.workload.weights * plan.workload.cells @ plan.average_variances) == pytest.approx(loss, rel=1e-8)
+
+
+def test_the_exact_cost_is_the_budget_but_for_a_billionth_and_not_below_that_of_explicit_matrices(plan):
+    rows, covariance = mechanism(plan)
+    precision = np.nextafter(1 / plan.noise_variances, np.inf)
+    exact = exact_cost(plan.strategy, precision)
+    assert exact <= Fraction(plan.pcost) <= plan.budget.pcost_exact <= exact * (1 + Fraction(1, 10**9))
+    assert dense.privacy_cost(rows, covariance) <= plan.pcost * (1 + 1e-9)
+
+
+def test_the_noise_is_proved_best_for_its_bases(plan):
+    assert 0 <= plan.gap < 1e-6
+    assert plan.status == "bases by set from a local search; noise certified for them"
+
+
+def test_no_workload_is_worse_off_and_where_a_set_asks_otherwise_one_is_better_off(plan):
+    one = rp.select(plan.workload, budget=plan.budget)
+    assert plan.loss_value < one.loss_value
+    assert plan.loss.words == one.loss.words
+    least, _ = least_loss(gram_matrix(plan.workload))
+    assert least / 0.74 * (1 - 1e-5) <= plan.loss_value <= least / 0.74 * 1.005**2
+
+
+def test_attributes_of_single_values_keep_the_subtraction_basis_and_the_others_have_integers():
+    plan = planned("odd")
+    by_set = plan.strategy
+    families = {(i, by_set.basis(A, i).family) for A in plan.closure for i in A}
+    assert families == {(0, BY_SET), (1, BY_SET), (3, "subtraction")}
+    assert all(abs(basis.matrix).max() < 2**20 for basis in by_set.bases if basis.matrix is not None)
+
+
+@pytest.mark.slow
+def test_attributes_that_can_be_exchanged_have_the_same_bases_messages_and_noise():
+    by_set, plan = planned("exchanged").strategy, planned("exchanged")
+    assert len(by_set.bases) == 3  # of single attributes, of pairs, and the subtraction basis
+    for sets in ([(0,), (1,), (2,)], [(0, 1), (0, 2), (1, 2)], [(0, 3), (1, 3), (2, 3)]):
+        factors = [(A, i) for A in sets for i in A if i < 3]
+        assert len({id(by_set.basis(A, i)) for A, i in factors}) == 1
+        assert len({by_set.messages_of(A, i).tobytes() for A, i in factors}) == 1
+        noise = [plan.noise_variances[plan.closure.positions_of([A])[0]] for A in sets]
+        np.testing.assert_allclose(noise, noise[0], rtol=1e-12)
+    assert len({planned("ring").strategy.factor_bases[i] for i in range(4)}) == 4
+
+
+@pytest.mark.slow
+def test_where_all_sets_have_an_attribute_in_the_same_kinds_the_plan_is_the_usual_one():
+    for case in (
+        workload((6, 5), [{0: PREFIX}, {1: PREFIX}]),
+        workload((6, 5), [{0: PREFIX, 1: IDENTITY}, {1: IDENTITY}]),
+        workload((6, 5), [{0: IDENTITY, 1: IDENTITY}, {1: IDENTITY}]),
+        workload((6, 5), [{0: PREFIX, 1: PREFIX}]),
+    ):
+        found, usual = (rp.select(case, budget=rp.pcost(1), bases=word) for word in (BY_SET, "optimal"))
+        assert not found.strategy.varying.any()
+        assert (found.loss_value, found.pcost) == (usual.loss_value, usual.pcost)
+        assert found.status.removesuffix("; no better bases by set were found") == usual.status
+        assert (found.noise_variances == usual.noise_variances).all()
+
+
+def test_the_bound_is_below_what_a_convex_solver_finds():
+    cvxpy = pytest.importorskip("cvxpy")
+    plan = planned("tiny")
+    by_set, sizes = plan.strategy, plan.domain.sizes
+    lengths = {(A, i): (by_set.basis(A, i).matrix ** 2).sum(axis=0) for A in plan.closure for i in A}
+    # The loss is linear in the noise: unit noise of one set after another gives its weights.
+    weights, rows = [], mechanism(plan)[0]
+    counts = [math.prod(sizes[i] - 1 for i in A) for A in plan.closure]
+    for number in range(len(counts)):
+        owner = np.repeat(np.arange(len(counts)), counts) == number
+        weight = 0.0
+        for query, importance in zip(plan.workload, plan.workload.weights.tolist(), strict=True):
+            estimator = query_rows(plan, query) @ np.linalg.inv(rows)
+            weight += importance * float((estimator[:, owner] ** 2).sum())
+        weights.append(weight)
+    # Without messages, as there is one pair: the cost at every cell of the domain.
+    unit = [
+        (np.outer if len(A) > 1 else lambda *x: x)(*(lengths[A, i] for i in A)) if A else None for A in plan.closure
+    ]
+    per_cell = np.array(
+        [
+            [1.0, float(unit[1][0][r]), float(unit[2][0][s]), float(unit[3][r, s])]
+            for r in range(sizes[0])
+            for s in range(sizes[1])
+        ]
+    )
+    scale = plan.noise_variances
+    precision = cvxpy.Variable(4)
+    problem = cvxpy.Problem(
+        cvxpy.Minimize((np.array(weights) * scale / plan.loss_value) @ cvxpy.inv_pos(precision)),
+        [per_cell / scale @ precision <= plan.pcost],
+    )
+    problem.solve(solver="CLARABEL")
+    assert plan.loss_value / (1 + plan.gap) <= problem.value * plan.loss_value * (1 + 1e-7)
+    assert plan.loss_value == pytest.approx(problem.value * plan.loss_value, rel=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("budget", ["1e-9", "0.1", "12345.678", "1e12"])
+def test_every_budget_is_spent_and_never_exceeded(budget):
+    plan = rp.select(TINY, budget=rp.pcost(budget), bases=BY_SET)
+    exact = exact_cost(plan.strategy, np.nextafter(1 / plan.noise_variances, np.inf))
+    assert Fraction(budget) * (1 - Fraction(1, 10**9)) <= exact <= Fraction(budget)
+    assert plan.loss_value * float(budget) == pytest.approx(planned("tiny").loss_value * 0.74, rel=1e-9)
+
+
+def test_a_loss_is_reached_at_the_least_cost():
+    plan = rp.select(TINY, at_most=10.0, bases=BY_SET)
+    assert plan.loss_value <= 10
+    assert plan.pcost * 10 == pytest.approx(planned("tiny").loss_value * 0.74, rel=1e-9)
+
+
+def test_records_per_person_multiply_the_cost():
+    plan = rp.select(TINY, budget=rp.zcdp("0.37"), bases=BY_SET, records_per_person=3)
+    assert plan.loss_value == pytest.approx(9 * planned("tiny").loss_value, rel=1e-9)
+    assert plan.gap < 1e-6
+    assert 0.74 * (1 - 1e-9) <= plan.pcost <= 0.74
+
+
+def test_scaled_plans_and_parts_of_plans_have_the_cost_they_state(plan):
+    for factor in (1e-7, 1 / 3, 1.0, 4096, 1e9):
+        scaled = scaled_plan(plan, factor)
+        assert scaled.pcost == pytest.approx(plan.pcost * factor, rel=1e-12)
+        assert scaled.loss_value == pytest.approx(plan.loss_value / factor)
+    part = plan_of_part(plan, plan.workload.take([0, 1]))
+    assert part.pcost <= plan.pcost
+    np.testing.assert_allclose(part.average_variances, plan.average_variances[:2], rtol=1e-12)
+
+
+def test_sweeps_plan_by_set():
+    budgets = [rp.zcdp("0.1"), rp.zcdp("0.37")]
+    table = rp.sweep(TINY, budgets, bases=BY_SET)
+    assert table["loss_value"].to_numpy() == pytest.approx(
+        [planned("tiny").loss_value * 3.7, planned("tiny").loss_value], rel=1e-9
+    )
+    assert (table["pcost"].to_numpy() <= [0.2, 0.74]).all()
+
+
+def test_estimates_count_the_search():
+    case = workload((120, 100), [{0: PREFIX}, {1: PREFIX}, {0: IDENTITY, 1: IDENTITY}])
+    without, by_set = (rp.resource_estimate(case, by_set=by_set).planning_seconds for by_set in (False, True))
+    assert without + 1 < by_set < without + 60
+
+
+def test_a_search_that_gains_nothing_ends_where_it_started():
+    case = workload((6, 5), [{0: PREFIX, 1: PREFIX}])
+    problem = by_set_problem(case, np.ones(1))
+    one = rp.select(case, budget=rp.pcost(1), loss=rp.SumOfVariances([1.0]))
+    found = choose_by_set(problem, one.strategy.of_attributes, Neighbors())
+    assert one.loss_value * (1 - 1e-4) < found.loss < one.loss_value * (1 + 1e-4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"loss": "max"}, r"is for the losses \"sum\" and SumOfVariances\(\.\.\.\), not for the maximum variance"),
+        ({"loss": rp.Targets(5.0)}, "not for the largest margin of error"),
+        ({"loss": sum}, "not for the convex loss"),
+        (
+            {"neighbors": "replace"},
+            r"is for neighbors=\"add-remove\"; where records are replaced, use bases=\"optimal\"",
+        ),
+    ],
+)
+def test_what_bases_by_set_are_not_for_is_refused(arguments, words):
+    with pytest.raises(WorkloadError, match=words):
+        rp.select(TINY, budget=rp.pcost(1), bases=BY_SET, **arguments)
+
+
+def test_noise_that_nothing_limits_and_budgets_beyond_floating_point_are_refused():
+    silent = workload((5, 4), [{0: PREFIX}, {1: PREFIX}, {0: IDENTITY, 1: IDENTITY}], [1, 1, 0])
+    with pytest.raises(WorkloadError, match="has weight 0, so nothing limits its noise"):
+        rp.select(silent, budget=rp.pcost(1), bases=BY_SET)
+    with pytest.raises(BudgetError, match="too small or too large for floating-point"):
+        rp.select(TINY, budget=rp.pcost("1e-307"), bases=BY_SET)

@@ -1,0 +1,192 @@
+"""What the search for bases by set computes: loss and cost against explicit matrices, slopes against differences."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import dense
+import residualplanner as rp
+from benchmarks.dense_optimum import workload
+from random_plans import query_rows, workloads_in_kinds
+from residualplanner.ground.errors import WorkloadError
+from residualplanner.method.losses.weights import importance_of
+from residualplanner.more.by_set.basis import GroupBasis, Numbers
+from residualplanner.more.by_set.cost_slopes import Maxima
+from residualplanner.more.by_set.problem import SearchSize, by_set_problem
+from residualplanner.more.by_set.search import Family, Member, search
+from workloads_by_set import IDENTITY, ODD, PREFIX, RANGE, SAME_BASES, THREE, TINY
+
+
+def family_of(case):
+    problem = by_set_problem(case, importance_of(case, "cells"))
+    return None if problem is None else Family(problem)
+
+
+def library(case, family):
+    return family.start(rp.select(case, budget=rp.pcost(1)).strategy.of_attributes)
+
+
+def random_member(family, seed):
+    """Random bases, precisions and messages."""
+    rng, problem = np.random.default_rng(seed), family.problem
+    bases = []
+    for group in range(len(problem.attribute_of_group)):
+        axis = problem.axis(group)
+        core = np.eye(axis.directions) + 0.3 * rng.normal(size=(axis.directions,) * 2)
+        bases.append(GroupBasis.of(axis, 0.3 * rng.normal(size=axis.directions), core))
+    messages = {c: [rng.normal(size=problem.axis(g).values) for g in groups] for c, groups in problem.joint}
+    return Member(tuple(bases), rng.lognormal(size=len(problem.classes)), messages)
+
+
+def explicit_rows(family, member):
+    """What each set measures with unit noise, over the whole domain; the precision of each set."""
+    problem, case = family.problem, family.problem.workload
+    rows, factor = [], 0
+    for members in case.closure:
+        factors = {}
+        for i in members:
+            n, group = case.domain.sizes[i], int(problem.group[factor])
+            factor += 1
+            if group < 0:
+                factors[i] = np.linalg.qr(np.eye(n)[:, 1:] - 1 / n)[0].T
+                continue
+            basis = member.bases[group]
+            coarse = basis.core @ (basis.axis.Z.T - basis.offset[:, None])
+            factors[i] = coarse[:, basis.axis.forms.group]
+        sizes = enumerate(case.domain.sizes)
+        rows.append(dense.product(factors[i] if i in members else np.ones((1, n)) for i, n in sizes))
+    return rows
+
+
+@settings(max_examples=60)
+@given(case=workloads_in_kinds(), seed=st.integers(0, 10**6))
+def test_the_weights_of_noise_are_those_of_explicit_matrices(case, seed):
+    family = family_of(case)
+    assume(family is not None)
+    member, rng = random_member(family, seed), np.random.default_rng(seed)
+    precision = rng.lognormal(size=len(case.closure))
+    rows = explicit_rows(family, member)
+    noise = np.diag(np.concatenate([np.full(len(part), 1 / w) for part, w in zip(rows, precision, strict=True)]))
+    expected = 0.0
+    for query, weight in zip(case, case.weights.tolist(), strict=True):
+        estimator = dense.least_squares(np.vstack(rows), noise, query_rows(case, query))
+        expected += weight * float(np.trace(estimator @ noise @ estimator.T))
+    found = family.variances(Numbers.of(member.bases)).weights
+    assert float(found @ (1 / precision)) == pytest.approx(expected, rel=1e-6)
+
+
+@settings(max_examples=60)
+@given(case=workloads_in_kinds(), seed=st.integers(0, 10**6), sharpness=st.floats(1, 1e4))
+def test_the_cost_is_the_bound_and_not_below_the_cost_of_explicit_matrices(case, seed, sharpness):
+    family = family_of(case)
+    assume(family is not None)
+    problem, member = family.problem, random_member(family, seed)
+    numbers = Numbers.of(member.bases)
+    found, _ = family.cost(member, numbers, Maxima())
+    assert found == pytest.approx(bound_of(problem, member, numbers), rel=1e-9)
+    above, slopes = family.cost(member, numbers, Maxima(sharpness))
+    assert found <= above * (1 + 1e-12)
+    # Weighed by what counts, smooth maxima are below the maxima, and nearer than any that are above.
+    below, _ = family.cost(member, numbers, slopes.maxima(sharpness))
+    assert below <= found * (1 + 1e-12) <= above * (1 + 1e-11)
+    # Each class has as many sets as have its precision; any division of it has the same cost.
+    members = np.bincount(problem.cost_class, minlength=len(problem.classes))
+    precision = (member.precision / members)[problem.cost_class] / problem.factor
+    costs = [w * (part * part).sum(axis=0) for w, part in zip(precision, explicit_rows(family, member), strict=True)]
+    assert sum(costs).max() <= found * (1 + 1e-9)
+
+
+def bound_of(problem, member, numbers):
+    """(41), cell by cell."""
+    total, of_value = 0.0, {}
+    for number, groups in enumerate(problem.classes):
+        attributes = [int(problem.attribute_of_group[g]) for g in groups]
+        cells = []
+        for cell in itertools.product(*(range(problem.axes[i].values) for i in attributes)):
+            cost = float(member.precision[number]) * math.prod(
+                float(numbers.lengths[g][r]) for g, r in zip(groups, cell, strict=True)
+            )
+            if len(groups) == 1:
+                of_value[attributes[0], cell[0]] = of_value.get((attributes[0], cell[0]), 0.0) + cost
+            told = zip(member.messages.get(number, []), cell, strict=False)
+            cells.append(cost - sum(float(phi[r]) for phi, r in told))
+        if len(groups) > 1:
+            for i, phi in zip(attributes, member.messages[number], strict=True):
+                for r, told in enumerate(phi.tolist()):
+                    of_value[i, r] = of_value.get((i, r), 0.0) + told
+        total += max(cells) if len(groups) != 1 else 0.0
+    attributes = {i for i, _ in of_value}
+    return total + sum(max(value for (j, _), value in of_value.items() if j == i) for i in attributes)
+
+
+@pytest.mark.parametrize("case", [TINY, THREE, ODD, SAME_BASES])
+@pytest.mark.parametrize("weighed", [False, True])
+def test_slopes_are_differences(case, weighed):
+    family, rng = family_of(case), np.random.default_rng(1)
+    point = family.point(library(case, family))
+    point = point + 0.05 * rng.normal(size=point.size)
+    maxima = Maxima(30.0)
+    if weighed:
+        member = family.member(point)
+        maxima = family.cost(member, Numbers.of(member.bases), maxima)[1].maxima(30.0)
+    _, slope = family.value_and_slope(point, maxima)
+    for direction in rng.normal(size=(5, point.size)):
+        ahead, behind = (family.value_and_slope(point + step * direction, maxima)[0] for step in (1e-6, -1e-6))
+        assert slope @ direction == pytest.approx((ahead - behind) / 2e-6, rel=1e-5, abs=1e-7)
+
+
+@pytest.mark.parametrize("case", [TINY, THREE, ODD, SAME_BASES])
+def test_the_search_starts_at_the_plan_with_one_basis_for_each_attribute(case):
+    family = family_of(case)
+    start = library(case, family)
+    loss = rp.select(case, budget=rp.pcost(1)).loss_value
+    assert family.value(start) == pytest.approx(math.log(loss), abs=1e-7)
+    assert family.cost(start, Numbers.of(start.bases), Maxima())[0] == pytest.approx(1, rel=1e-9)
+    again = family.member(family.point(start))
+    assert family.value(again) == pytest.approx(family.value(start), abs=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", [TINY, THREE, ODD, SAME_BASES])
+def test_the_search_ends_no_higher_than_it_starts(case):
+    family = family_of(case)
+    start = library(case, family)
+    assert family.value(search(family, start)) <= family.value(start)
+
+
+def test_factors_have_one_basis_where_the_order_and_the_kinds_of_larger_sets_are_the_same():
+    problem = by_set_problem(THREE, importance_of(THREE, "cells"))
+    factors = [(members, i) for members in THREE.closure for i in members]
+    groups = dict(zip(factors, problem.group.tolist(), strict=True))
+    # Attribute 2 is queried as identity with both others, and as prefix with 1 only, by a query of weight 0.
+    assert groups[(0, 2), 2] != groups[(1, 2), 2]
+    assert groups[(0, 2), 2] != groups[(0, 1, 2), 2]
+    same = [groups[factor] for factor in factors if factor[1] == 0 and len(factor[0]) == 2]
+    assert len(set(same)) == 1
+    assert by_set_problem(workload((4, 3), [{0: PREFIX}, {1: RANGE}]), np.ones(2)) is None
+
+
+def test_attributes_of_identity_only_add_no_tables():
+    case = workload((4, 5, 3), [{0: PREFIX}, {0: IDENTITY, 1: IDENTITY}, {0: IDENTITY, 1: IDENTITY, 2: IDENTITY}])
+    problem = by_set_problem(case, importance_of(case, "cells"))
+    assert list(problem.axes) == [0]
+    assert problem.joint == []
+    assert problem.size.cells == 0
+
+
+def test_sizes_that_take_long_are_refused_before_they_are_made():
+    large = SearchSize(pairs=8, cells=2**22, directions=(29, 29), parts=3)
+    assert large.seconds > 60
+    assert SearchSize(pairs=8, cells=10_000, directions=(99, 99), parts=3).seconds < 10
+    with pytest.raises(WorkloadError, match=r"2 bases of up to 30 values, 4,194,304 cells in 3 tables.*\"optimal\""):
+        large.require_quick()
+    many = rp.marginals(rp.Domain({f"a{i}": 2 for i in range(40)}), up_to=4)
+    with pytest.raises(WorkloadError, match=r"1,544,481 pairs of a query and a part of it, the limit is 131,072"):
+        by_set_problem(many, importance_of(many, "cells"))
+    long = workload((400, 300), [{0: PREFIX}, {1: PREFIX}, {0: IDENTITY, 1: IDENTITY}])
+    with pytest.raises(WorkloadError, match=r"4 bases of up to 400 values, 120,000 cells in 1 tables"):
+        by_set_problem(long, importance_of(long, "cells"))

@@ -1,0 +1,234 @@
+"""The cost of plans with bases by set is bounded in exact arithmetic, for any messages, and found in little time."""
+
+import itertools
+import math
+import time
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dense
+from random_plans import base_mechanisms, bases_by_set, plan_by_set, plans_by_set
+from residualplanner.method.bases.matrix import integer_basis
+from residualplanner.method.bases.subtraction import subtraction_basis
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.privacy import Neighbors
+from residualplanner.method.queries.runs import Prefix
+from residualplanner.method.strategy import costs
+from residualplanner.method.strategy.costs import cost_upper_bound, exact_cost
+from residualplanner.method.strategy.strategy import varying_strategy
+from residualplanner.method.workload.attribute_sets import AttributeSets
+from residualplanner.method.workload.closure import downward_closure
+from residualplanner.method.workload.workload import Workload
+from residualplanner.more.by_set import varying_cost
+
+#: Messages from none to such that all other numbers vanish beside them.
+SCALES = (0.0, 5e-324, 1e-300, 1e-9, 1.0, 1e9, 1e300)
+
+
+def lengths_of(basis):
+    """The exact squared lengths of the columns, or p for each value."""
+    if basis.matrix is None:
+        return [Fraction(basis.size - 1, basis.size)] * basis.size
+    return [Fraction(sum(int(x) ** 2 for x in column)) for column in basis.matrix.T]
+
+
+def cost_of_cell(by_set, precision, members, cell):
+    """c_A(r), by its definition."""
+    return Fraction(precision) * math.prod(
+        lengths_of(by_set.basis(members, i))[value] for i, value in zip(members, cell, strict=True)
+    )
+
+
+def messages_of(by_set, members, cell):
+    told = [by_set.messages_of(members, i) for i in members]
+    return [Fraction(float(each[value])) if len(each) else Fraction(0) for each, value in zip(told, cell, strict=True)]
+
+
+def right_side(by_set, sizes, precision):
+    """(41), term by term in fractions."""
+    total, alone = Fraction(0), {}
+    for members, w in zip(by_set.closure, precision, strict=True):
+        cells = list(itertools.product(*(range(sizes[i]) for i in members)))
+        costs = [cost_of_cell(by_set, w, members, cell) for cell in cells]
+        if len(members) == 1:
+            alone[members[0]] = costs
+            continue
+        told = [messages_of(by_set, members, cell) for cell in cells]
+        total += max(own - sum(each) for own, each in zip(costs, told, strict=True))
+        for cell, each in zip(cells, told, strict=True) if members else ():
+            for axis, i in enumerate(members):
+                if not any(value for other, value in enumerate(cell) if other != axis):
+                    alone[i][cell[axis]] += each[axis]
+    return total + sum(map(max, alone.values()))
+
+
+def costs_of_records(by_set, sizes, precision):
+    """What a record costs, for every cell of the domain."""
+    for record in itertools.product(*map(range, sizes)):
+        yield sum(
+            cost_of_cell(by_set, w, members, [record[i] for i in members])
+            for members, w in zip(by_set.closure, precision.tolist(), strict=True)
+        )
+
+
+@st.composite
+def cases(draw):
+    """A plan, and its bases with other messages: of any size, or such that costs less messages nearly agree."""
+    plan = draw(plans_by_set())
+    by_set, precision = plan.strategy, 1 / plan.noise_variances
+    how = draw(st.sampled_from(["any", "level"]))
+    messages = by_set.messages * draw(st.sampled_from(SCALES))
+    if how == "level":
+        messages = np.concatenate(
+            [
+                np.array([float(length) for length in lengths_of(by_set.basis(members, i))], dtype=float)
+                * w
+                * math.prod(float(by_set.basis(members, j).pcost) for j in members if j != i)
+                for members, w in zip(by_set.closure, precision.tolist(), strict=True)
+                for i in members
+                if len(members) > 1 and by_set.basis(members, i).matrix is not None
+            ]
+            or [np.empty(0)]
+        )
+    return plan, replace(by_set, messages=messages)
+
+
+@given(case=cases())
+@settings(max_examples=150, deadline=None)
+def test_the_exact_cost_is_the_right_side_of_t4(case):
+    plan, by_set = case
+    precision = 1 / plan.noise_variances
+    assert exact_cost(by_set, precision) == right_side(by_set, plan.domain.sizes, precision.tolist())
+
+
+@given(case=cases())
+@settings(max_examples=150, deadline=None)
+def test_no_record_costs_more_whatever_the_messages(case):
+    plan, by_set = case
+    precision = 1 / plan.noise_variances
+    assert max(costs_of_records(by_set, plan.domain.sizes, precision)) <= exact_cost(by_set, precision)
+
+
+@given(plan=plans_by_set())
+@settings(max_examples=50, deadline=None)
+def test_the_cost_of_the_dense_mechanism_is_that_of_the_worst_record(plan):
+    worst = max(costs_of_records(plan.strategy, plan.domain.sizes, 1 / plan.noise_variances))
+    information = sum(rows.T @ np.linalg.solve(noise, rows) for rows, noise in base_mechanisms(plan) if len(rows))
+    assert float(worst) == pytest.approx(np.diag(information).max(), rel=1e-9)
+    assert worst <= Fraction(plan.pcost) * (1 + Fraction(1, 10**15))
+
+
+@given(plan=plans_by_set())
+def test_without_messages_the_cost_is_the_sum_of_the_largest_of_every_set(plan):
+    by_set, precision = plan.strategy, 1 / plan.noise_variances
+    nothing = replace(by_set, messages=np.zeros(len(by_set.messages)))
+    expected = sum(
+        Fraction(w) * math.prod(by_set.basis(members, i).pcost for i in members)
+        for members, w in zip(by_set.closure, precision.tolist(), strict=True)
+    )
+    assert exact_cost(nothing, precision) == expected
+
+
+@given(case=cases(), records=st.integers(1, 5), seed=st.integers(0, 99))
+@settings(deadline=None)
+def test_the_stated_cost_is_rounded_up_a_little_and_more_noise_never_costs_more(case, records, seed):
+    plan, by_set = case
+    more = plan.noise_variances * np.random.default_rng(seed).uniform(1, 2, len(plan.noise_variances))
+    stated = Fraction(cost_upper_bound(by_set, plan.noise_variances, Neighbors(records_per_person=records)))
+    assert exact_cost(by_set, 1 / more) * records**2 <= stated
+    quotients = [1 / Fraction(variance) for variance in plan.noise_variances.tolist()]
+    assert right_side(by_set, plan.domain.sizes, quotients) * records**2 <= stated
+    exact = exact_cost(by_set, 1 / plan.noise_variances)
+    largest = exact_cost(replace(by_set, messages=np.zeros(len(by_set.messages))), 1 / plan.noise_variances)
+    assert stated <= (exact + largest * Fraction(1, 2**46)) * records**2 * (1 + Fraction(1, 2**49))
+
+
+@pytest.mark.parametrize("offset", [Fraction(0), Fraction(1, 2**60), Fraction(-1, 2**60), Fraction(1, 2**53)])
+def test_the_stated_cost_is_above_the_exact_one_however_it_rounds(monkeypatch, offset):
+    plan = plan_by_set(Workload(Domain({"a": 3}), [{"a": Prefix()}]))
+    monkeypatch.setattr(costs, "exact_varying_cost", lambda *_: 1 + offset)
+    assert cost_upper_bound(plan.strategy, plan.noise_variances, Neighbors()) >= 1 + offset
+
+
+@given(plan=plans_by_set())
+def test_the_stated_cost_is_that_of_precisions_no_less_than_the_exact_ones(plan):
+    found = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(costs, "exact_varying_cost", lambda _, precision: found.extend(precision.tolist()) or 1)
+        cost_upper_bound(plan.strategy, plan.noise_variances, Neighbors())
+    assert bool(found) == plan.strategy.varying.any()
+    assert all(Fraction(w) * Fraction(v) >= 1 for w, v in zip(found, plan.noise_variances.tolist(), strict=bool(found)))
+
+
+def pair(first, second, messages):
+    closure = downward_closure(AttributeSets.of([(0, 1)], attribute_count=2))
+    bases = (integer_basis(first, "given"), integer_basis(second, "given"))
+    return varying_strategy(closure, [2, 2], bases, [0, 1, 0, 1], np.array(messages, dtype=float))
+
+
+def test_numbers_that_floats_cannot_tell_apart_are_told_apart():
+    """The costs of two cells are 2**100 both, but for a message of 2**-60."""
+    precision = np.array([1.0, 2.0**-200, 2.0**-200, 1.0])
+    without, told = (pair([[2**50, -(2**50)]], [[0, 1]], [0, message, 0, 0]) for message in (0.0, -(2.0**-60)))
+    assert exact_cost(told, precision) - exact_cost(without, precision) == Fraction(1, 2**60)
+
+
+@pytest.mark.parametrize("w", [5e-324, 2.0**-1070, 1e-300, 1.0, 1e300, 1.7e308])
+@pytest.mark.parametrize("message", [5e-324, 1.0, 1.7e308])
+def test_numbers_at_the_ends_of_floating_point_are_costed_exactly(w, message):
+    by_set = pair([[2**50, -(2**49)]], [[3, 5]], [message, -message, 0.5 * message, message])
+    precision = np.full(4, w)
+    assert exact_cost(by_set, precision) == right_side(by_set, (2, 2), precision.tolist())
+
+
+def test_products_below_the_smallest_normal_number_are_costed_exactly():
+    """Two thirds of the smallest float would be rounded up by half, and the other cell taken for the largest."""
+    closure = downward_closure(AttributeSets.of([(0, 1)], attribute_count=2))
+    bases = (integer_basis([[2**50, 0]], "given"), subtraction_basis(3))
+    messages = np.array([0.0, -(2.0**-1074) * 2**100 * 0.75])
+    by_set = varying_strategy(closure, [2, 3], bases, [0, 1, 0, 1], messages)
+    precision = np.array([1.0, 5e-324, 1.0, 5e-324])
+    assert exact_cost(by_set, precision) == right_side(by_set, (2, 3), precision.tolist())
+
+
+def test_few_cells_are_looked_at_in_integers(monkeypatch):
+    looked, real = [], varying_cost._near_largest
+
+    def near(*arguments):
+        looked.append(len(real(*arguments)))
+        return real(*arguments)
+
+    monkeypatch.setattr(varying_cost, "_near_largest", near)
+    workload = Workload(Domain({"a": 300, "b": 400}), [{"a": Prefix(), "b": Prefix()}])
+    rng = np.random.default_rng(1)
+    bases = [integer_basis(rng.integers(-99, 100, (n - 1, n)), "given") for n in (300, 400)]
+    messages = rng.normal(size=700)
+    by_set = varying_strategy(workload.closure, [300, 400], bases, [0, 1, 0, 1], messages)
+    start = time.process_time()
+    exact_cost(by_set, np.ones(4))
+    assert time.process_time() - start < 2
+    assert looked == [1]
+
+
+def test_attributes_queried_for_values_cost_what_they_cost_with_one_basis():
+    """No messages, p = (n - 1) / n, however many sets they are in."""
+    closure = downward_closure(AttributeSets.of([(0, 1, 2)], attribute_count=3))
+    bases = tuple(map(subtraction_basis, (2, 3, 5)))
+    places = [i for members in closure for i in members]
+    by_set = varying_strategy(closure, [2, 3, 5], bases, places, np.empty(0))
+    precision = np.random.default_rng(3).lognormal(size=8)
+    expected = dense.exact_cost(
+        (2, 3, 5), dict(zip(closure, [1 / Fraction(w) for w in precision.tolist()], strict=True))
+    )
+    assert exact_cost(by_set, precision) == expected
+
+
+def test_a_precision_too_few_is_refused():
+    by_set = bases_by_set(Workload(Domain({"a": 3}), [{"a": Prefix()}]), np.random.default_rng(1))
+    with pytest.raises(ValueError, match="one precision for each of 2 sets"):
+        exact_cost(by_set, np.ones(1))

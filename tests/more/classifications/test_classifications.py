@@ -1,0 +1,508 @@
+"""A hierarchy from a public file: its rows, codes and names; and what is wrong with a file, by line and column."""
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+
+from geographies import COUNTIES, LEVELS, STATES, csv_text, geographies, item_rows, leaf_rows
+from residualplanner.ground.errors import DomainError, FileFormatError, WorkloadError
+from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.queries.identity import Identity
+from residualplanner.method.queries.json import kind_from_json, kind_to_json
+from residualplanner.method.queries.runs import Prefix
+from residualplanner.more.classifications.hierarchy import Hierarchy
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Read a text, or rows, as a file."""
+
+    def reading(content, levels=("state", "county"), **options):
+        path = tmp_path / "counties.csv"
+        text = content if isinstance(content, str | bytes) else csv_text(content)
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return Hierarchy.from_file(path, list(levels) if isinstance(levels, tuple) else levels, **options)
+
+    return reading
+
+
+def rows_of(hierarchy):
+    """By label which leaves a row sums, as codes."""
+    attribute = hierarchy.attribute("county")
+    matrix, codes = hierarchy.on(attribute).matrix(attribute.size), np.array(attribute.value_labels)
+    return {label: set(codes[row == 1]) for label, row in zip(hierarchy.labels(attribute), matrix, strict=True)}
+
+
+def frame_of(rows):
+    return pd.DataFrame(rows[1:], columns=rows[0], dtype=str)
+
+
+@pytest.mark.parametrize("rows", [leaf_rows(), item_rows()], ids=["a row for each leaf", "a row for each item"])
+def test_rows_are_sums_over_the_leaves_of_each_item(read, rows):
+    assert rows_of(read(rows)) == {
+        "(total)": {"01001", "01003", "02013"},
+        "01": {"01001", "01003"},
+        "02": {"02013"},
+        "01001": {"01001"},
+        "01003": {"01003"},
+        "02013": {"02013"},
+    }
+
+
+@settings(max_examples=12)
+@given(geography=geographies())
+def test_both_layouts_and_every_frame_give_the_same_hierarchy(geography):
+    states, counties = geography
+    leaves, items = frame_of(leaf_rows(states, counties)), frame_of(item_rows(states, counties))
+    expected = {"(total)": set(counties)} | {
+        state: {code for code, (_, parent) in counties.items() if parent == state} for state in states
+    }
+    expected |= {code: {code} for code in counties}
+    for frame in (leaves, items, pl.from_pandas(leaves), pa.Table.from_pandas(items), pl.from_pandas(items).lazy()):
+        found = Hierarchy.from_frame(frame, LEVELS)
+        assert rows_of(found) == expected
+        assert found.attribute("county").meanings == tuple(name for name, _ in counties.values())
+
+
+@settings(max_examples=12)
+@given(geography=geographies())
+def test_plans_hold_all_of_it(geography):
+    hierarchy = Hierarchy.from_frame(frame_of(leaf_rows(*geography)), LEVELS, total="all", leaves=False)
+    for attribute in (
+        hierarchy.attribute("county"),
+        hierarchy.attribute("county", missing="none"),
+        hierarchy.attribute("county", unknown="other", missing="none"),
+    ):
+        tied = hierarchy.on(attribute)
+        again = kind_from_json(kind_to_json(tied))
+        assert again == tied
+        assert again.columns_beside(attribute) == tied.columns_beside(attribute)
+        assert kind_from_json(kind_to_json(hierarchy)) == hierarchy
+        assert (again.matrix(attribute.size) == tied.matrix(attribute.size)).all()
+
+
+def test_level_code_name_and_parent_stand_beside_the_labels(read):
+    hierarchy = read(leaf_rows())
+    attribute = hierarchy.attribute("county")
+    assert hierarchy.labels(attribute) == ("(total)", "01", "02", "01001", "01003", "02013")
+    assert hierarchy.columns_beside(attribute) == {
+        "level": ("(total)", "state", "state", "county", "county", "county"),
+        "code": ("", "01", "02", "01001", "01003", "02013"),
+        "name": ("(total)", *STATES.values(), *(name for name, _ in COUNTIES.values())),
+        "parent": ("", "(total)", "(total)", "01", "01", "02"),
+    }
+    assert hierarchy.full_names(attribute)[4] == ("Baldwin County", "Baldwin County, Alabama")
+
+
+def test_kinds_without_a_file_have_the_meanings_beside_their_labels():
+    attribute = Attribute("sex", labels={1: "female", 2: "male"})
+    for kind in (Identity(), Hierarchy([{"a": [1], "b": [2]}], total=False, leaves=False)):
+        assert list(kind.columns_beside(attribute)) == ["meaning"]
+    assert Prefix().columns_beside(Attribute("sex", 2)) == {}
+    assert Prefix().full_names(Attribute("sex", 2)) == ((), ())
+
+
+def test_codes_that_levels_share_are_told_apart_by_the_level(read):
+    hierarchy = read("region,county,county_name\n1,1,A\n1,2,B\n2,3,C\n", ("region", "county"))
+    assert rows_of(hierarchy) == {
+        "(total)": {"1", "2", "3"},
+        "region 1": {"1", "2"},
+        "region 2": {"3"},
+        "1": {"1"},
+        "2": {"2"},
+        "3": {"3"},
+    }
+    beside = hierarchy.columns_beside(hierarchy.attribute("county"))
+    assert beside["code"] == ("", "1", "2", "1", "2", "3")
+    assert beside["parent"] == ("", "(total)", "(total)", "region 1", "region 1", "region 2")
+
+
+def test_a_label_that_no_leaf_has_is_a_group_of_its_own_on_every_level(read):
+    hierarchy = read(leaf_rows())
+    attribute = hierarchy.attribute("county", unknown="elsewhere", missing="elsewhere")
+    tied = hierarchy.on(attribute)
+    position = tied.labels(attribute).index("elsewhere")
+    assert tied.matrix(attribute.size)[position].tolist() == [0, 0, 0, 1]
+    assert {word: entries[position] for word, entries in tied.columns_beside(attribute).items()} == {
+        "level": "county",
+        "code": "elsewhere",
+        "name": "elsewhere",
+        "parent": "(total)",
+    }
+
+
+def test_a_domain_takes_its_values_and_names_from_the_hierarchy(read):
+    hierarchy = read(leaf_rows())
+    attribute = Domain({"county": hierarchy})["county"]
+    assert attribute == hierarchy.attribute("county")
+    assert dict(zip(attribute.value_labels, attribute.value_meanings, strict=True)) == {
+        code: name for code, (name, _) in COUNTIES.items()
+    }
+    with pytest.raises(WorkloadError, match=r"attribute\(\) is for a hierarchy from a file or a frame"):
+        Domain({"county": Hierarchy([2])})
+
+
+def test_values_of_another_domain_are_refused(read):
+    hierarchy = read(leaf_rows())
+    with pytest.raises(WorkloadError, match="'02013', a member of '02', is not a value of the attribute"):
+        hierarchy.on(Attribute("county", labels=["01001", "01003"]))
+    with pytest.raises(WorkloadError, match=r"the value '99' is in no group"):
+        hierarchy.on(Attribute("county", labels=["01001", "01003", "02013", "99"]))
+    with pytest.raises(WorkloadError, match="is not a value of the attribute"):
+        hierarchy.on(Attribute("county", 3))
+
+
+def test_the_file_is_recorded_by_its_name_and_hash(read, tmp_path):
+    hierarchy = read(leaf_rows())
+    content = (tmp_path / "counties.csv").read_bytes()
+    stated = kind_to_json(hierarchy)["classification"]["files"]
+    assert stated == [{"file": "counties.csv", "sha256": hashlib.sha256(content).hexdigest()}]
+    assert hierarchy == Hierarchy.from_frame(frame_of(leaf_rows()), LEVELS)  # it asks for the same
+
+
+@pytest.mark.parametrize(
+    ("levels", "header"),
+    [
+        (["state", "county"], "state_code,state,county_code,county"),
+        (["state", "county"], "state_code,state_name,county_code,county_name"),
+        (["state", "county"], "state,state_name,county,county_name"),
+        ({"state": ("ST", "STNAME"), "county": ("GEOID", "NAME")}, "ST,STNAME,GEOID,NAME"),
+    ],
+)
+def test_columns_of_codes_and_names_are_found_or_named(read, levels, header):
+    rows = csv_text(leaf_rows()[1:])
+    assert rows_of(read(f"{header}\n{rows}", levels)) == rows_of(read(leaf_rows()))
+    assert read(f"{header}\n{rows}", levels).attribute("c") == read(leaf_rows()).attribute("c")
+
+
+def test_names_may_be_absent(read):
+    hierarchy = read("state,county\n01,01001\n02,02013\n")
+    assert hierarchy.attribute("county").meanings == ()
+    assert hierarchy.columns_beside(hierarchy.attribute("county"))["name"] == ("(total)", "01", "02", "01001", "02013")
+    assert rows_of(read("GEO,C\n01,01001\n02,02013\n", {"state": "GEO", "county": "C"})) == rows_of(hierarchy)
+
+
+@pytest.mark.parametrize(
+    ("content", "options"),
+    [
+        (b"\xef\xbb\xbf" + csv_text(leaf_rows()).encode(), {}),
+        (csv_text(leaf_rows()).replace("\n", "\r\n"), {}),
+        (csv_text(leaf_rows()).replace(",", " , ") + "\n   \n,,,\n", {}),
+        (csv_text(leaf_rows(), ";"), {"separator": ";"}),
+        (csv_text(leaf_rows(), "|"), {"separator": "|"}),
+        (csv_text(leaf_rows()).encode("utf-16"), {"encoding": "utf-16"}),
+        (csv_text(leaf_rows()).replace("01003,", '"01003",').replace("Alaska", '"Alaska"'), {}),
+    ],
+    ids=["byte-order mark", "CRLF", "spaces", "semicolons", "bars", "UTF-16", "quotes"],
+)  # fmt: skip
+def test_files_of_many_programs_hold_the_same(read, content, options):
+    found = read(content, **options)
+    assert rows_of(found) == rows_of(read(leaf_rows()))
+    assert found.attribute("county").meanings == tuple(name for name, _ in COUNTIES.values())
+
+
+def test_letters_of_other_encodings_are_read_as_declared(read):
+    text = "state,state_name,county,county_name\n35,New Mexico,35013,Doña Ana County\n"
+    attribute = read(text.encode("cp1252"), encoding="cp1252").attribute("county")
+    assert attribute.meanings == ("Doña Ana County",)
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        (b"state,county\n01,01001\n35,Do\xf1a\n", {}, r"counties.csv, line 3: not text in utf-8; .*encoding='cp1252'"),
+        (csv_text(leaf_rows()).encode("utf-16"), {}, "counties.csv is not UTF-8 but UTF-16"),
+        ("a,b\n1,2\n", {"encoding": "klingon"}, "not text in the encoding 'klingon'"),
+        ("", {}, "counties.csv is empty"),
+        ("state,county\n", {}, "counties.csv has no lines after the names"),
+        (
+            "state;county\n01;01001\n",
+            {},
+            "separated by semicolons, not commas; save it with commas, or name the separator: separator=';'",
+        ),
+        ("state,state\n01,01001\n", {}, "line 1: two columns are called 'state'"),
+        ("state,\n01,01001\n", {}, "line 1: column 2 has no name"),
+        ("state,county\n01,01001\n01,01003,Lee\n", {}, "line 3: 3 entries, expected 2"),
+        ('state,county\n01,"01001\n', {}, r"line \d: not CSV \(unexpected end of data\); check its quotes"),
+        ('state,county\n01,"010"01\n', {}, "line 2: not CSV"),
+        ("state,county\n01,01001\n01,010\u200b03\n", {}, r"line 3, column 'county': .*cannot be seen, '\\u200b'"),
+        ('state,county\n01,"01\n001"\n', {}, "line 3, column 'county': .*cannot be seen"),
+        (f"state,county\n01,{'x' * 1001}\n", {}, "line 2, column 'county': an entry of 1,001 letters"),
+    ],
+)
+def test_a_file_that_is_no_such_text_is_refused_with_its_line(read, content, options, message):
+    with pytest.raises(FileFormatError, match=message):
+        read(content, **options)
+
+
+@pytest.mark.parametrize("separator", ["", ";;", '"', "\n", None])
+def test_a_separator_that_cannot_be_one_is_refused(read, separator):
+    with pytest.raises(WorkloadError, match="separator of a file must be one character such as ';', got"):
+        read("state,county\n01,01001\n", separator=separator)
+
+
+@pytest.mark.parametrize("kind", ["string", "str", object])
+def test_frames_may_lack_names_in_any_way_that_pandas_knows(kind):
+    names = pd.Series(["Autauga", None], dtype=kind)
+    frame = pd.DataFrame({"county": ["01001", "01003"], "county_name": names})
+    assert Hierarchy.from_frame(frame, ["county"]).attribute("county").meanings == ("Autauga", "")
+
+
+def test_frames_with_columns_that_hold_no_codes_are_refused_with_the_reason():
+    frame = pd.DataFrame({"county": [True, False], "a": ["1", "2"]})
+    for levels in (["county"], {"county": "county"}):
+        with pytest.raises(WorkloadError, match="the frame, column 'county': codes and names are text, or integers"):
+            Hierarchy.from_frame(frame, levels)
+    twice = pd.DataFrame([["1", "2"]], columns=["county", "county"])
+    with pytest.raises(WorkloadError, match="two columns of one name"):
+        Hierarchy.from_frame(twice, ["county"])
+
+
+ITEMS = "level,code,name,parent\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("state,town\n01,01001\n", "counties.csv lacks the level 'county': it has no column 'county_code' or 'county'"),
+        (ITEMS + "state,01,Alabama,\n", "counties.csv lacks the level 'county'; its column 'level' has 'state'"),
+        ("state,county\n01,01001\n01,\n", "line 3, column 'county': a code of the level 'county' is empty"),
+        ("state,county\n,01001\n", "line 2, column 'state': a code of the level 'state' is empty"),
+        ("state,county\n01,1001.0\n", "line 2, column 'county': the code '1001.0' of 'county' is a number with"),
+        ('state,county\n"=""01""",01001\n', "line 2, column 'state': the code '=\"01\"' of 'state' is a formula"),
+        (
+            "state,county\n01,001\n02,003\n02,001\n",
+            "line 4, column 'county': county '001' lies in '02', and in '01' in line 2; .* in front, as '02001'",
+        ),
+        (
+            ITEMS + "state,01,A,\nstate,02,B,\ncounty,001,C,01\ncounty,001,C,02\n",
+            "line 5, column 'code': county '001' lies in '02', and in '01' in line 4",
+        ),
+        (
+            "state,state_name,county\n01,Alabama,01001\n01,Alabamy,01003\n",
+            "line 3, column 'state': state '01' is called 'Alabamy', and 'Alabama' in line 2",
+        ),
+        ("state,county\n01,01001\n01,01001\n", "line 3, column 'county': county '01001' is there again, after line 2"),
+        (ITEMS + "state,01,A,\nstate,01,A,\ncounty,001,C,01\n", "line 3, column 'code': state '01' is there again"),
+        (ITEMS + "state,01,A,\ncounty,001,C,\n", "line 3, column 'parent': the parent is missing; .*code of its state"),
+        (
+            ITEMS + "state,01,A,\ncounty,001,C,02\n",
+            "line 3, column 'code': county '001' has the parent '02', which must be the code of an item of the level",
+        ),
+        (
+            ITEMS + "state,01,A,\nstate,02,B,\ncounty,001,C,01\n",
+            "line 3, column 'code': state '02' has no items of the level 'county'; add one, or leave it out",
+        ),
+        (
+            "state,county\n01,01001\n1,01003\n",
+            "line 3, column 'state': the code '1' of 'state' is shorter than '01' in line 2; it may have lost leading "
+            r"zeros, and '01' is not 1; declare code_lengths=\{'state': 2\}",
+        ),
+        ("state,county\n9,9001\n10,10001\n", r"'9' of 'state' is shorter than '10' in line 3.*or .*\{'state': None\}"),
+        ("state,county\nFR,2A\nFR,1\n", "the code '1' of 'county' is shorter than '2A' in line 2"),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_no_hierarchy_is_refused_with_its_line_and_column(read, content, message):
+    with pytest.raises(WorkloadError, match=message):
+        read(content)
+
+
+def test_words_of_different_lengths_are_codes_that_have_lost_nothing(read):
+    assert set(rows_of(read("state,county\nOhio,Lee\nUtah,Cache\n"))) == {"(total)", "Ohio", "Utah", "Lee", "Cache"}
+
+
+LOST = "state,county\n1,1001\n1,1003\n10,10001\n"
+
+
+def test_lost_zeros_are_put_back_where_the_length_is_declared(read):
+    found = read(LOST, code_lengths={"state": 2, "county": 5})
+    assert rows_of(found)["01"] == {"01001", "01003"}
+    assert rows_of(found)["10"] == {"10001"}
+    items = ITEMS + "state,1,A,\nstate,10,B,\ncounty,1001,C,1\ncounty,10001,D,10\n"
+    assert rows_of(read(items, code_lengths={"state": 2, "county": 5}))["01"] == {"01001"}
+
+
+def test_codes_stay_as_they_are_where_lengths_are_declared_to_differ(read):
+    assert rows_of(read(LOST, code_lengths={"state": None, "county": None}))["1"] == {"1001", "1003"}
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "pyarrow"])
+def test_integers_are_no_codes_unless_their_length_is_declared(frame):
+    numbers = frame({"state": [1, 2], "county": [1001, 2013]})
+    with pytest.raises(WorkloadError, match="the frame, column 'state': the codes of 'state' are integers, which have"):
+        Hierarchy.from_frame(numbers, LEVELS)
+    found = Hierarchy.from_frame(numbers, LEVELS, code_lengths={"state": 2, "county": 5})
+    assert rows_of(found)["01"] == {"01001"}
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        (
+            {"state": ["01"], "county": [None]},
+            "the frame, row 1, column 'county': a code of the level 'county' is empty",
+        ),
+        ({"state": ["01"], "county": [1.5]}, "column 'county': codes and names are text"),
+        ({"state": [], "county": []}, "the frame has no rows"),
+        ({"state": ["01", "01"], "county": ["a", "a"]}, "the frame, row 2, column 'county': county 'a' is there again"),
+    ],
+)
+def test_a_frame_that_is_no_hierarchy_is_refused_with_its_row_and_column(frame, message):
+    with pytest.raises(WorkloadError, match=message):
+        Hierarchy.from_frame(pd.DataFrame(frame), LEVELS)
+    with pytest.raises(WorkloadError, match="expected a data frame, got"):
+        Hierarchy.from_frame("counties.csv", LEVELS)
+
+
+@pytest.mark.parametrize(
+    ("levels", "options", "message"),
+    [
+        ("state", {}, r"levels must be names from coarse to fine"),
+        ([], {}, r"levels must be names from coarse to fine"),
+        (["state", "state"], {}, "levels must be different names"),
+        ({"state": ("a", "b", "c")}, {}, "for each level write its column of codes, or a pair"),
+        ({"state": "stat"}, {}, "counties.csv has no column 'stat'; it has 'state', .*did you mean 'state'"),
+        (LEVELS, {"code_lengths": {"town": 5}}, "code_lengths names the level 'town'"),
+        (LEVELS, {"code_lengths": {"county": 0}}, r"code_lengths\['county'\] must be a positive integer, or None"),
+        (LEVELS, {"code_lengths": {"county": 4}}, "'01001' is not of 4 characters, as declared for 'county'"),
+        (LEVELS, {"code_lengths": {"county": 6, "state": True}}, r"code_lengths\['state'\] must be"),
+    ],
+)  # fmt: skip
+def test_levels_and_lengths_that_cannot_be_are_refused(read, levels, options, message):
+    with pytest.raises(WorkloadError, match=message):
+        read(leaf_rows(), levels, **options)
+
+
+def test_swapped_arguments_are_told():
+    with pytest.raises(TypeError, match=r'Hierarchy.from_file\("counties.csv", levels='):
+        Hierarchy.from_file(["state"], "counties.csv")
+    with pytest.raises(FileNotFoundError):
+        Hierarchy.from_file(Path("nowhere.csv"), LEVELS)
+
+
+CROSSWALK = pd.DataFrame({"county": list(COUNTIES), "district": ["7", "1", "1"], "title": ["Seven", "One", "One"]})
+
+
+def test_a_crosswalk_puts_the_same_leaves_into_other_groups(read, tmp_path):
+    counties = read(leaf_rows())
+    CROSSWALK.to_csv(tmp_path / "districts.csv", index=False)
+    for source in (CROSSWALK, tmp_path / "districts.csv"):
+        districts = counties.crosswalk(source, leaf="county", group="district", name="title")
+        assert rows_of(districts)["1"] == {"01003", "02013"}
+        assert rows_of(districts)["7"] == {"01001"}
+        beside = districts.columns_beside(counties.attribute("county"))
+        assert beside["level"] == ("(total)", "district", "district", "county", "county", "county")
+        assert beside["name"][1:3] == ("Seven", "One")
+        assert beside["parent"][3:] == ("7", "1", "1")
+    assert [each["file"] for each in kind_to_json(districts)["classification"]["files"]] == [
+        "counties.csv",
+        "districts.csv",
+    ]
+
+
+def test_groups_may_be_cut_along_a_level_of_the_other_geography(read):
+    counties = read(leaf_rows())
+    parts = counties.crosswalk(CROSSWALK, leaf="county", group="district", name="title", within="state")
+    assert rows_of(parts) == rows_of(counties) | {
+        "01-7": {"01001"},
+        "01-1": {"01003"},
+        "02-1": {"02013"},
+    }
+    attribute = counties.attribute("county")
+    names = dict(zip(parts.labels(attribute), parts.full_names(attribute), strict=True))
+    assert names["01-1"] == ("One", "One, Alabama")
+    assert names["01003"] == ("Baldwin County", "Baldwin County, One", "Baldwin County, One, Alabama")
+    for level in ("county", "nation"):
+        with pytest.raises(WorkloadError, match=f"there is no level '{level}' above the leaves; the levels are"):
+            counties.crosswalk(CROSSWALK, leaf="county", group="district", within=level)
+
+
+def test_groups_are_cut_along_levels_that_are_not_next_to_the_leaves():
+    frame = pd.DataFrame(
+        {"state": ["a", "a", "b"], "county": ["p", "q", "r"], "tract": ["1", "2", "3"], "cd": ["x"] * 3}
+    )
+    tracts = Hierarchy.from_frame(frame, ["state", "county", "tract"])
+    found = tracts.crosswalk(frame, leaf="tract", group="cd", within="state")
+    assert found.classification.levels == ("state", "cd", "tract")
+    assert rows_of(found)["a-x"] == {"1", "2"}
+    assert tracts.crosswalk(frame, leaf="tract", group="cd", within="county").classification.levels == (
+        "state", "county", "cd", "tract",
+    )  # fmt: skip
+
+
+def test_leaves_without_a_group_are_refused_or_declared(read):
+    counties, some = read(leaf_rows()), CROSSWALK.iloc[:2]
+    columns = {"leaf": "county", "group": "district"}
+    with pytest.raises(WorkloadError, match="the frame has no district for '02013'; add them, or declare a group"):
+        counties.crosswalk(some, **columns)
+    assert rows_of(counties.crosswalk(some, **columns, ungrouped="ZZ"))["ZZ"] == {"02013"}
+    blank = CROSSWALK.assign(district=["7", "1", ""])
+    assert rows_of(counties.crosswalk(blank, **columns, ungrouped="ZZ"))["ZZ"] == {"02013"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([("01001", "1"), ("01001", "2")], "row 2, column 'district': '01001' lies in '2', and in '1' in row 1"),
+        ([("99", "1")], "row 1, column 'county': '99' is no county of the hierarchy; .*check the leading zeros"),
+        (
+            [("01001", "1"), ("01003", "10")],
+            "row 1, column 'district': the code '1' of 'district' is shorter than '10'",
+        ),
+    ],
+)
+def test_a_crosswalk_that_is_not_many_to_one_is_refused(read, rows, message):
+    frame = pd.DataFrame(rows, columns=["county", "district"])
+    with pytest.raises(WorkloadError, match=message):
+        read(leaf_rows()).crosswalk(frame, leaf="county", group="district", ungrouped="ZZ")
+
+
+def test_a_group_of_two_names_is_refused(read):
+    frame = CROSSWALK.assign(title=["Seven", "One", "Uno"])
+    with pytest.raises(WorkloadError, match="column 'title': district '1' is called 'Uno', and 'One' in row 2"):
+        read(leaf_rows()).crosswalk(frame, leaf="county", group="district", name="title")
+    with pytest.raises(WorkloadError, match=r"crosswalk\(\) is for a hierarchy from a file or a frame"):
+        Hierarchy([2]).crosswalk(frame, leaf="county", group="district")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"levels": ["state"]},
+        {"levels": ["state", "state"]},
+        {"levels": "state"},
+        {"items": [[["01", "A", ""]], [["01001", "B", "02"]]]},
+        {"items": [[["01", "A", "US"]], [["01001", "B", "01"]]]},
+        {"items": [[["01", "A", ""], ["02", "A", ""]], [["01001", "B", "01"]]]},
+        {"items": [[["01", "A", ""]], [["01001", "B", "01"], ["01001", "C", "01"]]]},
+        {"items": [[["01", "A"]], [["01001", "B", "01"]]]},
+        {"items": [[["01", 1, ""]], [["01001", "B", "01"]]]},
+        {"items": [[["01", "", ""]], [["01001", "B", "01"]]]},
+        {"items": {}},
+        {"files": [{"file": "x"}]},
+        {"files": None},
+        {"more": 1},
+    ],
+    ids=str,
+)
+def test_a_classification_in_a_plan_that_cannot_be_is_refused(read, change):
+    value = kind_to_json(read("state,county\n01,01001\n"))
+    with pytest.raises(FileFormatError, match=r"classification|first level|must be|must have|parent|no items"):
+        kind_from_json(value | {"classification": value["classification"] | change})
+    with pytest.raises(FileFormatError, match="must have the fields"):
+        kind_from_json(value | {"levels": []})
+
+
+def test_a_duplicate_name_finds_no_row_by_itself(read):
+    hierarchy = read(leaf_rows(counties={"01001": ("Lee", "01"), "02013": ("Lee", "02")}))
+    names = hierarchy.full_names(hierarchy.attribute("county"))
+    assert [("Lee" in each, "Lee, Alaska" in each) for each in names[3:]] == [(True, False), (True, True)]
+    with pytest.raises(DomainError, match="an attribute's name must be"):
+        hierarchy.attribute("")

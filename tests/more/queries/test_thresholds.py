@@ -1,0 +1,295 @@
+"""Plans for r-of-k thresholds, alone and among other queries, are what explicit matrices say, and the best of all."""
+
+import itertools
+import math
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dense
+import residualplanner as rp
+from benchmarks.published import DOMAINS
+from benchmarks.thresholds import RMSE
+from random_plans import basis_of, mechanism, plan_by_hand, random_matrix
+from residualplanner.ground.errors import FileFormatError, WorkloadError
+from residualplanner.method.bases.numbers import subtraction_numbers
+from residualplanner.method.plan.files import plan_bytes, plan_of_bytes
+from residualplanner.method.queries.identity import Matching
+from residualplanner.method.queries.json import kind_from_json, kind_to_json
+from residualplanner.method.strategy.accuracy import Accuracy
+from residualplanner.method.strategy.strategy import constant_strategy
+from residualplanner.more.searches.cell_weights import cell_groups
+from strategies import NAMES
+from thresholds import rows_of, threshold_workloads
+
+TRIPLE = rp.Domain({"a": 3, "b": 2, "c": 4})
+
+
+def dense_covariance(plan, query):
+    """The covariance of the least squares table of a query from all answers."""
+    return dense.least_squares_covariance(*mechanism(plan), rows_of(plan.domain.sizes, query))
+
+
+@st.composite
+def plans_by_hand(draw):
+    """Plans with any noise; attributes that have other kinds than single values may have bases of their own."""
+    workload, sizes = draw(threshold_workloads())
+    seed = draw(st.integers(0, 99))
+    matched = {i for query in workload for i, name in enumerate(NAMES) if name in query and is_joint(query, name)}
+    bases = [
+        basis_of(size, None if i in matched or size == 1 else random_matrix(size, size - 1, seed))
+        for i, size in enumerate(sizes)
+    ]
+    noise = np.random.default_rng(seed).lognormal(sigma=0.7, size=len(workload.closure))
+    return plan_by_hand(workload, constant_strategy(workload.closure, bases), noise)
+
+
+def is_joint(query, name):
+    return isinstance(query, dict | rp.Threshold) and query[name].at_least > 0
+
+
+@settings(max_examples=20)
+@given(plan=plans_by_hand(), seed=st.integers(0, 99))
+def test_variances_and_covariances_are_those_of_least_squares(plan, seed):
+    for query in plan.workload:
+        covariance = dense_covariance(plan, query)
+        shape = plan.variance(query).shape
+        close = {"rtol": 1e-8, "atol": 1e-8 * covariance.max()}
+        np.testing.assert_allclose(plan.covariance(query), covariance, **close)
+        np.testing.assert_allclose(plan.variance(query).ravel(), np.diag(covariance), **close)
+        weights = np.random.default_rng(seed).normal(size=shape)
+        expected = weights.ravel() @ covariance @ weights.ravel()
+        np.testing.assert_allclose(plan.combination_variance(query, weights), expected, **close)
+
+
+@settings(max_examples=20)
+@given(plan=plans_by_hand())
+def test_the_error_table_has_the_mean_and_the_largest_of_these_variances(plan):
+    for number, query in enumerate(plan.workload):
+        variances = np.diag(dense_covariance(plan, query))
+        assert plan.average_variances[number] == pytest.approx(variances.mean(), rel=1e-8)
+        assert plan.max_variances[number] == pytest.approx(variances.max(), rel=1e-8)
+        assert plan.errors()["expected_abs_error"][number] == pytest.approx(
+            math.sqrt(2 / math.pi) * np.sqrt(variances).mean(), rel=1e-7
+        )
+
+
+@pytest.mark.slow
+def test_variances_are_those_of_least_squares_where_bases_vary_by_set_beside_a_threshold():
+    joint = {name: Matching(1) for name in "bc"}
+    queries = [
+        {"a": rp.Prefix()},
+        {"a": rp.Identity(), **joint},
+        {"a": rp.Identity(), "d": rp.Prefix()},
+        {"d": rp.Range()},
+    ]
+    workload = rp.Workload(rp.Domain({"a": 5, "b": 3, "c": 2, "d": 4}), queries, weights=[1, 3, 1, 1])
+    plan = rp.select(workload, budget=rp.pcost(1), bases="optimal_by_set")
+    assert plan.strategy.varying.any()
+    assert plan.loss_value < rp.select(workload, budget=rp.pcost(1)).loss_value
+    assert plan.loss_value == pytest.approx(workload.weights * workload.cells @ plan.average_variances, rel=1e-6)
+    for query in workload:
+        np.testing.assert_allclose(plan.covariance(query), dense_covariance(plan, query), rtol=1e-6, atol=1e-7)
+
+
+# The best noise.
+
+
+def dense_bound(workload):
+    """Eq. (33) as it is written, for the average cell of each query times its number of cells."""
+    rows = [rows_of(workload.domain.sizes, query) for query in workload]
+    scaled = [np.sqrt(weight) * part for weight, part in zip(workload.weights, rows, strict=True)]
+    values = np.linalg.svd(np.vstack(scaled), compute_uv=False)
+    return float(values.sum()) ** 2 / scaled[0].shape[1]
+
+
+@settings(max_examples=30)
+@given(problem=threshold_workloads(exchangeable=True))
+def test_thresholds_and_marginals_reach_the_singular_value_bound(problem):
+    workload, _ = problem
+    plan = rp.select(workload, budget=rp.pcost(1))
+    expected = dense_bound(workload)
+    assert rp.svd_bound(workload) == pytest.approx(expected, rel=1e-7)
+    assert plan.loss_value == pytest.approx(expected, rel=1e-7)
+
+
+@settings(max_examples=15)
+@given(problem=threshold_workloads(exchangeable=True, smallest=2))
+def test_the_largest_variance_reaches_the_greatest_bound(problem):
+    workload, _ = problem
+    plan = rp.select(workload, budget=rp.pcost(1), loss="max")
+    largest = max(
+        weight * np.diag(dense_covariance(plan, query)).max()
+        for query, weight in zip(workload, workload.weights, strict=True)
+    )
+    assert largest == pytest.approx(plan.loss_value, rel=1e-4)
+    assert plan.loss_value <= rp.svd_bound(workload, loss="max") * (1 + 3e-4)
+
+
+def test_the_largest_cell_beside_other_kinds_has_no_better_noise():
+    joint = {"b": rp.Matching(1), "c": rp.Matching(1)}
+    queries = [{"d": rp.Prefix(), **joint}, {"d": rp.Prefix()}, ("b", "c", "d")]
+    workload = rp.Workload(rp.Domain({"b": 2, "c": 4, "d": 3}), queries, weights=[1, 4, 2])
+    plan = rp.select(workload, budget=rp.pcost(1), loss="max")
+    rows, costs = [], []
+    for number, members in enumerate(plan.closure):
+        only = np.where(np.arange(len(plan.closure)) == number, 1.0, 1e-15)
+        accuracy = Accuracy(workload, plan.strategy, only)
+        rows.append(np.concatenate([part.ravel() for part in weighted_variances(workload, accuracy)]))
+        costs.append(math.prod(float(plan.strategy.basis(members, i).pcost) for i in members))
+    noise = cp.Variable(len(costs), pos=True)  # in units of the plan's
+    cost = cp.sum(cp.multiply(np.array(costs) / plan.noise_variances, cp.inv_pos(noise)))
+    variances = (np.array(rows) * plan.noise_variances[:, None]).T @ noise
+    problem = cp.Problem(cp.Minimize(cp.max(variances)), [cost <= 1])
+    assert plan.loss_value == pytest.approx(problem.solve(solver="CLARABEL"), rel=1e-4)
+    assert plan.gap < 1e-5
+
+
+def weighted_variances(workload, accuracy):
+    for number, weight in enumerate(workload.weights):
+        yield weight * accuracy.table(workload.query_at(number)).variances()
+
+
+def test_a_search_for_bases_of_the_largest_cell_weighs_cells_by_their_variances():
+    workload = rp.Workload(TRIPLE, [rp.Threshold(("a", "b", "c"), 1), rp.Threshold(("b", "c"), 1), ("a", "b")])
+    plan = rp.select(workload, budget=rp.pcost(1))
+    every, none = np.arange(len(workload)), np.full(workload.uses.shape, -1)
+    numbers, member = subtraction_numbers(workload.domain.sizes), np.arange(len(workload.closure))
+    rest = (np.empty(0, dtype=np.int64), numbers, member, np.ones(len(workload)))
+    for group in cell_groups(workload, every, none, *rest):
+        found = group.variances(np.empty((0, 2, 0)), plan.noise_variances)
+        np.testing.assert_allclose(found, plan.average_variances[group.queries])
+
+
+@settings(max_examples=15)
+@given(problem=threshold_workloads(exchangeable=True), seed=st.integers(0, 99))
+def test_a_convex_loss_has_no_better_noise_of_the_same_cost(problem, seed):
+    workload, _ = problem
+    weights = workload.weights
+    plan = rp.select(workload, budget=rp.pcost(1), loss=rp.ConvexLoss(lambda v: weights @ v))
+    moved = plan.noise_variances * np.exp(np.random.default_rng(seed).normal(scale=0.3, size=len(plan.closure)))
+    other = plan_by_hand(workload, plan.strategy, moved)
+    mine, theirs = (each.average_variances @ workload.weights * each.pcost for each in (plan, other))
+    assert mine <= theirs * (1 + 1e-6)
+
+
+def test_targets_for_thresholds_are_met():
+    either = rp.Threshold(("a", "b"), 1)
+    workload = rp.Workload(TRIPLE, [either, ("b", "c")])
+    targets = rp.Targets([(either, 2.0), (("b", "c"), 3.0)])
+    plan = rp.select(workload, at_most=1, loss=targets)
+    margins = dict(zip(plan.workload, plan.errors()["moe"], strict=True))
+    assert plan.meets_targets
+    assert margins[either] <= 2 * (1 + 1e-9)
+    assert max(margins[either] / 2, margins["b", "c"] / 3) == pytest.approx(1, rel=1e-3)
+
+
+def test_a_residual_on_which_no_threshold_depends_costs_next_to_nothing_and_may_be_measured():
+    query = rp.Threshold(("a", "b", "c"), 2)  # (z - 1)**2 (z + 1) has 0 from z**2 on
+    plan = rp.select(rp.Workload(TRIPLE, [query]), budget=rp.pcost(1))
+    number = list(plan.closure).index((0, 2))
+    assert 0 < plan.strategy.bases[0].pcost / plan.noise_variances[number] < 1e-12
+    expected = dense.marginal_covariance((3, 2, 4), (0, 1, 2), {A: 0.0 if A == (0, 2) else v for A, v in noise(plan)})
+    T = dense.threshold((3, 2, 4), (0, 1, 2), 2)
+    np.testing.assert_allclose(plan.covariance(query), T @ expected @ T.T, rtol=1e-9, atol=1e-9)
+    records = np.random.default_rng(0).integers(0, 2, (100, 3))
+    release = rp.reconstruct(rp.measure(plan, records))
+    truth = (T @ dense.counts((3, 2, 4), records).ravel()).reshape(3, 2, 4)
+    assert (np.abs(release[query].estimate - truth) < 8 * plan.variance(query) ** 0.5).all()
+
+
+def noise(plan):
+    return zip(plan.closure, plan.noise_variances.tolist(), strict=True)
+
+
+@pytest.mark.parametrize(("order", "at_least"), [(k, r) for k in (2, 3, 4) for r in range(1, k + 1)])
+def test_rmse_of_all_thresholds_of_adult_is_the_figure_of_the_specification(order, at_least):
+    domain = rp.Domain({f"a{i}": size for i, size in enumerate(DOMAINS["Adult"])})
+    plan = rp.select(rp.marginals(domain, order=order, at_least=at_least), budget=rp.pcost(1))
+    assert plan.rmse == pytest.approx(RMSE[order, at_least], abs=1e-4)
+    assert plan.above_svd_bound() == pytest.approx(0, abs=1e-12)
+
+
+# What is one query, and what none.
+
+
+def test_a_threshold_of_all_its_attributes_is_the_marginal():
+    workload = rp.Workload(TRIPLE, [rp.Threshold(("a", "b"), 2), ("a", "b"), rp.Threshold(("b", "a"), 1)])
+    assert list(workload) == [("a", "b"), rp.Threshold(("b", "a"), 1)]
+
+
+def test_families_of_thresholds_are_those_written_one_by_one():
+    family = rp.marginals(TRIPLE, order=2, at_least=1)
+    assert list(family) == [rp.Threshold(pair, 1) for pair in itertools.combinations("abc", 2)]
+    assert list(rp.marginals(TRIPLE, order=2, at_least=2)) == list(rp.marginals(TRIPLE, order=2))
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        (lambda: rp.Threshold("ab", 1), "must be names in order"),
+        (lambda: rp.Threshold({"a", "b"}, 1), "must be names in order"),
+        (lambda: rp.Threshold(("a", "b"), 0), "from 1 to 2"),
+        (lambda: rp.Threshold(("a", "b"), 3), "from 1 to 2"),
+        (lambda: rp.Threshold((), 1), "from 1 to 0"),
+        (lambda: rp.Matching(0), "at least 1, got 0"),
+        (lambda: rp.Matching(True), "at least 1, got True"),
+        (lambda: rp.Workload(TRIPLE, [{"a": rp.Matching(1)}]), "more than 1 attributes of a query"),
+        (lambda: rp.Workload(TRIPLE, [{"a": rp.Matching(2), "b": rp.Matching(2)}]), "where all must, write Identity"),
+        (lambda: rp.marginals(TRIPLE, up_to=2, at_least=1), "at_least goes with order="),
+        (lambda: rp.marginals(TRIPLE, order=2, at_least=1, kinds={"a": rp.Prefix()}), "not with kinds="),
+        (lambda: rp.marginals(TRIPLE, order=2, at_least=3), "from 1 to 2"),
+    ],
+)
+def test_what_is_no_threshold_is_refused(query, message):
+    with pytest.raises(WorkloadError, match=message):
+        query()
+
+
+def test_a_basis_that_tells_values_apart_is_refused_for_a_threshold():
+    workload = rp.Workload(TRIPLE, [rp.Threshold(("a", "b"), 1)])
+    with pytest.raises(WorkloadError, match="'a' tells its values apart, and a threshold treats them all"):
+        rp.select(workload, budget=rp.pcost(1), bases={"a": [[1, -1, 0], [0, 1, -2]]})
+
+
+def test_an_attribute_of_a_threshold_has_the_subtraction_basis_whatever_else_it_has():
+    queries = [rp.Threshold(("a", "b"), 1), {"a": rp.Range()}, {"c": rp.Range()}]
+    for loss, bases in itertools.product(["sum", "max"], ["optimal", "orthogonal"]):
+        plan = rp.select(rp.Workload(TRIPLE, queries), budget=rp.pcost(1), loss=loss, bases=bases)
+        assert [basis.is_symmetric for basis in plan.strategy.of_attributes] == [True, True, False]
+        for query in plan.workload:
+            np.testing.assert_allclose(plan.covariance(query), dense_covariance(plan, query), atol=1e-7)
+    with pytest.raises(WorkloadError, match="the bound is not computed where 'a' is in thresholds"):
+        plan.above_svd_bound()
+    with pytest.raises(WorkloadError, match="the bound is not computed where 'a' is in thresholds"):
+        plan.above_svd_bound("max")
+
+
+def test_plans_with_thresholds_are_files_like_others():
+    joint = {"a": rp.Matching(1), "b": rp.Matching(1), "c": rp.Prefix()}
+    workload = rp.Workload(TRIPLE, [rp.Threshold(("c", "a"), 1), joint])
+    plan = rp.select(workload, budget=rp.pcost(1))
+    again = plan_of_bytes(plan_bytes(plan))
+    assert list(again.workload) == list(workload)
+    np.testing.assert_array_equal(again.average_variances, plan.average_variances)
+
+
+@pytest.mark.parametrize("at_least", [0, -1, 1.5, True, "1", None])
+def test_a_file_with_an_impossible_number_of_matches_is_refused(at_least):
+    assert kind_from_json(kind_to_json(Matching(2))) == Matching(2)
+    with pytest.raises(FileFormatError, match="an invalid kind 'matching'"):
+        kind_from_json({"kind": "matching", "at_least": at_least})
+
+
+@pytest.mark.parametrize("names", [("a",), ("b",), ("c",)])
+def test_a_threshold_that_every_record_meets_is_as_accurate_as_the_total_however_little_it_weighs(names):
+    domain = rp.Domain({"a": 4, "b": 5, "one": 1, "c": 2})
+    every = rp.Threshold(("a", "b", "one", "c"), 1)
+    plan = rp.select(rp.Workload(domain, [(), names, every], weights=[300, 100, 1]), budget=rp.pcost(1), loss="max")
+    np.testing.assert_allclose(plan.variance(every), plan.variance(()), rtol=1e-9)
+    assert plan.errors().set_index("query")["std_err"].iloc[-1] ** 2 == pytest.approx(
+        float(plan.variance(())), rel=1e-9
+    )

@@ -1,0 +1,411 @@
+"""Plans for replaced records are the best ones for that cost, and say and keep what they are for."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import cvxpy
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+import dense
+from residualplanner.ground.errors import BudgetError, FileFormatError
+from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.domain.labels import Into
+from residualplanner.method.losses import ConvexLoss, MaxVariance, SumOfVariances
+from residualplanner.method.noise.minimax import minimize_maximum_variance
+from residualplanner.method.plan.files import load_plan, plan_to_archive
+from residualplanner.method.plan.plan import Plan
+from residualplanner.method.plan.select import select
+from residualplanner.method.privacy import Neighbors, pcost
+from residualplanner.method.queries.identity import Identity
+from residualplanner.method.queries.runs import Prefix
+from residualplanner.method.workload.families import marginals
+from residualplanner.method.workload.workload import Workload
+from saved_plans import DOMAIN, forge, require_equal
+from strategies import Case, cases, noise_of
+
+ABC = Domain({"a": 3, "b": 2, "c": 4})
+SIX = Domain({"a": 3, "b": 2, "c": 4, "d": 2, "e": 5, "f": 3})
+LOSSES = {"sum": np.sum, "max": np.max}
+seeds = st.integers(0, 2**32 - 1)
+
+
+def replacing_cases(most_cells: int = 48) -> st.SearchStrategy[Case]:
+    """Cases with something to protect besides the number of records."""
+    return cases(most_cells=most_cells).filter(lambda case: len(case.workload.closure) > 1)
+
+
+def cost_rows(sizes: tuple[int, ...], sets: list[dense.Members]) -> np.ndarray:
+    """What every set costs at unit noise for every way to differ, from pairs of records, (ways, sets)."""
+    costs = np.column_stack([dense.replacement_costs(sizes, members)[0] for members in sets])
+    return np.unique(costs.round(12), axis=0)
+
+
+def weighted_variances(case: Case, sets: list[dense.Members], loss: str) -> np.ndarray:
+    """The rows whose products with the noise the loss adds up, or takes the largest of, (queries, sets)."""
+    cells = [math.prod(case.sizes[i] for i in members) for members in case.distinct]
+    weights = np.array(case.distinct_weights) * (cells if loss == "sum" else 1.0)
+    return weights[:, None] * dense.variance_coefficients(case.sizes, case.distinct, sets)
+
+
+def solved_by_cvxpy(rows: np.ndarray, matrix: np.ndarray, loss: str) -> float:
+    """The least loss at cost 1 over all noise, where sets that cost nothing get none."""
+    paid = rows.max(axis=0) > 0
+    rows, matrix = rows[:, paid], matrix[:, paid]
+    size = rows.max(axis=0) * paid.sum()
+    unit = cvxpy.Variable(len(size))
+    scale = float(LOSSES[loss](matrix @ size))
+    variances = (matrix * size / scale) @ unit
+    objective = cvxpy.sum(variances) if loss == "sum" else cvxpy.max(variances)
+    problem = cvxpy.Problem(cvxpy.Minimize(objective), [(rows / size) @ cvxpy.inv_pos(unit) <= 1])
+    problem.solve(solver="CLARABEL")
+    return float(problem.value) * scale
+
+
+def perturbed(plan: Plan, rows: np.ndarray, seed: int) -> np.ndarray:
+    """Other noise of the same cost, near and far."""
+    rng = np.random.default_rng(seed)
+    tilts = [rng.normal(scale=spread, size=(50, rows.shape[1])) for spread in (1e-3, 0.05, 1.0)]
+    others = plan.noise_variances * np.exp(np.concatenate(tilts))
+    return others * (rows @ (1 / others).T).max(axis=0)[:, None] / (rows @ (1 / plan.noise_variances)).max()
+
+
+@settings(max_examples=40)
+@given(case=replacing_cases(), loss=st.sampled_from(sorted(LOSSES)), seed=seeds)
+def test_no_noise_of_the_same_cost_does_better_and_a_solver_agrees(case, loss, seed):
+    plan = select(case.workload, budget=pcost(1), loss=loss, neighbors="replace", gap=1e-7)
+    sets = list(plan.closure)
+    rows, matrix = cost_rows(case.sizes, sets), weighted_variances(case, sets, loss)
+    assert (rows @ (1 / plan.noise_variances)).max() == pytest.approx(1, rel=1e-9)
+    assert plan.loss_value == pytest.approx(float(LOSSES[loss](matrix @ plan.noise_variances)), rel=1e-9)
+    assert plan.loss_value == pytest.approx(solved_by_cvxpy(rows, matrix, loss), rel=1e-5)
+    others = LOSSES[loss](perturbed(plan, rows, seed) @ matrix.T, axis=1)
+    assert others.min() >= plan.loss_value / (1 + plan.gap) * (1 - 1e-9)
+    assert plan.gap <= 1e-7
+    assert plan.status == "certified"
+
+
+@settings(max_examples=40)
+@given(case=replacing_cases(), loss=st.sampled_from(sorted(LOSSES)), gap=st.sampled_from([0.3, 1e-2, 1e-3, 1e-4]))
+def test_a_wide_gap_is_an_honest_one(case, loss, gap):
+    rough, fine = (
+        select(case.workload, budget=pcost(1), loss=loss, neighbors="replace", gap=each) for each in (gap, 1e-8)
+    )
+    assert rough.gap <= gap
+    assert rough.loss_value / (1 + rough.gap) <= fine.loss_value * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+@pytest.mark.parametrize("size", [2, 5])
+def test_the_gap_holds_against_noise_that_gives_the_total_away(loss, size):
+    plan = select(marginals(Domain({"a": size}), up_to=1), budget=pcost(1), loss=loss, neighbors="replace")
+    matrix = dense.variance_coefficients((size,), [(), (0,)], [(), (0,)])
+    weights = np.array([1, size]) if loss == "sum" else np.ones(2)
+    given_away = float(LOSSES[loss](weights * (matrix @ (plan.noise_variances * [0, 1]))))
+    assert given_away < plan.loss_value
+    assert plan.loss_value / (1 + plan.gap) <= given_away * (1 + 1e-14)
+
+
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+@pytest.mark.parametrize("up_to", [1, 2, 3])
+def test_six_attributes_are_solved_to_the_gap_and_a_solver_agrees(loss, up_to):
+    names = {name: i for i, name in enumerate(SIX.names)}
+    workload = marginals(SIX, up_to=up_to)
+    case = Case(SIX.sizes, tuple(tuple(names[name] for name in query) for query in workload), None)
+    plan = select(workload, budget=pcost(1), loss=loss, neighbors="replace")
+    sets = list(plan.closure)
+    rows = [cost_row(SIX.sizes, sets, set(ways)) for ways in dense.subsets(range(6)) if ways]
+    matrix = weighted_variances(case, sets, loss)
+    assert plan.gap <= 1e-6
+    assert plan.loss_value == pytest.approx(solved_by_cvxpy(np.array(rows), matrix, loss), rel=1e-5)
+
+
+def cost_row(sizes: tuple[int, ...], sets: list[dense.Members], differing: set[int]) -> list[float]:
+    """(37) at unit noise, set by set, for one way to differ; for domains too large for matrices."""
+    row = []
+    for members in sets:
+        same = math.prod(1 - 1 / sizes[i] for i in members)
+        row.append(2 * (same - math.prod(-1 / sizes[i] if i in differing else 1 - 1 / sizes[i] for i in members)))
+    return row
+
+
+@given(case=replacing_cases(), loss=st.sampled_from(sorted(LOSSES)), records=st.sampled_from([1, 2, 5]))
+def test_a_plan_never_costs_more_than_its_budget(case, loss, records):
+    plan = select(case.workload, budget=pcost("0.3"), loss=loss, neighbors="replace", records_per_person=records)
+    exact = dense.exact_replacement_cost(case.sizes, noise_of(plan)) * records**2
+    assert exact <= Fraction(plan.pcost) <= Fraction(3, 10)
+    assert plan.pcost == pytest.approx(0.3, rel=1e-9)
+    assert plan.neighbors == Neighbors("replace", records)
+
+
+@given(
+    case=replacing_cases(),
+    loss=st.sampled_from(sorted(LOSSES)),
+    notion=st.sampled_from(["add-remove", "replace"]),
+    records=st.integers(2, 1000),
+)
+def test_k_records_of_a_person_need_k_squared_times_the_variance(case, loss, notion, records):
+    one, many = (
+        select(case.workload, budget=pcost(1), loss=loss, neighbors=notion, records_per_person=k) for k in (1, records)
+    )
+    assert many.loss_value == pytest.approx(one.loss_value * records**2, rel=3e-6)
+    assert many.budget == one.budget
+
+
+@given(case=replacing_cases(), loss=st.sampled_from(sorted(LOSSES)))
+def test_planning_for_replaced_records_beats_a_plan_for_another_notion_at_four_times_the_cost(case, loss):
+    plan = select(case.workload, budget=pcost(1), loss=loss, neighbors="replace")
+    other = select(case.workload, budget=pcost(1), loss=loss)
+    rows = cost_rows(case.sizes, list(plan.closure))
+    worst = (rows @ (1 / other.noise_variances)).max()
+    assert worst <= 4 * (1 + 1e-9)
+    assert plan.loss_value <= other.loss_value * worst * (1 + 1e-6 + 1e-9)
+
+
+@given(case=replacing_cases(), loss=st.sampled_from(sorted(LOSSES)), limit=st.floats(0.01, 1e4))
+def test_the_least_budget_reaches_the_loss_and_a_hundred_thousandth_less_does_not(case, loss, limit):
+    plan = select(case.workload, at_most=limit, loss=loss, neighbors="replace", gap=1e-7)
+    matrix = weighted_variances(case, list(plan.closure), loss)
+    assert LOSSES[loss](matrix @ plan.noise_variances) <= limit
+    exact = dense.exact_replacement_cost(case.sizes, noise_of(plan))
+    assert exact <= Fraction(plan.pcost) <= plan.budget.pcost_exact
+    less = select(case.workload, budget=pcost(plan.pcost * (1 - 1e-5)), loss=loss, neighbors="replace", gap=1e-7)
+    assert less.loss_value > limit
+
+
+@given(case=replacing_cases())
+def test_the_number_of_records_is_nearly_exact(case):
+    plan = select(case.workload, budget=pcost(1), neighbors="replace")
+    rest = np.sort(plan.noise_variances[1:])
+    assert plan.noise_variances[0] <= 1e-6 * rest[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("solver", ["CLARABEL", "ECOS"])
+@settings(max_examples=8)
+@given(case=replacing_cases(24), seed=seeds)
+def test_convex_losses_agree_with_the_search_and_nothing_near_them_is_better(solver, case, seed):
+    def chosen(loss):
+        return select(case.workload, budget=pcost(1), loss=loss, neighbors="replace")
+
+    sets = list(case.workload.closure)
+    rows, matrix = cost_rows(case.sizes, sets), dense.variance_coefficients(case.sizes, case.distinct, sets)
+    by_solver = chosen(ConvexLoss(cvxpy.sum, solver))
+    unweighted = Workload(case.domain, list(case.workload))
+    searched = select(unweighted, budget=pcost(1), loss=SumOfVariances("equal"), neighbors="replace")
+    assert by_solver.loss_value == pytest.approx(searched.loss_value, rel=1e-5)
+    assert by_solver.loss_value / (1 + by_solver.gap) <= searched.loss_value * (1 + 1e-7)
+    by_solver = chosen(ConvexLoss(cvxpy.max, solver))
+    searched = select(unweighted, budget=pcost(1), loss=MaxVariance(), neighbors="replace")
+    assert by_solver.loss_value == pytest.approx(searched.loss_value, rel=1e-5)
+    norm = chosen(ConvexLoss(lambda v: cvxpy.norm(v, 4), solver))
+    others = ((perturbed(norm, rows, seed) @ matrix.T) ** 4).sum(axis=1) ** 0.25
+    assert norm.loss_value == pytest.approx(((matrix @ norm.noise_variances) ** 4).sum() ** 0.25, rel=1e-9)
+    assert others.min() >= norm.loss_value * (1 - 1e-6)
+    assert others.min() >= norm.loss_value / (1 + norm.gap) * (1 - 1e-9)
+    assert norm.gap < 1e-4
+    for plan in (by_solver, norm):
+        exact = dense.exact_replacement_cost(case.sizes, noise_of(plan))
+        assert exact <= Fraction(plan.pcost) <= plan.budget.pcost_exact
+
+
+@pytest.mark.parametrize("solver", ["CLARABEL", "ECOS"])
+@pytest.mark.parametrize("function", [cvxpy.max, cvxpy.sum, lambda v: cvxpy.norm(v, 4), cvxpy.sum_squares])
+def test_convex_losses_have_the_twin_too(solver, function):
+    workload = marginals(ABC, up_to=2)
+    there = select(workload, budget=pcost(1), loss=ConvexLoss(function, solver), neighbors="replace")
+    back = select(workload, at_most=there.loss_value, loss=ConvexLoss(function, solver), neighbors="replace")
+    assert back.pcost == pytest.approx(1, rel=1e-4)
+    assert function(cvxpy.Constant(back.average_variances)).value <= there.loss_value
+    assert Fraction(back.pcost) <= back.budget.pcost_exact
+    assert there.gap < 1e-3
+    assert back.gap < 1e-3
+
+
+@pytest.mark.parametrize("sizes", [(3, 3, 3), (2, 2, 2, 2), (4, 4, 4, 2, 2), (3, 3, 3, 3, 3)], ids=str)
+@pytest.mark.parametrize("up_to", [1, 2, 3])
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+def test_symmetric_workloads_are_planned_like_the_unreduced_problem(sizes, up_to, loss):
+    domain = Domain({f"x{i}": n for i, n in enumerate(sizes)})
+    plan = select(marginals(domain, up_to=up_to), budget=pcost(1), loss=loss, neighbors="replace", gap=1e-8)
+    sets = list(plan.closure)
+    ways = [set(way) for way in dense.subsets(range(len(sizes))) if way]
+    rows = np.array([cost_row(sizes, sets, way) for way in ways])
+    rows[:, 0] = 1e-18
+    queries = [members for members in sets if len(members) <= up_to]
+    matrix = dense.variance_coefficients(sizes, queries, sets)
+    if loss == "sum":
+        matrix = np.array([[math.prod(sizes[i] for i in members) for members in queries]]) @ matrix
+    full = minimize_maximum_variance(rows, sparse.csr_array(matrix), pcost=1.0, gap=1e-7)
+    assert full.status == "certified"
+    assert plan.loss_value == pytest.approx(full.loss, rel=2e-7)
+    by_orbit = {}
+    for members, noise in noise_of(plan).items():
+        by_orbit.setdefault(tuple(sorted(sizes[i] for i in members)), set()).add(noise)
+    assert all(len(found) == 1 for found in by_orbit.values())
+
+
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+@pytest.mark.parametrize("kind", [Identity(), Prefix()])
+def test_more_than_twenty_attributes_of_few_sorts_are_planned_for_their_exact_cost(loss, kind):
+    names = [f"x{i}" for i in range(24)]
+    workload = marginals(Domain(dict.fromkeys(names, 4)), up_to=2, kinds=dict.fromkeys(names, kind))
+    plan = select(workload, budget=pcost(1), loss=loss, neighbors="replace")
+    assert plan.gap <= 1e-5
+    precision = {len(members): 1 / noise for members, noise in noise_of(plan).items()}
+    same, pairs = columns_of(plan.strategy.of_attributes[0])
+    costs = []
+    for counts in itertools.combinations_with_replacement(range(len(pairs) + 1), 3):
+        # So many attributes differ in each of up to three ways: all 8 x 8 x 8, or fewer.
+        way = np.vstack([same, *pairs])[np.repeat(counts, 8)]
+        singles, squares = way.sum(axis=0), (way**2).sum(axis=0)
+        costs.append((precision[1] * singles + precision[2] * (singles**2 - squares) / 2) @ [1, 1, -2])
+    assert max(costs) <= 1
+
+
+def columns_of(basis) -> tuple[np.ndarray, list[np.ndarray]]:
+    """The lengths and products of equal columns, the longest ones, and of all pairs of different ones."""
+    S = basis.matrix if basis.matrix is not None else np.eye(basis.size) - 1 / basis.size
+    K = S.T.astype(float) @ S
+    pairs = [np.array([K[j, j], K[k, k], K[j, k]]) for j, k in itertools.permutations(range(basis.size), 2)]
+    return np.full(3, K.diagonal().max()), list({tuple(pair): pair for pair in pairs}.values())
+
+
+@pytest.mark.parametrize("loss", [*sorted(LOSSES), cvxpy.max])
+def test_more_than_twenty_attributes_of_as_many_sorts_have_a_bound_of_the_cost_and_a_gap_that_says_so(loss):
+    sizes = tuple(range(2, 24))
+    workload = marginals(Domain({f"x{i}": n for i, n in enumerate(sizes)}), up_to=2)
+    plan = select(workload, budget=pcost(1), loss=loss, neighbors="replace")
+    sets, chance = list(plan.closure), np.random.default_rng(0)
+    ways = [set(range(22)), {0}, *(set(np.flatnonzero(chance.random(22) < 0.5).tolist()) for _ in range(50))]
+    rows = np.array([cost_row(sizes, sets, way) for way in ways])
+    assert 0.5 <= (rows @ (1 / plan.noise_variances)).max() <= plan.pcost <= 1
+    assert 1e-3 <= plan.gap <= 0.5
+    assert "bound of the cost" in plan.status
+
+
+def test_a_convex_loss_of_many_attributes_is_solved_for_the_exact_cost():
+    workload = marginals(Domain({f"x{i}": 3 for i in range(11)}), order=1)
+    plan = select(workload, budget=pcost(1), loss=cvxpy.max, neighbors="replace")
+    assert plan.loss_value == pytest.approx(
+        select(workload, budget=pcost(1), loss="sum", neighbors="replace").max_variance, rel=1e-6
+    )
+    assert plan.gap <= 1e-6
+    back = select(workload, at_most=plan.loss_value, loss=cvxpy.max, neighbors="replace")
+    assert back.pcost == pytest.approx(1, rel=1e-6)
+
+
+@pytest.mark.parametrize("domain", [ABC, Domain({}), Domain({"k": 1})])
+@pytest.mark.parametrize("loss", ["sum", "max", cvxpy.max])
+def test_the_total_alone_has_nothing_to_protect_where_records_are_replaced(domain, loss):
+    workload = Workload(domain, [()])
+    with pytest.raises(BudgetError, match=r"their number is public: this workload has nothing to protect"):
+        select(workload, budget=pcost(1), loss=loss, neighbors="replace")
+    assert select(workload, budget=pcost(1), loss=loss).pcost <= 1
+
+
+@pytest.mark.parametrize("rules", [{"unknown": "drop"}, {"missing": "drop"}, {"unknown": "drop", "missing": "drop"}])
+def test_dropping_records_is_refused_where_their_number_is_public(rules):
+    domain = Domain({"a": 3, "b": Attribute("b", labels=["x", "y"], **rules), "c": Attribute("c", 2, missing="drop")})
+    workload = marginals(domain, up_to=2)
+    with pytest.raises(BudgetError, match=r"none may be dropped: \['b', 'c'\] have \"drop\" as rule; count such"):
+        select(workload, budget=pcost(1), neighbors="replace")
+    plan = select(workload, budget=pcost(1))
+    with pytest.raises(BudgetError, match="none may be dropped"):
+        relabeled(plan, Neighbors("replace"), pcost(100))
+
+
+def test_an_attribute_no_table_uses_must_not_drop_records_either():
+    domain = Domain({"a": 3, "b": Attribute("b", 2, unknown="drop")})
+    with pytest.raises(BudgetError, match=r"\['b'\] have \"drop\" as rule"):
+        select(Workload(domain, [("a",)]), budget=pcost(1), neighbors="replace")
+
+
+def test_a_label_named_drop_drops_nothing():
+    domain = Domain({"a": Attribute("a", labels=["drop", "keep"], unknown=Into("drop"), missing=Into("keep"))})
+    assert select(marginals(domain, up_to=1), budget=pcost(1), neighbors="replace").pcost <= 1
+
+
+def relabeled(plan: Plan, neighbors: Neighbors, budget) -> Plan:
+    return Plan(
+        workload=plan.workload,
+        noise_variances=plan.noise_variances,
+        budget=budget,
+        loss=plan.loss,
+        loss_value=plan.loss_value,
+        gap=plan.gap,
+        status=plan.status,
+        neighbors=neighbors,
+        strategy=plan.strategy,
+    )
+
+
+KINDS = [Neighbors(), Neighbors("replace"), Neighbors("add-remove", 3), Neighbors("replace", 3)]
+
+
+def saved(neighbors: Neighbors) -> Plan:
+    return select(
+        marginals(DOMAIN, up_to=2),
+        budget=pcost(1),
+        neighbors=neighbors.notion,
+        records_per_person=neighbors.records_per_person,
+    )
+
+
+@pytest.mark.parametrize("neighbors", KINDS, ids=lambda each: each.words)
+def test_a_saved_plan_keeps_its_neighbors(tmp_path, neighbors):
+    plan = saved(neighbors)
+    plan.save(tmp_path / "plan")
+    require_equal(load_plan(tmp_path / "plan"), plan)
+    assert load_plan(tmp_path / "plan").neighbors == neighbors
+
+
+@pytest.mark.parametrize(("mine", "other"), list(itertools.permutations(KINDS, 2)))
+def test_other_neighbors_written_into_a_file_are_refused(tmp_path, mine, other):
+    plan = saved(mine)
+    header, arrays = plan_to_archive(plan)
+    changed = {**header, "neighbors": other.notion, "records_per_person": other.records_per_person}
+    with pytest.raises(BudgetError, match=r"the plan states pcost|more than the budget"):
+        load_plan(forge(tmp_path / "forged", plan, changed, arrays))
+
+
+@pytest.mark.parametrize(("mine", "other"), list(itertools.permutations(KINDS, 2)))
+def test_with_a_new_cost_too_they_pass_only_if_all_that_is_said_is_true(tmp_path, mine, other):
+    plan = saved(mine)
+    header, arrays = plan_to_archive(plan)
+    true = relabeled(plan, other, pcost("1e30")).pcost
+    changed = {**header, "neighbors": other.notion, "records_per_person": other.records_per_person, "pcost": true}
+    path = forge(tmp_path / "forged", plan, changed, arrays)
+    exact = dense.exact_cost if other.notion == "add-remove" else dense.exact_replacement_cost
+    cost = exact(DOMAIN.sizes, noise_of(plan)) * other.records_per_person**2
+    if cost > plan.budget.pcost_exact:
+        with pytest.raises(BudgetError, match="more than the budget"):
+            load_plan(path)
+    else:
+        assert cost <= Fraction(load_plan(path).pcost) <= plan.budget.pcost_exact
+
+
+def test_a_plan_for_replaced_records_cannot_pass_as_one_that_hides_their_number(tmp_path):
+    plan = saved(Neighbors("replace"))
+    header, arrays = plan_to_archive(plan)
+    for stated in (plan.pcost, 1.0, 0.5, 1e12):
+        changed = {**header, "neighbors": "add-remove", "pcost": stated}
+        with pytest.raises(BudgetError, match="more than the budget"):
+            load_plan(forge(tmp_path / "forged", plan, changed, arrays))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("neighbors", "replace-one"), ("neighbors", ["replace"]), ("neighbors", None)]
+    + [("records_per_person", value) for value in (0, -1, 1.0, True, "1", None, 10**6 + 1, [1])],
+)
+def test_neighbors_that_cannot_be_are_refused(tmp_path, field, value):
+    plan = saved(Neighbors())
+    header, arrays = plan_to_archive(plan)
+    with pytest.raises(FileFormatError, match="invalid neighbors in a plan"):
+        load_plan(forge(tmp_path / "forged", plan, {**header, field: value}, arrays))

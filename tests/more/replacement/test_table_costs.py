@@ -1,0 +1,109 @@
+"""The least weighted sum of variances where the cost is a sum of maxima over tables, and its proof."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from residualplanner.method.noise.table_bound import CostTable, least_loss, weights_with_margins
+from residualplanner.more.replacement.table_costs import cost_of, minimize_over_tables
+
+SIZES = (3, 2, 4)
+
+
+@st.composite
+def problems(draw):
+    """Tables over up to three axes, all their subsets, with random columns and weights."""
+    axes = draw(st.integers(1, 3))
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    tables = []
+    for order in range(axes + 1):
+        for chosen in itertools.combinations(range(axes), order):
+            tables.append(CostTable(chosen, tuple(rng.uniform(0.2, 1.0, SIZES[i]) for i in chosen)))
+    start = rng.lognormal(size=len(tables)) / 10
+    messages = {
+        number: [0.1 * rng.normal(size=SIZES[i]) for i in table.axes]
+        for number, table in enumerate(tables)
+        if len(table.axes) > 1
+    }
+    return rng.lognormal(size=len(tables)), tables, start, messages
+
+
+def cost_by_cells(tables, precision, messages):
+    """(41), cell by cell."""
+    total, single = 0.0, {}
+    for number, table in enumerate(tables):
+        if not table.axes:
+            total += precision[number]
+            continue
+        cells = itertools.product(*(range(SIZES[i]) for i in table.axes))
+        costs = {
+            cell: precision[number] * math.prod(q[r] for q, r in zip(table.columns, cell, strict=True))
+            for cell in cells
+        }
+        if len(table.axes) == 1:
+            told = [[costs[r,] for r in range(SIZES[table.axes[0]])]]
+        else:
+            told = messages[number]
+            total += max(cost - sum(phi[r] for phi, r in zip(told, cell, strict=True)) for cell, cost in costs.items())
+        for axis, phi in zip(table.axes, told, strict=True):
+            single[axis] = single.get(axis, 0.0) + np.array(phi)
+    return total + sum(column.max() for column in single.values())
+
+
+@settings(max_examples=25)
+@given(problem=problems())
+def test_the_choice_has_cost_1_and_a_loss_proved_least(problem):
+    weights, tables, start, messages = problem
+    found = minimize_over_tables(weights, tables, start, messages)
+    assert cost_by_cells(tables, found.precision, found.messages) == pytest.approx(1, rel=1e-9)
+    assert cost_of(tables, start, messages) == pytest.approx(cost_by_cells(tables, start, messages), rel=1e-12)
+    assert float((weights / found.precision).sum()) == pytest.approx(found.loss, rel=1e-9)
+    assert found.bound <= found.loss <= found.bound * (1 + 1e-6)
+
+
+@settings(max_examples=25)
+@given(problem=problems(), seed=st.integers(0, 10**6))
+def test_no_precision_and_messages_do_better_than_the_bound_of_any_weights(problem, seed):
+    weights, tables, start, messages = problem
+    rng, cells = np.random.default_rng(seed), {}
+    for number in messages:
+        shape = [SIZES[i] for i in tables[number].axes]
+        every = np.array(list(itertools.product(*map(range, shape))))
+        some = every[rng.random(len(every)) < 0.7]
+        cells[number] = some, rng.normal(0.5, 1, len(some))
+    axes = {i: rng.normal(0.5, 1, SIZES[i]) for table in tables for i in table.axes}
+    bound = least_loss(weights, tables, cells, axes)
+    loss, cost = float((weights / start).sum()), cost_by_cells(tables, start, messages)
+    assert 0 < bound <= loss * cost * (1 + 1e-9)
+    assert bound <= minimize_over_tables(weights, tables, start, messages).loss * (1 + 1e-9)
+
+
+@given(seed=st.integers(0, 10**6))
+def test_weights_are_completed_to_the_margins(seed):
+    rng = np.random.default_rng(seed)
+    margins = [rng.dirichlet(np.ones(n)) for n in SIZES]
+    every = np.array(list(itertools.product(*map(range, SIZES))))
+    cells = every[rng.random(len(every)) < 0.5]
+    kept, missing = weights_with_margins(cells, rng.normal(0.05, 0.05, len(cells)), margins)
+    assert (kept >= 0).all()
+    table = np.zeros(SIZES)
+    table[tuple(cells.T)] = kept
+    left = 1 - kept.sum()
+    assert [float(part.sum()) for part in missing] == pytest.approx([left] * 3)
+    table += np.einsum("i,j,k", *missing) / left**2
+    for axis, margin in enumerate(margins):
+        others = tuple(other for other in range(3) if other != axis)
+        np.testing.assert_allclose(table.sum(axis=others), margin, atol=1e-12)
+
+
+def test_messages_matter():
+    columns = (np.array([1.0, 0.1]), np.array([0.1, 1.0]))
+    tables = [CostTable((0,), (columns[0],)), CostTable((1,), (columns[1],)), CostTable((0, 1), columns[::-1])]
+    found = minimize_over_tables(np.ones(3), tables, np.full(3, 0.3), {2: [np.zeros(2), np.zeros(2)]})
+    # With messages of 0 the cost would be the sum of the precisions, and the loss (1 + 1 + 1)**2.
+    assert found.loss < 6
+    assert found.status == "clarabel: Solved"

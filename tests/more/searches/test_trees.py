@@ -1,0 +1,222 @@
+"""Bases of hierarchies from small problems: those of matrices, to the last digits, or within a bound."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from residualplanner.gate.measurement.measure import measure
+from residualplanner.ground.errors import WorkloadError
+from residualplanner.method.bases.matrix import integer_basis
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.plan.files import load_plan
+from residualplanner.method.plan.select import select
+from residualplanner.method.privacy import pcost
+from residualplanner.method.queries.identity import Identity
+from residualplanner.method.workload.workload import Workload
+from residualplanner.more.classifications.hierarchy import Hierarchy
+from residualplanner.more.nested.nested import NestedBasis
+from residualplanner.more.searches import grams_of_attributes, tree
+from residualplanner.more.searches.exchangeable import exchangeable_groups, merged_rows
+from residualplanner.more.searches.merged_grams import merged_grams
+from residualplanner.more.searches.optimal import optimal_residuals
+from residualplanner.more.searches.tree_grams import TreeGrams
+from residualplanner.release.reconstruct import reconstruct
+
+ONE = pcost(1)
+
+
+def of_sizes(sizes):
+    """Domain and levels of a tree: lists of lists of numbers of leaves."""
+    names = [[[f"{a}.{b}.{c}" for c in range(count)] for b, count in enumerate(inner)] for a, inner in enumerate(sizes)]
+    upper = {f"s{a}": [f"c{a}.{b}" for b in range(len(inner))] for a, inner in enumerate(names)}
+    lower = {f"c{a}.{b}": leaves for a, inner in enumerate(names) for b, leaves in enumerate(inner)}
+    labels = [leaf for inner in names for leaves in inner for leaf in leaves]
+    return Domain({"place": labels, "sex": 2}), [upper, lower]
+
+
+trees = st.lists(st.lists(st.integers(1, 4), min_size=1, max_size=3), min_size=2, max_size=4).filter(
+    lambda sizes: sum(map(sum, sizes)) > sum(map(len, sizes))
+)
+KINDS = (
+    Hierarchy,
+    lambda levels: Hierarchy(levels, leaves=False),
+    lambda levels: Hierarchy([levels[1]], total=False),
+    lambda levels: Identity(),
+)
+
+
+@st.composite
+def problems(draw):
+    """Kinds on one attribute whose rows are a tree, and how much each counts where the attribute is present, absent."""
+    domain, levels = of_sizes(draw(trees))
+    chosen = draw(st.lists(st.sampled_from(KINDS[1:]), unique=True, max_size=2))
+    own = [kind(levels) for kind in [KINDS[0], *chosen]]
+    own = [kind.on(domain["place"]) if hasattr(kind, "on") else kind for kind in own]
+    weights = draw(st.lists(st.sampled_from([0.01, 0.3, 1.0, 5.0]), min_size=2 * len(own), max_size=2 * len(own)))
+    return domain["place"].size, own, np.array(weights)
+
+
+def dense_optimum(size, own, weights, *, fixed=False):
+    """By the solver for matrices of n x n, with nothing merged."""
+    grams = np.array([kind.augmented_gram(size) / kind.rows(size) for kind in own])
+    present, absent = (np.tensordot(part, grams, axes=1) for part in np.split(weights, 2))
+    if fixed:
+        return optimal_residuals(present[1:, 1:], gap=1e-10, steps=600)
+    return optimal_residuals(
+        present[1:, 1:], absent[1:, 1:], linear=absent[0, 1:], constant=absent[0, 0], gap=1e-10, steps=600
+    )
+
+
+@given(problem=problems(), fixed=st.booleans())
+@settings(max_examples=8)
+def test_the_problem_of_groups_has_the_optimum_of_all_values(problem, fixed):
+    size, own, weights = problem
+    forms = merged_grams(own, tuple(range(len(own))), exchangeable_groups(own, size))
+    tangent, how = forms.tangent(weights), {"gap": 1e-10, "steps": 600}
+    if fixed:
+        found = tangent.best_orthogonal(forms.width / size, forms.directions, **how)
+    else:
+        found = tangent.best(forms.directions, **how)
+    expected = dense_optimum(size, own, weights, fixed=fixed)
+    assert found.bound / (1 - found.gap) == pytest.approx(expected.bound / (1 - expected.gap), rel=1e-9)
+    if not fixed:
+        assert forms.loss(weights, forms.exact(found)) == pytest.approx(expected.bound, rel=1e-8)
+
+
+@given(problem=problems(), most=st.integers(2, 5))
+@settings(max_examples=8)
+def test_the_bound_of_a_tree_is_below_the_optimum_of_all_values_and_its_basis_above(problem, most):
+    size, own, weights = problem
+    group = exchangeable_groups(own, size)
+    rows = [merged_rows(kind, group) for kind in own]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tree, "MOST_MEMBERS", most)
+        forms = TreeGrams.of(own, tuple(range(len(own))), group, rows, tree.tree_of_rows(rows))
+    found, expected = forms.tangent(weights).best(None), dense_optimum(size, own, weights)
+    loss = forms.loss(weights, forms.exact(found))
+    assert found.bound * (1 - 1e-9) <= expected.bound / (1 - expected.gap)
+    assert expected.bound * (1 - 1e-9) <= loss
+    assert loss == pytest.approx(found.bound / (1 - found.gap), rel=1e-9)
+    present, absent = forms.factors(found)
+    assert weights @ [*present, *absent] == pytest.approx(loss, rel=1e-9)
+
+
+def test_the_basis_of_a_regular_tree_is_the_best_there_is():
+    domain, levels = of_sizes([[3, 3], [3, 3], [3, 3]])
+    own = [Hierarchy(levels).on(domain["place"])]
+    group = exchangeable_groups(own, 18)
+    rows = [merged_rows(own[0], group)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tree, "MOST_MEMBERS", 3)
+        forms = TreeGrams.of(own, (0,), group, rows, tree.tree_of_rows(rows))
+    assert len(forms.tree.branches) == 2
+    found = forms.tangent(np.array([1.0, 0.1])).best(None, gap=1e-9)
+    assert found.gap < 1e-7
+    assert found.bound == pytest.approx(dense_optimum(18, own, np.array([1.0, 0.1])).bound, rel=1e-7)
+
+
+def both(workload, monkeypatch, **how):
+    """The plan with matrices, and that with merged values."""
+    dense = select(workload, budget=ONE, **how)
+    monkeypatch.setattr(grams_of_attributes, "MERGED_ABOVE", 4)
+    return dense, select(workload, budget=ONE, **how)
+
+
+DOMAIN, LEVELS = of_sizes([[2, 5], [3], [4, 1, 6], [2, 2]])
+WHOLE = Hierarchy(LEVELS).on(DOMAIN["place"])
+QUERIES = [
+    {"place": WHOLE, "sex": Identity()},
+    {"place": Hierarchy(LEVELS, leaves=False)},
+    {"place": Identity()},
+    ["sex"],
+    [],
+]
+
+
+def several_tables():
+    return Workload(DOMAIN, QUERIES, weights=[1.0, 3.0, 0.5, 2.0, 1.0])
+
+
+@pytest.mark.parametrize(("loss", "bases"), [("sum", "optimal"), ("max", "optimal"), ("sum", "orthogonal")])
+def test_plans_with_merged_values_are_as_good_as_with_matrices(loss, bases, monkeypatch):
+    workload = several_tables() if loss == "sum" else Workload(DOMAIN, QUERIES[:1])
+    dense, merged = both(workload, monkeypatch, loss=loss, bases=bases)
+    assert isinstance(merged.strategy.of_attributes[0], NestedBasis)
+    assert merged.loss_value == pytest.approx(dense.loss_value, rel=1e-4)
+
+
+def test_plans_with_blocks_are_near_those_with_matrices(monkeypatch):
+    monkeypatch.setattr(grams_of_attributes, "_MOST_FOR_SUM", 2)
+    monkeypatch.setattr(tree, "MOST_MEMBERS", 4)
+    dense, merged = both(several_tables(), monkeypatch)
+    assert isinstance(merged.strategy.of_attributes[0], NestedBasis)
+    assert dense.loss_value * (1 - 1e-5) <= merged.loss_value <= dense.loss_value * 1.002
+    assert 0 < merged.strategy.of_attributes[0].gap < 0.05
+
+
+def test_replaced_records_are_paid_for(monkeypatch):
+    dense, merged = both(several_tables(), monkeypatch, neighbors="replace")
+    assert merged.loss_value == pytest.approx(dense.loss_value, rel=1e-3)
+
+
+def test_a_release_is_that_of_the_matrix_written_out(monkeypatch, tmp_path):
+    workload = several_tables()
+    nested = both(workload, monkeypatch)[1]
+    nested.save(tmp_path / "plan")
+    again = load_plan(tmp_path / "plan")
+    basis = nested.strategy.of_attributes[0]
+    assert again.strategy.of_attributes[0].key == basis.key
+    assert again.rmse == nested.rmse
+    dense = select(workload, budget=ONE, bases={"place": integer_basis(basis.matrix, "given")})
+    data = np.random.default_rng(0).integers(0, (workload.domain["place"].size, 2), (500, 2))
+    releases = [reconstruct(measure(plan, data, noise="gaussian", seed=3)) for plan in (nested, again, dense)]
+    for query in QUERIES:
+        first, second, third = (release[query] for release in releases)
+        assert np.array_equal(first.estimate, second.estimate)
+        assert np.allclose(first.estimate, third.estimate, rtol=1e-9, atol=1e-6)
+        assert np.allclose(nested.variance(query), dense.variance(query), rtol=1e-9)
+        assert np.allclose(nested.covariance(query), dense.covariance(query), rtol=1e-8, atol=1e-9)
+
+
+def test_exact_noise_has_the_variance_that_the_plan_says(monkeypatch):
+    workload = several_tables()
+    plan = both(workload, monkeypatch)[1]
+    data = np.random.default_rng(1).integers(0, (workload.domain["place"].size, 2), (900, 2))
+    query = QUERIES[0]
+    counts = np.zeros((DOMAIN["place"].size, 2))
+    np.add.at(counts, tuple(data.T), 1)
+    true = WHOLE.matrix(DOMAIN["place"].size) @ counts
+    ratios = [
+        ((reconstruct(measure(plan, data))[query].estimate - true) ** 2 / plan.variance(query)).mean()
+        for _ in range(60)
+    ]
+    assert 0.8 < np.mean(ratios) < 1.2
+
+
+def test_bases_by_set_stay_matrices():
+    domain, levels = of_sizes([[20, 20], [20, 20, 20]])
+    plan = select(Workload(domain, [{"place": Hierarchy(levels)}]), budget=ONE, bases="optimal_by_set")
+    assert plan.strategy.of_attributes[0].multipliers
+
+
+@pytest.mark.slow
+def test_groups_that_overlap_are_refused_where_matrices_would_be_too_large():
+    domain = Domain({"place": 10_080})
+    workload = Workload(domain, [{"place": Hierarchy([7])}, {"place": Hierarchy([5])}])
+    with pytest.raises(WorkloadError, match="inside one another"):
+        select(workload, budget=ONE)
+
+
+@pytest.mark.slow
+def test_a_hierarchy_of_many_values_is_planned_measured_and_published():
+    domain = Domain({"place": 10_080, "sex": 2})
+    tree = Hierarchy([840, 84, 4])
+    query = {"place": tree, "sex": Identity()}
+    plan = select(Workload(domain, [query]), budget=ONE)
+    basis = plan.strategy.of_attributes[0]
+    assert basis.answers == 10_079
+    assert basis.gap < 1e-4  # it is regular
+    release = reconstruct(measure(plan, np.random.default_rng(2).integers(0, (10_080, 2), (1000, 2))))
+    estimate = release[query].estimate
+    assert np.allclose(estimate[0], estimate[1:13].sum(axis=0))

@@ -1,0 +1,317 @@
+"""A saved release is the release: every number, every query, whole or not at all, and nothing about the records."""
+
+import hashlib
+import io
+import itertools
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import tracemalloc
+import urllib.parse
+
+import numpy as np
+import pandas as pd
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from made_releases import any_release, index_of
+from residualplanner.gate.measurement.measure import measure
+from residualplanner.gate.measurement.measurement import load_measurement
+from residualplanner.ground.errors import BudgetError, WorkloadError
+from residualplanner.method.domain.bins import Bins
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.plan.files import plan_hash
+from residualplanner.method.plan.select import select
+from residualplanner.method.privacy import zcdp
+from residualplanner.method.workload.families import marginals
+from residualplanner.method.workload.workload import Workload
+from residualplanner.publish.files import export_files
+from residualplanner.publish.files.file_names import encoded_names, file_stem
+from residualplanner.release.reconstruct import reconstruct
+
+DOMAIN = Domain(
+    {"age": Bins([0, 10, 20]), "one": 1, "sex": ["F", "M, or so"], "code": [7, 30], "yes": [False, True], "n/a": 3}
+)
+PLAN = select(marginals(DOMAIN, up_to=3), budget=zcdp(0.5))
+RELEASE = any_release(PLAN, seed=12345)
+COLUMNS = ["estimate", "std_err", "moe", "conf_level", "ci_low", "ci_high"]
+
+
+def read(path):
+    if path.suffix == ".csv":
+        return pyarrow.csv.read_csv(path).to_pandas()
+    return pyarrow.parquet.read_table(path).to_pandas()
+
+
+@pytest.fixture(scope="module", params=["parquet", "csv"])
+def saved(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("release") / "out"
+    RELEASE.save(folder, format=request.param, level=0.9)
+    return folder
+
+
+def test_every_table_reads_back_as_its_frame(saved):
+    rows = index_of(saved)
+    assert len(rows) == len(RELEASE)
+    for row, table in zip(rows, RELEASE.tables(), strict=True):
+        found, expected = read(saved / row["file"]), table.to_frame(level=0.9)
+        assert list(found.columns) == list(expected.columns)
+        assert (found["estimate"] == expected["estimate"]).all()
+        assert (found["conf_level"] == 0.9).all()
+        for name in COLUMNS:
+            np.testing.assert_allclose(found[name], expected[name], rtol=1e-13, atol=1e-13)
+        for name in table.names:
+            assert found[name].tolist() == expected[name].tolist()
+
+
+def test_the_index_names_every_file_once_with_its_hash(saved):
+    rows = index_of(saved)
+    files = [row["file"] for row in rows]
+    there = {f"tables/{path.name}" for path in (saved / "tables").iterdir()} - {"tables/csv-metadata.json"}
+    assert sorted(files) == sorted(there)
+    assert len(set(files)) == len(files)
+    for row in rows:
+        assert hashlib.sha256((saved / row["file"]).read_bytes()).hexdigest() == row["sha256"]
+    assert [row["query"] for row in rows] == PLAN.errors()["query"].tolist()
+    by_query = {row["query"]: row for row in rows}
+    assert by_query["age × sex"]["file"].startswith("tables/age.sex.")
+    assert by_query["n/a"]["file"].startswith("tables/n~2Fa.")
+    assert by_query["(total)"]["file"].startswith("tables/_total.")
+    assert by_query["age × sex"]["cells"] == "4"
+
+
+def test_the_error_table_is_the_plans(saved):
+    found, expected = pd.read_csv(saved / "errors.csv", keep_default_na=False), PLAN.errors(level=0.9)
+    assert list(found.columns) == list(expected.columns)
+    for name in expected.columns:
+        assert found[name].tolist() == expected[name].tolist()
+
+
+def test_the_manifest_says_what_was_spent_on_what(saved):
+    manifest = json.loads((saved / "manifest.json").read_text())
+    assert manifest["format"] == "residualplanner/release"
+    assert manifest["plan"]["sha256"] == plan_hash(PLAN)
+    assert manifest["plan"]["budget"] == zcdp(0.5).to_json()
+    assert manifest["plan"]["neighbors"] == "add-remove"
+    assert manifest["plan"]["protected_change"] == "adding or removing one record"
+    assert manifest["plan"]["pcost"] == PLAN.pcost
+    assert manifest["plan"]["gap"] == 0
+    assert Domain.from_json(manifest["plan"]["domain"]) == DOMAIN
+    assert manifest["noise"]["randomness"] == "seeded, not private"
+    assert manifest["noise"]["source"] == "numpy.random.SFC64 with a seed from the caller"
+    assert manifest["tables"] == {
+        "count": len(RELEASE),
+        "format": (saved / manifest_example(saved)).suffix[1:],
+        "profile": "default",
+        "conf_level": 0.9,
+    }
+    assert manifest["package_versions"].keys() == {"residualplanner", "python", "numpy", "scipy", "pyarrow"}
+    for name, digest in manifest["files"].items():
+        assert hashlib.sha256((saved / name).read_bytes()).hexdigest() == digest
+    beside = {name for name in manifest["files"] if "/" not in name}
+    assert beside == {"errors.csv", "index.csv", "metadata.json", "release.plan", "release.measurement"}
+    assert {path.name for path in saved.iterdir()} == {*beside, "manifest.json", "tables"}
+
+
+def test_the_manifest_of_exact_noise_states_its_exact_cost_and_the_sentence_to_sign(tmp_path):
+    measurement = measure(PLAN, np.zeros((5, len(DOMAIN)), dtype=np.int64))
+    reconstruct(measurement).save(tmp_path / "out")
+    noise = json.loads((tmp_path / "out" / "manifest.json").read_text())["noise"]
+    exact = measurement.noise.pcost
+    assert noise["pcost"] == f"{exact.numerator}/{exact.denominator}"
+    assert 1 - 1e-9 < exact <= 1
+    assert noise["guarantee"].startswith(
+        f"This release satisfies rho-zCDP with rho = {exact / 2} (<= 0.5) under adding"
+    )
+    assert noise.keys() == {
+        "kind", "randomness", "source", "pcost", "precision", "neighbors", "unlimited_because", "guarantee",
+        "package_versions"
+    }  # fmt: skip
+    assert noise["precision"].startswith("w = nextafter(1 / noise_variance, 0)")
+
+
+def manifest_example(folder):
+    return index_of(folder)[0]["file"]
+
+
+def test_the_manifest_holds_no_seed(saved):
+    assert "12345" not in (saved / "manifest.json").read_text()
+
+
+def test_a_release_of_one_measurement_is_always_the_same_and_tells_no_number_of_records(tmp_path):
+    manifests = []
+    for records in (0, 1, 5000):
+        codes = np.random.default_rng(records).integers(0, DOMAIN.sizes, (records, len(DOMAIN)))
+        measure(PLAN, codes).save(tmp_path / "measurement")
+        folder = tmp_path / str(records)
+        reconstruct(load_measurement(tmp_path / "measurement")).save(folder)
+        again = tmp_path / f"{records} again"
+        reconstruct(load_measurement(tmp_path / "measurement")).save(again)
+        for path in folder.rglob("*.*"):
+            assert path.read_bytes() == (again / path.relative_to(folder)).read_bytes()
+        manifest = json.loads((folder / "manifest.json").read_text())
+        del manifest["files"]["index.csv"], manifest["files"]["release.measurement"]
+        manifests.append(manifest)
+    assert manifests[0] == manifests[1] == manifests[2]
+
+
+names = st.lists(st.text(st.characters(codec="utf-8"), min_size=1, max_size=8), min_size=1, max_size=5, unique=True)
+
+
+@given(
+    names=names
+    | st.lists(
+        st.sampled_from(["con", "Con", "aux"]) | st.text("aA_.%/~", min_size=1, max_size=4),
+        min_size=1,
+        max_size=5,
+        unique=True,
+    )
+)
+def test_different_queries_have_different_files_even_where_case_is_ignored(names):
+    parts = encoded_names(names)
+    queries = [chosen for order in (0, 1, 2) for chosen in itertools.combinations(parts, order)]
+    stems = [file_stem(query) for query in queries]
+    assert len({stem.lower() for stem in stems}) == len(stems)
+    assert all(set(stem) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.~") for stem in stems)
+    assert not any(stem.startswith(".") for stem in stems)
+    assert [urllib.parse.unquote(stem) for stem in stems] == stems
+    assert [urllib.parse.quote(stem) for stem in stems] == stems
+
+
+@pytest.mark.parametrize("name", ["con", "NUL", "com1", "Lpt9"])
+def test_no_file_has_a_name_that_windows_keeps_for_a_device(name):
+    (part,) = encoded_names([name])
+    assert part.lower() != name.lower()
+    assert part.endswith(name[1:])
+    assert encoded_names([name + "x"]) == (name + "x",)
+
+
+def test_very_long_names_are_cut_and_stay_different():
+    parts = encoded_names(["é" * 60 + "a", "é" * 60 + "b"])
+    stems = {file_stem(parts[:1]), file_stem(parts[1:]), file_stem(parts)}
+    assert len(stems) == 3
+    assert max(map(len, stems)) == 150
+
+
+def test_progress_counts_tables(tmp_path):
+    seen = []
+    RELEASE.save(tmp_path / "out", progress=lambda done, total: seen.append((done, total)))
+    assert seen[-1] == (len(RELEASE), len(RELEASE))
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_release(tmp_path):
+    """The tables of the large release take 50 MB; a few at a time are held."""
+    plan = select(marginals(Domain({f"a{i}": 10 for i in range(14)}), order=4), budget=zcdp(1))
+    release = any_release(select(Workload(plan.domain, list(plan.workload)[:600]), budget=zcdp(1)))
+    release[next(iter(release))].to_frame()
+    tracemalloc.start()
+    release.save(tmp_path / "out")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 20e6
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "reason"),
+    [
+        (
+            {"format": "xls"},
+            WorkloadError,
+            r"format must be one of \['parquet', 'csv', 'xlsx', 'workbook', 'parts'\], got 'xls'",
+        ),
+        (
+            {"format": 1},
+            WorkloadError,
+            r"format must be one of \['parquet', 'csv', 'xlsx', 'workbook', 'parts'\], got 1",
+        ),
+        ({"profile": "census"}, WorkloadError, r"profile must be one of \['default', 'acs', 'gls'\], got 'census'"),
+        ({"level": 1.0}, BudgetError, "level must be between 0 and 1"),
+        ({"level": float("nan")}, BudgetError, "level must be between 0 and 1"),
+    ],
+)
+def test_bad_options_are_refused_and_leave_nothing(tmp_path, options, error, reason):
+    with pytest.raises(error, match=reason):
+        RELEASE.save(tmp_path / "out", **options)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_with_something_in_it_is_left_alone(tmp_path):
+    (tmp_path / "mine").write_text("kept")
+    with pytest.raises(FileExistsError, match="is not empty; name a new folder"):
+        RELEASE.save(tmp_path)
+    assert os.listdir(tmp_path) == ["mine"]
+
+
+def test_a_query_with_a_column_of_estimates_is_refused_before_anything_is_written(tmp_path):
+    domain = Domain({"moe": 2, "sex": 2})
+    release = any_release(select(marginals(domain, up_to=1), budget=zcdp(1)))
+    with pytest.raises(WorkloadError, match=r"attribute 'moe' has the name of a column"):
+        release.save(tmp_path / "out")
+    any_release(select(Workload(domain, [("sex",)]), budget=zcdp(1))).save(tmp_path / "out")
+    assert os.listdir(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, OSError])
+def test_an_interrupted_release_leaves_nothing(tmp_path, failure):
+    def stop(_done, _total):
+        raise failure
+
+    with pytest.raises(failure):
+        RELEASE.save(tmp_path / "out", progress=stop)
+    assert not list(tmp_path.iterdir())
+
+
+KILLED = """
+import sys
+from residualplanner.gate.measurement.measurement import load_measurement
+from residualplanner.release.reconstruct import reconstruct
+release = reconstruct(load_measurement(sys.argv[1] + "/measurement"))
+release.save(sys.argv[1] + "/first")
+print("ready", flush=True)
+for turn in range(10**6):
+    release.save(f"{sys.argv[1]}/out{turn}", format="csv")
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_release_leaves_whole_folders_or_none(tmp_path):
+    measure(PLAN, np.zeros((5, len(DOMAIN)), dtype=np.int64)).save(tmp_path / "measurement")
+    chance = random.Random(5)
+    leftovers = 0
+    for _ in range(3):
+        with subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path)], stdout=subprocess.PIPE) as process:
+            process.stdout.readline()
+            time.sleep(chance.uniform(0.01, 0.2))
+            process.send_signal(signal.SIGKILL)
+        for folder in tmp_path.iterdir():
+            if folder.name.startswith("."):
+                leftovers += 1
+            elif folder.is_dir():
+                assert (folder / "manifest.json").exists()
+                there = {path.name for path in (folder / "tables").iterdir()} - {"csv-metadata.json"}
+                assert len(there) == len(PLAN.workload)
+                for path in (*(folder / "tables").iterdir(), *(p for p in folder.iterdir() if p.is_file())):
+                    path.unlink()
+                (folder / "tables").rmdir()
+                folder.rmdir()
+    assert leftovers, "no kill fell into a write: the test has shown nothing"
+
+
+def test_a_system_that_writes_less_than_it_was_given_is_given_the_rest(tmp_path, monkeypatch):
+    class Slow(io.FileIO):
+        def write(self, piece):
+            return super().write(memoryview(piece)[:7])
+
+    monkeypatch.setattr(export_files, "open", lambda path, mode, **_options: Slow(path, mode), raising=False)
+    pieces = [bytes(range(100)), b"", b"end"]
+    digest = export_files.write_new(tmp_path / "out", pieces)
+    assert (tmp_path / "out").read_bytes() == b"".join(pieces)
+    assert digest == hashlib.sha256(b"".join(pieces)).hexdigest()

@@ -1,0 +1,307 @@
+"""What stands in the files, read by other libraries: text is text, numbers are whole, and metadata tell the truth."""
+
+import csv
+import itertools
+import json
+import re
+import sys
+import zipfile
+from pathlib import Path
+from urllib.parse import unquote
+
+import numpy as np
+import openpyxl
+import pyarrow.parquet
+import pytest
+from scipy.stats import norm
+
+from made_releases import any_release, index_of
+from residualplanner.ground.errors import BudgetError, MissingExtraError, WorkloadError
+from residualplanner.method.domain.bins import Bins
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.plan.files import load_plan, plan_hash
+from residualplanner.method.plan.select import select
+from residualplanner.method.privacy import zcdp
+from residualplanner.method.queries.custom import Custom
+from residualplanner.method.queries.runs import Prefix
+from residualplanner.method.workload.families import marginals
+from residualplanner.method.workload.workload import Workload
+from residualplanner.publish.files.export import require_exportable
+
+NASTY = ["=SUM(A1)", "01", "+1", "-1", "@x", '"', "a,b", "line\nbreak\r\n", "", " x ", "Größe €", "NULL", "_x000D_"]
+DOMAIN = Domain({"text, or so": NASTY, "age": Bins([0, 18, 65]), "_one": 1, "id": [7, 2**60], "yes": [False, True]})
+WORKLOAD = marginals(DOMAIN, up_to=2) + Workload(
+    DOMAIN, [{"age": Prefix()}, {"age": Prefix(), "yes": Custom([[1, 1], [1, 0]])}]
+)
+PLAN = select(WORKLOAD, budget=zcdp(0.5))
+RELEASE = any_release(PLAN)
+COLUMNS = {
+    "default": ["estimate", "std_err", "moe", "conf_level", "ci_low", "ci_high"],
+    "acs": ["E", "M"],
+    "gls": ["query", "estimate", "std_dev"],
+}
+
+
+def rows_of_csv(path):
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.reader(file))
+
+
+def rows_of_parquet(path):
+    table = pyarrow.parquet.read_table(path)
+    return [table.column_names, *zip(*(column.to_pylist() for column in table.columns), strict=True)]
+
+
+def unescaped(value):
+    if value is None:
+        return ""
+    return re.sub("_x([0-9A-F]{4})_", lambda m: chr(int(m[1], 16)), value) if isinstance(value, str) else value
+
+
+def rows_of_workbook(path):
+    book = openpyxl.load_workbook(path)
+    return [[unescaped(value) for value in row] for row in book["table"].iter_rows(values_only=True)]
+
+
+ROWS = {"csv": rows_of_csv, "parquet": rows_of_parquet, "xlsx": rows_of_workbook}
+
+
+def as_text(value):
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@pytest.fixture(scope="module", params=[(f, p) for f in ROWS for p in COLUMNS], ids="-".join)
+def saved(request, tmp_path_factory):
+    file_format, profile = request.param
+    folder = tmp_path_factory.mktemp("release") / "out"
+    RELEASE.save(folder, file_format, profile=profile)
+    return folder, file_format, profile
+
+
+def test_other_libraries_read_every_label_as_text_and_every_number_to_the_last_bit(saved):
+    folder, file_format, profile = saved
+    for row, table in zip(index_of(folder), RELEASE.tables(), strict=True):
+        head, *rows = ROWS[file_format](folder / row["file"])
+        assert list(head) == [*table.names, *COLUMNS[profile]]
+        assert len(rows) == table.estimate.size == int(row["cells"])
+        places = [name for name, quantity in (("estimate", 0), ("E", 0)) if name in head]
+        for found, labels, estimate in zip(
+            rows, itertools.product(*table.labels), table.estimate.ravel().tolist(), strict=True
+        ):
+            assert [as_text(value) for value in found[: len(labels)]] == [as_text(label) for label in labels]
+            assert float(found[head.index(places[0])]) == estimate
+
+
+def test_profiles_say_the_same_of_errors_in_other_words(saved):
+    folder, file_format, profile = saved
+    for row, table in zip(index_of(folder), RELEASE.tables(), strict=True):
+        head, *rows = ROWS[file_format](folder / row["file"])
+        columns = {name: [found[place] for found in rows] for place, name in enumerate(head)}
+        std_err = np.sqrt(np.diag(table.covariance()))
+        name, factor = {
+            "default": ("moe", norm.ppf(0.975) + 2**-18),
+            "acs": ("M", norm.ppf(0.95) + 2**-18),
+            "gls": ("std_dev", 1.0),
+        }[profile]
+        np.testing.assert_allclose(np.array(columns[name], dtype=float), factor * std_err, rtol=1e-12)
+        if profile == "gls":
+            words = [
+                ", ".join(f"{name}={as_text(label)}" for name, label in zip(table.names, labels, strict=True))
+                for labels in itertools.product(*table.labels)
+            ]
+            assert columns["query"] == [text or "(total)" for text in words]
+
+
+def test_a_workbook_has_no_formula_and_says_what_it_is(tmp_path):
+    RELEASE.save(tmp_path / "out", "xlsx")
+    path = tmp_path / "out" / "tables" / "text~2C~20or~20so.xlsx"
+    book = openpyxl.load_workbook(path)
+    assert book.sheetnames == ["table", "about"]
+    kinds = [cell.data_type for (cell,) in book["table"].iter_rows(max_col=1, min_row=2)]
+    assert kinds == ["s"] * len(NASTY)
+    with zipfile.ZipFile(path) as archive:
+        assert not any(b"<f>" in archive.read(name) for name in archive.namelist() if "sheet" in name)
+    about = {row[0]: row[1] for row in book["about"].iter_rows(values_only=True) if row[0]}
+    assert about["table"] == "text, or so"
+    assert about["privacy"] == RELEASE.measurement.noise.guarantee
+    assert about["plan"] == f"SHA-256 {plan_hash(PLAN)}"
+    assert set(COLUMNS["default"]) <= set(about)
+
+
+@pytest.mark.parametrize("file_format", ROWS)
+def test_the_same_release_has_the_same_bytes(tmp_path, file_format):
+    few = any_release(select(Workload(DOMAIN, [("age", "yes")]), budget=zcdp(1)))
+    contents = []
+    for name in ("first", "second"):
+        few.save(tmp_path / name, file_format)
+        contents.append({p.relative_to(tmp_path / name): p.read_bytes() for p in (tmp_path / name).rglob("*.*")})
+    assert contents[0] == contents[1]
+
+
+def test_the_sidecar_says_what_the_columns_hold(saved):
+    folder, file_format, profile = saved
+    manifest, metadata = (json.loads((folder / name).read_text()) for name in ("manifest.json", "metadata.json"))
+    assert manifest["version"] == 8
+    level = 0.9 if profile == "acs" else 0.95
+    assert manifest["tables"] == {
+        "count": len(RELEASE), "format": file_format, "profile": profile, "conf_level": level
+    }  # fmt: skip
+    about = metadata["tables"]
+    assert [column["name"] for column in about["columns"]] == COLUMNS[profile]
+    assert {column["unit"] for column in about["columns"] if column["name"] in ("estimate", "E", "M")} == {"counts"}
+    assert about["conf_level"] == level
+    assert metadata["plan_sha256"] == plan_hash(PLAN)
+    assert metadata["privacy"]["guarantee"] == RELEASE.measurement.noise.guarantee
+    names = {kind["in_names"]: kind for attribute in about["attributes"] for kind in attribute["kinds"]}
+    assert names["age@prefix"]["kind"] == "prefix"
+    assert names["age@prefix"]["datatype"] == "string"
+    assert {names["id"]["datatype"], names["~5Fone"]["datatype"]} == {"integer"}
+    assert names["yes"]["datatype"] == "boolean"
+    for row in index_of(folder):
+        assert row["name"] == "_total" or all(part in names for part in row["name"].split("."))
+
+
+READERS = {
+    "string": lambda text: text,
+    "integer": int,
+    "boolean": {"true": True, "false": False}.__getitem__,
+    "double": float,
+}
+
+
+@pytest.mark.parametrize("profile", COLUMNS)
+def test_csv_on_the_web_describes_every_file_as_the_recommendation_asks(tmp_path, profile):
+    """W3C "Metadata Vocabulary for Tabular Data", sections 5.3 to 5.6: contexts, URLs, names, titles, keys."""
+    RELEASE.save(tmp_path / "out", "csv", profile=profile)
+    folder = tmp_path / "out" / "tables"
+    group = json.loads((folder / "csv-metadata.json").read_text())
+    assert group["@context"] == ["http://www.w3.org/ns/csvw", {"@language": "en"}]
+    assert group.keys() - {"@context", "tables"} == {"dc:title", "dc:description", "dc:identifier"}
+    assert {unquote(table["url"]) for table in group["tables"]} == {
+        path.name for path in folder.iterdir() if path.suffix == ".csv"
+    }
+    for table in group["tables"]:
+        assert re.fullmatch(r"([A-Za-z0-9_.~-]|%[0-9A-F]{2})+", table["url"])
+        head, *rows = rows_of_csv(folder / unquote(table["url"]))
+        columns = table["tableSchema"]["columns"]
+        assert [column["titles"] for column in columns] == head
+        names = [column["name"] for column in columns]
+        assert len(set(names)) == len(names)
+        for name in names:  # RFC 6570's varname, and no underscore in front, which the vocabulary keeps to itself
+            assert re.fullmatch(r"([A-Za-z0-9]|%[0-9A-F]{2})([A-Za-z0-9_]|%[0-9A-F]{2})*", name)
+        keys = table["tableSchema"].get("primaryKey", [])
+        assert set(keys) <= set(names)
+        places = [names.index(key) for key in keys]
+        assert len({tuple(row[place] for place in places) for row in rows}) == len(rows)
+        for column, values in zip(columns, zip(*rows, strict=True), strict=True):
+            read = [READERS[column["datatype"]](text) for text in values]
+            assert len(read) == len(rows)
+            if column.get("required"):
+                assert not set(values) & set(column.get("null", [""]))
+
+
+def test_the_files_for_least_squares_are_enough_to_rebuild_all_covariances(tmp_path):
+    domain = Domain({"a": 3, "b": 2, "c": 4})
+    plan = select(marginals(domain, up_to=3), budget=zcdp(0.5), loss="max")
+    any_release(plan).save(tmp_path / "out", "csv", profile="gls")
+    sizes = dict(zip("abc", domain.sizes, strict=True))
+    with open(tmp_path / "out" / "noise.csv", encoding="utf-8") as file:
+        noise = {
+            frozenset(() if row["query"] == "(total)" else row["query"].split(" × ")): float(row["noise_variance"])
+            for row in csv.DictReader(file)
+        }
+
+    def cells(names):
+        return [
+            dict(zip(names, values, strict=True)) for values in itertools.product(*(range(sizes[n]) for n in names))
+        ]
+
+    def covariance(x, y):
+        total = 0.0
+        for members in (m for m in noise if m <= set(x) & set(y)):
+            term = noise[members]
+            for name in members:
+                term *= (x[name] == y[name]) - 1 / sizes[name]
+            for cell in (x, y):
+                for name in set(cell) - members:
+                    term /= sizes[name]
+            total += term
+        return total
+
+    whole, whole_cells = plan.covariance(("a", "b", "c")), cells("abc")
+    for first, second in (("ab", "ab"), ("ab", "bc"), ("a", "abc"), ("", "c")):
+        sums = [
+            np.array([[all(big[n] == cell[n] for n in cell) for big in whole_cells] for cell in cells(names)], float)
+            for names in (first, second)
+        ]
+        found = [[covariance(x, y) for y in cells(second)] for x in cells(first)]
+        np.testing.assert_allclose(found, sums[0] @ whole @ sums[1].T, atol=1e-10)
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert {"noise.csv", "release.plan"} <= manifest["files"].keys()
+    assert plan_hash(load_plan(tmp_path / "out" / "release.plan")) == manifest["plan"]["sha256"]
+
+
+def test_a_level_that_is_given_takes_the_place_of_the_profiles(tmp_path):
+    RELEASE.save(tmp_path / "out", "csv", profile="acs", level=0.5)
+    head, row = rows_of_csv(tmp_path / "out" / "tables" / "_total.csv")
+    assert float(row[head.index("M")]) == pytest.approx((norm.ppf(0.75) + 2**-18) * RELEASE[()].std_err, rel=1e-12)
+    metadata = json.loads((tmp_path / "out" / "metadata.json").read_text())
+    assert "with probability 0.5" in metadata["tables"]["columns"][1]["meaning"]
+    assert (RELEASE["yes"].to_frame(0.5, "acs")["M"] == RELEASE["yes"].to_frame(0.5)["moe"]).all()
+    assert (RELEASE["yes"].to_frame(profile="acs")["M"] == RELEASE["yes"].to_frame(0.9)["moe"]).all()
+
+
+@pytest.mark.parametrize(
+    ("attributes", "queries", "reason"),
+    [
+        ({"a": 2**20}, [("a",)], r"a has 1,048,576 cells; a sheet of Excel holds no more than 1,048,575"),
+        ({"a": 2000, "b": 2000}, [("a",), ("b", "a")], r"the table of b, a has 4,000,000 cells"),
+        ({"a": ["x", "y" * 20_000]}, [("a",)], r"'a' has a name or label of more than 16,383 letters"),
+        ({"a": ["x", "\uffff"]}, [("a",)], r"'a' has a name or label that Excel's files cannot hold"),
+        ({"a": ["x", "<r><t>y</t></r>"]}, [("a",)], r"'a' has a name or label that Excel's files cannot hold"),
+    ],
+)
+def test_what_excel_cannot_hold_is_refused_before_anything_is_measured(attributes, queries, reason):
+    workload = Workload(Domain(attributes), queries)
+    with pytest.raises(WorkloadError, match=reason):
+        require_exportable(workload, "xlsx")
+    require_exportable(workload, "csv")
+
+
+def test_a_table_that_just_fits_a_sheet_is_not_refused():
+    require_exportable(Workload(Domain({"a": 2**20 - 1}), [("a",)]), "xlsx")
+
+
+@pytest.mark.parametrize(("profile", "name"), [("acs", "E"), ("gls", "query"), ("default", "moe"), ("gls", "std_dev")])
+def test_an_attribute_with_the_name_of_a_column_is_refused_in_the_profile_that_has_it(profile, name):
+    release = any_release(select(marginals(Domain({name: 2}), up_to=1), budget=zcdp(1)))
+    with pytest.raises(WorkloadError, match=rf"attribute '{name}' has the name of a column of estimates"):
+        require_exportable(release.plan.workload, "csv", profile)
+    with pytest.raises(WorkloadError, match="has the name of a column"):
+        release[name].to_frame(profile=profile)
+    for other in COLUMNS.keys() - {profile}:
+        require_exportable(release.plan.workload, "csv", other)
+
+
+def test_unknown_profiles_and_bad_levels_are_refused():
+    with pytest.raises(WorkloadError, match=r"profile must be one of \['default', 'acs', 'gls'\], got 'ACS'"):
+        RELEASE["yes"].to_frame(profile="ACS")
+    with pytest.raises(BudgetError, match="level must be between 0 and 1"):
+        RELEASE["yes"].to_frame(profile="acs", level=90)
+
+
+def test_without_xlsxwriter_the_extra_is_named_and_nothing_is_left(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "xlsxwriter", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'residualplanner\[report\]'") as caught:
+        RELEASE.save(tmp_path / "out", "xlsx")
+    assert caught.value.extra == "report"
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_large_tables_go_into_one_sheet_row_by_row(tmp_path):
+    release = any_release(select(Workload(Domain({"a": 200, "b": 85}), [("a", "b")]), budget=zcdp(1)))
+    release.save(tmp_path / "out", "xlsx", profile="acs")
+    (path,) = Path(tmp_path / "out" / "tables").iterdir()
+    rows = rows_of_workbook(path)
+    assert [row[2] for row in rows[1:]] == release["a", "b"].estimate.ravel().tolist()

@@ -1,0 +1,155 @@
+"""What a table of any kind says of its errors is the explicit covariance, and what is saved is what was there."""
+
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pandas as pd
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from made_releases import any_release, index_of
+from random_plans import IDENTITY, plan_of, planned, plans, plans_by_set, random_matrix, table_covariance
+from replayed_measuring import integers_of, noise_frozen
+from residualplanner.gate.measurement.measure import measure
+from residualplanner.gate.measurement.measurement import load_measurement
+from residualplanner.method.queries.custom import Custom
+from residualplanner.method.queries.json import kind_from_json
+from residualplanner.method.queries.runs import Prefix
+from residualplanner.more.classifications.hierarchy import Hierarchy
+from residualplanner.publish.files.file_names import parts_of_kinds
+from residualplanner.release.reconstruct import reconstruct
+
+COLUMNS = ["estimate", "std_err", "moe", "conf_level", "ci_low", "ci_high"]
+
+
+@given(plan=planned(most_cells=30) | plans(most_cells=30, most_queries=2) | plans_by_set())
+@settings(max_examples=150)
+def test_variances_covariances_and_combinations_are_those_of_eq_26(plan):
+    release = any_release(plan)
+    for query in plan.workload:
+        table, covariance = release[query], table_covariance(plan, query)
+        largest = np.abs(covariance).max()
+        np.testing.assert_allclose(table.covariance(), covariance, atol=1e-9 * largest)
+        np.testing.assert_allclose(table.variance.ravel(), np.diag(covariance), atol=1e-9 * largest)
+        assert table.variance.shape == table.std_err.shape == table.estimate.shape
+        weights = np.random.default_rng(1).normal(size=table.estimate.shape)
+        combined = table.combine(weights)
+        assert combined.estimate == pytest.approx(float((weights * table.estimate).sum()), rel=1e-9, abs=1e-9)
+        expected = float(weights.ravel() @ covariance @ weights.ravel())
+        assert combined.variance == pytest.approx(expected, rel=1e-9, abs=1e-9 * largest)
+
+
+#: One attribute queried in five kinds, two pairs of one name; one for its values only; both sorts of basis.
+FIRST, SECOND = Custom([[1, 1, 1, 1], [1, 0, 0, 0]]), Custom([[1, 1, 1, 1], [0, 1, 0, 0]], labels=["all", "it, too"])
+GROUPS = [Hierarchy([{"x": low, "y": high}]) for low, high in (([0, 1], [2, 3]), ([0], [1, 2, 3]))]
+FIRST_BASIS = random_matrix(4, 3, 1)
+SEVERAL = plan_of(
+    (4, 3, 1),
+    (FIRST_BASIS, None, None),
+    [
+        {"a": kind, **dict.fromkeys("bc"[:others], IDENTITY)}
+        for kind in (IDENTITY, Prefix(), FIRST, SECOND, *GROUPS)
+        for others in (0, 1, 2)
+    ],
+)
+RELEASE = any_release(SEVERAL)
+
+
+def read(path):
+    table = pyarrow.csv.read_csv(path) if path.suffix == ".csv" else pyarrow.parquet.read_table(path)
+    return table.to_pandas()
+
+
+@pytest.fixture(scope="module", params=["parquet", "csv"])
+def saved(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("release") / "out"
+    RELEASE.save(folder, format=request.param)
+    return folder
+
+
+def test_every_table_has_a_file_of_its_own_that_reads_back_as_its_frame(saved):
+    rows = index_of(saved)
+    assert len({row["file"].lower() for row in rows}) == len(rows) == len(RELEASE) == 18
+    for row, table in zip(rows, RELEASE.tables(), strict=True):
+        found, expected = read(saved / row["file"]), table.to_frame()
+        assert list(found.columns) == [*table.names, *COLUMNS]
+        for name in COLUMNS:
+            np.testing.assert_allclose(found[name], expected[name], rtol=1e-13, atol=1e-13)
+        for name in table.names:
+            assert found[name].astype(str).tolist() == expected[name].astype(str).tolist()
+        np.testing.assert_allclose(found["std_err"], np.sqrt(np.diag(table.covariance())), rtol=1e-9)
+    deviations = [read(saved / row["file"])["std_err"] for row in rows if row["query"] == "a"]
+    assert all(each.max() > each.min() * 1.01 for each in deviations), "all cells were given one standard error"
+
+
+def test_the_index_says_which_kinds_a_file_answers(saved):
+    found = {(row["query"], row["kinds"], row["file"].split("/")[1].rsplit(".", 1)[0]) for row in index_of(saved)}
+    assert ("a", "prefix", "a@prefix") in found
+    assert {name for query, kinds, name in found if query == "a" and kinds == "custom"} == {"a@custom1", "a@custom2"}
+    assert {name for query, _, name in found if query == "a × b"} == {
+        "a.b", "a@prefix.b", "a@custom1.b", "a@custom2.b", "a@hierarchy1.b", "a@hierarchy2.b"
+    }  # fmt: skip
+
+
+def test_the_manifest_says_what_is_queried_and_was_measured(saved):
+    manifest = json.loads((saved / "manifest.json").read_text())
+    assert tuple(map(kind_from_json, manifest["plan"]["kinds"])) == SEVERAL.workload.kinds
+    pcost = max(sum(int(x) ** 2 for x in column) for column in FIRST_BASIS.T)
+    assert manifest["plan"]["bases"] == {
+        "a": {"family": "given", "answers": 3, "pcost": str(pcost)},
+        "b": {"family": "subtraction", "answers": 2, "pcost": "2/3"},
+        "c": {"family": "subtraction", "answers": 0, "pcost": "0"},
+    }
+
+
+@given(names=st.lists(st.sampled_from(["a", "a@prefix", "prefix", "a%40", "a@custom1"]), min_size=1, unique=True))
+def test_names_that_look_like_kinds_do_not_collide_with_them(names):
+    from residualplanner.publish.files.file_names import encoded_names
+
+    kinds = [IDENTITY, Prefix(), FIRST, SECOND]
+    parts = [part for name in encoded_names(names) for part in parts_of_kinds(name, kinds)]
+    assert len(set(parts)) == len(names) * len(kinds)
+
+
+@given(plan=planned() | plans(most_queries=2), seed=st.integers(0, 99))
+@settings(max_examples=70)
+def test_a_loaded_measurement_is_the_one_that_was_saved(plan, seed):
+    codes = np.random.default_rng(seed).integers(0, plan.domain.sizes, (20, len(plan.domain)))
+    saved = measure(plan, codes)
+    with TemporaryDirectory() as folder:
+        saved.save(Path(folder) / "file")
+        loaded = load_measurement(Path(folder) / "file")
+    assert loaded.noise == saved.noise
+    before, after = integers_of(saved), integers_of(loaded)
+    assert before.keys() == after.keys()
+    assert all((before[members] == after[members]).all() for members in before)
+    for query in plan.workload:
+        assert (reconstruct(loaded)[query].estimate == reconstruct(saved)[query].estimate).all()
+
+
+def test_wide_integers_with_any_basis_are_saved_and_reconstructed(tmp_path, monkeypatch):
+    """Counts so large that 64 bits do not hold their products: stored, loaded and divided without loss."""
+    sizes, most = (4, 3), 2**40
+    plan = plan_of(sizes, (random_matrix(4, 3, 1, most=2**30), None), [{"a": Prefix(), "b": IDENTITY}])
+    table = np.random.default_rng(1).integers(0, most, sizes)
+    noise_frozen(monkeypatch)
+    saved = measure(plan, {("a", "b"): table})
+    saved.save(tmp_path / "file")
+    loaded = load_measurement(tmp_path / "file")
+    assert loaded.residuals.wide
+    before, after = integers_of(saved), integers_of(loaded)
+    assert all(before[members].tolist() == after[members].tolist() for members in before)
+    found = reconstruct(loaded)[{"a": Prefix(), "b": IDENTITY}].estimate
+    np.testing.assert_allclose(found, np.cumsum(table, axis=0), rtol=1e-6)
+
+
+def test_frames_have_the_labels_of_their_kinds():
+    frame = RELEASE[{"a": SECOND, "b": IDENTITY}].to_frame()
+    assert frame["a"].tolist() == ["all"] * 3 + ["it, too"] * 3
+    assert frame["b"].tolist() == [0, 1, 2] * 2
+    assert pd.api.types.is_integer_dtype(frame["b"])

@@ -1,0 +1,200 @@
+"""A table has its axes, names, labels, columns and files in the order in which its query was written.
+
+What it must be is the table in domain order, transposed here.
+"""
+
+import csv
+import itertools
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dense
+from made_releases import any_release
+from random_plans import as_mapping, plan_by_hand, plan_by_set, plans, sample_workload
+from residualplanner import Identity, load_tables, measure, reconstruct
+from residualplanner.ground.errors import FileFormatError
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.plan.select import select
+from residualplanner.method.privacy import pcost, zcdp
+from residualplanner.method.queries.custom import Custom
+from residualplanner.method.queries.runs import Prefix
+from residualplanner.method.workload.families import marginals
+from residualplanner.method.workload.workload import Workload
+from residualplanner.release import batches as batches_module
+from strategies import NAMES, sizes
+
+DOMAIN = Domain({"age": 3, "sex": ["F", "M"], "yes": [False, True], "home": ["n", "s", "w"]})
+GROUPS = Custom([[1, 1, 1], [1, 0, 0]], labels=["all", "first"])
+
+
+def rearranged(query, order):
+    """A mapping from names to kinds with its names in another order."""
+    pairs = list(query.items())
+    return dict(pairs[i] for i in order)
+
+
+def require_transposed(release, query, order):
+    """Everything about the table of the rearranged query is that of the query, transposed."""
+    whole, turned = release[query], release[rearranged(query, order)]
+    rows = dense.transposition(whole.estimate.shape, order)
+    np.testing.assert_array_equal(turned.estimate, np.transpose(whole.estimate, order))
+    assert not turned.estimate.flags.writeable
+    np.testing.assert_array_equal(turned.variance, np.transpose(whole.variance, order))
+    np.testing.assert_array_equal(turned.moe(0.9), np.transpose(whole.moe(0.9), order))
+    np.testing.assert_array_equal(turned.interval(0.9), np.transpose(whole.interval(0.9), (0, *(1 + i for i in order))))
+    np.testing.assert_array_equal(turned.covariance(), rows @ whole.covariance() @ rows.T)
+    assert turned.names == tuple(whole.names[i] for i in order)
+    assert turned.labels == tuple(whole.labels[i] for i in order)
+    assert turned.kinds == tuple(whole.kinds[i] for i in order)
+    assert list(turned.query) == list(turned.names)
+    weights = np.arange(1.0, 1 + whole.estimate.size).reshape(whole.estimate.shape) ** 2
+    one, other = whole.combine(weights), turned.combine(np.transpose(weights, order))
+    assert other.variance == pytest.approx(one.variance, rel=1e-12)
+    assert other.estimate == pytest.approx(one.estimate, rel=1e-9, abs=1e-9)
+    assert release.plan.expected_max_abs_error(turned.query) == release.plan.expected_max_abs_error(whole.query)
+
+
+@given(plan=plans(), data=st.data())
+@settings(max_examples=100)
+def test_a_table_in_another_order_is_transposed_and_nothing_else(plan, data):
+    query = as_mapping(data.draw(st.sampled_from(list(plan.workload))))
+    require_transposed(any_release(plan), query, data.draw(st.permutations(range(len(query)))))
+
+
+def test_bases_by_set_make_no_difference():
+    release = any_release(plan_by_set(sample_workload()))
+    for query in map(as_mapping, release):
+        for order in itertools.permutations(range(len(query))):
+            require_transposed(release, query, order)
+
+
+@given(given=plans(), data=st.data(), chunk=st.sampled_from([1, 20, 2**18]))
+@settings(max_examples=60)
+def test_a_workload_gives_back_every_query_as_it_was_written(given, data, chunk):
+    queries = list(map(as_mapping, given.workload))
+    queries += data.draw(st.lists(st.sampled_from(queries), max_size=2))
+    written = [rearranged(query, data.draw(st.permutations(range(len(query))))) for query in queries]
+    plan = plan_by_hand(Workload(given.domain, written), given.strategy, given.noise_variances)
+    usual, release = any_release(given), any_release(plan)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(batches_module, "_CHUNK_CELLS", chunk)
+        tables, batches = list(release.tables()), list(release.batches())
+    expected = {}
+    for query in written:
+        axes = frozenset((plan.domain.names.index(name), kind) for name, kind in query.items())
+        expected[axes] = max(tuple(map(plan.domain.names.index, query)), expected.get(axes, ()))
+    names = plan.errors()["query"].tolist()
+    words = plan.errors()["kinds"].tolist()
+    for number, (query, table) in enumerate(zip(release, tables, strict=True)):
+        assert table.positions == expected[frozenset(zip(table.positions, table.kinds, strict=True))]
+        found = [NAMES[i] for i in table.positions]
+        assert list(query) == found == list(table.names)
+        assert names[number] == (" × ".join(found) or "(total)")
+        assert words[number] == " × ".join(kind.name for kind in table.kinds)
+        np.testing.assert_array_equal(table.estimate, release[query].estimate)
+        order = [sorted(found).index(name) for name in found]
+        ascending = dict(sorted(as_mapping(query).items()))
+        np.testing.assert_array_equal(table.estimate, np.transpose(usual[ascending].estimate, order))
+    assert sorted(np.concatenate([batch.queries for batch in batches]).tolist()) == list(range(len(tables)))
+    for batch in batches:
+        for number, row, estimate in zip(batch.queries, batch.attributes, batch.estimates, strict=True):
+            assert (tables[number].positions, tables[number].kinds) == (tuple(row), batch.kinds)
+            np.testing.assert_array_equal(estimate, tables[number].estimate)
+            assert not estimate.flags.writeable
+
+
+@given(shape=sizes(smallest=1), data=st.data())
+@settings(max_examples=40)
+def test_ready_counts_come_back_as_they_were_given(shape, data):
+    domain = Domain(dict(zip(NAMES, shape, strict=False)))
+    names = data.draw(st.permutations(domain.names))
+    counts = np.random.default_rng(len(shape)).integers(0, 1000, [domain[name].size for name in names])
+    plan = select(Workload(domain, [names]), budget=pcost(10**12))
+    release = reconstruct(measure(plan, {tuple(names): counts}, noise="gaussian", seed=1))
+    (table,) = release.tables()
+    assert list(table.names) == list(names)
+    np.testing.assert_allclose(table.estimate, counts, atol=0.1)
+    np.testing.assert_allclose(release[names[::-1]].estimate, counts.T, atol=0.1)
+
+
+WRITTEN = [
+    ("sex", "age"),
+    ("home", "sex", "age"),
+    {"yes": Prefix(), "age": GROUPS},
+    {"home": Identity(), "age": GROUPS},
+]
+
+
+@pytest.fixture(scope="module")
+def release():
+    return any_release(select(Workload(DOMAIN, [*WRITTEN, ("age", "yes"), ()]), budget=zcdp("0.5")))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("profile", ["default", "acs", "gls"])
+@pytest.mark.parametrize("file_format", ["parquet", "csv", "xlsx"])
+def test_files_have_the_written_order_and_are_found_in_every_order(release, tmp_path, file_format, profile):
+    release.save(tmp_path / "out", file_format, profile=profile)
+    index = list(csv.DictReader((tmp_path / "out" / "index.csv").read_text(encoding="utf-8").splitlines()))
+    names = {row["query"]: row["file"].removeprefix("tables/").removesuffix(f".{file_format}") for row in index}
+    assert names == {
+        "(total)": "_total",
+        "sex × age": "sex.age",
+        "age × yes": "age.yes",
+        "home × age": "home.age@custom",
+        "yes × age": "yes@prefix.age@custom",
+        "home × sex × age": "home.sex.age",
+    }
+    tables = load_tables(tmp_path / "out")
+    assert [list(query) for query in tables] == [list(query) for query in release]
+    for query in release:
+        kinds = as_mapping(query)
+        for order in itertools.permutations(range(len(kinds))):
+            other = rearranged(kinds, order)
+            assert other in tables
+            found, expected = tables[other], release[other].to_frame(profile=profile)
+            assert found.names == release[other].names
+            pd.testing.assert_frame_equal(found.to_frame(profile=profile), expected, check_exact=True)
+            pd.testing.assert_frame_equal(tables.frame(other), release[query].to_frame(profile=profile), rtol=1e-13)
+
+
+def test_csv_on_the_web_describes_the_columns_in_their_order(release, tmp_path):
+    release.save(tmp_path / "out", "csv")
+    about = json.loads((tmp_path / "out" / "tables" / "csv-metadata.json").read_text())
+    assert ["home", "sex", "age"] in [table["tableSchema"].get("primaryKey") for table in about["tables"]]
+    for table in about["tables"]:
+        lines = (
+            (tmp_path / "out" / "tables" / table["url"].replace("%40", "@")).read_text(encoding="utf-8").splitlines()
+        )
+        columns = [column["titles"] for column in table["tableSchema"]["columns"]]
+        assert columns == next(csv.reader(lines))
+        keys = table["tableSchema"].get("primaryKey", [])
+        assert " × ".join(keys) == table["dc:title"].replace("(total)", "")
+
+
+def test_an_index_of_another_number_of_cells_is_refused(release, tmp_path):
+    release.save(tmp_path / "out")
+    tables = load_tables(tmp_path / "out")
+    name, saved = next((name, saved) for name, saved in tables.files.items() if name == "sex.age")
+    tables.files[name] = saved._replace(cells=5)
+    with pytest.raises(FileFormatError, match=r"sex\.age\.parquet is not the table that the index says it is"):
+        tables["age", "sex"]
+
+
+def test_of_two_written_orders_the_last_holds_whatever_comes_first():
+    one, other = Workload(DOMAIN, [("yes", "age")]), Workload(DOMAIN, [("age", "yes")])
+    family = marginals(DOMAIN, order=2)
+    for whole in (one + other, other + one, Workload(DOMAIN, [*one, *other]), Workload(DOMAIN, [*other, *one, *other])):
+        assert list(whole) == [("yes", "age")]
+    for whole in (one + family, family + one):
+        assert ("yes", "age") in list(whole)
+        assert len(whole) == math.comb(4, 2)
+    assert all(block.axes is None for block in (family + family).blocks)
+    assert all(block.axes is None for block in Workload(DOMAIN, list(family)).blocks)
+    assert list((one + family).take([0, 1, 2])) == [("age", "sex"), ("yes", "age"), ("age", "home")]

@@ -1,0 +1,218 @@
+"""Maps: boundaries from GeoJSON, in one piece, with open holes, in classes that a legend names."""
+
+import json
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+from residualplanner.ground.errors import FileFormatError
+from residualplanner.publish.maps import Boundaries, classes_of_estimates, classes_of_variation, draw_choropleth
+from residualplanner.publish.maps import boundaries as limits
+from residualplanner.publish.maps.projection import plane_rings
+from residualplanner.publish.pictures import Picture, drawing
+
+SQUARE = [[0, 0], [4, 0], [4, 4], [0, 4], [0, 0]]
+LAKE = [[1, 1], [3, 1], [3, 3], [1, 3], [1, 1]]
+CLASSES = classes_of_variation((0.15, 0.30))
+
+
+def feature(code, *polygons, kind="MultiPolygon", name="GEOID"):
+    coordinates = list(polygons) if kind == "MultiPolygon" else polygons[0]
+    return {"type": "Feature", "properties": {name: code}, "geometry": {"type": kind, "coordinates": coordinates}}
+
+
+def collection(*features):
+    return {"type": "FeatureCollection", "features": list(features)}
+
+
+def area(ring):
+    """Twice the signed area, by the shoelace formula."""
+    return sum(a[0] * b[1] - b[0] * a[1] for a, b in pairwise(ring))
+
+
+def shifted(ring, x, y=0):
+    return [[a + x, b + y] for a, b in ring]
+
+
+def pixels(boundaries, numbers):
+    """The colors of a map, and where a point of the map is in them."""
+    with drawing():
+        figure = draw_choropleth(boundaries, numbers, CLASSES, title="")
+        figure.set_dpi(300)
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
+        image = np.asarray(canvas.buffer_rgba())[:, :, :3]
+        axes = figure.axes[0]
+
+    def color(x, y):
+        column, row = axes.transData.transform((x, y))
+        return "#" + "".join(f"{value:02x}" for value in image[image.shape[0] - 1 - int(row), int(column)])
+
+    return color
+
+
+@pytest.mark.parametrize("hole", [LAKE, LAKE[::-1]])
+@pytest.mark.parametrize("outer", [SQUARE, SQUARE[::-1]])
+def test_holes_are_open_however_rings_are_written(outer, hole):
+    far = shifted(SQUARE, 200)  # so that coordinates are no degrees
+    boundaries = Boundaries.from_geojson(collection(feature("a", [outer, hole]), feature("b", [far])), "GEOID")
+    assert [area(ring) > 0 for ring in boundaries.rings["a"]] == [True, False]
+    color = pixels(boundaries, {"a": 0.01, "b": 0.9})
+    assert color(0.5, 2) == CLASSES.colors[0]
+    assert color(2, 2) == "#ffffff"
+    assert color(202, 2) == CLASSES.colors[-1]
+
+
+def test_areas_may_have_several_parts_in_one_feature_or_in_several():
+    island = shifted(SQUARE, 10)
+    one = Boundaries.from_geojson(collection(feature("a", [SQUARE], [island])), "GEOID")
+    two = Boundaries.from_geojson(
+        collection(feature("a", [SQUARE], kind="Polygon"), feature("a", [island], kind="Polygon")), "GEOID"
+    )
+    assert [ring.tolist() for ring in one.rings["a"]] == [ring.tolist() for ring in two.rings["a"]]
+    assert len(one.rings["a"]) == 2
+
+
+def test_areas_without_a_number_are_hatched_and_in_the_legend(tmp_path):
+    boundaries = Boundaries.from_geojson(
+        collection(feature("a", [SQUARE]), feature("b", [shifted(SQUARE, 9)])), "GEOID"
+    )
+
+    def svg(numbers):
+        Picture("map", lambda: draw_choropleth(boundaries, numbers, CLASSES, title="cv")).save(tmp_path / "map.svg")
+        return (tmp_path / "map.svg").read_text()
+
+    assert ">no number<" not in svg({"a": 0.01, "b": 0.2})
+    for numbers in ({"a": 0.01}, {"a": 0.01, "b": float("nan")}):
+        assert ">no number<" in svg(numbers)
+        assert "url(#h" in svg(numbers)
+    assert all(f">{text}<" in svg({"a": 0.01}) for text in CLASSES.texts)
+
+
+def test_an_area_without_a_shape_is_no_error():
+    empty = feature("b") | {"geometry": None}
+    boundaries = Boundaries.from_geojson(collection(feature("a", [SQUARE]), empty), "GEOID")
+    assert {code: len(rings) for code, rings in boundaries.rings.items()} == {"a": 1, "b": 0}
+    pixels(boundaries, {"a": 0.1, "b": 0.1})
+
+
+def test_codes_are_a_property_or_the_features_own():
+    own = collection(feature("x", [SQUARE]) | {"id": "01001"})
+    assert list(Boundaries.from_geojson(own, "id").rings) == ["01001"]
+    assert list(Boundaries.from_geojson(own, "GEOID").rings) == ["x"]
+
+
+def test_areas_on_both_sides_of_the_180th_meridian_are_brought_together():
+    west, east = shifted(SQUARE, -179, 50), shifted(SQUARE, 175, 50)
+    rings = Boundaries.from_geojson(collection(feature("w", [west]), feature("e", [east])), "GEOID").rings
+    plane = plane_rings(rings)
+    assert np.ptp(np.concatenate([ring[:, 0] for each in plane.values() for ring in each])) < 12
+    assert plane["e"][0][:, 0].max() < plane["w"][0][:, 0].min()
+
+
+def test_a_degree_of_longitude_is_as_long_as_in_the_middle_of_the_map():
+    at_60 = shifted([[0, 0], [2, 0], [2, 2], [0, 2], [0, 0]], 10, 59)
+    (ring,) = plane_rings(Boundaries.from_geojson(collection(feature("a", [at_60])), "GEOID").rings)["a"]
+    assert np.ptp(ring, axis=0) == pytest.approx([1.0, 2.0], rel=1e-3)  # cos 60 degrees is a half
+
+
+def test_points_that_would_coincide_are_drawn_once_and_small_areas_stay():
+    angles = np.linspace(0, 2 * np.pi, 20_001)
+    circle = [[float(x), float(y)] for x, y in zip(1000 * np.cos(angles), 1000 * np.sin(angles), strict=True)]
+    circle[-1] = circle[0]
+    speck = shifted([[0, 0], [1e-6, 0], [1e-6, 1e-6], [0, 0]], 5000)
+    plane = plane_rings(
+        Boundaries.from_geojson(collection(feature("a", [circle]), feature("b", [speck])), "GEOID").rings
+    )
+    assert 500 < len(plane["a"][0]) < 10_000
+    assert abs(area(plane["a"][0].tolist())) / 2 == pytest.approx(np.pi * 1e6, rel=0.01)
+    assert len(plane["b"][0]) == 4
+
+
+@given(numbers=st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40))
+def test_every_number_is_in_the_class_whose_range_holds_it(numbers):
+    array = np.array(numbers)
+    classes = classes_of_estimates(array)
+    assert len(classes.colors) == len(classes.texts) == len(classes.limits) + 1 <= 5
+    edges = [-np.inf, *classes.limits, np.inf]
+    for number, found in zip(numbers, classes.of(array).tolist(), strict=True):
+        assert edges[found] <= number < edges[found + 1]
+    assert set(classes.of(array).tolist()) >= {0}
+
+
+def test_classes_of_variation_are_cut_at_the_grades():
+    assert classes_of_variation((0.1, 0.2)).texts[1:4] == ("3.33% to 10%", "10% to 20%", "20% to 40%")
+    assert classes_of_variation((0.1, 0.1)).texts == ("below 3.33%", "3.33% to 10%", "10% to 20%", "20% or more")
+    assert CLASSES.of(np.array([0.0, 0.05, 0.15, 0.3, 0.6, np.nan])).tolist() == [0, 1, 2, 3, 4, -1]
+
+
+def test_classes_differ_in_lightness_alone_in_one_direction():
+    for classes in (CLASSES, classes_of_estimates(np.arange(100.0))):
+        channels = np.array([[int(color[i : i + 2], 16) for i in (1, 3, 5)] for color in classes.colors]) / 255
+        linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+        lightness = 116 * np.cbrt(linear @ [0.2126, 0.7152, 0.0722]) - 16  # of CIELAB
+        assert (np.diff(lightness) < -9).all()
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({}, "the GeoJSON is no GeoJSON feature collection"),
+        ([], "is no GeoJSON feature collection"),
+        (collection(), "is no GeoJSON feature collection with features; .*with a feature for each area"),
+        ({"type": "Topology", "features": [feature("a", [SQUARE])]}, "it is TopoJSON, from which .* makes GeoJSON"),
+        ({"type": "Topology", "objects": {}, "arcs": []}, "it is TopoJSON, from which .* makes GeoJSON"),
+        (collection({"type": "Point"}), "feature 1: not a GeoJSON feature"),
+        (collection(feature("a", [SQUARE], name="GEOIDS")), "feature 1: no property 'GEOID'; .*did you mean 'GEOIDS'"),
+        (collection({"type": "Feature"}), "feature 1: no property 'GEOID'; its properties are none"),
+        (collection(feature(1001, [SQUARE])), "the property 'GEOID' must be text .* '01' is not 1; got 1001"),
+        (collection(feature("", [SQUARE])), "must be text that is not empty"),
+        (collection(feature("a", [0, 0], kind="Point")), r"\(a\): the geometry must be a Polygon or"),
+        (collection(feature("a", SQUARE[:1])), r"feature 1 \(a\): a position must be"),
+        (collection(feature("a", [SQUARE[:3]])), "a ring must have at least four positions"),
+        (collection(feature("a", [[*SQUARE[:-1], [0, 1]]])), "of which the last is the first"),
+        (collection(feature("a", [[[0, "x"], *SQUARE]])), "a position must be a list of two numbers"),
+        (collection(feature("a", [[[0, float("nan")], *SQUARE]])), "a position must be a list of two numbers"),
+        (collection(feature("a", [[[True, 0], *SQUARE]])), "a position must be a list of two numbers"),
+        (collection(feature("a", "rings")), "expected a list of coordinates, got"),
+        (collection(feature("a") | {"geometry": {"type": "Polygon"}}), "expected a list of coordinates, got None"),
+        (collection(feature("a") | {"geometry": []}), "the geometry must be a Polygon"),
+    ],
+)  # fmt: skip
+def test_geojson_that_cannot_be_drawn_is_refused_with_its_feature(value, message):
+    with pytest.raises(FileFormatError, match=message):
+        Boundaries.from_geojson(value, "GEOID")
+
+
+def test_files_are_named_and_limited(tmp_path, monkeypatch):
+    path = tmp_path / "shapes.json"
+    path.write_text("\ufeff" + json.dumps(collection(feature("a", [SQUARE]), feature("b", [SQUARE]))), encoding="utf-8")
+    assert repr(Boundaries.from_geojson(path, "GEOID")) == "<Boundaries of 2 areas>"
+    assert repr(Boundaries.from_geojson(collection(feature("a", [SQUARE])), "GEOID")) == "<Boundaries of 1 area>"
+    for name, message in (("AREA_LIMIT", "2 features; the limit is 1"), ("POSITION_LIMIT", "more than 1 positions")):
+        with monkeypatch.context() as patch:
+            patch.setattr(limits, name, 1)
+            with pytest.raises(FileFormatError, match=f"shapes.json has {message}"):
+                Boundaries.from_geojson(path, "GEOID")
+    monkeypatch.setattr(limits, "SIZE_LIMIT", 10)
+    with pytest.raises(FileFormatError, match=r"shapes.json is too large: the limit is 10 bytes"):
+        Boundaries.from_geojson(path, "GEOID")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"{", "shapes.json is not GeoJSON: it is not valid JSON"),
+        (b"\xff\xfe", "shapes.json is not UTF-8 text"),
+        (b'{"type": NaN}', "shapes.json is not GeoJSON: .*not a finite number"),
+        (b"[" * 100_000, "shapes.json is not GeoJSON: too deep"),
+    ],
+)
+def test_files_that_are_no_json_are_refused(tmp_path, content, message):
+    (tmp_path / "shapes.json").write_bytes(content)
+    with pytest.raises(FileFormatError, match=message):
+        Boundaries.from_geojson(tmp_path / "shapes.json", "GEOID")

@@ -1,0 +1,84 @@
+"""DuckDB and Polars read a release in parts without this library, and find its numbers, labels and errors in it."""
+
+import duckdb
+import numpy as np
+import polars as pl
+import pytest
+
+import residualplanner as rp
+from made_releases import any_release
+from residualplanner.publish.parts import layout
+
+DOMAIN = rp.Domain({"a": 3, "region": ["north", "south", "o'east"], "c": 4})
+WORKLOAD = rp.marginals(DOMAIN, up_to=2) + rp.Workload(DOMAIN, [{"c": rp.Prefix(), "region": rp.Identity()}])
+RELEASE = any_release(rp.select(WORKLOAD, budget=rp.pcost(1)))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("parts") / "release"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(layout, "PART_CELLS", 16)
+        patch.setattr(layout, "ROW_GROUP_CELLS", 8)
+        RELEASE.save(path, "parts")
+    return path
+
+
+def rows_of(table):
+    """The cells of a table as rows: labels, estimate, standard error."""
+    labels = np.stack(np.meshgrid(*(list(map(str, each)) for each in table.labels), indexing="ij"), axis=-1)
+    numbers = zip(table.estimate.ravel().tolist(), table.std_err.ravel().tolist(), strict=True)
+    return [(*words, *pair) for words, pair in zip(labels.reshape(-1, labels.shape[-1]).tolist(), numbers, strict=True)]
+
+
+def same(found, expected):
+    assert [row[:-1] for row in found] == [row[:-1] for row in expected]
+    assert [row[-1] for row in found] == pytest.approx([row[-1] for row in expected], rel=1e-12)
+
+
+@pytest.mark.parametrize("query", [("a", "region"), ("region", "c"), {"c": rp.Prefix(), "region": rp.Identity()}])
+def test_a_join_in_duckdb_gives_a_table_with_its_labels_and_errors(folder, query):
+    table = RELEASE[query]
+    kinds = [kind.name for kind in table.kinds]
+    found = duckdb.execute(
+        f"""
+        SELECT first.label, second.label, parts.estimate, parts.std_err
+        FROM '{folder}/parts/*.parquet' AS parts
+        JOIN '{folder}/tables.parquet' AS tables USING (table_id)
+        JOIN '{folder}/labels.parquet' AS first
+            ON first.attribute = tables.attributes[1] AND first.kind = tables.kinds[1]
+            AND first.index = parts.cell // tables.shape[2]
+        JOIN '{folder}/labels.parquet' AS second
+            ON second.attribute = tables.attributes[2] AND second.kind = tables.kinds[2]
+            AND second.index = parts.cell % tables.shape[2]
+        WHERE tables.attributes = ? AND tables.kinds = ?
+        ORDER BY parts.cell
+        """,
+        [list(table.names), kinds],
+    ).fetchall()
+    same(found, rows_of(table))
+
+
+@pytest.mark.parametrize("query", [(), ("a",), ("a", "region"), {"c": rp.Prefix(), "region": rp.Identity()}])
+def test_polars_scans_the_parts_for_a_table(folder, query):
+    table = RELEASE[query]
+    tables = pl.read_parquet(folder / "tables.parquet")
+    (number,) = (
+        row["table_id"]
+        for row in tables.iter_rows(named=True)
+        if row["attributes"] == list(table.names) and row["kinds"] == [kind.name for kind in table.kinds]
+    )
+    scanned = pl.scan_parquet(folder / "parts" / "*.parquet").filter(pl.col("table_id") == number).collect()
+    assert scanned["cell"].to_list() == list(range(table.estimate.size))
+    assert scanned["estimate"].to_list() == table.estimate.ravel().tolist()
+    assert scanned["std_err"].to_list() == pytest.approx(table.std_err.ravel().tolist(), rel=1e-12)
+
+
+def test_the_sums_of_all_tables_by_sql_are_those_of_the_release(folder):
+    assert len(list((folder / "parts").iterdir())) > 2
+    found = duckdb.sql(
+        f"SELECT table_id, sum(estimate), count(*) FROM '{folder}/parts/*.parquet' GROUP BY table_id ORDER BY table_id"
+    ).fetchall()
+    expected = [(number, table.estimate.sum(), table.estimate.size) for number, table in enumerate(RELEASE.tables())]
+    assert [(row[0], row[2]) for row in found] == [(row[0], row[2]) for row in expected]
+    assert [row[1] for row in found] == pytest.approx([row[1] for row in expected])

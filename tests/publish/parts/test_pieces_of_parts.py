@@ -1,0 +1,155 @@
+"""Every byte of a part is in a piece whose hash is compared, and one table needs two pieces only."""
+
+import csv
+import hashlib
+import os
+from itertools import accumulate, pairwise
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import residualplanner as rp
+from made_releases import any_release, forge_hash
+from residualplanner.ground.errors import FileFormatError
+from residualplanner.publish.parts import layout as layouts
+from residualplanner.publish.parts.part_file import PartFile, part_file_of, part_file_of_bytes
+
+DOMAIN = rp.Domain({"a": 3, "b": ["x", "y"], "c": 4, "d": 5})
+WORKLOAD = rp.marginals(DOMAIN, up_to=3) + rp.Workload(DOMAIN, [{"d": rp.Prefix(), "b": rp.Identity()}])
+RELEASE = any_release(rp.select(WORKLOAD, budget=rp.pcost(1)))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(layouts, "PART_CELLS", 64)
+    monkeypatch.setattr(layouts, "ROW_GROUP_CELLS", 16)
+    RELEASE.save(tmp_path / "out", "parts")
+    return tmp_path / "out"
+
+
+def rows_of(path):
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def write_rows(path, rows):
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    forge_hash(path.parent, path.name)
+
+
+def pieces_of(folder, part):
+    """From the two lists: where each piece starts and stops, its hash, and its first table, none for a footer."""
+    name = f"parts/part-{part:06}.parquet"
+    rows = [row for row in rows_of(folder / "row-groups.csv") if row["file"] == name]
+    (about,) = (row for row in rows_of(folder / "parts.csv") if row["file"] == name)
+    sizes = [int(row["bytes"]) for row in rows] + [int(about["footer_bytes"])]
+    hashes = [row["sha256"] for row in rows] + [about["footer_sha256"]]
+    firsts = [int(row["first_table"]) for row in rows] + [None]
+    return about, list(zip(pairwise([0, *accumulate(sizes)]), hashes, firsts, strict=True))
+
+
+def test_the_lists_say_which_bytes_are_in_which_piece_and_what_their_hashes_are(folder):
+    files = sorted((folder / "parts").iterdir())
+    assert len(files) > 2
+    for part, path in enumerate(files):
+        content = path.read_bytes()
+        about, pieces = pieces_of(folder, part)
+        assert about["sha256"] == hashlib.sha256(content).hexdigest()
+        assert int(about["bytes"]) == len(content) == pieces[-1][0][1]
+        assert [hashlib.sha256(content[start:stop]).hexdigest() for (start, stop), _, _ in pieces] == [
+            digest for _, digest, _ in pieces
+        ]
+        metadata = pq.read_metadata(path)
+        assert len(pieces) == metadata.num_row_groups + 1 > 1
+        for group, ((start, stop), _, first) in enumerate(pieces[:-1]):
+            column = metadata.row_group(group).column(metadata.num_columns - 1)
+            assert start < column.data_page_offset < stop
+            assert metadata.row_group(group).column(0).statistics.min == first
+
+
+def test_no_byte_of_a_part_can_be_altered_without_a_refusal_of_the_tables_that_it_is_about(folder):
+    saved, path = rp.load_tables(folder), folder / "parts" / "part-000001.parquet"
+    content, (_, pieces) = path.read_bytes(), pieces_of(folder, 1)
+    tables = range(*saved.layout.parts[1:3])
+    assert len(pieces) > 3
+    for place in {*range(0, len(content), 211), *(start for (start, _), _, _ in pieces), len(content) - 1}:
+        path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+        ((_, _, first),) = (piece for piece in pieces if piece[0][0] <= place < piece[0][1])
+        for number in tables:
+            group = max(start for _, _, start in pieces[:-1] if start <= number)
+            if first is None or group == first:
+                with pytest.raises(FileFormatError, match=r"part-000001\.parquet was altered"):
+                    saved.estimates(number)
+            else:
+                saved.estimates(number)
+    path.write_bytes(content)
+    for number in tables:
+        assert np.array_equal(saved.estimates(number), RELEASE[list(RELEASE)[number]].estimate.ravel())
+
+
+@pytest.mark.parametrize("change", [lambda file: file.truncate(900), lambda file: file.seek(0, 2) and file.write(b"x")])
+def test_a_part_that_is_cut_off_or_longer_is_refused(folder, change):
+    with open(folder / "parts" / "part-000000.parquet", "r+b") as file:
+        change(file)
+    with pytest.raises(FileFormatError, match="was altered"):
+        rp.load_tables(folder)[()]
+
+
+def test_a_folder_in_the_place_of_a_part_is_refused(folder):
+    path = folder / "parts" / "part-000000.parquet"
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(FileFormatError, match="is missing"):
+        rp.load_tables(folder)[()]
+
+
+CHANGES = {
+    "a row group less": lambda rows: rows.pop(),
+    "a row group twice": lambda rows: rows.append(rows[-1]),
+    "other tables": lambda rows: rows[1].update(first_table="1"),
+    "of another part": lambda rows: rows[1].update(file="parts/part-000002.parquet"),
+    "more bytes": lambda rows: rows[1].update(bytes=str(int(rows[1]["bytes"]) + 1)),
+    "bytes of another": lambda rows: (rows[0].update(bytes="-4"), rows[1].update(bytes="9")),
+    "no bytes": lambda rows: rows[1].update(bytes=""),
+    "words": lambda rows: rows[1].update(bytes="many"),
+    "too many bytes": lambda rows: rows[1].update(bytes="9" * 19),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_list_of_other_row_groups_is_refused(folder, change):
+    rows = rows_of(folder / "row-groups.csv")
+    change(rows)
+    write_rows(folder / "row-groups.csv", rows)
+    with pytest.raises(FileFormatError, match="out"):
+        rp.load_tables(folder)
+
+
+def test_a_footer_of_other_bytes_is_refused(folder):
+    rows = rows_of(folder / "parts.csv")
+    rows[0]["footer_bytes"] = "12"
+    write_rows(folder / "parts.csv", rows)
+    with pytest.raises(FileFormatError, match="names other parts"):
+        rp.load_tables(folder)
+
+
+@pytest.mark.parametrize("name", ["parts.csv", "row-groups.csv"])
+def test_a_list_that_was_altered_or_is_absent_is_refused(folder, name):
+    (folder / name).write_text((folder / name).read_text().replace("0", "1", 1))
+    with pytest.raises(FileFormatError, match=f"{name} was altered"):
+        rp.load_tables(folder)
+    os.unlink(folder / name)
+    with pytest.raises(FileFormatError, match=f"{name} is missing"):
+        rp.load_tables(folder)
+
+
+def test_what_a_part_is_comes_back_from_its_bytes(folder):
+    found = part_file_of((folder / "parts" / "part-000000.parquet").read_bytes())
+    assert part_file_of_bytes(found.to_bytes()) == found
+    for sizes in ((), (5,), (0, 5), (5, -1)):
+        with pytest.raises(FileFormatError, match="none of them empty"):
+            PartFile("", sizes, ("",) * len(sizes))

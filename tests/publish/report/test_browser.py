@@ -1,0 +1,349 @@
+"""The page in a real browser: sorting, searching, turning pages, keyboard, print, no network, no errors."""
+
+import shutil
+
+import pytest
+
+import residualplanner as rp
+from residualplanner.publish.report import write_report
+
+CHROMIUM = shutil.which("chromium")
+ARGUMENTS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium to open the page in")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def address(many_report):
+    """Where the report on 4,526 tables is."""
+    return many_report[0].as_uri()
+
+
+@pytest.fixture
+def page(browser, address):
+    """The page, opened; at the end nothing has been logged, asked of the network or raised."""
+    context = browser.new_context(viewport={"width": 1100, "height": 900})
+    page, told, requests = context.new_page(), [], []
+    page.on("console", lambda message: told.append(message.text))
+    page.on("pageerror", lambda error: told.append(str(error)))
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto(address)
+    yield page
+    assert told == []
+    assert requests == [address]
+    context.close()
+
+
+def names(page):
+    return page.locator("#errors tbody th").all_text_contents()
+
+
+def column(page, heading):
+    heads = page.locator("#errors thead th").all_text_contents()
+    cells = page.locator(f"#errors tbody tr > :nth-child({heads.index(heading) + 1})").all_text_contents()
+    return [float(text.strip("%").replace(",", "")) for text in cells]
+
+
+def sorting(page):
+    pairs = page.eval_on_selector_all("#errors thead th", "all => all.map(x => [x.dataset.key, x.ariaSort])")
+    return {key: direction for key, direction in pairs if direction is not None}
+
+
+def test_what_the_script_shows_first_is_what_stood_there_before(browser, address, many, page):
+    context = browser.new_context(java_script_enabled=False)
+    still = context.new_page()
+    still.goto(address)
+    rows = [view.locator("#errors tbody tr").all_inner_texts() for view in (still, page)]
+    context.close()
+    assert rows[0] == rows[1]
+    assert len(rows[0]) == 25
+
+
+def test_a_click_on_a_heading_sorts_and_a_second_one_turns_the_order(page, many):
+    errors = many.errors()
+    page.get_by_role("button", name="Standard error").click()
+    assert sorting(page) == {"std_err": "descending"}
+    assert column(page, "Standard error") == pytest.approx(sorted(errors["std_err"], reverse=True)[:25], abs=0.06)
+    page.get_by_role("button", name="Standard error").click()
+    assert sorting(page) == {"std_err": "ascending"}
+    assert column(page, "Standard error") == pytest.approx(sorted(errors["std_err"])[:25], abs=0.06)
+    page.get_by_role("button", name="Table").click()
+    assert sorting(page) == {"query": "ascending"}
+    assert names(page)[:4] == ["(total)", "a0", "a0 × a1", "a0 × a1 × a2"]
+
+
+def test_everything_works_from_the_keyboard(page):
+    page.locator("#search").focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.id") == "reset"
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Table"
+    for _ in range(2):
+        page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Cells"
+    outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline == "solid"
+    before = names(page)
+    page.keyboard.press("Enter")
+    cells = column(page, "Cells")
+    assert sorting(page) == {"cells": "descending"}
+    assert cells == sorted(cells, reverse=True)
+    assert names(page) != before
+    page.keyboard.press(" ")
+    assert sorting(page) == {"cells": "ascending"}
+    assert column(page, "Cells")[0] == 1
+
+
+def test_search_and_order_filter_together(page):
+    page.locator("#search").fill("A7 a1")
+    shown = names(page)
+    assert all("a7" in name and "a1" in name for name in shown)
+    page.locator("#order").select_option("2")
+    assert names(page)[:2] == ["a1 × a7", "a7 × a10"]
+    assert page.locator("#status").text_content() == "1 to 11 of 11"
+    assert page.locator("#shown").text_content() == "Tables 1 to 11 of 11 tables, found among 4,526"
+    page.locator("#search").fill("no such table")
+    assert names(page) == []
+    assert page.locator("#shown").text_content() == "No table has these words"
+    page.locator("#reset").click()
+    assert page.locator("#status").text_content() == "1 to 25 of 4,526"
+    assert page.locator("#order").input_value() == ""
+
+
+def test_pages_turn_and_end(page, many):
+    assert page.locator("#previous").is_disabled()
+    page.locator("#next").click()
+    assert page.locator("#status").text_content() == "26 to 50 of 4,526"
+    page.locator("#last").click()
+    assert page.locator("#status").text_content() == "4,526 to 4,526 of 4,526"
+    assert names(page) == ["a27 × a28 × a29"]
+    assert page.locator("#next").is_disabled()
+    page.locator("#first").click()
+    assert names(page)[0] == "(total)"
+
+
+@pytest.mark.parametrize("media", ["print", "screen"])
+@pytest.mark.parametrize("width", [1100, 720])
+def test_a_key_figure_stands_on_one_line(page, media, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(media=media)
+    lines = page.eval_on_selector_all(
+        ".facts strong",
+        """all => all.map(x => {
+            x.textContent = "± 1,135,659.0";
+            const range = document.createRange();
+            range.selectNodeContents(x);
+            return range.getClientRects().length;
+        })""",
+    )
+    assert set(lines) == {1}
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize("media", ["print", "screen"])
+def test_a_statement_of_privacy_stands_on_one_line(page, media):
+    page.emulate_media(media=media)
+    broken = """() => {
+        const lines = (node, match) => {
+            const range = document.createRange();
+            range.setStart(node, match.index);
+            range.setEnd(node, match.index + match[0].length);
+            return new Set([...range.getClientRects()].map(box => box.top)).size;
+        };
+        const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+        const found = [];
+        while (walker.nextNode())
+            for (const match of walker.currentNode.data.matchAll(/[a-z0-9.]+-zCDP|rho = [0-9.]+|delta = [0-9.e-]+/g))
+                found.push([match[0], lines(walker.currentNode, match)]);
+        return found;
+    }"""
+    for width in range(360, 1100, 20):
+        page.set_viewport_size({"width": width, "height": 900})
+        statements = page.evaluate(broken)
+        assert {"1-zCDP", "rho = 1", "rho-zCDP"} <= {statement for statement, _ in statements}
+        assert [text for text, lines in statements if lines > 1] == [], width
+
+
+def test_in_print_no_heading_or_introduction_ends_a_page_before_its_figure(page):
+    page.emulate_media(media="print")
+    before = """() => [...document.querySelectorAll("section > figure")].flatMap(figure => {
+        const earlier = figure.previousElementSibling;
+        return earlier.matches("figure") ? [] : [earlier, figure.parentElement.querySelector("h2")];
+    }).map(each => getComputedStyle(each).breakAfter)"""
+    found = page.evaluate(before)
+    assert len(found) >= 4
+    assert set(found) == {"avoid"}
+    style = "x => getComputedStyle(x).breakInside"
+    assert set(page.eval_on_selector_all("figure", f"all => all.map({style})")) == {"avoid"}
+
+
+def test_in_print_the_headings_are_text_that_is_repeated_on_each_page(page):
+    """Chromium leaves buttons, and flexible boxes, out of the headings that it repeats."""
+    page.emulate_media(media="print")
+    style = "x => [getComputedStyle(x).display, getComputedStyle(x).breakInside]"
+    assert page.eval_on_selector("#errors thead", style) == ["table-header-group", "avoid"]
+    inside = page.eval_on_selector_all("#errors thead th *", "all => all.map(x => getComputedStyle(x).display)")
+    assert set(inside) <= {"contents", "inline"}
+
+
+def test_print_shows_all_that_was_found_without_controls(page):
+    from playwright.sync_api import expect
+
+    page.locator("#search").fill("a3")
+    page.locator("#order").select_option("2")
+    page.emulate_media(media="print")
+    expect(page.locator("#errors tbody tr")).to_have_count(29)  # the browser tells the page a moment later
+    assert page.get_by_text("A heading sorts").is_hidden()
+    for hidden in ("#search", "#next", "nav", "summary"):
+        assert not page.locator(hidden).first.is_visible()
+    for shown in ("#errors", "#fairness svg", "#privacy"):
+        assert page.locator(shown).is_visible()
+    page.emulate_media(media="screen")
+    expect(page.locator("#errors tbody tr")).to_have_count(25)
+    assert len(page.pdf()) > 10_000
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_colors_follow_the_reader_and_texts_stand_out(browser, address, scheme):
+    context = browser.new_context(color_scheme=scheme)
+    page = context.new_page()
+    page.goto(address)
+    paper, ink = (
+        page.evaluate(f"getComputedStyle(document.body).{name}").strip("rgb()").split(",")
+        for name in ("backgroundColor", "color")
+    )
+    svg = page.evaluate("getComputedStyle(document.querySelector('figure svg text')).fill").strip("rgb()").split(",")
+    context.close()
+    assert (sum(map(int, paper)) > 384) == (scheme == "light")
+    assert abs(sum(map(int, paper)) - sum(map(int, ink))) > 500
+    assert svg == ink
+
+
+@pytest.fixture(scope="session")
+def published(release, tmp_path_factory):
+    """The page on a saved release of 15 tables, of which it holds those of up to 90 cells."""
+    folder = tmp_path_factory.mktemp("published")
+    about = rp.Publication(title='Ages <in> "2026"', author="An office")
+    release.save(folder / "release", "csv", quality=rp.Quality(), publication=about)
+    write_report(folder / "release", folder / "report.html", cells=560)
+    return folder / "report.html"
+
+
+@pytest.fixture
+def tables(browser, published):
+    """The page with tables, opened; at the end nothing has been logged, asked of the network or raised."""
+    context = browser.new_context(viewport={"width": 1100, "height": 900})
+    page, told, requests = context.new_page(), [], []
+    page.on("console", lambda message: told.append(message.text))
+    page.on("pageerror", lambda error: told.append(str(error)))
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto(published.as_uri())
+    yield page
+    assert told == []
+    assert requests == [published.as_uri()]
+    context.close()
+
+
+def cells_of(page):
+    return [row.split("\t") for row in page.locator("#cells tbody tr").all_inner_texts()]
+
+
+def test_a_table_is_chosen_searched_sorted_and_turned(tables, release):
+    tables.locator("#cells-table").select_option(label="age × region")
+    assert tables.locator("#cells thead th").all_inner_texts()[:2] == ["age", "region"]
+    assert tables.locator("#cells-status").text_content() == "1 to 25 of 90"
+    shown = cells_of(tables)
+    expected = release["age", "region"].estimate.ravel()
+    assert [float(row[2].replace(",", "")) for row in shown] == pytest.approx(expected[:25], abs=0.051)
+    assert [row[1] for row in shown] == [str(code) for code in range(25)]
+    tables.locator("#cells-next").click()
+    assert cells_of(tables)[0][:2] == ["[0, 18)", "25"]
+    tables.locator("#cells-search").fill("65 29")
+    assert [row[:2] for row in cells_of(tables)] == [["[18, 65)", "29"], ["[65, 120]", "29"]]
+    tables.locator("#cells-reset").click()
+    tables.locator("#cells").get_by_role("button", name="Estimate").click()
+    highest = sorted(expected, reverse=True)[:25]
+    assert [float(row[2].replace(",", "")) for row in cells_of(tables)] == pytest.approx(highest, abs=0.051)
+    tables.locator("#cells-table").select_option(label="sex")
+    assert [row[0] for row in cells_of(tables)] == ["F", "M"]
+
+
+def test_every_table_is_reached_by_its_name_or_from_a_list(tables, published):
+    hrefs = tables.eval_on_selector_all("#errors tbody th a", "all => all.map(x => x.getAttribute('href'))")
+    listed = tables.eval_on_selector_all("#files a", "all => all.map(x => x.getAttribute('href'))")
+    assert hrefs == listed
+    assert len(hrefs) == 15
+    assert all((published.parent / href).is_file() for href in hrefs)
+    tables.locator("#search").fill("sex")
+    assert "./release/tables/age.sex.csv" in tables.eval_on_selector_all(
+        "#errors tbody th a", "all => all.map(x => x.getAttribute('href'))"
+    )
+
+
+def test_in_print_the_tables_follow_each_other_with_their_names_as_repeated_headings(tables):
+    from playwright.sync_api import expect
+
+    tables.emulate_media(media="print")
+    heads = tables.locator("#printed thead .name")
+    chosen = tables.locator("#cells-table option").all_text_contents()
+    expect(heads).to_have_count(len(chosen))
+    assert heads.all_text_contents() == chosen
+    style = "all => all.map(x => getComputedStyle(x).display)"
+    assert set(tables.eval_on_selector_all("#printed thead", style)) == {"table-header-group"}
+    assert tables.locator("#cells").is_hidden()
+    tables.emulate_media(media="screen")
+    expect(heads).to_have_count(0)
+    assert tables.locator("#cells").is_visible()
+
+
+def test_every_printed_page_has_the_title_and_its_number(tables, tmp_path):
+    import pypdf
+
+    tables.pdf(path=tmp_path / "page.pdf", format="A4")
+    texts = [page.extract_text() for page in pypdf.PdfReader(tmp_path / "page.pdf").pages]
+    assert len(texts) > 5
+    for number, text in enumerate(texts, start=1):
+        assert 'Ages <in> "2026"' in text
+        assert f"{number} / {len(texts)}" in text
+
+
+def test_the_page_of_a_ledger_fits_a_narrow_window_and_runs_no_script(browser, tmp_path):
+    ledger = rp.Ledger.create(tmp_path / "a.ledger", data_set="<script>alert(1)</script>", budget=rp.zcdp(1))
+    ledger.charge(1, plan_sha256="0" * 64, label="x" * 70 + "<b>", neighbors="add-remove")
+    write_report(ledger, tmp_path / "page.html")
+    context = browser.new_context(viewport={"width": 400, "height": 800})
+    page = context.new_page()
+    page.goto((tmp_path / "page.html").as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    assert page.locator("script").count() == 0
+    assert "x" * 70 + "<b>" in page.locator("#charges").text_content()
+    context.close()
+
+
+def test_a_narrow_window_has_no_sideways_scrolling_but_in_tables_and_pictures(browser, address):
+    context = browser.new_context(viewport={"width": 400, "height": 800})
+    page = context.new_page()
+    page.goto(address)
+    width = page.evaluate("document.documentElement.scrollWidth")
+    context.close()
+    assert width <= 400

@@ -1,0 +1,109 @@
+"""A report believes no word of a folder that follows from the plan in it, whoever wrote it, hashes or not."""
+
+import hashlib
+import json
+import math
+import re
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dense
+import residualplanner as rp
+from residualplanner.publish.report.promises import promise_of
+from residualplanner.publish.report.report import subject_of
+from strategies import noise_of
+
+
+@pytest.fixture
+def exact_folder(marginals_plan, tmp_path):
+    """The folder of a release with discrete noise, 0.5-zCDP."""
+    rp.reconstruct(rp.measure(marginals_plan, np.zeros((5, 4), dtype=np.int64))).save(tmp_path / "tables")
+    return tmp_path / "tables"
+
+
+def sentences(text):
+    """A manifest or metadata whose sentence says that rho is a millionth."""
+    return re.sub(r"rho = [0-9]+/[0-9]+ [(]<= [0-9.E-]+[)]", "rho = 1/1000000 (<= 0.000001)", text)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda noise: noise.update(pcost="1/500000"),
+        lambda noise: noise.update(pcost="1/500000", guarantee=sentences(noise["guarantee"])),
+        lambda noise: noise.update(guarantee=sentences(noise["guarantee"])),
+        lambda noise: noise.update(guarantee="This release is perfectly private."),
+        lambda noise: noise.update(neighbors="nothing"),
+        lambda noise: noise.update(randomness="a die"),
+        lambda noise: noise.update(source="a die"),
+        lambda noise: noise.update(kind="gaussian"),
+        lambda noise: noise.update(precision="another rule"),
+        lambda noise: noise.update(pcost=1),
+        lambda noise: noise.update(pcost="1/0"),
+        lambda noise: noise.pop("guarantee"),
+    ],
+)
+def test_a_manifest_whose_words_about_noise_are_not_true_of_the_plan_is_refused(exact_folder, change):
+    path = exact_folder / "manifest.json"
+    manifest = json.loads(path.read_text())
+    change(manifest["noise"])
+    path.write_text(json.dumps(manifest))
+    for read in (rp.load_tables, lambda folder: subject_of(folder, level=0.9)):
+        with pytest.raises(rp.FileFormatError, match=r"manifest\.json: what it says of the noise is not true of rel"):
+            read(exact_folder)
+
+
+@pytest.mark.parametrize("field", ["budget", "pcost", "neighbors", "protected_change", "records_per_person", "loss"])
+def test_a_manifest_whose_words_about_the_plan_are_not_true_of_it_is_refused(exact_folder, field):
+    path = exact_folder / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["plan"][field] = {"budget": rp.zcdp("0.000001").to_json(), "pcost": 2e-6}.get(field, "nothing")
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(rp.FileFormatError, match=f"says of the plan's '{field}' something other than release.plan"):
+        subject_of(exact_folder, level=0.9)
+
+
+def test_metadata_with_another_sentence_are_refused_though_their_hash_is_right(exact_folder):
+    metadata, manifest = exact_folder / "metadata.json", exact_folder / "manifest.json"
+    metadata.write_text(sentences(metadata.read_text()))
+    told = json.loads(manifest.read_text())
+    told["files"]["metadata.json"] = hashlib.sha256(metadata.read_bytes()).hexdigest()
+    manifest.write_text(json.dumps(told))
+    with pytest.raises(rp.FileFormatError, match=r"metadata\.json: its 'privacy' is not what follows from release"):
+        subject_of(exact_folder, level=0.9)
+
+
+def test_the_sentence_of_a_folder_is_the_exact_cost_of_its_plan(exact_folder, marginals_plan):
+    rho = (
+        dense.exact_cost(
+            marginals_plan.domain.sizes,
+            {names: 1 / Fraction(math.nextafter(1 / noise, 0.0)) for names, noise in noise_of(marginals_plan).items()},
+        )
+        / 2
+    )
+    subject = subject_of(exact_folder, level=0.9)
+    assert f"rho = {rho.numerator}/{rho.denominator} " in subject.tables.noise.sentence
+    promise = promise_of(subject)
+    shown = Fraction(re.search(r"rho at most ([0-9.E-]+) under", promise.sentence)[1])
+    assert rho <= shown < rho * Fraction(100001, 100000)
+    assert "/" not in promise.sentence + promise.statement
+
+
+def test_margins_of_a_folder_are_those_of_its_plan_whatever_its_tables_say(release, tmp_path):
+    release.save(tmp_path / "tables", "csv")
+    table, index, manifest = (tmp_path / "tables" / name for name in ("tables/sex.csv", "index.csv", "manifest.json"))
+    frame = pd.read_csv(table)
+    frame["std_err"] /= 1000
+    frame.to_csv(table, index=False)
+    rows = pd.read_csv(index, dtype=str, keep_default_na=False)
+    rows.loc[rows["file"] == "tables/sex.csv", "sha256"] = hashlib.sha256(table.read_bytes()).hexdigest()
+    rows.to_csv(index, index=False)
+    told = json.loads(manifest.read_text())
+    told["files"]["index.csv"] = hashlib.sha256(index.read_bytes()).hexdigest()
+    manifest.write_text(json.dumps(told))
+    row = list(release).index(("sex",))
+    mine, theirs = (subject_of(source, level=0.9).read_table(row) for source in (release, tmp_path / "tables"))
+    assert theirs.margins == pytest.approx(mine.margins)

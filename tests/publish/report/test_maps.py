@@ -1,0 +1,150 @@
+"""The maps of a report: which tables they are of, what they list, what is refused."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import residualplanner as rp
+from made_releases import exact_release
+from residualplanner.ground.errors import DomainError, WorkloadError
+from residualplanner.publish.report.maps import maps_of
+from residualplanner.publish.report.report import subject_of
+
+CODES = [f"{number:02}" for number in range(6)]
+PLACES = rp.Hierarchy.from_frame(
+    pd.DataFrame({"side": ["W", "W", "W", "E", "E", "E"], "town": CODES, "town_name": [f"Town {c}" for c in CODES]}),
+    ["side", "town"],
+)
+
+
+def shapes(codes):
+    """Squares in a row."""
+    ring = np.array([[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]])
+    return rp.Boundaries({code: (ring + np.array([number, 0.0]),) for number, code in enumerate(codes)})
+
+
+def released(*queries):
+    domain = rp.Domain({"town": PLACES, "sex": ["F", "M"], "age": 3})
+    plan = rp.select(rp.Workload(domain, list(queries)), budget=rp.zcdp("0.5"))
+    return exact_release(plan, np.arange(100, 100 + 36**2, 36).reshape(6, 2, 3))
+
+
+TOWNS = {"town": PLACES}
+
+
+def drawn(release, boundaries):
+    """The data of each map of a report."""
+    return {each.name: each.data for each in maps_of(subject_of(release, level=0.95), {"town": boundaries})}
+
+
+def written(release, path, **options):
+    rp.write_report(release, path / "r.html", **options)
+    return (path / "r.html").read_text(), path / "r-figures"
+
+
+@pytest.mark.slow
+def test_each_level_with_shapes_has_a_map_of_estimates_and_one_of_their_noise(tmp_path):
+    release = released(TOWNS)
+    page, folder = written(release, tmp_path, maps={"town": shapes([*CODES[1:], "W", "E", "X"])})
+    titles = re.findall(r"<h3>(.* by (?:side|town))</h3>", page)
+    assert titles == [
+        "Estimates by side",
+        "Coefficients of variation by side",
+        "Estimates by town",
+        "Coefficients of variation by town",
+    ]
+    assert "Without a shape, and not on the map: 00 (Town 00)." in page
+    assert "Shapes without a number: W, E, X." in page
+    data = pd.read_csv(folder / "map-2-cv.csv", dtype={"code": str})
+    table = release[TOWNS]
+    assert data["code"].tolist() == CODES
+    assert data["estimate"].to_numpy() == pytest.approx(table.estimate[3:])
+    assert data["cv"].to_numpy() == pytest.approx(table.std_err[3:] / np.abs(table.estimate[3:]))
+    assert data["has_shape"].tolist() == [False] + [True] * 5
+    assert (folder / "map-1-estimate.svg").read_text().startswith("<?xml")
+    assert all(f"var(--blue-{number})" in page for number in (1, 5))
+
+
+def test_a_table_with_other_attributes_is_summed_over_them():
+    query = {"age": rp.Identity(), "sex": rp.Identity(), "town": PLACES}
+    release = released({"age": rp.Prefix(), "town": PLACES}, query)
+    found = drawn(release, shapes(CODES))["map-1-estimate"]["estimate"].to_numpy()
+    assert found == pytest.approx(release[query].estimate.sum(axis=(0, 1))[3:])
+
+
+def test_a_level_that_several_tables_have_is_drawn_once():
+    release = released(TOWNS, ["town"])
+    found = drawn(release, shapes(CODES))
+    assert list(found) == ["map-1-estimate", "map-1-cv"]
+
+
+def test_tables_of_some_records_only_are_not_taken_for_all():
+    some = {"town": PLACES, "sex": rp.Selection("F")}
+    release = released(some, {"town": PLACES, "sex": rp.Identity()})
+    found = drawn(release, shapes(CODES))["map-1-estimate"]["estimate"].to_numpy()
+    assert found == pytest.approx(release[TOWNS].estimate[3:])
+    with pytest.raises(WorkloadError, match="maps: no table of 'town' has areas with a shape"):
+        drawn(released(some), shapes(CODES))
+    assert rp.choropleth(release[some], shapes(CODES)).title == "estimate by town"
+
+
+def test_plain_labels_are_codes_too():
+    release = released(["town"])
+    data = drawn(release, shapes(CODES))["map-1-estimate"]
+    assert data["level"].unique().tolist() == ["town"]
+    assert data["name"].tolist() == [f"Town {code}" for code in CODES]
+
+
+@pytest.mark.parametrize(
+    ("maps", "error", "message"),
+    [
+        ({"city": shapes(CODES)}, DomainError, "maps: the domain has no attribute 'city'"),
+        ({"town": shapes(["99"])}, WorkloadError, "maps: no table of 'town' has areas with a shape"),
+        ({"age": shapes(CODES)}, WorkloadError, "maps: no table of 'age' has areas with a shape"),
+    ],
+)
+def test_maps_that_cannot_be_drawn_are_refused_before_anything_is_written(tmp_path, maps, error, message):
+    with pytest.raises(error, match=message):
+        rp.write_report(released(TOWNS), tmp_path / "r.html", maps=maps)
+    assert not list(tmp_path.iterdir())
+
+
+def test_maps_of_a_plan_are_refused(tmp_path):
+    with pytest.raises(WorkloadError, match="maps are for the report on a release, not on a plan"):
+        rp.write_report(released(TOWNS).plan, tmp_path / "r.html", maps={"town": shapes(CODES)})
+
+
+def test_one_map_by_itself_is_a_picture(tmp_path):
+    table, boundaries = released(TOWNS)[TOWNS], shapes([*CODES, "W"])
+    picture = rp.choropleth(table, boundaries, "cv")
+    picture.save(tmp_path / "map.svg")
+    assert ">coefficient of variation<" in (tmp_path / "map.svg").read_text()
+    assert rp.choropleth(table, boundaries).title == "estimate by town"
+    assert rp.choropleth(table, boundaries, level="side").title == "estimate by side"
+
+
+def test_the_classes_of_a_map_of_variation_are_those_of_a_given_quality(tmp_path):
+    quality = rp.Quality(reliable=0.1, usable=0.2)
+    rp.choropleth(released(TOWNS)[TOWNS], shapes(CODES), "cv", quality=quality).save(tmp_path / "map.svg")
+    legend = (tmp_path / "map.svg").read_text()
+    assert ">10% to 20%<" in legend
+    assert ">15% to 30%<" not in legend
+
+
+def test_maps_of_nothing_are_refused():
+    release = released(TOWNS, {"town": PLACES, "sex": rp.Identity()})
+    table = release[TOWNS]
+    with pytest.raises(WorkloadError, match=r"no area has a shape: the codes of the table are '00', .*'99'; choose"):
+        rp.choropleth(table, shapes(["99"]))
+    with pytest.raises(WorkloadError, match=r"no area of the level 'side' has a shape"):
+        rp.choropleth(table, shapes(CODES), level="side")
+    with pytest.raises(WorkloadError, match=r"level must be .*'side'.*, got 'county'"):
+        rp.choropleth(table, shapes(CODES), level="county")
+    with pytest.raises(WorkloadError, match="show must be 'estimate' or 'cv', got 'moe'"):
+        rp.choropleth(table, shapes(CODES), "moe")
+    with pytest.raises(WorkloadError, match=r"a map is of a table of one attribute, got \['town', 'sex'\]; sum over"):
+        rp.choropleth(release[{"town": PLACES, "sex": rp.Identity()}], shapes(CODES))
+    with pytest.raises(TypeError, match=r"write Boundaries.from_geojson"):
+        rp.choropleth(table, {})

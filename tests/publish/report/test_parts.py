@@ -1,0 +1,258 @@
+"""The parts of a report: fairness, targets, large workloads, pictures."""
+
+import json
+import re
+import time
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import residualplanner as rp
+from html_pages import read_page
+from made_releases import any_release
+from residualplanner.method.strategy.strategy import subtraction_strategy
+from residualplanner.publish.parts import layout
+from residualplanner.publish.pictures.drawing import inline_svg, svg_of
+from residualplanner.publish.pictures.plots import draw_budget, fairness_figure, log_ticks
+from residualplanner.publish.pictures.shown_table import rows_to_show
+from residualplanner.publish.report import fairness_data, write_report
+from residualplanner.publish.report.estimates import rows_of_tables
+from residualplanner.publish.report.fairness import fairness_of, spread
+from residualplanner.publish.report.figures import figures_of, total_texts
+from residualplanner.publish.report.promises import promise_of
+from residualplanner.publish.report.report import subject_of
+from residualplanner.publish.report.rows import error_rows, rows_json
+
+
+def test_fairness_is_the_root_of_the_average_variance_of_each_table(plan):
+    data = fairness_data(plan)
+    assert list(data.columns) == ["query", "order", "cells", "std_err"]
+    for query, row in zip(plan.workload, data.itertuples(), strict=True):
+        assert row.std_err == pytest.approx(float(np.sqrt(plan.variance(query).mean())), rel=1e-9)
+
+
+def test_the_other_weightings_are_plans_of_the_same_budget_that_do_best_at_their_own_loss(plan):
+    data = fairness_of(subject_of(plan, level=0.95))
+    assert list(data) == ["plan", "equal", "sqrt"]
+    cells, weights = plan.workload.cells, plan.workload.weights
+    losses = {
+        name: {other: float(weights * rule @ frame["std_err"] ** 2) for other, frame in data.items()}
+        for name, rule in (("plan", cells), ("equal", np.ones_like(cells)), ("sqrt", np.sqrt(cells)))
+    }
+    for name, of_plans in losses.items():
+        assert min(of_plans, key=of_plans.get) == name
+    assert spread(data["equal"]) < spread(data["sqrt"]) < spread(data["plan"])
+
+
+def test_a_plan_with_another_loss_stands_beside_all_three_weightings():
+    domain = rp.Domain({"a": 3, "b": 40})
+    plan = rp.select(rp.marginals(domain, up_to=2), budget=rp.gdp(1), loss="max")
+    assert list(fairness_of(subject_of(plan, level=0.95))) == ["plan", "equal", "cells", "sqrt"]
+
+
+def test_weightings_are_left_out_where_they_cannot_be_planned():
+    domain = rp.Domain({"a": 3, "b": 4})
+    workload = rp.Workload(domain, [("a",), ("b",)], weights=[1, 0])
+    plan = rp.select(rp.Workload(domain, [("a",), ("b",)]), budget=rp.zcdp(1))
+    free = rp.Plan(
+        workload=workload,
+        strategy=subtraction_strategy(workload),
+        noise_variances=plan.noise_variances,
+        budget=plan.budget,
+        loss=rp.losses.DescribedLoss("other"),
+        loss_value=1.0,
+        gap=float("inf"),
+        status="given",
+    )
+    subject = subject_of(free, level=0.95)
+    assert list(fairness_of(subject)) == ["plan"]
+    (figure,) = [figure for figure in figures_of(subject) if figure.name == "fairness"]
+    assert "not planned" in figure.caption
+
+
+def test_the_workload_of_a_folder_is_that_of_its_plan(plan, tmp_path):
+    any_release(plan).save(tmp_path / "tables")
+    found = subject_of(tmp_path / "tables", level=0.95).plan.workload
+    assert list(found) == list(plan.workload)
+    assert found.weights.tolist() == plan.workload.weights.tolist()
+
+
+@pytest.fixture(scope="module")
+def with_targets():
+    """A plan that meets one of its two targets, which are for margins of 90%."""
+    domain = rp.Domain({"age": 10, "sex": 2, "region": 30})
+    targets = rp.Targets({("age",): 4.0, ("sex",): 1000.0}, level=0.9)
+    workload = rp.Workload(domain, [("age",), ("sex",), ("region",)])
+    return replace(rp.select(workload, budget=rp.zcdp("0.01")), loss=targets)
+
+
+def test_targets_are_told_where_there_are_some(with_targets, tmp_path):
+    write_report(with_targets, tmp_path / "report.html")
+    page = read_page(tmp_path / "report.html")
+    caption = page.one("figure", id="targets").one("figcaption").text
+    assert "1 of 2 tables with a target meet it: the 90% margin of error of the worst cell" in caption
+    assert "1 of 2" in page.one("dl", **{"class": "facts"}).text
+    rows = page.one("table", id="errors").one("tbody").all("tr")
+    assert [row.all("td")[-1].text for row in rows] == ["no", "yes", "–"]
+    data = json.loads(page.one("script", id="data").text)["values"]
+    assert data["target"] == [4.0, 1000.0, None]
+    assert data["meets_target"] == [False, True, None]
+    saved = pd.read_csv(tmp_path / "report-figures" / "targets.csv")
+    assert saved["query"].tolist() == ["age", "sex"]  # the one that misses its target by most comes first
+    assert saved["margin"].tolist() == pytest.approx(
+        [(1.6448536 + 2**-18) * float(np.sqrt(with_targets.variance((name,)).max())) for name in ("age", "sex")]
+    )
+    assert (saved["margin"] <= saved["target"]).tolist() == saved["meets_target"].tolist()
+
+
+def test_targets_of_a_folder_are_told_as_well(with_targets, tmp_path):
+    any_release(with_targets).save(tmp_path / "tables")
+    subject = subject_of(tmp_path / "tables", level=0.95)
+    assert subject.target_level == 0.9
+    (figure,) = [figure for figure in figures_of(subject) if figure.name == "targets"]
+    assert [row[-1] for row in figure.rows] == ["no", "yes"]
+    assert error_rows(subject).values["meets_target"] == [False, True, None]
+
+
+def test_without_targets_nothing_is_said_of_them(plan_folder):
+    page = read_page(plan_folder / "report.html")
+    assert not page.all("figure", id="targets")
+    assert "Target" not in page.one("table", id="errors").text
+
+
+def test_many_tables_make_a_page_of_bounded_size_in_bounded_time(many, many_report):
+    path, seconds = many_report
+    assert seconds < 30
+    assert path.stat().st_size < 200 * len(many.workload) + 600_000
+    for file in path.with_name("report-figures").glob("*.svg"):
+        assert file.stat().st_size < 600_000
+    assert len(read_page(path).one("table", id="errors").one("tbody").all("tr")) == 25
+    assert len(pd.read_csv(path.with_name("report-figures") / "fairness.csv")) == len(many.workload) == 4526
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_rows_take_little_and_above_that_the_worst_are_kept():
+    domain = rp.Domain({f"a{i}": 2 + i for i in range(90)})
+    plan = rp.select(rp.marginals(domain, up_to=3), budget=rp.zcdp(1))
+    subject = subject_of(plan, level=0.95)
+    start = time.perf_counter()
+    rows = error_rows(subject)
+    text = rows_json(rows)
+    assert time.perf_counter() - start < 20
+    assert (rows.total, rows.count) == (121_576, 100_000)
+    assert len(text) < 100 * rows.count
+    errors = subject.errors.sort_values("max_std_err")
+    kept = set(rows.values["query"])
+    assert set(errors["query"].iloc[-99_990:]) <= kept
+    assert errors["query"].iloc[0] not in kept
+
+
+def test_a_page_that_leaves_out_rows_says_so(plan, tmp_path, monkeypatch):
+    monkeypatch.setattr("residualplanner.publish.report.report.error_rows", partial(error_rows, limit=4))
+    write_report(plan, tmp_path / "report.html")
+    section = read_page(tmp_path / "report.html").one("section", id="error-table")
+    assert f"holds the 4 least accurate of {len(plan.workload)} tables" in section.text
+    assert section.all("a")[0].attributes["href"] == "./report-figures/errors.csv"
+    assert len(pd.read_csv(tmp_path / "report-figures" / "errors.csv")) == len(plan.workload)
+
+
+def test_budgets_in_other_terms_are_safe_bounds(plan):
+    domain = plan.domain
+    stated = rp.select(rp.marginals(domain, order=1), budget=rp.approx_dp("1", "1e-9"))
+    promise = promise_of(subject_of(stated, level=0.95))
+    told = dict(promise.epsilons)
+    assert list(told) == ["1e-5", "1e-6", "1e-8", "1e-9", "1e-10"]
+    for delta, epsilon in told.items():
+        assert stated.budget.epsilon(delta) <= float(epsilon)
+    assert "e^1, plus 1e-9" in promise.in_words
+    assert dict((name, text) for name, text, _ in promise.notions)["Budget as stated"] == "(1, 1e-9)-DP"
+
+
+def test_of_each_order_the_largest_table_is_shown_that_can_be_read():
+    domain = rp.Domain({"a": 3, "b": 5, "c": 3_000_000})
+    subject = subject_of(rp.select(rp.marginals(domain, up_to=2), budget=rp.zcdp(1)), level=0.95)
+    shown = subject.errors["query"].iloc[rows_of_tables(subject)]
+    assert shown.tolist() == ["b", "a × b"]
+
+
+@pytest.mark.slow
+def test_a_folder_of_some_parts_is_reported_with_the_tables_that_it_has(tmp_path, monkeypatch):
+    monkeypatch.setattr(layout, "PART_CELLS", 64)
+    monkeypatch.setattr(layout, "ROW_GROUP_CELLS", 16)
+    release = any_release(
+        rp.select(rp.marginals(rp.Domain({"a": 3, "b": 4, "c": 5, "d": 6}), up_to=3), budget=rp.zcdp(1))
+    )
+    last = len(release.layout) - 1
+    release.save(tmp_path / "some", only=[last])
+    subject = subject_of(tmp_path / "some", level=0.95)
+    orders = sorted({len(query) for query in release if release.part_of(query) == last})
+    assert [subject.errors["order"].iloc[row] for row in rows_of_tables(subject)] == orders
+    assert total_texts(subject) is None
+    write_report(tmp_path / "some", tmp_path / "report.html")
+    assert "a × b" in read_page(tmp_path / "report.html").one("table", id="errors").text
+
+
+def test_rows_of_a_large_table_are_the_largest_estimates_in_order():
+    estimate = np.random.default_rng(1).permutation(1000).astype(float)
+    assert estimate[rows_to_show(estimate)].tolist() == list(range(999, 979, -1))
+
+
+def test_every_order_has_its_marks_and_points_on_one_spot_are_drawn_once():
+    rng = np.random.default_rng(0)
+    orders = np.repeat(np.arange(10), 3000)
+    frame = pd.DataFrame(
+        {"order": orders, "cells": 10.0 ** rng.uniform(0, 3, orders.size), "std_err": rng.uniform(1, 1.01, orders.size)}
+    )
+    svg = svg_of(lambda: fairness_figure({"any": frame}, {"any": "a title"}))
+    assert len(re.findall("<use ", svg)) < orders.size / 2
+    for text in ("0 attributes", "1 attribute", "6 attributes", "7 or more attributes", "a title", "1,000"):
+        assert f">{text}<" in svg
+
+
+def test_a_picture_in_a_page_has_its_colors_and_ids_and_texts_stay_as_they_are():
+    words = 'id="x" style="fill: #0072b2" url(#y)'
+    svg = svg_of(lambda: draw_budget([words], [0.5]))
+    element = inline_svg(svg, "name", title="<b>", description="a & b")
+    assert element.startswith("<svg ")
+    assert "<title" in element
+    assert "&lt;b&gt;" in element
+    assert "a &amp; b" in element
+    assert words in element
+    outside = element.replace(words, "")
+    assert "#0072b2" not in outside
+    assert "var(--blue)" in outside
+    assert all(name.startswith("name-") for name in re.findall(r'\bid="([^"]*)"', outside))
+    assert all(name.startswith("name-") for name in re.findall(r"url\(#([^)]*)\)", outside))
+    assert "purl.org" not in element
+
+
+@pytest.mark.parametrize(("low", "high"), [(1, 1.3), (7, 12), (0.01, 0.5), (1, 1e12), (95, 105)])
+def test_log_axes_have_some_ticks_but_not_many(low, high):
+    ticks = log_ticks(low, high)
+    assert 1 <= len(ticks) <= 12
+    assert all(low <= tick <= high for tick in ticks)
+    assert ticks == sorted(set(ticks))
+
+
+def test_where_records_are_replaced_the_public_total_is_not_compared():
+    domain = rp.Domain({"a": 3, "b": 2, "c": 5})
+    plan = rp.select(rp.marginals(domain, up_to=2), budget=rp.zcdp(1), neighbors="replace")
+    data = fairness_of(subject_of(plan, level=0.95))
+    assert list(data) == ["plan", "equal", "sqrt"]
+    for frame in data.values():
+        assert frame["query"].tolist() == plan.errors()["query"].tolist()[1:]
+        assert spread(frame) < 2
+    rows = error_rows(subject_of(plan, level=0.95))
+    (column,) = [column for column in rows.columns if column.key == "std_err"]
+    assert column.decimals == 2
+
+
+@pytest.mark.parametrize("sizes", [{"a": 1}, {"a": 2**40, "b": 2**40, "c": 3}])
+def test_very_small_and_very_large_tables_have_reports(sizes, tmp_path):
+    plan = rp.select(rp.marginals(rp.Domain(sizes), up_to=2), budget=rp.gdp("0.1"))
+    write_report(plan, tmp_path / "report.html")
+    data = json.loads(read_page(tmp_path / "report.html").one("script", id="data").text)
+    assert data["values"]["cells"] == plan.workload.cells.tolist()

@@ -1,0 +1,244 @@
+"""Pages that are published with their tables: who publishes them, links, tables in the page; pages on ledgers."""
+
+import json
+from fractions import Fraction
+from urllib.parse import unquote
+
+import numpy as np
+import pytest
+
+import residualplanner as rp
+from html_pages import read_page
+from residualplanner.publish.report import write_report
+from residualplanner.publish.report.cells import page_tables
+from residualplanner.publish.report.report import subject_of
+
+ABOUT = rp.Publication(title="Ages <2026>", author='"An" office', date="2026-11-22", contact="a@b.org", source="A&B")
+
+
+def tables_in(page):
+    return json.loads(page.one("script", id="cells-data").text)
+
+
+@pytest.mark.slow
+def test_title_author_date_contact_and_source_stand_on_top(release, tmp_path):
+    release.save(tmp_path / "out", publication=ABOUT)
+    write_report(tmp_path / "out", tmp_path / "report.html")
+    page = read_page(tmp_path / "report.html")
+    assert page.all("title")[0].text == page.one("h1").text == "Ages <2026>"
+    about = page.all("dl")[0]
+    words = zip(about.all("dt"), about.all("dd"), strict=True)
+    assert {name.text.strip(): text.text for name, text in words} == {
+        "Author": '"An" office', "Date": "2026-11-22", "Contact": "a@b.org", "Source": "A&B"
+    }  # fmt: skip
+    assert page.one("meta", name="author").attributes["content"] == '"An" office'
+
+
+@pytest.mark.slow
+def test_a_publication_that_is_given_goes_before_that_of_the_folder(release, tmp_path):
+    release.save(tmp_path / "out", publication=ABOUT)
+    write_report(tmp_path / "out", tmp_path / "report.html", publication=rp.Publication(title="Another"))
+    assert read_page(tmp_path / "report.html").one("h1").text == "Another"
+    assert "office" not in (tmp_path / "report.html").read_text()
+
+
+def test_no_title_can_end_the_style_of_the_page(plan, tmp_path):
+    title = 'x"; } </style><script>alert(1)</script> \\ \n @import'
+    write_report(plan, tmp_path / "report.html", publication=rp.Publication(title=title))
+    page = read_page(tmp_path / "report.html")
+    assert page.one("h1").text == title
+    assert "@import" not in page.one("style").text
+    assert "alert" not in page.one("style").text.replace("script\\3e alert\\28 1", "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file_format", ["parquet", "csv", "xlsx", "workbook", "parts"])
+def test_the_name_of_every_table_leads_to_its_file(release, tmp_path, file_format):
+    (tmp_path / "pages").mkdir()
+    folder, path = tmp_path / "a folder #1", tmp_path / "pages" / "report.html"
+    release.save(folder, file_format)
+    write_report(folder, path)
+    page = read_page(path)
+    links = json.loads(page.one("script", id="data").text)["links"]
+    files = [path.parent / unquote(link) for link in links]
+    assert len(files) == len(release)
+    assert all(file.resolve().is_relative_to(folder.resolve()) for file in files)
+    assert all(file.is_file() for file in files)
+    assert all(link.startswith("./../a%20folder%20%231/") for link in links)
+    assert [each.attributes["href"] for each in page.one("details", id="files").all("a")] == links
+
+
+@pytest.mark.slow
+def test_a_page_holds_the_smallest_tables_up_to_the_cells_that_one_sets(release, tmp_path):
+    write_report(release, tmp_path / "report.html", cells=100)
+    page = read_page(tmp_path / "report.html")
+    found, cells = tables_in(page), dict(zip(release, (release[query].estimate.size for query in release), strict=True))
+    assert sum(cells.values()) > 100
+    sizes = [int(np.prod([len(found["labels"][axis]) for axis in table["axes"]])) for table in found["tables"]]
+    assert sorted(sizes) == sorted(cells.values())[: len(sizes)]
+    assert sum(sizes) <= 100 < sum(sorted(cells.values())[: len(sizes) + 1])
+    assert f"The {len(sizes)} smallest of {len(cells)} tables" in page.one("section", id="tables").text
+
+
+@pytest.mark.slow
+def test_a_page_without_cells_has_no_section_of_tables(release, plan, tmp_path):
+    write_report(release, tmp_path / "none.html", cells=0)
+    write_report(plan, tmp_path / "plan.html")
+    for name in ("none", "plan"):
+        assert not read_page(tmp_path / f"{name}.html").all("section", id="tables")
+
+
+def test_tables_in_a_page_have_the_numbers_of_the_release(release):
+    page = page_tables(subject_of(release, level=0.9), limit=10**6)
+    assert len(page.tables) == len(release)
+    for query, table in zip(release, page.tables, strict=True):
+        source = release[query]
+        assert [page.labels[axis] for axis in table.axes] == list(source.labels_in_words)
+        values = {key: np.broadcast_to(numbers, source.estimate.size) for key, numbers in table.values.items()}
+        assert values["estimate"] == pytest.approx(source.estimate.ravel(), abs=0.5001 * 10.0**-table.decimals)
+        assert values["moe"] == pytest.approx(source.moe(0.9).ravel(), abs=0.5001 * 10.0**-table.decimals)
+        assert values["cv"] == pytest.approx((source.std_err / np.abs(source.estimate)).ravel(), abs=0.5001e-3)
+
+
+@pytest.mark.slow
+def test_estimates_that_are_left_out_are_dashes(release, tmp_path):
+    quality = rp.Quality(reliable=0.5, usable=0.9, suppress=True)
+    release.save(tmp_path / "out", "csv", quality=quality)
+    write_report(tmp_path / "out", tmp_path / "report.html")
+    page = read_page(tmp_path / "report.html")
+    (table,) = [table for table in tables_in(page)["tables"] if table["name"] == "age × region"]
+    frame = rp.load_tables(tmp_path / "out").frame(("age", "region"))
+    assert [value is None for value in table["values"]["estimate"]] == frame["estimate"].isna().tolist()
+    assert frame["estimate"].isna().any()
+    words = table["values"]["quality"]
+    assert ([words] * len(frame) if isinstance(words, str) else words) == frame["quality"].tolist()
+    assert "nan" not in page.one("main").text.lower()
+
+
+def assert_shown(shown, values):
+    """That numbers are these values, rounded to as many decimals as any of them has."""
+    decimals = max(len(repr(number).partition(".")[2]) for number in shown)
+    assert decimals >= 2
+    assert shown == pytest.approx(values, rel=0, abs=0.5000001 * 10.0**-decimals)
+
+
+@pytest.mark.slow
+def test_both_errors_stand_in_the_table_of_errors(release, tmp_path):
+    made = rp.nonnegative(release)
+    made.save(tmp_path / "out", "csv", errors=rp.published_errors(made, simulations=10))
+    loaded = rp.load_tables(tmp_path / "out")
+    errors = loaded.published_errors
+    write_report(loaded, tmp_path / "report.html")
+    page = read_page(tmp_path / "report.html")
+    data = json.loads(page.one("script", id="data").text)
+    for name in ("rmse", "bias"):
+        assert_shown(data["values"][name], errors[name].tolist())
+    assert_shown(data["values"]["std_err"], release.plan.errors()["std_err"].tolist())
+    heads = [head.text for head in page.one("table", id="errors").all("th", scope="col")]
+    assert {"RMSE of published numbers", "Bias of published numbers", "Standard error"} <= set(heads)
+    columns = [column["label"] for column in tables_in(page)["columns"]]
+    assert columns[:4] == ["Estimate", "Standard error, unbiased", "95% from", "95% to"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_saved", [True, False])
+def test_tables_that_are_not_unbiased_have_intervals_that_the_known_facts_cut(release, tmp_path, is_saved):
+    made = rp.rounded(rp.nonnegative(release, known={(): 20_000}))
+    made.save(tmp_path / "out", "csv")
+    source = rp.load_tables(tmp_path / "out") if is_saved else made
+    write_report(source, tmp_path / "report.html")
+    page = read_page(tmp_path / "report.html")
+    found = {table["name"]: table["values"] for table in tables_in(page)["tables"]}
+    assert (found["(total)"]["low"], found["(total)"]["high"]) == ([20_000], [20_000])
+    unbiased = release["age"].estimate - release["age"].moe(0.95)
+    assert found["age"]["low"] == pytest.approx(np.clip(unbiased, 0, 20_000), rel=1e-5)
+    assert found["age"]["low"] != pytest.approx(made["age"].estimate - release["age"].moe(0.95), rel=1e-5)
+    (known,) = [fact for fact in page.all("dl")[0].all("div") if fact.one("dt").text.startswith("Records")]
+    assert (known.one("dt").text, known.one("strong").text) == ("Records (known)", "20,000")
+    assert page.text.count("Public facts from other sources") == 1
+
+
+@pytest.mark.slow
+def test_a_known_number_of_records_is_never_called_an_estimate(release, tmp_path):
+    known = rp.nonnegative(release, known={(): 20_003})
+    rp.rounded(known, base=5).save(tmp_path / "fives", "csv")
+    known.save(tmp_path / "acs", "csv", profile="acs")
+    write_report(tmp_path / "fives", tmp_path / "fives.html")
+    write_report(tmp_path / "acs", tmp_path / "acs.html")
+    pages = (read_page(tmp_path / name).all("dl")[0] for name in ("fives.html", "acs.html"))
+    facts = [next(fact for fact in page.all("div") if "Records" in fact.text) for page in pages]
+    assert [fact.one("dt").text for fact in facts] == ["Records (known)", "Records"]
+    assert facts[0].one("strong").text == "20,003"
+    assert "from elsewhere, as public; not protected; 20,005 in the tables" in facts[0].text
+
+
+@pytest.mark.slow
+def test_intervals_of_another_level_than_the_files_are_not_shown(release, tmp_path):
+    rp.nonnegative(release).save(tmp_path / "out", "csv")
+    write_report(tmp_path / "out", tmp_path / "report.html", level=0.9)
+    columns = {column["key"] for column in tables_in(read_page(tmp_path / "report.html"))["columns"]}
+    assert not columns & {"low", "high"}
+
+
+@pytest.mark.slow
+def test_columns_of_tables_in_a_page_have_the_titles_of_their_attributes(tmp_path):
+    age = rp.Attribute("age", 3, about=rp.About(title="Age at <admission>", unit="years"))
+    plan = rp.select(rp.marginals(rp.Domain({"age": age, "sex": 2}), order=2), budget=rp.zcdp(1))
+    write_report(rp.reconstruct(rp.measure(plan, np.zeros((9, 2), int))), tmp_path / "report.html")
+    page = read_page(tmp_path / "report.html")
+    table = page.one("table", id="cells")
+    assert [head.text for head in table.all("th", scope="col")][:2] == ["Age at <admission>, years", "sex"]
+    assert [head.text for head in table.one("tbody").all("tr")[1].all("th", scope="row")] == ["0", "1"]
+
+
+@pytest.mark.parametrize("cells", [-1, True, 1.5, "9"])
+def test_a_number_of_cells_that_is_none_is_refused(plan, tmp_path, cells):
+    with pytest.raises(rp.WorkloadError, match="cells must be how many cells a page holds"):
+        write_report(plan, tmp_path / "report.html", cells=cells)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    ledger = rp.Ledger.create(tmp_path / "a.ledger", data_set="people <1>", budget=rp.zcdp("0.5"))
+    for number, label in enumerate(("first", "<script>alert(1)</script>"), start=3):
+        ledger.charge(Fraction(1, number), plan_sha256=str(number) * 64, label=label, neighbors="add-remove")
+    return ledger
+
+
+def test_the_page_on_a_ledger_has_every_charge_and_what_is_left(ledger, tmp_path):
+    write_report(ledger, tmp_path / "page.html")
+    page = read_page(tmp_path / "page.html")
+    rows = [[cell.text for cell in row.all("*") if cell.tag in ("th", "td")] for row in page.all("tbody")[1].all("tr")]
+    assert [row[:3] for row in rows] == [["1", "first", "3" * 12], ["2", "<script>alert(1)</script>", "4" * 12]]
+    for row, cost, total in zip(rows, (1 / 3, 1 / 4), (1 / 3, 7 / 12), strict=True):
+        assert cost <= float(row[3]) < cost + 1e-5
+        assert total <= float(row[4]) < total + 1e-5
+    facts = {each.one("dt").text: each.one("strong").text for each in page.all("dl")[0].all("div")}
+    assert facts["Budget"] == "0.5-zCDP"
+    assert 7 / 24 <= float(facts["Spent"].removesuffix("-zCDP")) < 7 / 24 + 1e-5
+    assert 5 / 24 - 1e-5 < float(facts["Left"].removesuffix("-zCDP")) <= 5 / 24
+    told = {row.all("th")[0].text: float(row.all("td")[0].text) for row in page.all("tbody")[0].all("tr")}
+    exact = rp.pcost(Fraction(7, 12))
+    for delta, epsilon in told.items():
+        assert 0 <= epsilon - float(exact.epsilon(delta)) < 1e-2
+    assert not page.all("script")
+
+
+def test_a_ledger_is_named_by_its_file_too_and_its_page_replaces_a_page_only(ledger, tmp_path):
+    write_report(ledger, tmp_path / "one.html")
+    write_report(tmp_path / "a.ledger", tmp_path / "two.html")
+    assert (tmp_path / "one.html").read_bytes() == (tmp_path / "two.html").read_bytes()
+    with pytest.raises(FileExistsError, match="is not overwritten"):
+        write_report(ledger, tmp_path / "one.html")
+    write_report(ledger, tmp_path / "one.html", replace=True)
+    (tmp_path / "other.html").write_text("mine")
+    with pytest.raises(FileExistsError, match="is not a report"):
+        write_report(ledger, tmp_path / "other.html", replace=True)
+
+
+def test_a_ledger_without_limit_or_charges_has_a_page(tmp_path):
+    ledger = rp.Ledger.unlimited("a test", data_set="people", neighbors="replace")
+    write_report(ledger, tmp_path / "page.html")
+    text = read_page(tmp_path / "page.html").text
+    assert "unlimited" in text
+    assert "Nothing has been charged." in text

@@ -1,0 +1,115 @@
+"""Answers for bases by set become those of reference bases, and counts of any size lose nothing on the way."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dense
+from made_releases import any_release, exact_release
+from random_plans import bases_by_set, measured_of, plan_by_set, plans_by_set, query_rows, sample_workload
+from replayed_measuring import noise_left_out
+from residualplanner.gate.measurement.answers import FloatResiduals, IntegerResiduals
+from residualplanner.gate.measurement.measure import measure
+from residualplanner.gate.measurement.measurement import Measurement, groups_of_plan
+from residualplanner.gate.measurement.noise_record import NoiseRecord
+from residualplanner.method.bases.matrix import integer_basis
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.queries.runs import Prefix
+from residualplanner.method.strategy.strategy import constant_strategy, varying_strategy
+from residualplanner.method.workload.workload import Workload
+from residualplanner.release import reference_answers
+from residualplanner.release.reconstruct import reconstruct
+from residualplanner.release.reference_answers import reference_answers as rebased
+
+
+def counts(plan, seed, most=10):
+    return np.random.default_rng(seed).integers(0, most, plan.domain.sizes)
+
+
+@given(plan=plans_by_set(), seed=st.integers(0, 99))
+@settings(max_examples=100, deadline=None)
+def test_the_answers_of_the_references_are_what_these_would_have_answered(plan, seed):
+    """Without noise: (kron R) v of every set, in the order of a plan with one basis for each attribute."""
+    data = counts(plan, seed)
+    found = rebased(exact_release(plan, data).measurement)
+    for number, members in enumerate(plan.closure):
+        R = [measured_of(plan.strategy.of_attributes[i])[0] for i in members]
+        expected = dense.product(R) @ (dense.marginal(plan.domain.sizes, members) @ data.ravel())
+        block = found.block(found.groups.group[number])[found.groups.row[number]]
+        np.testing.assert_allclose(block.ravel(), expected, atol=1e-8)
+
+
+@given(plan=plans_by_set(), batch=st.sampled_from([1, 5, 30]))
+@settings(max_examples=50, deadline=None)
+def test_how_many_are_worked_on_at_a_time_changes_no_bit(plan, batch):
+    measurement = any_release(plan).measurement
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reference_answers, "BATCH_CELLS", batch)
+        few = rebased(measurement).values
+    assert few.tobytes() == rebased(measurement).values.tobytes()
+
+
+@given(plan=plans_by_set(most_bases=1))
+def test_one_basis_in_all_sets_gives_the_tables_of_a_plan_with_one_basis_to_the_bit(plan):
+    release = any_release(plan)
+    one = replace(plan, strategy=constant_strategy(plan.closure, plan.strategy.of_attributes))
+    answers = release.measurement.residuals
+    other = reconstruct(Measurement(one, FloatResiduals(groups_of_plan(one), answers.values), NoiseRecord(seed=1)))
+    for query in plan.workload:
+        assert (release[query].estimate == other[query].estimate).all()
+
+
+def test_a_plan_with_one_basis_keeps_its_answers():
+    plan = plan_by_set(sample_workload(), most=1)
+    release = any_release(replace(plan, strategy=constant_strategy(plan.closure, plan.strategy.of_attributes)))
+    assert rebased(release.measurement) is release.measurement.residuals
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("most", [10, 10**6, 10**15])
+def test_exact_counts_of_any_size_come_back(monkeypatch, seed, most):
+    """Integers beyond 2**53, and beyond int64, lose the last bits of a float and no more."""
+    plan = plan_by_set(sample_workload(), seed)
+    data = counts(plan, seed, most)
+    noise_left_out(monkeypatch)
+    release = reconstruct(measure(plan, {plan.domain.names: data}))
+    for query in plan.workload:
+        expected = query_rows(plan, query) @ data.ravel().astype(float)
+        np.testing.assert_allclose(release[query].estimate.ravel(), expected, rtol=1e-11, atol=1e-11 * data.sum())
+
+
+def test_answers_that_int64_cannot_hold_are_rounded_once(monkeypatch):
+    """Entries of 2**45 in two attributes: the answers of pairs have 30 digits, the tables are right to 10 of them."""
+    workload = Workload(Domain({"a": 3, "b": 4}), [{"a": Prefix(), "b": Prefix()}])
+    by_set = bases_by_set(workload, np.random.default_rng(4), most=3)
+    large = tuple(
+        integer_basis(basis.matrix * 2**45 + np.eye(*basis.matrix.shape, dtype=np.int64), "given")
+        for basis in by_set.bases
+    )
+    by_set = varying_strategy(by_set.closure, workload.domain.sizes, large, by_set.factor_bases, by_set.messages)
+    plan = replace(plan_by_set(workload, 1), strategy=by_set, noise_variances=np.full(4, 1e60))
+    data = counts(plan, 2, 1000)
+    noise_left_out(monkeypatch)
+    measurement = measure(plan, {plan.domain.names: data})
+    assert isinstance(measurement.residuals, IntegerResiduals)
+    assert measurement.residuals.wide
+    table = reconstruct(measurement)[{"a": Prefix(), "b": Prefix()}]
+    np.testing.assert_allclose(table.estimate, data.cumsum(axis=0).cumsum(axis=1), rtol=1e-10)
+
+
+def test_only_sets_with_another_basis_than_the_reference_are_changed():
+    plan = plan_by_set(sample_workload(), 6)
+    release = any_release(plan)
+    own, found = release.measurement.residuals, rebased(release.measurement)
+    changed = 0
+    for number, members in enumerate(plan.closure):
+        before, after = (
+            answers.block(answers.groups.group[number])[answers.groups.row[number]] for answers in (own, found)
+        )
+        is_same = all(plan.strategy.basis(members, i) is plan.strategy.of_attributes[i] for i in members)
+        assert (before == after).all() == is_same
+        changed += not is_same
+    assert changed > 3

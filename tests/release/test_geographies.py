@@ -1,0 +1,148 @@
+"""Tables by a geography: their columns in frames and files, cells by code or name, two geographies in one workload."""
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+import residualplanner as rp
+from geographies import LEVELS, leaf_rows
+from made_releases import any_release, exact_release
+from residualplanner.ground.errors import DomainError, WorkloadError
+
+FRAME = pd.DataFrame(leaf_rows()[1:], columns=leaf_rows()[0])
+COUNTIES = rp.Hierarchy.from_frame(FRAME, LEVELS)
+DISTRICTS = COUNTIES.crosswalk(FRAME.assign(district=["7", "1", "1"]), leaf="county", group="district")
+DOMAIN = rp.Domain({"county": COUNTIES, "sex": ["F", "M"]})
+QUERIES = [{"county": COUNTIES, "sex": rp.Identity()}, {"county": COUNTIES}, {"county": DISTRICTS}, ["county"]]
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return rp.select(rp.Workload(DOMAIN, QUERIES), budget=rp.zcdp("0.5"))
+
+
+@pytest.fixture(scope="module")
+def release(plan):
+    return any_release(plan)
+
+
+def test_rows_are_the_counts_of_their_areas(plan):
+    release = exact_release(plan, np.array([[1, 2], [10, 20], [100, 200]]))
+    assert release[{"county": COUNTIES}].estimate.round(9).tolist() == [333, 33, 300, 3, 30, 300]
+    assert release[{"county": DISTRICTS}].estimate.round(9).tolist() == [333, 3, 330, 3, 30, 300]
+    assert release[QUERIES[0]].estimate.round(9)[1].tolist() == [11, 22]
+
+
+def test_two_geographies_in_one_workload_have_the_errors_of_their_sums(plan):
+    covariance = plan.covariance(["county"])
+    for kind in (COUNTIES, DISTRICTS):
+        W = kind.on(DOMAIN["county"]).matrix(3)
+        assert plan.variance({"county": kind}) == pytest.approx(np.diag(W @ covariance @ W.T))
+
+
+def test_areas_are_the_sums_of_what_lies_in_them_in_both_geographies(release):
+    states, districts = release[{"county": COUNTIES}].estimate, release[{"county": DISTRICTS}].estimate
+    assert states[:3] == pytest.approx([states[3:].sum(), states[3:5].sum(), states[5]])
+    assert districts[:3] == pytest.approx([states[3:].sum(), states[3], states[4:].sum()])
+
+
+def test_frames_have_level_code_name_and_parent(release):
+    frame = release[QUERIES[0]].to_frame()
+    assert list(frame.columns)[:6] == [
+        "county", "county_level", "county_code", "county_name", "county_parent", "sex",
+    ]  # fmt: skip
+    row = frame[(frame["county"] == "01003") & (frame["sex"] == "M")].iloc[0]
+    assert row["county_level":"county_parent"].tolist() == ["county", "01003", "Baldwin County", "01"]
+    assert row["estimate"] == release[QUERIES[0]].estimate[4, 1]
+    assert release[QUERIES[0]].to_polars().columns == list(frame.columns)
+
+
+@pytest.mark.parametrize("file_format", ["csv", "parquet", "xlsx", "workbook"])
+def test_files_have_the_same_columns_and_are_read_back(release, tmp_path, file_format):
+    release.save(tmp_path / "out", format=file_format)
+    saved = rp.load_tables(tmp_path / "out")
+    for query in QUERIES:
+        columns = [name for name in release[query].to_frame() if name.startswith("county")]
+        expected = release[query].to_frame()[columns]
+        assert saved.frame(query)[columns].to_numpy().tolist() == expected.to_numpy().tolist()
+        assert saved[query].estimate.tolist() == release[query].estimate.tolist()
+
+
+def test_the_labels_of_parts_have_the_same_columns(release, tmp_path):
+    release.save(tmp_path / "out", format="parts")
+    labels = pq.read_table(tmp_path / "out" / "labels.parquet").to_pylist()
+    (baldwin,) = [
+        row for row in labels if row["label"] == "01003" and row["level"] is not None and row["parent"] == "01"
+    ]
+    assert [baldwin[word] for word in ("level", "code", "name", "parent")] == [
+        "county",
+        "01003",
+        "Baldwin County",
+        "01",
+    ]
+    assert {row["level"] for row in labels if row["attribute"] == "sex"} == {None}
+
+
+def test_the_metadata_of_csv_files_says_what_the_columns_are(release, tmp_path):
+    release.save(tmp_path / "out", format="csv")
+    text = (tmp_path / "out" / "tables" / "csv-metadata.json").read_text()
+    assert '"titles": "county_parent"' in text
+    assert "the label of what it is a part of" in text
+
+
+def test_tables_of_some_areas_have_the_same_columns():
+    query = {"county": rp.Selection(["01001", "01003"], COUNTIES), "sex": rp.Identity()}
+    table = any_release(rp.select(rp.Workload(DOMAIN, [query]), budget=rp.pcost(1)))[query]
+    frame = table.to_frame()
+    names = dict(zip(frame["county"], frame["county_name"], strict=True))
+    assert names["01003"] == "Baldwin County"
+    assert "02013" not in names
+    assert table.at(county="Baldwin County, Alabama", sex="F") == table.at(county="01003", sex="F")
+
+
+def test_another_attribute_may_not_have_the_name_of_such_a_column():
+    domain = rp.Domain({"county": COUNTIES, "county_level": 2})
+    release = any_release(
+        rp.select(rp.Workload(domain, [{"county": COUNTIES, "county_level": rp.Identity()}]), budget=rp.pcost(1))
+    )
+    with pytest.raises(WorkloadError, match=r"attribute 'county_level' has the name of a column"):
+        release[{"county": COUNTIES, "county_level": rp.Identity()}].to_frame()
+
+
+@pytest.mark.parametrize("name", ["01003", "Baldwin County", "Baldwin County, Alabama"])
+def test_a_cell_is_found_by_code_or_by_name(release, name):
+    table = release[{"county": COUNTIES}]
+    assert table.at(county=name).estimate == table.estimate[4]
+    assert table.at(county="Alabama").estimate == table.estimate[1]
+    assert table.at(county="01").estimate == table.estimate[1]
+
+
+def test_names_of_several_areas_are_refused_and_the_areas_listed():
+    frame = pd.DataFrame(
+        leaf_rows(counties={"01081": ("Lee", "01"), "02081": ("Lee", "02")})[1:], columns=FRAME.columns
+    )
+    counties = rp.Hierarchy.from_frame(frame, LEVELS)
+    plan = rp.select(
+        rp.Workload(rp.Domain({"county": counties}), [{"county": counties}, ["county"]]), budget=rp.pcost(1)
+    )
+    table, leaves = any_release(plan)[{"county": counties}], any_release(plan)["county"]
+    with pytest.raises(
+        DomainError, match=r"'county' has several labels called 'Lee': '01081' \(Lee, Alabama\), '02081'"
+    ):
+        table.at(county="Lee")
+    assert table.at(county="Lee, Alaska").estimate == table.estimate[4]
+    with pytest.raises(
+        DomainError, match=r"several labels called 'Lee': '01081' \(Lee\), '02081' \(Lee\); write the label"
+    ):
+        leaves.at(county="Lee")
+    with pytest.raises(DomainError, match=r"'county' has no label 'Lee, Alabma'.* did you mean 'Alabama'"):
+        table.at(county="Lee, Alabma")
+
+
+def test_a_meaning_stands_for_its_label_unless_another_label_is_called_so():
+    domain = rp.Domain({"sex": {1: "female", 2: "1"}})
+    table = any_release(rp.select(rp.marginals(domain, order=1), budget=rp.pcost(1)))["sex"]
+    assert table.at(sex="female").estimate == table.estimate[0]
+    assert table.at(sex="1").estimate == table.estimate[0]
+    assert table.at(sex=2).estimate == table.estimate[1]

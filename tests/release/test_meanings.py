@@ -1,0 +1,216 @@
+"""Meanings of values, words about attributes and what is left out reach tables, files, metadata and reports."""
+
+import csv
+import itertools
+import json
+from urllib.parse import unquote
+
+import openpyxl
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from made_releases import any_release
+from residualplanner.gate.measurement.measurement import Measurement, load_measurement
+from residualplanner.gate.measurement.noise_record import NoiseRecord, noise_from_json, noise_to_json
+from residualplanner.ground.errors import FileFormatError, WorkloadError
+from residualplanner.method.domain.about import About
+from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.domain.bins import Bins
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.domain.omission import omission_of
+from residualplanner.method.plan.files import load_plan
+from residualplanner.method.plan.select import select
+from residualplanner.method.privacy import pcost
+from residualplanner.method.queries.runs import Prefix
+from residualplanner.method.workload.families import marginals
+from residualplanner.method.workload.workload import Workload
+from residualplanner.publish.files.export import require_exportable
+from residualplanner.publish.files.reading import load_tables
+
+DOMAIN = Domain(
+    {
+        "sex": Attribute("sex", labels={1: "female", 2: "male"}, about=About(title="Sex", source="census")),
+        "region": Attribute("region", labels={"01": "the same", "02": "the same", "NO": ""}, unknown="elsewhere"),
+        "income": Attribute(
+            "income", bins=Bins([0, 9]), missing="Not stated", about=About(unit="dollars", note="a <b>")
+        ),
+        "month": Attribute("month", bins=Bins.months("2020-01", "2020-02"), missing="drop"),
+    }
+)
+WORKLOAD = marginals(DOMAIN, up_to=1) + Workload(DOMAIN, [("region", "sex"), {"sex": Prefix(), "income": Prefix()}])
+PLAN = select(WORKLOAD, budget=pcost(1))
+RELEASE = any_release(PLAN)
+#: The columns of labels of some tables, written out.
+SEX = [(1, "female"), (2, "male")]
+REGION = [("01", "the same"), ("02", "the same"), ("NO", "NO"), ("elsewhere", "elsewhere")]
+EXPECTED = {
+    "sex": (["sex", "sex_meaning"], SEX),
+    "region.sex": (
+        ["region", "region_meaning", "sex", "sex_meaning"],
+        [(*region, *sex) for region, sex in itertools.product(REGION, SEX)],
+    ),
+    "sex@prefix.income@prefix": (
+        ["sex", "sex_meaning", "income"],
+        [
+            (*sex, income)
+            for sex in [("≤ 1", "≤ female"), ("≤ 2", "≤ male")]
+            for income in ["[0, 9]", "[0, 9] or Not stated"]
+        ],
+    ),
+    "month": (["month"], [("2020-01",), ("2020-02",)]),
+}
+
+
+def rows_of_csv(path):
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.reader(file))
+
+
+def rows_of_parquet(path):
+    table = pq.read_table(path)
+    return [table.column_names, *zip(*(column.to_pylist() for column in table.columns), strict=True)]
+
+
+def rows_of_workbook(path):
+    return [list(row) for row in openpyxl.load_workbook(path)["table"].iter_rows(values_only=True)]
+
+
+READERS = {"csv": rows_of_csv, "parquet": rows_of_parquet, "xlsx": rows_of_workbook}
+
+
+@pytest.fixture(scope="module", params=READERS)
+def saved(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("saved") / "release"
+    RELEASE.save(folder, format=request.param)
+    return folder, request.param
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_files_have_each_label_and_beside_it_what_it_means(saved, name):
+    folder, file_format = saved
+    head, *rows = READERS[file_format](folder / "tables" / f"{name}.{file_format}")
+    names, expected = EXPECTED[name]
+    assert list(head) == [*names, "estimate", "std_err", "moe", "conf_level", "ci_low", "ci_high"]
+    found = [tuple(map(str, row[: len(names)])) for row in rows]
+    assert found == [tuple(map(str, row)) for row in expected]
+
+
+def test_a_folder_is_read_back_with_its_meanings(saved):
+    tables = load_tables(saved[0])
+    for query in WORKLOAD:
+        frame = tables.frame(query)
+        pd.testing.assert_frame_equal(frame, RELEASE[query].to_frame(), check_exact=True, check_dtype=False)
+        assert list(frame.columns[: len(DOMAIN)]) == list(tables[query].to_frame().columns[: len(DOMAIN)])
+
+
+def test_frames_have_axes_meanings_and_words_in_the_order_in_which_the_query_was_written():
+    assert list(RELEASE["region", "sex"].to_frame().columns[:4]) == ["region", "region_meaning", "sex", "sex_meaning"]
+    assert list(RELEASE["sex", "region"].to_frame().columns[:4]) == ["sex", "sex_meaning", "region", "region_meaning"]
+    assert RELEASE["sex", "region"].labels_in_words == (
+        ("1 (female)", "2 (male)"),
+        ("01 (the same)", "02 (the same)", "NO", "elsewhere"),
+    )
+    described = RELEASE["sex"].to_frame(profile="gls")
+    assert described["query"].tolist() == ["sex=1 (female)", "sex=2 (male)"]
+
+
+def test_a_file_with_other_meanings_is_not_the_table_of_the_plan(tmp_path):
+    RELEASE.save(tmp_path / "release", format="csv")
+    path = tmp_path / "release" / "tables" / "sex.csv"
+    path.write_text(path.read_text().replace('"female"', '"male"'))
+    with pytest.raises(FileFormatError):
+        load_tables(tmp_path / "release").frame(("sex",))
+
+
+def test_metadata_say_what_values_mean_and_what_is_said_about_attributes(saved):
+    metadata = json.loads((saved[0] / "metadata.json").read_text())
+    attributes = {each["name"]: each for each in metadata["tables"]["attributes"]}
+    assert attributes["sex"]["values"] == [{"label": 1, "meaning": "female"}, {"label": 2, "meaning": "male"}]
+    assert (attributes["sex"]["title"], attributes["sex"]["source"]) == ("Sex", "census")
+    assert (attributes["income"]["unit"], attributes["income"]["note"]) == ("dollars", "a <b>")
+    assert "values" not in attributes["income"]
+    assert metadata["tables"]["left_out"] == omission_of(DOMAIN)
+
+
+def test_metadata_of_csv_files_name_the_columns_that_are_there(tmp_path):
+    RELEASE.save(tmp_path / "release", format="csv")
+    described = json.loads((tmp_path / "release" / "tables" / "csv-metadata.json").read_text())
+    for table in described["tables"]:
+        titles = [column["titles"] for column in table["tableSchema"]["columns"]]
+        assert titles == rows_of_csv(tmp_path / "release" / "tables" / unquote(table["url"]))[0]
+    columns = {column["name"]: column for table in described["tables"] for column in table["tableSchema"]["columns"]}
+    assert columns["sex"]["dc:title"] == "Sex"
+    assert columns["income"]["schema:unitText"] == "dollars"
+    assert columns["sex_meaning"]["datatype"] == "string"
+
+
+def test_workbooks_say_what_is_said_about_the_attributes_of_their_table(tmp_path):
+    RELEASE.save(tmp_path / "release", format="xlsx")
+    book = openpyxl.load_workbook(tmp_path / "release" / "tables" / "income.xlsx")
+    rows = list(book["about"].iter_rows(values_only=True))
+    assert ("income", "dollars", "a <b>") in rows
+    assert not [row for row in rows if row[0] == "sex"]
+    assert any(omission_of(DOMAIN) in str(row[1]) for row in rows)
+
+
+def test_parts_say_what_labels_mean(tmp_path):
+    RELEASE.save(tmp_path / "release", format="parts")
+    labels = pq.read_table(tmp_path / "release" / "labels.parquet").to_pandas()
+    chosen = labels[(labels["attribute"] == "sex")]
+    assert chosen["label"].tolist() == ["1", "2", "≤ 1", "≤ 2"]
+    assert chosen["meaning"].tolist() == ["female", "male", "≤ female", "≤ male"]
+    assert (labels["label"] == labels["meaning"])[labels["attribute"] == "income"].all()
+    assert load_tables(tmp_path / "release")["sex"].to_frame()["sex_meaning"].tolist() == ["female", "male"]
+
+
+def test_a_column_of_meanings_that_an_attribute_is_called_like_is_refused():
+    domain = Domain({"sex": {1: "female", 2: "male"}, "sex_meaning": 2})
+    plan = select(marginals(domain, order=2), budget=pcost(1))
+    with pytest.raises(WorkloadError, match=r"attribute 'sex_meaning' has the name of a column for the meanings"):
+        require_exportable(plan.workload)
+    with pytest.raises(WorkloadError, match="rename them in the domain"):
+        any_release(plan)["sex", "sex_meaning"].to_frame()
+
+
+def test_plans_keep_meanings_and_words(tmp_path):
+    PLAN.save(tmp_path / "a.plan")
+    assert load_plan(tmp_path / "a.plan").domain == DOMAIN
+
+
+# --- what is left out ---
+
+SENTENCE = omission_of(DOMAIN)
+
+
+def test_every_guarantee_says_what_is_left_out(saved, tmp_path):
+    folder, file_format = saved
+    assert SENTENCE
+    assert RELEASE.noise.guarantee.endswith(f".  {SENTENCE}")
+    files = ["manifest.json", "metadata.json", *(["tables/csv-metadata.json"] if file_format == "csv" else [])]
+    for name in files:
+        assert SENTENCE in (folder / name).read_text(), name
+    assert load_tables(folder).noise.guarantee.endswith(SENTENCE)
+    RELEASE.measurement.save(tmp_path / "m")
+    assert load_measurement(tmp_path / "m").noise.guarantee.endswith(SENTENCE)
+
+
+def test_no_guarantee_speaks_of_records_left_out_where_all_are_counted():
+    plan = select(marginals(Domain({"sex": 2}), order=1), budget=pcost(1))
+    assert "left out" not in any_release(plan).noise.guarantee
+
+
+def test_measurements_of_older_versions_are_read_and_say_it_from_then_on(tmp_path):
+    noise = RELEASE.noise
+    old = noise_to_json(NoiseRecord(seed=noise.seed), PLAN)
+    assert SENTENCE not in old["guarantee"]
+    read = noise_from_json(old, PLAN)
+    assert noise_to_json(read, PLAN) == old
+    assert Measurement(PLAN, RELEASE.measurement.residuals, read).noise.omission == SENTENCE
+
+
+def test_a_guarantee_that_says_that_others_are_left_out_is_refused():
+    told = noise_to_json(RELEASE.noise, PLAN)
+    for forged in (SENTENCE.replace("'month'", "'sex'"), "All records are in every table."):
+        with pytest.raises(FileFormatError):
+            noise_from_json(told | {"guarantee": told["guarantee"].replace(SENTENCE, forged)}, PLAN)

@@ -1,0 +1,248 @@
+"""Coefficients of variation, what is said of estimates, and which are left out; who publishes tables."""
+
+import csv
+import itertools
+import json
+import math
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import residualplanner as rp
+from made_releases import any_release, exact_release
+from residualplanner.publish.files.export import require_exportable
+
+DOMAIN = rp.Domain({"age": rp.Bins([0, 18, 65, 120]), "sex": rp.Attribute("sex", labels={"1": "female", "2": "male"})})
+PLAN = rp.select(rp.marginals(DOMAIN, up_to=2), budget=rp.zcdp("0.5"))
+#: Estimates that are some large and some small beside their standard errors of 1 to 2.
+RELEASE = exact_release(PLAN, np.array([[100, 3], [1.25, 40], [0, 7]]))
+QUALITY = rp.Quality(reliable=0.5, usable=1.5)
+PUBLICATION = rp.Publication(title='Persons "2026" <&>', author="Büro", date="2026-11-22", contact="a@b.org")
+
+
+def word(estimate, std_err, reliable, usable):
+    if estimate == 0:
+        return "unreliable"
+    cv = std_err / abs(estimate)
+    return "reliable" if cv < reliable else "use with caution" if cv < usable else "unreliable"
+
+
+def test_every_estimate_is_graded_by_its_own_standard_error():
+    seen = set()
+    for query in RELEASE:
+        frame = RELEASE[query].to_frame(quality=QUALITY)
+        for row in frame.itertuples():
+            assert row.cv == pytest.approx(row.std_err / abs(row.estimate))
+            assert row.quality == word(row.estimate, row.std_err, 0.5, 1.5)
+            seen.add(row.quality)
+    assert seen == {"reliable", "use with caution", "unreliable"}
+
+
+def test_the_limits_are_those_of_statistical_offices_unless_given():
+    grades = rp.Quality().grades(np.array([0.1499, 0.15, 0.2999, 0.3]))
+    assert grades.tolist() == ["reliable", "use with caution", "use with caution", "unreliable"]
+
+
+def test_what_is_suppressed_follows_from_published_numbers_alone():
+    frame = RELEASE["age", "sex"].to_frame()
+    hidden = RELEASE["age", "sex"].to_frame(quality=rp.Quality(reliable=0.5, usable=0.9, suppress=True))
+    expected = frame["std_err"] / frame["estimate"].abs() >= 0.9
+    assert 0 < expected.sum() < len(frame)
+    for name in ("estimate", "ci_low", "ci_high", "cv"):
+        assert hidden[name].isna().tolist() == expected.tolist()
+    assert hidden["std_err"].tolist() == frame["std_err"].tolist()
+    assert hidden.loc[~expected, "estimate"].tolist() == frame.loc[~expected, "estimate"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"reliable": 0}, "reliable must be a positive number"),
+        ({"reliable": math.nan}, "reliable must be a positive number"),
+        ({"usable": True}, "usable must be a positive number"),
+        ({"usable": "0.3"}, "usable must be a positive number"),
+        ({"reliable": 0.5}, "must not be above usable"),
+        ({"suppress": 1}, "suppress must be True or False"),
+    ],
+)
+def test_limits_that_are_none_are_refused(options, message):
+    with pytest.raises(rp.WorkloadError, match=message):
+        rp.Quality(**options)
+
+
+CASES = list(itertools.product(["parquet", "csv", "xlsx", "workbook"], ["default", "acs", "gls"]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("file_format", "profile"), CASES)
+def test_graded_tables_are_read_back_with_what_is_left_out(tmp_path, file_format, profile):
+    quality = rp.Quality(reliable=0.5, usable=0.9, suppress=True)
+    for name, release in (("unbiased", RELEASE), ("rounded", rp.rounded(rp.nonnegative(RELEASE), base=3))):
+        release.save(tmp_path / name, file_format, profile=profile, quality=quality, publication=PUBLICATION)
+        loaded, gone = rp.load_tables(tmp_path / name), 0
+        assert (loaded.quality, loaded.publication, loaded.product) == (quality, PUBLICATION, release.product)
+        for query in release:
+            frame, table = loaded.frame(query), release[query]
+            is_gone = [
+                word(estimate, std_err, 0.5, 0.9) == "unreliable"
+                for estimate, std_err in zip(table.estimate.ravel(), table.std_err.ravel(), strict=True)
+            ]
+            assert np.isnan(loaded[query].estimate.ravel()).tolist() == is_gone
+            kept = ~np.array(is_gone)
+            assert (loaded[query].estimate.ravel()[kept] == table.estimate.ravel()[kept]).all()
+            assert (frame["quality"] == "unreliable").tolist() == is_gone
+            gone += sum(is_gone)
+        assert gone
+
+
+def test_a_large_table_that_is_all_left_out_can_be_read(tmp_path):
+    plan = rp.select(rp.marginals(rp.Domain({"a": 1000, "b": 300}), order=2), budget=rp.zcdp("0.01"))
+    any_release(plan).save(tmp_path / "out", "parquet", quality=rp.Quality(reliable=1e-9, usable=1e-9, suppress=True))
+    assert np.isnan(rp.load_tables(tmp_path / "out")["a", "b"].estimate).all()
+
+
+def test_an_altered_statement_of_quality_is_refused(tmp_path):
+    RELEASE.save(tmp_path / "out", quality=QUALITY)
+    path = tmp_path / "out" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    for forged in ({"reliable": 0.5}, {"reliable": 0.5, "usable": 1.5, "suppress": True}, 7):
+        manifest["tables"]["quality"] = forged
+        path.write_text(json.dumps(manifest))
+        with pytest.raises(rp.FileFormatError):
+            rp.load_tables(tmp_path / "out")
+
+
+def test_grades_have_columns_that_no_attribute_may_have():
+    workload = rp.marginals(rp.Domain({"cv": 2}), order=1)
+    require_exportable(workload, "csv")
+    with pytest.raises(rp.WorkloadError, match=r"attribute 'cv' has the name of a column"):
+        require_exportable(workload, "csv", quality=QUALITY)
+
+
+def test_parts_have_no_grades_and_many_graded_tables_are_parquet(tmp_path):
+    with pytest.raises(rp.WorkloadError, match="quality= is for other formats"):
+        RELEASE.save(tmp_path / "out", "parts", quality=QUALITY)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_parquet_file_says_what_it_is(tmp_path):
+    RELEASE.save(tmp_path / "out", "parquet", publication=PUBLICATION, quality=QUALITY)
+    schema = pq.read_schema(tmp_path / "out" / "tables" / "age.sex.parquet")
+    about = {name.decode(): text.decode() for name, text in schema.metadata.items()}
+    assert (about["title"], about["author"], about["table"]) == (PUBLICATION.title, "Büro", "age × sex")
+    assert about["privacy"] == RELEASE.noise.guarantee
+    assert about["plan"].startswith("SHA-256 ")
+    assert schema.field("estimate").metadata[b"unit"] == b"counts"
+    assert b"standard error" in schema.field("std_err").metadata[b"description"]
+
+
+def test_a_publication_stands_in_the_metadata_of_every_format(tmp_path):
+    import openpyxl
+
+    for file_format in ("csv", "xlsx", "parts"):
+        RELEASE.save(tmp_path / file_format, file_format, publication=PUBLICATION)
+        metadata = json.loads((tmp_path / file_format / "metadata.json").read_text())
+        assert metadata["publication"] == PUBLICATION.to_json()
+        assert rp.load_tables(tmp_path / file_format).publication == PUBLICATION
+    about = openpyxl.load_workbook(tmp_path / "xlsx" / "tables" / "sex.xlsx")["about"]
+    assert [[cell.value for cell in row[:2]] for row in about.iter_rows(max_row=2)] == [
+        ["title", PUBLICATION.title],
+        ["author", "Büro"],
+    ]
+    csvw = json.loads((tmp_path / "csv" / "tables" / "csv-metadata.json").read_text())
+    assert (csvw["dc:title"], csvw["dc:creator"], csvw["dc:date"]) == (PUBLICATION.title, "Büro", "2026-11-22")
+
+
+@pytest.mark.parametrize("options", [{"title": 7}, {"author": "\ud800"}, {"note": "x" * 10_001}])
+def test_publications_are_strings_that_can_be_published(options):
+    with pytest.raises(rp.DomainError, match="of a publication must be"):
+        rp.Publication(**options)
+
+
+def test_one_workbook_has_a_sheet_a_table_an_index_filters_and_number_formats(tmp_path):
+    import openpyxl
+
+    RELEASE.save(tmp_path / "out", "workbook", quality=rp.Quality())
+    book = openpyxl.load_workbook(tmp_path / "out" / "tables.xlsx")
+    assert book.sheetnames == ["index", "about", "1 _total", "2 age", "3 sex", "4 age.sex"]
+    index = [[cell.value for cell in row] for row in book["index"].iter_rows()]
+    assert index[0] == ["sheet", "query", "kinds", "cells"]
+    assert index[4] == ["4 age.sex", "age × sex", "identity × identity", 6]
+    assert book["index"]["A5"].hyperlink.location == "'4 age.sex'!A1"
+    sheet = book["4 age.sex"]
+    heads = [cell.value for cell in sheet[1]]
+    assert heads[:4] == ["age", "sex", "sex_meaning", "estimate"]
+    assert sheet.auto_filter.ref == f"A1:{sheet.cell(1, len(heads)).column_letter}7"
+    assert sheet.freeze_panes == "A2"
+    formats = {head: sheet.cell(2, column).number_format for column, head in enumerate(heads, 1)}
+    assert (formats["estimate"], formats["cv"], formats["sex"]) == ("#,##0.0", "0.0%", "General")
+    with open(tmp_path / "out" / "index.csv", newline="") as file:
+        assert [row["sheet"] for row in csv.DictReader(file)] == book.sheetnames[2:]
+
+
+def test_sheets_of_long_names_have_31_letters_and_stay_different(tmp_path):
+    names = ["the same beginning of both names " + letter for letter in "ab"]
+    plan = rp.select(rp.marginals(rp.Domain(dict.fromkeys(names, 2)), up_to=1), budget=rp.zcdp(1))
+    release = any_release(plan)
+    release.save(tmp_path / "out", "workbook")
+    loaded = rp.load_tables(tmp_path / "out")
+    for query in release:
+        assert (loaded[query].estimate == release[query].estimate).all()
+
+
+def test_too_many_tables_for_one_workbook_are_refused_before_anything_is_measured():
+    workload = rp.marginals(rp.Domain({f"a{number}": 2 for number in range(201)}), order=1)
+    with pytest.raises(rp.WorkloadError, match="201 tables are too many for one workbook, which holds up to 200"):
+        require_exportable(workload, "workbook")
+    require_exportable(workload, "xlsx")
+    with pytest.raises(rp.WorkloadError, match="a sheet of Excel holds no more than 1,048,575"):
+        require_exportable(rp.marginals(rp.Domain({"a": 2**20}), order=1), "workbook")
+
+
+def test_tables_rounded_to_a_base_are_multiples_that_add_up(tmp_path):
+    tables = rp.rounded(RELEASE, base=5)
+    for query in tables:
+        assert (tables[query].estimate % 5 == 0).all()
+        near = np.abs(tables[query].estimate - RELEASE[query].estimate)
+        assert near.max() < 10
+    both = tables["age", "sex"].estimate
+    assert (both.sum(axis=1) == tables["age",].estimate).all()
+    assert (both.sum(axis=0) == tables["sex",].estimate).all()
+    assert tables.product.mark == "rounded to multiples of 5 that add up; estimates may be biased"
+    tables.save(tmp_path / "out", "csv")
+    assert rp.load_tables(tmp_path / "out").product == tables.product
+
+
+@pytest.mark.parametrize("base", [0, -5, 2.5, True, "5", 10**9 + 1])
+def test_a_base_that_is_no_positive_integer_is_refused(base):
+    with pytest.raises(rp.ArgumentError, match="base must be an integer from 1"):
+        rp.rounded(RELEASE, base=base)
+
+
+def test_every_sheet_prints_as_wide_as_it_is_with_title_headings_and_page_numbers(tmp_path):
+    import openpyxl
+
+    about = rp.Publication(title="A & B", author="Büro")
+    RELEASE.save(tmp_path / "out", "workbook", publication=about)
+    book = openpyxl.load_workbook(tmp_path / "out" / "tables.xlsx")
+    assert (book.properties.title, book.properties.creator) == ("A & B", "Büro")
+    for sheet in book:
+        assert sheet.sheet_properties.pageSetUpPr.fitToPage
+        assert (sheet.page_setup.fitToWidth or 1, sheet.page_setup.fitToHeight) == (1, 0)
+        assert sheet.oddHeader.left.text == "A && B"
+        assert (sheet.oddFooter.left.text, sheet.oddFooter.right.text) == ("&A", "&P / &N")
+        assert sheet.print_title_rows == (None if sheet.title == "about" else "$1:$1")
+    assert book["4 age.sex"].oddHeader.right.text == "age × sex"
+
+
+def test_sentences_about_a_release_run_over_lines_of_their_sheet(tmp_path):
+    import openpyxl
+
+    RELEASE.save(tmp_path / "out", "workbook")
+    sheet = openpyxl.load_workbook(tmp_path / "out" / "tables.xlsx")["about"]
+    (row,) = [cell.row for cell in sheet["A"] if cell.value == "variances"]
+    assert len(sheet.cell(row, 2).value) > 96
+    assert sheet.cell(row, 2).alignment.wrap_text
+    assert f"B{row}:C{row}" in {str(merged) for merged in sheet.merged_cells.ranges}
+    assert sheet.row_dimensions[row].height == 30

@@ -1,0 +1,306 @@
+"""A release of several measurements: the same numbers in every format, and every guarantee checked against its plan."""
+
+import hashlib
+import json
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import residualplanner as rp
+from made_releases import any_release
+from random_plans import plan_by_hand, plan_by_set
+from residualplanner.gate.measurement.combined_plan import combined_plan
+from residualplanner.gate.measurement.noise_record import NoiseRecord
+from residualplanner.gate.measurement.noise_statement import CombinedNoise
+from residualplanner.gate.measurement.precision import measured_cost, precision_of
+from residualplanner.method.plan.files import plan_hash
+from residualplanner.publish.files.manifest import about_plan
+from residualplanner.publish.parts import layout as layouts
+from workloads_by_set import ODD
+
+DOMAIN = rp.Domain({"sex": ["F", "M"], "age": 5, "region": 3})
+CODES = np.random.default_rng(0).integers(0, DOMAIN.sizes, size=(200, 3))
+PILOT = rp.select(rp.marginals(DOMAIN, order=1), budget=rp.zcdp("0.5"))
+SURVEY = rp.select(rp.marginals(DOMAIN, order=2), budget=rp.zcdp("0.25"), bases=PILOT.bases)
+MEASURED = [rp.measure(plan, CODES) for plan in (PILOT, SURVEY)]
+FORMATS = ("parquet", "csv", "xlsx", "parts")
+
+
+def both():
+    return rp.reconstruct(MEASURED)
+
+
+@pytest.fixture(params=FORMATS)
+def file_format(request):
+    return request.param
+
+
+@pytest.fixture
+def folder(tmp_path, file_format):
+    """A release of both measurements."""
+    both().save(tmp_path / "both", file_format)
+    return tmp_path / "both"
+
+
+def forged_folder(folder, **plans):
+    """Put plans in the place of those in a folder, and let all words about costs and all hashes be true of them."""
+    for name, plan in plans.items():
+        plan.save(folder / f"{name.replace('_', '-')}.plan")
+    released, *measured = (rp.load_plan(folder / f"{name}.plan") for name in ("release", "measured-1", "measured-2"))
+    costs = [measured_cost(plan, precision_of(plan.noise_variances)) for plan in measured]
+    records = [
+        NoiseRecord("discrete", pcost=cost, neighbors=plan.neighbors.words)
+        for cost, plan in zip(costs, measured, strict=True)
+    ]
+    noise = CombinedNoise(tuple(measured), tuple(records))
+    metadata = json.loads((folder / "metadata.json").read_text())
+    metadata["privacy"] = {"guarantee": noise.guarantee, "protected_change": released.neighbors.words}
+    (folder / "metadata.json").write_text(json.dumps(metadata | {"plan_sha256": plan_hash(released)}))
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest |= {"plan": about_plan(released), "noise": noise.published(released)}
+    for name in manifest["files"]:
+        manifest["files"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+def test_a_tuple_is_as_good_as_a_list_and_one_measurement_is_itself():
+    for query, table in both().items():
+        assert (rp.reconstruct(tuple(MEASURED))[query].estimate == table.estimate).all()
+    alone, again = rp.reconstruct([MEASURED[0]]), rp.reconstruct(MEASURED[0])
+    assert alone.measurement is MEASURED[0]
+    assert (alone["age"].estimate == again["age"].estimate).all()
+
+
+@pytest.mark.parametrize("given", [[], [PILOT, SURVEY], [MEASURED[0], "a.measurement"], "a.measurement"])
+def test_what_is_no_measurement_is_refused(given):
+    with pytest.raises(rp.ArgumentError, match=r"measurement"):
+        rp.reconstruct(given)
+
+
+@pytest.mark.parametrize("profile", ["default", "acs", "gls"])
+def test_every_format_and_profile_gives_back_the_same_bits_and_the_same_claim(tmp_path, profile):
+    release = both()
+    for file_format in FORMATS[: 4 if profile == "default" else 3]:
+        release.save(tmp_path / file_format, file_format, profile=profile)
+        saved = rp.load_tables(tmp_path / file_format)
+        for query, table in release.items():
+            assert saved[query].estimate.tolist() == table.estimate.tolist()
+            assert saved[query].std_err.tolist() == table.std_err.tolist()
+        assert saved.noise == release.noise
+        assert saved.noise.pcost == MEASURED[0].noise.pcost + MEASURED[1].noise.pcost
+        assert saved.metadata["privacy"]["guarantee"] == release.noise.guarantee
+
+
+def test_the_folder_has_the_plan_of_each_measurement_and_states_its_noise(folder):
+    saved, manifest = rp.load_tables(folder), json.loads((folder / "manifest.json").read_text())
+    stated = manifest["noise"]["measurements"]
+    for number, (measurement, told) in enumerate(zip(MEASURED, stated, strict=True), 1):
+        plan = rp.load_plan(folder / f"measured-{number}.plan")
+        assert plan_hash(plan) == plan_hash(measurement.plan) == told["plan_sha256"]
+        assert told["guarantee"] == measurement.noise.guarantee
+        assert "seed" not in told
+        assert saved.noise.measured[number - 1][1] == measurement.noise
+    costs = [Fraction(told["pcost"]) for told in stated]
+    assert Fraction(manifest["noise"]["pcost"]) == sum(costs)
+
+
+def test_the_sentence_is_in_every_description_of_the_tables(tmp_path):
+    import openpyxl
+
+    release, sentence = both(), "This covers 2 measurements of the records, whose costs add up."
+    for file_format in FORMATS:
+        release.save(tmp_path / file_format, file_format)
+        assert sentence in (tmp_path / file_format / "manifest.json").read_text()
+        assert sentence in (tmp_path / file_format / "metadata.json").read_text()
+    assert sentence in (tmp_path / "csv/tables/csv-metadata.json").read_text()
+    book = openpyxl.load_workbook(tmp_path / "xlsx/tables/age.xlsx")
+    assert any(sentence in str(cell) for sheet in book for row in sheet.iter_rows(values_only=True) for cell in row)
+
+
+def test_a_release_of_one_measurement_has_no_more_files_than_before(tmp_path):
+    rp.reconstruct(MEASURED[0]).save(tmp_path / "one")
+    assert not list((tmp_path / "one").glob("measured-*"))
+    assert "measurements" not in json.loads((tmp_path / "one/manifest.json").read_text())["noise"]
+
+
+@pytest.mark.parametrize("seeds", [(1, 2), (3, None)])
+def test_noise_for_research_is_read_back_as_what_it_is_and_its_seed_is_not_told(tmp_path, file_format, seeds):
+    measured = [
+        rp.measure(plan, CODES, noise="gaussian", seed=seed) for plan, seed in zip((PILOT, SURVEY), seeds, strict=True)
+    ]
+    release = rp.reconstruct(measured)
+    release.save(tmp_path / "both", file_format)
+    saved = rp.load_tables(tmp_path / "both")
+    assert saved.noise.guarantee == release.noise.guarantee
+    assert saved.noise.guarantee.startswith("none: whoever knows the seed")
+    assert saved.noise.pcost is None
+    assert '"seed"' not in (tmp_path / "both/manifest.json").read_text()
+
+
+def test_bases_that_vary_by_set_are_read_back(tmp_path, file_format):
+    plan = plan_by_set(ODD)
+    other = plan_by_hand(plan.workload, plan.strategy, plan.noise_variances * 1.7)
+    release = rp.reconstruct([any_release(each, seed).measurement for seed, each in enumerate((plan, other))])
+    release.save(tmp_path / "both", file_format)
+    saved = rp.load_tables(tmp_path / "both")
+    for query, table in release.items():
+        assert saved[query].estimate.tolist() == table.estimate.tolist()
+
+
+def contents(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("is_mapped", [True, False])
+def test_parts_of_workers_are_those_of_one_process(tmp_path, monkeypatch, is_mapped):
+    import dask
+
+    monkeypatch.setattr(layouts, "PART_CELLS", 16)
+    monkeypatch.setattr(layouts, "ROW_GROUP_CELLS", 8)
+    for number, measurement in enumerate(MEASURED):
+        measurement.save(tmp_path / f"{number}.measurement")
+    release = rp.reconstruct(
+        [rp.load_measurement(tmp_path / f"{number}.measurement", mapped=is_mapped) for number in (0, 1)]
+    )
+    both().save(tmp_path / "one", "parts")
+    with dask.config.set(scheduler="threads"):
+        release.save(tmp_path / "workers", "parts", workers=rp.DaskWorkers())
+    assert len(list((tmp_path / "one/parts").iterdir())) > 1
+    assert contents(tmp_path / "workers") == contents(tmp_path / "one")
+    assert all((tmp_path / f"{number}.measurement").exists() for number in (0, 1))
+
+
+@pytest.mark.slow
+def test_parts_of_two_processes_are_those_of_one(tmp_path):
+    both().save(tmp_path / "one", "parts")
+    both().save(tmp_path / "two", "parts", workers=2)
+    assert contents(tmp_path / "two") == contents(tmp_path / "one")
+
+
+CHANGES = {
+    "cheaper in all": lambda noise: noise.update(pcost="1/100"),
+    "cheaper in one": lambda noise: noise["measurements"][0].update(pcost="1/100"),
+    "another sentence": lambda noise: noise.update(guarantee="This release is perfectly private."),
+    "another sentence of one": lambda noise: noise["measurements"][1].update(guarantee="Perfectly private."),
+    "another kind": lambda noise: noise.update(kind="gaussian"),
+    "another source of randomness": lambda noise: noise.update(randomness="a die"),
+    "other neighbors": lambda noise: noise.update(neighbors="nothing"),
+    "another plan": lambda noise: noise["measurements"][0].update(plan_sha256="ab" * 32),
+    "one left out": lambda noise: noise["measurements"].pop(),
+    "one alone": lambda noise: noise.update(measurements=noise["measurements"][:1]),
+    "in another order": lambda noise: noise["measurements"].reverse(),
+    "a seed": lambda noise: noise["measurements"][0].update(seed=1),
+    "a seed of all": lambda noise: noise.update(seed=1),
+    "a reason": lambda noise: noise["measurements"][0].update(unlimited_because="none"),
+    "none": lambda noise: noise.pop("measurements"),
+    "empty": lambda noise: noise.update(measurements=[]),
+    "no list": lambda noise: noise.update(measurements={"0": 1, "1": 2}),
+    "no numbers": lambda noise: noise.update(measurements=3),
+    "no objects": lambda noise: noise.update(measurements=["a", "b"]),
+    "no sentence": lambda noise: noise.pop("guarantee"),
+    "one thing more": lambda noise: noise.update(more=1),
+}
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "parts"], indirect=True)
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_manifest_with_other_words_about_the_noise_is_refused(folder, change):
+    path = folder / "manifest.json"
+    manifest = json.loads(path.read_text())
+    CHANGES[change](manifest["noise"])
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(rp.FileFormatError, match=r"manifest\.json"):
+        rp.load_tables(folder)
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "parts"], indirect=True)
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"measured_1": plan_by_hand(PILOT.workload, PILOT.strategy, PILOT.noise_variances * 2)},
+        {"measured_2": plan_by_hand(SURVEY.workload, SURVEY.strategy, np.nextafter(SURVEY.noise_variances, np.inf))},
+        {"measured_1": PILOT, "measured_2": PILOT},
+        {"measured_1": rp.select(rp.marginals(rp.Domain({"sex": 2}), order=1), budget=rp.zcdp("0.5"))},
+        {"measured_1": rp.select(PILOT.workload, budget=rp.zcdp("0.5"), neighbors="replace")},
+        {"release": replace(both().plan, noise_variances=np.nextafter(both().plan.noise_variances, np.inf))},
+        {"release": replace(both().plan, budget=rp.zcdp("0.8"))},
+        {"release": replace(both().plan, loss_value=both().plan.loss_value * 1.01)},
+        {"release": replace(both().plan, status="optimal")},
+    ],
+    ids="-".join,
+)
+def test_plans_that_are_not_those_of_the_measurements_are_refused_though_hashes_fit(folder, forged):
+    forged_folder(folder, **forged)
+    with pytest.raises(rp.FileFormatError, match=r"manifest\.json: what it says of the noise is not true"):
+        rp.load_tables(folder)
+
+
+def test_hashes_that_a_forger_computes_anew_are_those_that_were_there(folder):
+    forged_folder(folder, release=both().plan, measured_1=PILOT, measured_2=SURVEY)
+    assert len(rp.load_tables(folder)) == 6
+
+
+@pytest.mark.parametrize("name", ["measured-1.plan", "measured-2.plan", "release.plan"])
+def test_a_plan_that_is_missing_or_altered_is_named(folder, name):
+    content = (folder / name).read_bytes()
+    (folder / name).write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    with pytest.raises(rp.FileFormatError, match=rf"{name} was altered"):
+        rp.load_tables(folder)
+    (folder / name).unlink()
+    with pytest.raises(rp.FileFormatError, match=rf"{name} is missing"):
+        rp.load_tables(folder)
+
+
+@pytest.mark.parametrize("make", [rp.nonnegative, rp.rounded, lambda release: rp.rounded(rp.nonnegative(release))])
+@pytest.mark.parametrize("file_format", FORMATS[:3])
+def test_adjusted_tables_of_several_measurements_are_saved_with_the_same_claim(tmp_path, make, file_format):
+    made = make(both())
+    made.save(tmp_path / "made", file_format)
+    saved = rp.load_tables(tmp_path / "made")
+    assert saved.product == made.product
+    assert saved.noise == both().noise
+    for query in made:
+        assert saved[query].estimate.tolist() == made[query].estimate.tolist()
+
+
+def test_non_negative_tables_are_those_of_one_measurement_with_the_noise_of_all():
+    measured = rp.reconstruct(MEASURED).measurement
+    alone = any_release(plan_by_hand(measured.plan.workload, measured.plan.strategy, measured.plan.noise_variances))
+    made = rp.nonnegative(rp.reconstruct(replace(alone.measurement, residuals=measured.residuals)))
+    for query, table in rp.nonnegative(both()).items():
+        np.testing.assert_allclose(table.estimate, made[query].estimate, atol=1e-9)
+        assert (table.estimate >= 0).all()
+
+
+def test_reasons_of_ledgers_without_a_budget_and_what_is_left_out_are_told(tmp_path):
+    domain = rp.Domain({"sex": rp.Attribute("sex", labels=["F", "M"], unknown="drop", missing="drop"), "age": 3})
+    plan = rp.select(rp.marginals(domain, order=1), budget=rp.zcdp("0.1"))
+    records, measured = {("sex",): np.array([3, 4]), ("age",): np.array([1, 2, 4])}, []
+    for reason in ("a test", "another test", "a test"):
+        ledger = rp.Ledger.create(tmp_path / f"{len(measured)}.ledger", budget=None, data_set="people", reason=reason)
+        measured.append(rp.measure(plan, records, ledger=ledger))
+    release = rp.reconstruct(measured)
+    release.save(tmp_path / "all")
+    for noise in (release.noise, rp.load_tables(tmp_path / "all").noise):
+        assert noise.sentence.count("Its ledger limits no total: a test.") == 1
+        assert "Its ledger limits no total: another test." in noise.sentence
+        assert noise.omission
+        assert noise.sentence.endswith(noise.omission)
+        assert noise.has_guarantee
+    assert rp.load_tables(tmp_path / "all").metadata["tables"]["left_out"] == release.noise.omission
+
+
+def test_the_budget_of_all_is_the_sum_of_the_budgets_and_no_cost_is_above_it():
+    plans = [rp.select(rp.marginals(DOMAIN, order=order), budget=rp.zcdp("0.1")) for order in (1, 2, 3)]
+    assert combined_plan(plans).budget == rp.zcdp("0.3")
+    odd = [rp.select(PILOT.workload, budget=rp.approx_dp(epsilon, "1e-6")) for epsilon in (1, 2)]
+    total = sum(plan.budget.pcost_exact for plan in odd)
+    assert total <= combined_plan(odd).budget.pcost_exact <= total * (1 + Fraction(1, 10**5))
+
+
+@pytest.mark.parametrize(("other", "word"), [(both().measurement, "a CombinedMeasurement"), (PILOT, "a Plan")])
+def test_what_is_no_measurement_among_several_is_named(other, word):
+    with pytest.raises(rp.ArgumentError, match=f"must be a Measurement, got {word}; write"):
+        rp.reconstruct([MEASURED[0], other])

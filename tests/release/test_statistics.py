@@ -1,0 +1,281 @@
+"""Means and quantiles in the files of a release: the numbers of `means` and `quantiles`, with labels and units."""
+
+import json
+import math
+import re
+from urllib.parse import unquote
+
+import numpy as np
+import openpyxl
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+import residualplanner as rp
+from residualplanner.ground.errors import FileFormatError, WorkloadError
+from residualplanner.publish.files.statistic_form import statistics_sentence
+from residualplanner.publish.parts import layout
+
+JOBS = rp.Attribute("job", labels={"a": "Clerk", "b": "Nurse", "c": "Nobody"})
+PAY = rp.Attribute("pay", numeric=rp.Numeric(0, 40, bins=[10, 20]), about=rp.About(unit="dollars"))
+MEANS, MEDIANS = {"pay": rp.Mean(), "job": rp.Identity()}, {"job": rp.Identity(), "pay": rp.Quantiles((0.25, 0.5))}
+NAMES = ["mean", "std_err", "low", "high", "count", "count_std_err", "sum", "sum_std_err", "too_noisy"]
+
+
+def plan_of(queries, domain=None):
+    return rp.select(rp.Workload(domain or rp.Domain({"job": JOBS, "pay": PAY}), queries), budget=rp.zcdp(0.5))
+
+
+@pytest.fixture(scope="module")
+def release():
+    chance = np.random.default_rng(2)
+    people = pd.DataFrame({"job": chance.choice(["a", "b"], 300), "pay": chance.integers(0, 41, 300)})
+    return rp.reconstruct(rp.measure(plan_of([MEANS, MEDIANS, ("job",)]), people, noise="gaussian", seed=8))
+
+
+def frame_of(path):
+    if path.suffix == ".csv":
+        return pd.read_csv(path)
+    if path.suffix == ".xlsx":
+        return pd.read_excel(path)
+    return pd.DataFrame(pq.read_table(path).to_pydict())
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "xlsx"])
+def test_a_file_of_means_has_the_means_of_the_release_with_labels(release, ending, tmp_path):
+    release.save(tmp_path / "out", ending, level=0.9)
+    found = frame_of(tmp_path / "out" / "statistics" / f"pay@mean.job.{ending}")
+    expected = rp.means(release, "pay", ["job"], level=0.9).to_frame()
+    assert list(found) == ["job", "job_meaning", *NAMES]
+    assert found["job_meaning"].tolist() == ["Clerk", "Nurse", "Nobody"]
+    pd.testing.assert_frame_equal(found[["job", *NAMES]], expected, check_dtype=False, rtol=1e-12)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "xlsx"])
+def test_a_file_of_quantiles_has_a_row_for_each_group_and_probability(release, ending, tmp_path):
+    release.save(tmp_path / "out", ending)
+    found = frame_of(tmp_path / "out" / "statistics" / f"job.pay@quantiles.{ending}")
+    expected = rp.quantiles(release, "pay", (0.25, 0.5), ["job"]).to_frame()
+    assert found["probability"].tolist() == [0.25, 0.5] * 3
+    pd.testing.assert_frame_equal(found.drop(columns="job_meaning"), expected, check_dtype=False, rtol=1e-12)
+
+
+def test_one_workbook_has_a_sheet_of_each_statistic_after_its_table(release, tmp_path):
+    release.save(tmp_path / "out", "workbook")
+    book = openpyxl.load_workbook(tmp_path / "out" / "tables.xlsx")
+    assert [name for name in book.sheetnames if "statistics" in name] == ["2 statistics", "3 statistics"]
+    assert statistics_sentence(release.plan.workload, "workbook").startswith('sheets such as "2 statistics" have')
+    assert [cell.value for cell in book["3 statistics"][1]][:3] == ["job", "job_meaning", "probability"]
+    index = [[cell.value for cell in row[:2]] for row in book["index"].iter_rows(min_row=2)]
+    assert [query for sheet, query in index if sheet == "3 statistics"] == ["job × pay"]
+    assert [sheet for sheet, _ in index] == book.sheetnames[2:]
+    about = {row[0].value: row[1].value for row in book["about"].iter_rows()}
+    assert about["mean"] == "dollars"
+    assert about["count"] == "counts"
+
+
+def test_metadata_and_manifest_say_what_the_files_are(release, tmp_path):
+    release.save(tmp_path / "out", "parquet")
+    about = json.loads((tmp_path / "out" / "metadata.json").read_text())["statistics"]
+    files = {"statistics/job.pay@quantiles.parquet", "statistics/pay@mean.job.parquet"}
+    assert {each["file"] for each in about} == files
+    assert files < set(json.loads((tmp_path / "out" / "manifest.json").read_text())["files"])
+    units = {column["name"]: column["unit"] for each in about for column in each["columns"]}
+    assert (units["mean"], units["quantile"], units["count"], units["too_noisy"]) == (
+        "dollars",
+        "dollars",
+        "counts",
+        "",
+    )
+    field = pq.read_schema(tmp_path / "out" / "statistics" / "pay@mean.job.parquet").field("sum")
+    assert field.metadata[b"unit"] == b"dollars"
+
+
+def test_what_says_nothing_is_an_empty_cell(release, tmp_path):
+    estimate = rp.means(release, "pay", ["job"]).estimate
+    seeds = (seed for seed in range(50) if np.isnan(rp.means(of_seed(seed), "pay", ["job"]).estimate).any())
+    chosen = of_seed(next(seeds))
+    chosen.save(tmp_path / "out", "csv")
+    lines = (tmp_path / "out" / "statistics" / "pay@mean.job.csv").read_text().splitlines()
+    assert lines[3].startswith('"c","Nobody",,,0,40,-')
+    assert estimate.shape == (3,)
+
+
+def of_seed(seed):
+    people = pd.DataFrame({"job": ["a", "b"] * 50, "pay": [10, 30] * 50})
+    return rp.reconstruct(rp.measure(plan_of([MEANS]), people, noise="gaussian", seed=seed))
+
+
+@pytest.fixture(scope="module")
+def sparse():
+    """A release of so few records that non-negative tables are others than the unbiased ones."""
+    people = pd.DataFrame({"job": ["a", "b"] * 8, "pay": [10, 30] * 8})
+    return rp.reconstruct(rp.measure(plan_of([MEANS, MEDIANS, ("job",)]), people, noise="gaussian", seed=5))
+
+
+def test_beside_adjusted_tables_counts_and_sums_are_theirs_and_means_those_of_the_unbiased(sparse, tmp_path):
+    tables = rp.nonnegative(sparse)
+    tables.save(tmp_path / "out", "csv", with_unbiased=True)
+    found = frame_of(tmp_path / "out" / "statistics" / "pay@mean.job.csv")
+    rows = frame_of(tmp_path / "out" / "tables" / "pay@mean.job.csv")["estimate_nonneg"].to_numpy().reshape(3, 3)
+    unbiased = rp.means(sparse, "pay", ["job"]).to_frame()
+    assert list(found.columns[2:]) == [
+        *("mean_unbiased", "std_err_unbiased", "low_unbiased", "high_unbiased", "count_nonneg", "count_unbiased"),
+        *("count_std_err_unbiased", "sum_nonneg", "sum_unbiased", "sum_std_err_unbiased", "too_noisy_unbiased"),
+    ]
+    np.testing.assert_allclose(found["sum_nonneg"], 40 * rows[1], atol=1e-9)  # no pay is below 0 or above 40
+    np.testing.assert_allclose(found["count_nonneg"], rows[0])
+    assert (found["count_nonneg"] - unbiased["count"]).abs().max() > 0.01
+    for name in ("mean", "std_err", "count", "count_std_err", "sum", "sum_std_err"):
+        np.testing.assert_allclose(found[f"{name}_unbiased"], unbiased[name])
+    for name in ("low", "high", "too_noisy"):
+        np.testing.assert_allclose(found[f"{name}_unbiased"], unbiased[name])
+
+
+def test_beside_adjusted_tables_medians_are_those_of_the_unbiased(sparse, tmp_path):
+    rp.nonnegative(sparse).save(tmp_path / "out", "csv")
+    found = frame_of(tmp_path / "out" / "statistics" / "job.pay@quantiles.csv").drop(columns="job_meaning")
+    expected = rp.quantiles(sparse, "pay", (0.25, 0.5), ["job"]).to_frame()
+    expected = expected.rename(columns={name: f"{name}_unbiased" for name in ("quantile", "low", "high")})
+    pd.testing.assert_frame_equal(found, expected, check_dtype=False, rtol=1e-12)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "xlsx", "workbook", "parts"])
+def test_a_folder_that_is_read_back_has_its_statistics_as_they_were_published(sparse, ending, tmp_path):
+    for made in (sparse, rp.nonnegative(sparse)):
+        name = made.product.name
+        made.save(tmp_path / name, ending, level=0.9)
+        made.save(tmp_path / f"{name}-as-csv", "csv", level=0.9)
+        saved = rp.load_tables(tmp_path / name)
+        for query, stem in [(MEANS, "pay@mean.job"), (MEDIANS, "job.pay@quantiles")]:
+            expected = frame_of(tmp_path / f"{name}-as-csv" / "statistics" / f"{stem}.csv")
+            pd.testing.assert_frame_equal(saved.statistic(query), expected, check_dtype=False, rtol=1e-12)
+        if made is sparse:
+            again, first = (rp.means(each, "pay", ["job"]).to_frame() for each in (saved, made))
+            pd.testing.assert_frame_equal(again, first)
+
+
+def test_statistics_in_parts_are_numbered_as_their_tables_and_described(release, tmp_path):
+    release.save(tmp_path / "out", "parts")
+    rows = pq.read_table(tmp_path / "out" / "quantiles.parquet").to_pandas()
+    number = list(release.plan.workload).index(next(query for query in release if "quantiles" in str(query).lower()))
+    assert rows["table_id"].unique().tolist() == [number]
+    assert rows["group_id"].tolist() == [0, 0, 1, 1, 2, 2]
+    assert rows["probability"].tolist() == [0.25, 0.5] * 3
+    about = json.loads((tmp_path / "out" / "metadata.json").read_text())["statistics"]
+    assert [each["file"] for each in about] == ["means.parquet", "quantiles.parquet"]
+    assert about[0]["columns"][0] == {
+        "name": "mean",
+        "unit": "dollars",
+        "meaning": "sum divided by count, within the limits of the amounts",
+    }
+
+
+@pytest.mark.slow
+def test_a_folder_of_some_parts_has_the_statistics_of_these_and_no_others(monkeypatch, tmp_path):
+    monkeypatch.setattr(layout, "PART_CELLS", 12)
+    monkeypatch.setattr(layout, "ROW_GROUP_CELLS", 12)
+    by = [{name: rp.Identity(), "pay": rp.Mean()} for name in ("job", "sex", "year")]
+    plan = plan_of([*by, ("sex", "year")], rp.Domain({"job": 3, "sex": 2, "year": 2, "pay": PAY}))
+    people = pd.DataFrame({"job": [0, 1], "sex": [0, 1], "year": [1, 0], "pay": [7, 9]})
+    release = rp.reconstruct(rp.measure(plan, people, noise="gaussian", seed=1))
+    release.save(tmp_path / "all", "parts")
+    release.save(tmp_path / "last", only=[1])
+    assert pq.read_table(tmp_path / "all" / "means.parquet")["table_id"].unique().to_pylist() == [0, 2, 3]
+    assert pq.read_table(tmp_path / "last" / "means.parquet")["table_id"].unique().to_pylist() == [2, 3]
+    for folder, queries in [("all", by), ("last", by[1:])]:
+        saved = rp.load_tables(tmp_path / folder)
+        for query in queries:
+            expected = rp.means(release, "pay", [next(iter(query))]).to_frame()
+            pd.testing.assert_frame_equal(saved.statistic(query), expected, check_dtype=False, rtol=1e-12)
+    for folder in ("parts", "csv"):
+        rp.nonnegative(release).save(tmp_path / folder, folder)
+    parts, files = (rp.load_tables(tmp_path / folder) for folder in ("parts", "csv"))
+    for query in by:
+        pd.testing.assert_frame_equal(parts.statistic(query), files.statistic(query), check_dtype=False, rtol=1e-12)
+
+
+def test_a_statistic_that_is_not_there_and_one_that_was_altered_are_refused(release, tmp_path):
+    release.save(tmp_path / "out", "csv")
+    saved = rp.load_tables(tmp_path / "out")
+    with pytest.raises(WorkloadError, match="is for counts or sums; name a query for Mean"):
+        saved.statistic("job")
+    path = tmp_path / "out" / "statistics" / "pay@mean.job.csv"
+    path.write_text(path.read_text().replace("Clerk", "Nurse"))
+    with pytest.raises(FileFormatError, match=r"pay@mean\.job\.csv was altered"):
+        saved.statistic(MEANS)
+
+
+def test_csv_files_of_statistics_have_metadata_for_the_web_beside_them(release, tmp_path):
+    release.save(tmp_path / "out", "csv")
+    folder = tmp_path / "out" / "statistics"
+    group = json.loads((folder / "csv-metadata.json").read_text())
+    for entry in group["tables"]:
+        schema = entry["tableSchema"]
+        frame = pd.read_csv(folder / unquote(entry["url"]))
+        assert [column["titles"] for column in schema["columns"]] == list(frame)
+        assert not frame.duplicated(schema["primaryKey"]).any()
+    by_url = {entry["url"]: entry["tableSchema"] for entry in group["tables"]}
+    assert by_url["job.pay%40quantiles.csv"]["primaryKey"] == ["job", "probability"]
+    columns = {column["name"]: column for column in by_url["pay%40mean.job.csv"]["columns"]}
+    assert (columns["mean"]["schema:unitText"], columns["too_noisy"]["datatype"]) == ("dollars", "boolean")
+    assert columns["job"]["required"]
+    assert "statistics/csv-metadata.json" in json.loads((tmp_path / "out" / "manifest.json").read_text())["files"]
+
+
+def test_a_release_without_statistics_has_no_folder_of_them(tmp_path):
+    people = pd.DataFrame({"job": ["a"], "pay": [1]})
+    rp.reconstruct(rp.measure(plan_of([("job",)]), people, noise="gaussian", seed=1)).save(tmp_path / "out", "csv")
+    assert not (tmp_path / "out" / "statistics").exists()
+    assert "statistics" not in json.loads((tmp_path / "out" / "metadata.json").read_text())
+
+
+@pytest.mark.parametrize(("name", "kind"), [("count", rp.Mean()), ("probability", rp.Quantiles(0.5))])
+def test_an_attribute_with_the_name_of_a_column_of_statistics_is_refused_before_records_are_read(name, kind, tmp_path):
+    domain = rp.Domain({name: 2, "pay": PAY})
+    plan = plan_of([{name: rp.Identity(), "pay": kind}], domain)
+    release = rp.reconstruct(rp.measure(plan, pd.DataFrame({name: [0], "pay": [1]}), noise="gaussian", seed=1))
+    with pytest.raises(WorkloadError, match=rf"attribute '{name}' has the name of a column of the {kind.name}"):
+        release.save(tmp_path / "out", "csv")
+    assert not (tmp_path / "out").exists()
+
+
+def shows(section, value):
+    """Whether a cell of a section is this value to its decimals: the nearest, or the next above, as an end may be."""
+    cells = [text.replace(",", "") for text in re.findall(r">(-?[0-9][0-9,]*(?:\.[0-9]+)?)<", section)]
+    units = [10.0 ** -len(text.partition(".")[2]) for text in cells]
+    return any(
+        float(text) in (round(value / unit) * unit, math.ceil(value / unit) * unit)
+        or f"{value:.{len(text.partition('.')[2])}f}" == text
+        for text, unit in zip(cells, units, strict=True)
+    )
+
+
+@pytest.mark.slow
+def test_a_report_shows_means_and_quantiles_with_units(release, tmp_path):
+    rp.write_report(release, tmp_path / "page.html", level=0.9)
+    section = (tmp_path / "page.html").read_text().split('id="statistics"')[1].split("</section>")[0]
+    assert "Mean pay (dollars) by job" in section
+    assert "Quantiles of pay (dollars) by job" in section
+    assert "a (Clerk)" in section
+    assert "of level 0.9" in section
+    found = rp.means(release, "pay", ["job"], level=0.9)
+    assert shows(section, found.estimate[0])
+
+
+@pytest.mark.slow
+def test_a_report_on_adjusted_tables_shows_counts_of_its_tables_and_means_of_the_unbiased(sparse, tmp_path):
+    tables = rp.nonnegative(sparse)
+    tables.save(tmp_path / "out", "csv", with_unbiased=True)
+    for page, source in [("made.html", tables), ("read.html", rp.load_tables(tmp_path / "out"))]:
+        rp.write_report(source, tmp_path / page)
+        section = (tmp_path / page).read_text().split('id="statistics"')[1].split("</section>")[0]
+        assert "Mean unbiased" in section
+        assert shows(section, rp.means(sparse, "pay", ["job"]).high[0])
+        assert shows(section, 40 * tables[MEANS].estimate[1, 0])
+
+
+@pytest.mark.slow
+def test_reports_on_plans_have_no_means(release, tmp_path):
+    rp.write_report(release.plan, tmp_path / "plan.html")
+    assert 'id="statistics"' not in (tmp_path / "plan.html").read_text()

@@ -1,0 +1,103 @@
+"""What a table says about its cells is what the explicit covariance says, and reads as a tidy frame."""
+
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from made_releases import any_release
+from residualplanner.ground.errors import BudgetError, WorkloadError
+from residualplanner.method.domain.bins import Bins
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.plan.select import select
+from residualplanner.method.privacy import pcost
+from residualplanner.method.workload.families import marginals
+from residualplanner.method.workload.workload import Workload
+from residualplanner.release.estimate import Estimate
+from strategies import NAMES
+
+DOMAIN = Domain({"age": Bins([0, 10, 20]), "one": 1, "sex": ["F", "M"], "code": [7, 30], "yes": [False, True]})
+PLAN = select(marginals(DOMAIN, up_to=3), budget=pcost(1))
+RELEASE = any_release(PLAN)
+
+
+@pytest.mark.parametrize(
+    ("level", "quantile"), [(0.9, 1.6448536269514722), (0.95, 1.959963984540054), (0.99, 2.5758293035489004)]
+)
+def test_intervals_are_the_published_quantiles_and_16_steps_of_the_lattice_times_the_standard_error(level, quantile):
+    quantile += 16 * 2**-22
+    table = RELEASE["age", "sex"]
+    low, high = table.interval(level)
+    np.testing.assert_allclose(table.moe(level), quantile * table.std_err, rtol=1e-14)
+    np.testing.assert_allclose(low, table.estimate - quantile * table.std_err, rtol=1e-12)
+    np.testing.assert_allclose(high, table.estimate + quantile * table.std_err, rtol=1e-12)
+    estimate = Estimate(10.0, 4.0)
+    assert estimate.std_err == 2
+    assert estimate.moe(level) == pytest.approx(2 * quantile)
+    assert estimate.interval(level) == (pytest.approx(10 - 2 * quantile), pytest.approx(10 + 2 * quantile))
+
+
+def test_the_total_is_a_table_without_axes():
+    table = RELEASE[()]
+    assert (table.names, table.query, table.labels) == ((), (), ())
+    assert table.estimate.shape == table.variance.shape == table.moe().shape == ()
+    assert table.combine(2.0).estimate == 2 * float(table.estimate)
+    frame = table.to_frame()
+    assert len(frame) == 1
+    assert list(frame.columns) == ["estimate", "std_err", "moe", "conf_level", "ci_low", "ci_high"]
+
+
+def test_a_frame_is_tidy_with_labels_in_the_order_of_the_query():
+    frame = RELEASE["yes", "code", "age"].to_frame(level=0.9)
+    names = ["yes", "code", "age"]
+    assert list(frame.columns) == [*names, "estimate", "std_err", "moe", "conf_level", "ci_low", "ci_high"]
+    cells = itertools.product([False, True], [7, 30], ["[0, 10)", "[10, 20]"])
+    assert list(frame[names].itertuples(index=False, name=None)) == list(cells)
+    table = RELEASE["yes", "code", "age"]
+    assert (frame["estimate"] == table.estimate.ravel()).all()
+    assert (frame["std_err"] == table.std_err.ravel()).all()
+    assert (frame["moe"] == table.moe(0.9).ravel()).all()
+    assert (frame["conf_level"] == 0.9).all()
+    assert (frame["ci_low"] == frame["estimate"] - frame["moe"]).all()
+    assert (frame["ci_high"] == frame["estimate"] + frame["moe"]).all()
+    assert frame.loc[frame["code"] == 30, "estimate"].sum() == pytest.approx(RELEASE["code"].estimate[1])
+    assert pd.api.types.is_integer_dtype(frame["code"])
+
+
+def test_labels_are_those_of_the_domain():
+    assert RELEASE["sex", "one"].labels == (("F", "M"), (0,))
+    assert RELEASE["one", "sex"].labels == ((0,), ("F", "M"))
+
+
+@pytest.mark.parametrize("level", [0, 1, 0.0, 1.0, -0.5, 95, math.nan, math.inf, None, "0.95", True])
+def test_levels_that_are_none_are_refused(level):
+    table = RELEASE["sex"]
+    methods = [table.moe, table.interval, Estimate(1.0, 1.0).moe, Estimate(1.0, 1.0).interval]
+    for method in [*methods, *([] if level is None else [table.to_frame])]:  # no level is the profile's
+        with pytest.raises(BudgetError, match=r"level must be between 0 and 1, such as 0\.95"):
+            method(level)
+
+
+@pytest.mark.parametrize("weights", [[1.0], np.ones((2, 2, 1)), [[1, math.nan], [1, 1]], [[1, "x"], [1, 1]], None])
+def test_weights_that_do_not_fit_are_refused(weights):
+    with pytest.raises(WorkloadError, match="weights must be"):
+        RELEASE["age", "sex"].combine(weights)
+
+
+def test_a_covariance_too_large_to_hold_is_refused_but_not_a_combination():
+    domain = Domain({NAMES[0]: 200, NAMES[1]: 200})
+    table = any_release(select(Workload(domain, [("a", "b")]), budget=pcost(1)))["a", "b"]
+    with pytest.raises(WorkloadError, match="too large: the covariance of 40,000 cells"):
+        table.covariance()
+    # The sum of all cells is the total, whose variance is its own noise.
+    assert table.combine(np.ones((200, 200))).variance == pytest.approx(float(table.plan.variance(())))
+
+
+def test_an_attribute_named_like_a_column_of_estimates_has_no_frame():
+    domain = Domain({"estimate": 2, "moe": 2, "sex": 2})
+    release = any_release(select(marginals(domain, up_to=2), budget=pcost(1)))
+    assert len(release["sex"].to_frame()) == 2
+    with pytest.raises(WorkloadError, match=r"attributes 'estimate' and 'moe' have the names of columns"):
+        release["estimate", "moe"].to_frame()

@@ -1,0 +1,206 @@
+"""Tables are looked up by label, summed up, shown and handed to other libraries; whatever users wrote is escaped."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import residualplanner as rp
+from made_releases import any_release
+from random_plans import planned
+from residualplanner.release.lookups import adds_up
+
+HOSTILE = "<script>alert('x')</script>"
+DOMAIN = rp.Domain({"sex": ["F", "M"], "age": rp.Bins([0, 18, 65, 100]), "n": 30, HOSTILE: [HOSTILE, "&amp;"]})
+PLAN = rp.select(rp.marginals(DOMAIN, up_to=2) + rp.Workload(DOMAIN, [{"n": rp.Prefix()}]), budget=rp.zcdp("0.5"))
+RELEASE = any_release(PLAN)
+TABLE = RELEASE["sex", "age"]
+
+
+def test_a_cell_is_found_by_its_labels():
+    for i, sex in enumerate(["F", "M"]):
+        for j, age in enumerate(["[0, 18)", "[18, 65)", "[65, 100]"]):
+            found = TABLE.at(age=age, sex=sex)
+            assert found.estimate == TABLE.estimate[i, j]
+            assert found.variance == pytest.approx(PLAN.variance(("sex", "age"))[i, j], rel=1e-12)
+    assert RELEASE["n"].at(n=7) == RELEASE["n"].at(n="7")
+    assert RELEASE[()].at().estimate == RELEASE[()].estimate
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        ({"sex": "F"}, "give a label of each attribute; attribute 'age' has none"),
+        ({"sx": "F", "age": "[0, 18)"}, r"no attribute 'sx'; it has \['sex', 'age'\]; did you mean 'sex'"),
+        ({"sex": "F", "age": "[0, 19)"}, r"'age' has no label '\[0, 19\)'; .*did you mean '\[0, 18\)'"),
+    ],
+)
+def test_labels_that_are_not_there_are_refused_with_the_nearest(labels, words):
+    with pytest.raises(rp.DomainError, match=words):
+        TABLE.at(**labels)
+
+
+def test_true_is_not_the_label_1():
+    domain = rp.Domain({"a": rp.Attribute("a", labels=[False, True])})
+    table = any_release(rp.select(rp.Workload(domain, [("a",)]), budget=rp.pcost(1)))["a"]
+    assert table.at(a=True).estimate == table.estimate[1]
+    with pytest.raises(rp.DomainError, match="'a' has no label 1"):
+        table.at(a=1)
+
+
+@given(plan=planned(smallest=2), data=st.data())
+def test_a_sum_is_the_table_without_the_attribute_with_its_exact_variance(plan, data):
+    release = any_release(plan)
+    members = data.draw(st.sampled_from([query for query in plan.workload if query] or [None]))
+    if members is None:
+        return
+    axis = data.draw(st.integers(0, len(members) - 1))
+    rest = tuple(name for i, name in enumerate(members) if i != axis)
+    summed = release[members].sum(members[axis])
+    np.testing.assert_allclose(summed.estimate, release[rest].estimate, atol=1e-9)
+    cells = np.moveaxis(np.arange(release[members].estimate.size).reshape(release[members].estimate.shape), axis, 0)
+    adding = np.zeros((summed.estimate.size, cells.size))
+    for layer in cells.reshape(len(cells), -1):
+        adding[np.arange(summed.estimate.size), layer] = 1
+    covariance = adding @ plan.covariance(members) @ adding.T
+    np.testing.assert_allclose(summed.variance.ravel(), np.diag(covariance), rtol=1e-9)
+
+
+def test_rows_that_overlap_are_not_summed_up():
+    with pytest.raises(rp.WorkloadError, match="the rows of prefix on 'n' do not add up"):
+        RELEASE[{"n": rp.Prefix()}].sum("n")
+    for names in ((), ("sex", "sex"), ("n",)):
+        with pytest.raises(rp.DomainError):
+            TABLE.sum(*names)
+
+
+@pytest.mark.parametrize(
+    ("kind", "adds"),
+    [
+        (rp.Identity(), True),
+        (rp.Prefix(), False),
+        (rp.Range(), False),
+        (rp.Hierarchy([2], leaves=False), False),
+        (rp.Custom([[1, 1, 0, 0], [0, 0, 1, 1]]), True),
+        (rp.Custom([[1, 1, 0, 0], [0, 1, 1, 1]]), False),
+    ],
+)
+def test_rows_add_up_where_every_value_is_in_one(kind, adds):
+    assert adds_up(kind, 4) == adds
+
+
+def test_a_console_shows_the_first_cells_and_says_how_many_there_are():
+    lines = repr(RELEASE["n"]).splitlines()
+    assert lines[0].startswith("n: 30 cells; no guarantee: seeded")
+    assert lines[1].split() == ["n", "estimate", "std_err"]
+    assert [line.split()[0] for line in lines[2:22]] == [str(i) for i in range(20)]
+    assert lines[22:] == ["and 10 more; .to_frame() has all"]
+    assert len(repr(TABLE).splitlines()) == 8
+
+
+def test_a_console_and_a_notebook_show_what_codes_mean():
+    domain = rp.Domain({"sex": rp.Attribute("sex", labels={1: "female", 2: "male"}, missing="Not stated")})
+    table = any_release(rp.select(rp.marginals(domain, up_to=1), budget=rp.zcdp("0.5")))["sex"]
+    assert [line.partition("  ")[0] for line in repr(table).splitlines()[2:]] == [
+        "1 (female)",
+        "2 (male)",
+        "Not stated",
+    ]
+    assert "1 (female)" in table._repr_html_()
+
+
+@pytest.mark.parametrize(
+    "noun",
+    [
+        DOMAIN,
+        PLAN,
+        PLAN.workload,
+        RELEASE,
+        RELEASE[(HOSTILE,)],
+        rp.Ledger(rp.zcdp(1), data_set=HOSTILE),
+        rp.Ledger(rp.zcdp(1)).balance,
+        rp.Session(np.zeros((0, 2)), budget=rp.zcdp(1), data_set=HOSTILE),
+        rp.compare([PLAN]),
+        DOMAIN.attributes[0],
+        rp.Attribute(HOSTILE, labels={"<script>": HOSTILE}),
+        PLAN.noise_variance_of,
+        PLAN.resource_estimate(records=1000),
+        RELEASE.measurement,
+        rp.reconstruct([RELEASE.measurement, any_release(PLAN, seed=2).measurement]).measurement,
+    ],
+    ids=lambda noun: type(noun).__name__,
+)
+def test_a_notebook_shows_tables_in_which_nothing_is_markup(noun):
+    html = noun._repr_html_()
+    assert "<table" in html
+    assert "<script" not in html
+
+
+def test_every_noun_says_in_a_line_what_it_is():
+    measurement, optimal = RELEASE.measurement, PLAN.bases["n"]
+    basis = PLAN.bases["sex"]
+    assert repr(measurement.noise) == "<NoiseRecord: gaussian, seeded, not private>"
+    exact = rp.measure(
+        rp.select(rp.marginals(DOMAIN, order=1), budget=rp.zcdp(1)), np.zeros((5, len(DOMAIN)), dtype=int)
+    )
+    assert repr(exact.noise) == "<NoiseRecord: discrete, operating system, pcost 2>"
+    assert repr(basis) == "<subtraction basis of 2 values: 1 answer, pcost 1/2>"
+    for residuals in (measurement.residuals, exact.residuals):
+        assert repr(residuals).startswith(f"<{type(residuals).__name__} of ")
+    estimate = repr(PLAN.resource_estimate())
+    assert estimate.startswith(f"<ResourceEstimate for {len(PLAN.workload)} tables with ")
+    assert "planning less than a second, " in estimate
+    assert repr(optimal).startswith("<optimal basis of 30 values: 29 answers, pcost ")
+    nouns = [basis, optimal, measurement.noise, measurement.residuals, exact.residuals, rp.DaskWorkers(), estimate]
+    assert all(len(repr(noun)) < 300 and "\n" not in repr(noun) and "array" not in repr(noun) for noun in nouns)
+
+
+def test_an_attribute_shows_the_codes_labels_and_meanings_of_its_values():
+    sex = rp.Attribute("sex", labels={1: "female", 2: "male"}, missing="Not stated")._repr_html_()
+    assert "<td>0</td><td>1</td><td>female</td>" in sex
+    assert "<td>2</td><td>Not stated</td><td></td>" in sex
+    assert "and 80 more; .value_labels has all" in rp.Attribute("n", 100)._repr_html_()
+
+
+def test_other_libraries_get_the_same_numbers_and_labels():
+    polars, xarray, frame = TABLE.to_polars(), TABLE.to_xarray(), TABLE.to_frame()
+    assert polars.to_dict(as_series=False) == {name: frame[name].tolist() for name in frame.columns}
+    assert (xarray["estimate"].to_numpy() == TABLE.estimate).all()
+    assert float(xarray["std_err"].sel(sex="M", age="[18, 65)")) == TABLE.at(sex="M", age="[18, 65)").std_err
+    assert RELEASE[()].to_xarray()["estimate"].shape == ()
+    grouped = {"age": rp.Hierarchy([{"young": ["[0, 18)", "[18, 65)"], "old": ["[65, 100]"]}])}
+    table = any_release(rp.select(rp.Workload(DOMAIN, [grouped]), budget=rp.pcost(1)))[grouped]
+    assert table.to_xarray()["age"].to_numpy().tolist() == list(table.labels[0])
+
+
+@pytest.mark.parametrize(("method", "package"), [("to_polars", "polars"), ("to_xarray", "xarray")])
+def test_without_the_library_the_extra_is_named(monkeypatch, method, package):
+    monkeypatch.setitem(__import__("sys").modules, package, None)
+    with pytest.raises(
+        rp.MissingExtraError, match=rf"{package}, which is not installed: pip install 'residualplanner\[frames\]'"
+    ):
+        getattr(TABLE, method)()
+
+
+def test_pictures_are_shown_and_saved(tmp_path):
+    picture = TABLE.plot()
+    starts = {".svg": b"<?xml", ".png": b"\x89PNG", ".pdf": b"%PDF"}
+    for ending, start in starts.items():
+        picture.save(tmp_path / f"table{ending}")
+        assert (tmp_path / f"table{ending}").read_bytes().startswith(start)
+    assert (tmp_path / "table.svg").read_text() == picture._repr_svg_()
+    assert picture.figure().axes
+    with pytest.raises(rp.WorkloadError, match=r"must end in one of .*, got '.gif'"):
+        picture.save(tmp_path / "x.gif")
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".pdf", ".png", ".svg"]
+
+
+def test_tab_completion_offers_the_documented_names_alone():
+    assert dir(rp) == sorted(rp.__all__)
+
+
+def test_names_in_a_comparison_are_counted_by_attributes():
+    comparison = rp.compare({"p": PLAN})
+    svg = comparison.plot()._repr_svg_()
+    assert "0 attributes" in svg
+    assert "2 attributes" in svg

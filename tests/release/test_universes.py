@@ -1,0 +1,173 @@
+"""Tables about some of the records agree with those about all, and say in every file which records they are about."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import residualplanner as rp
+from made_releases import any_release, exact_release, index_of
+from residualplanner.ground.errors import DomainError, WorkloadError
+from universes import DOMAIN, universe_workloads
+
+EMPLOYED, OTHERS = {"employed": "yes"}, {"employed": ["part time", "no"]}
+PAIR = ("sex", "age")
+AMONG = rp.Among(PAIR, where=EMPLOYED)
+SOME = rp.Among(("age", "employed"), where={"employed": ["yes", "part time"], "sex": 1})
+ADULTS = rp.Among({"age": rp.Prefix()}, where={"age": "[18, 65)"})
+QUERIES = [PAIR, AMONG, SOME, ADULTS, rp.Among((), where=OTHERS)]
+DATA = np.random.default_rng(0).integers(0, 9, DOMAIN.sizes).astype(float)
+
+
+def planned():
+    return rp.select(rp.Workload(DOMAIN, QUERIES), budget=rp.zcdp(1))
+
+
+@settings(max_examples=12)
+@given(problem=universe_workloads(), seed=st.integers(0, 99))
+def test_a_release_answers_every_query_by_its_definition(problem, seed):
+    workload, queries = problem
+    data = np.random.default_rng(seed).integers(0, 9, workload.domain.sizes).astype(float)
+    plan = rp.select(workload, budget=rp.pcost(1))
+    release = exact_release(plan, data)
+    scale = np.sqrt(plan.noise_variances.max()) + 1  # a residual that no query depends on is far from exact
+    for query, rows in queries:
+        table = release[query]
+        np.testing.assert_allclose(table.estimate.ravel(), rows @ data.ravel(), atol=1e-12 * scale)
+        assert table.variance.shape == table.estimate.shape == tuple(map(len, table.labels))
+        assert release[table.query].query == table.query
+    assert [table.query for table in release.tables()] == list(workload)
+
+
+@settings(max_examples=10)
+@given(
+    seed=st.integers(0, 99),
+    names=st.permutations(["age", "sex"]),
+    codes=st.sets(st.integers(0, 2), min_size=1, max_size=2),
+)
+def test_the_employed_and_the_others_are_everybody_cell_by_cell(seed, names, codes):
+    labels = DOMAIN["employed"].value_labels
+    parts = [[labels[code] for code in range(3) if (code in codes) == is_in] for is_in in (True, False)]
+    first, second = (rp.Among(tuple(names), where={"employed": part}) for part in parts)
+    release = any_release(rp.select(rp.Workload(DOMAIN, [tuple(names), first]), budget=rp.pcost(1)), seed)
+    everybody = release[tuple(names)].estimate
+    np.testing.assert_allclose(release[first].estimate + release[second].estimate, everybody, atol=1e-9)
+    every = release[first].sum(names[0]), release[rp.Among((names[1],), where={"employed": parts[0]})]
+    np.testing.assert_allclose(every[0].estimate, every[1].estimate, atol=1e-9)
+    np.testing.assert_allclose(every[0].variance, every[1].variance)
+
+
+def test_a_table_has_no_axis_for_an_attribute_that_only_selects():
+    table = exact_release(planned(), DATA)[AMONG]
+    assert table.names == ("sex", "age")
+    assert table.title == "sex × age among employed: yes"
+    assert table.universe == "employed: yes"
+    assert table.where == {"employed": ("yes",)}
+    assert table.query == AMONG
+    np.testing.assert_allclose(table.estimate, DATA[:, :, 0].T, atol=1e-6)
+    assert table.at(age="[18, 30)", sex="2").estimate == pytest.approx(DATA[1, 1, 0])
+    assert list(table.to_frame().columns[:3]) == ["sex", "sex_meaning", "age"]
+    assert table.to_frame(profile="gls")["query"][0] == "sex=1 (female), age=[0, 18) among employed: yes"
+    assert str(table).startswith("sex × age among employed: yes: 8 cells")
+    assert "among employed: yes" in table._repr_html_()
+    assert table.plot().title == table.title
+    assert table.to_xarray().attrs["universe"] == "employed: yes"
+    with pytest.raises(DomainError, match="the table has no attribute 'employed'"):
+        table.at(age="[18, 30)", sex=2, employed="yes")
+
+
+def test_an_attribute_of_the_table_has_the_selected_labels_only():
+    table = exact_release(planned(), DATA)[SOME]
+    assert table.labels[1] == ("yes", "part time")
+    np.testing.assert_allclose(table.estimate, DATA[:, 0, :2], atol=1e-6)
+    over = table.sum("employed")
+    assert over.query == rp.Among(("age",), where={"sex": 1, "employed": ["yes", "part time"]})
+    np.testing.assert_allclose(over.estimate, DATA[:, 0, :2].sum(axis=1), atol=1e-6)
+    assert table.sum("age", "employed").title == "(total) among sex: 1, employed: yes or part time"
+
+
+def test_sums_of_a_kind_are_about_the_selected_records():
+    table = exact_release(planned(), DATA)[ADULTS]
+    assert table.labels == (("[0, 30)", "[0, 65)"),)
+    np.testing.assert_allclose(table.estimate, DATA[1:3].sum(axis=(1, 2)).cumsum(), atol=1e-6)
+    with pytest.raises(WorkloadError, match="do not add up"):
+        table.sum("age")
+
+
+def test_all_labels_are_everybody():
+    release = exact_release(planned(), DATA)
+    everybody = release[
+        rp.Among(PAIR, where={"employed": ["yes", "part time", "no"], "age": DOMAIN["age"].value_labels})
+    ]
+    assert everybody.query == PAIR
+    np.testing.assert_array_equal(everybody.estimate, release[PAIR].estimate)
+
+
+def test_release_look_ups_find_universes_however_they_are_written():
+    release = exact_release(planned(), DATA)
+    written = {"employed": rp.Selection(["yes"]), "sex": rp.Identity(), "age": rp.Identity()}
+    assert release[written].query == AMONG
+    assert rp.Among(("age", "sex"), where={"employed": ["yes", "yes"]}) in release
+    assert rp.Among(("age", "sex"), where={"employed": "sometimes"}) not in release
+    assert release.part_of(AMONG) == 0
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "csv", "xlsx", "workbook", "parts"])
+def test_files_hold_the_tables_and_say_which_records_they_are_about(tmp_path, file_format):
+    release = exact_release(planned(), DATA)
+    release.save(tmp_path / "tables", format=file_format)
+    saved = rp.load_tables(tmp_path / "tables")
+    for query in release:
+        np.testing.assert_array_equal(saved[query].estimate, release[query].estimate)
+        assert saved[query].title == release[query].title
+    assert saved[rp.Among(("age", "sex"), where=EMPLOYED)].estimate.shape == (4, 2)
+    assert "sex × age among employed: yes" in set(saved.errors["query"])
+    kinds = {each["in_names"]: each for each in saved.metadata["tables"]["attributes"][2]["kinds"]}
+    assert kinds["employed@among-yes"]["among"] == ["yes"]
+    assert not kinds["employed@among-yes"]["is_column"]
+    if file_format != "parts":
+        names = [row["name"] for row in index_of(tmp_path / "tables")]
+        assert "sex.age.employed@among-yes" in names
+        assert all(re.fullmatch(r"[A-Za-z0-9_.@~-]+", name) for name in names)
+        assert "employed" not in saved.frame(AMONG).columns
+
+
+def test_a_parquet_file_and_its_workbook_have_a_note_on_the_universe(tmp_path):
+    import openpyxl
+    import pyarrow.parquet as pq
+
+    release = exact_release(planned(), DATA)
+    release.save(tmp_path / "parquet")
+    (file,) = (tmp_path / "parquet" / "tables").glob("age.employed@*")
+    assert file.name == "age.employed@only-yes-or-part-time.sex@among-1.parquet"
+    assert pq.read_schema(file).metadata[b"universe"] == b"records with employed: yes or part time, sex: 1 (female)"
+    release.save(tmp_path / "xlsx", format="xlsx")
+    book = openpyxl.load_workbook(tmp_path / "xlsx" / "tables" / "sex.age.employed@among-yes.xlsx")
+    assert ("universe", "records with employed: yes") in [row[:2] for row in book["about"].iter_rows(values_only=True)]
+    release.save(tmp_path / "csv", format="csv")
+    about = json.loads((tmp_path / "csv" / "tables" / "csv-metadata.json").read_text())["tables"]
+    columns = {each["dc:title"]: [column["name"] for column in each["tableSchema"]["columns"]] for each in about}
+    assert columns["sex × age among employed: yes"][:3] == ["sex", "sex_meaning", "age"]
+
+
+def test_selections_with_equal_words_in_file_names_are_told_apart(tmp_path):
+    domain = rp.Domain({"sex": 2, "job": ["Größe", "größe!", "北", "南", "größe 1"]})
+    queries = [rp.Among(("sex",), where={"job": label}) for label in domain["job"].value_labels]
+    release = any_release(rp.select(rp.Workload(domain, queries), budget=rp.pcost(1)))
+    release.save(tmp_path / "tables", format="csv")
+    files = [row["file"] for row in index_of(tmp_path / "tables")]
+    assert len(set(map(str.lower, files))) == 5
+    assert all(file.isascii() for file in files)
+    assert list(rp.load_tables(tmp_path / "tables")) == list(release)
+
+
+@pytest.mark.slow
+def test_reports_name_the_universe(tmp_path):
+    rp.write_report(exact_release(planned(), DATA), tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert "age among employed: yes" in page
+    assert "employed among employed: yes or part time, sex: 1" in page
+    assert "Records (estimate)" not in page  # the number of the employed is not that of all records

@@ -1,0 +1,170 @@
+"""What is launched stays within the limits of devices, and what does not fit is known before."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from residualplanner.method.kron import ProductMap, keeping, matrix_map, rebuilding
+from residualplanner.scale.cuda import (
+    AXIS_THREADS,
+    SM_80,
+    SM_90,
+    SubsetAnswers,
+    axis_launches_of,
+    fits,
+    kernel_source,
+    launch_of,
+    layout_of,
+)
+from residualplanner.scale.cuda.launches import inverse, require_answers
+from residualplanner.scale.cuda.layouts import MOST_AXES, MOST_NUMBERS, cut_layout
+
+
+def of_ones(rows, columns):
+    return matrix_map(np.ones((rows, columns)))
+
+
+axes = st.one_of(
+    st.integers(1, 60).map(rebuilding),
+    st.integers(1, 60).map(keeping),
+    st.tuples(st.integers(1, 40), st.integers(1, 40)).map(lambda shape: of_ones(*shape)),
+)
+stacks = st.lists(axes, max_size=5).map(ProductMap)
+limits = st.sampled_from([SM_80, SM_90])
+
+
+def needed_numbers(maps, layout):
+    """The largest tensor of a block, whose last axis is padded, before and after each pass, counted shape by shape."""
+    columns, rows = list(maps.columns[layout.cut :]) or [1], list(maps.rows[layout.cut :]) or [1]
+    shapes = [rows[:done] + columns[done:] for done in range(len(rows) + 1)]
+    padded = max(columns[-1], rows[-1])
+    padded += padded % 2 == 0
+    return layout.slabs * max(math.prod(shape[:-1]) * padded for shape in shapes)
+
+
+@given(maps=stacks, limits=limits, tables=st.integers(1, 10**4))
+def test_every_launch_is_within_the_limits_of_its_device(maps, limits, tables):
+    if not fits(maps, limits):
+        with pytest.raises(ValueError, match="are not for the fused kernel; ask fits"):
+            layout_of(maps, limits)
+        return
+    layout = layout_of(maps, limits)
+    launch = launch_of(layout, [SubsetAnswers(0, 1)] * 2 ** sum(n > 1 for n in maps.columns), tables)
+    assert 32 <= launch.threads <= limits.threads
+    assert launch.threads % 32 == 0
+    has_matrix = any(axis.direct is None for axis in maps.axes[layout.cut :])
+    tensors = needed_numbers(maps, layout) * (2 if has_matrix else 1)
+    assert launch.shared_bytes == 8 * tensors + 16 * layout.slabs * 2 ** sum(n > 1 for n in maps.columns[layout.cut :])
+    assert launch.shared_bytes <= limits.shared_bytes
+    assert launch.slabs == tables * math.prod(maps.columns[: layout.cut])
+    assert (launch.blocks - 1) * layout.slabs < launch.slabs <= launch.blocks * layout.slabs
+
+
+def test_more_blocks_than_a_launch_can_have_are_refused():
+    layout = layout_of(ProductMap([rebuilding(10)] * 3))
+    sources = [SubsetAnswers(0, 1)] * 8
+    assert launch_of(layout, sources, 2**31 - 1).blocks == 2**31 - 1
+    with pytest.raises(ValueError, match="2,147,483,647 blocks of threads, got 2,147,483,648; take fewer tables"):
+        launch_of(layout, sources, 2**31)
+
+
+@given(maps=stacks, limits=limits)
+def test_as_few_axes_are_cut_as_possible(maps, limits):
+    if fits(maps, limits):
+        cut = layout_of(maps, limits).cut
+        assert not any(cut_layout(maps, fewer).fits(limits) for fewer in range(cut))
+
+
+@given(maps=stacks, tables=st.integers(1, 1000))
+def test_every_axis_is_mapped_once_in_order(maps, tables):
+    if not fits(maps):
+        return
+    layout = layout_of(maps)
+    mapped = [axis for axis in maps.axes[layout.cut :] if axis.direct is not keeping(axis.columns).direct]
+    assert [step.axis for step in layout.passes] == mapped
+    cells = [math.prod(maps.columns[: layout.cut]) * layout.estimates]
+    for launch in axis_launches_of(layout, tables):
+        assert launch.outer * launch.columns * launch.inner == tables * cells[-1]
+        cells.append(launch.outer * launch.rows * launch.inner // tables)
+        assert launch.lines <= launch.blocks * AXIS_THREADS < launch.lines + AXIS_THREADS
+    assert cells[-1] == math.prod(maps.rows)
+
+
+@pytest.mark.parametrize(
+    ("maps", "fit_80", "fit_90"),
+    [
+        ([rebuilding(10)] * 3, 0, 0),
+        ([rebuilding(28), rebuilding(27), rebuilding(27)], 0, 0),  # 163,424 bytes with where answers start
+        ([rebuilding(30), rebuilding(30), rebuilding(31)], 1, 0),
+        ([rebuilding(31)] * 3, 1, 1),
+        ([of_ones(25, 25), rebuilding(20), rebuilding(27)], 1, 0),  # 2 * 108,000 bytes
+        ([rebuilding(1000)] * 3, 2, 2),
+        ([rebuilding(1024)], 0, 0),
+        ([rebuilding(1025)], None, None),
+        ([of_ones(128, 128)], 0, 0),
+        ([of_ones(129, 128)], None, None),
+        ([rebuilding(1025), rebuilding(2)], None, None),
+        ([keeping(1025), rebuilding(2)], 0, 0),
+        ([], 0, 0),
+        ([keeping(30_000)], None, None),
+        ([rebuilding(2)] * 13, 1, 0),
+    ],
+)
+def test_what_fits_and_what_is_cut_is_known_by_arithmetic(maps, fit_80, fit_90):
+    for limits, cut in [(SM_80, fit_80), (SM_90, fit_90)]:
+        assert fits(ProductMap(maps), limits) == (cut is not None)
+        if cut is not None:
+            assert layout_of(ProductMap(maps), limits).cut == cut
+
+
+def test_the_limits_are_those_of_the_tables_of_nvidia():
+    assert (SM_80.threads, SM_80.shared_bytes) == (1024, 166_912)
+    assert (SM_90.threads, SM_90.shared_bytes) == (1024, 232_448)
+
+
+def test_quotients_are_exact_wherever_the_kernel_takes_them():
+    for divisor in [*range(1, 1000), *range(1000, MOST_NUMBERS + 1, 67), MOST_NUMBERS]:
+        multiples = np.arange(0, MOST_NUMBERS + 1, divisor, dtype=np.uint64)
+        for numbers in (multiples, multiples[1:] - np.uint64(1)):
+            found = (numbers * np.uint64(2) * np.uint64(inverse(divisor))) >> np.uint64(32)
+            assert (found == numbers // np.uint64(divisor)).all()
+    assert inverse(1) < 2**32
+
+
+@pytest.mark.parametrize("size", range(1, 65))
+def test_threads_that_walk_along_rows_use_different_banks(size):
+    """A half of 16 threads reads one number each, from 16 banks of 8 bytes."""
+    pitch = layout_of(ProductMap([rebuilding(size)])).pitch
+    assert len({row * pitch % 16 for row in range(16)}) == 16
+
+
+def test_answers_of_other_shapes_are_refused():
+    layout = layout_of(ProductMap([rebuilding(3), keeping(1), rebuilding(4)]))
+    require_answers(layout, [(), (2,), (3,), (2, 3)], (7, 4))
+    for blocks in [[(), (2,), (3,)], [(), (3,), (2,), (2, 3)], [(), (2,), (3,), (2, 4)]]:
+        with pytest.raises(ValueError, match=r"tables of \(3, 1, 4\) entries need blocks of shapes \[\(\), \(2,\), "):
+            require_answers(layout, blocks, (7, 4))
+    for rows in [(7,), (7, 3), (7, 4, 1)]:
+        with pytest.raises(ValueError, match="rows must have 4 columns, one for each block"):
+            require_answers(layout, [(), (2,), (3,), (2, 3)], rows)
+
+
+@pytest.mark.parametrize("columns", list(itertools.product([1, 3], repeat=3)))
+def test_bits_are_those_of_axes_with_residual_answers(columns):
+    """Axes of one entry, which no set has, take no bit."""
+    layout = layout_of(ProductMap([of_ones(2, n) for n in columns]))
+    words = launch_of(layout, [SubsetAnswers(0, 1)] * 2 ** sum(n > 1 for n in columns), 1).description.tolist()
+    bits = words[15 : 15 + 9][2::3]
+    assert [bit for bit, n in zip(bits, columns, strict=True) if n == 1] == [0] * columns.count(1)
+    assert [bit for bit in bits if bit] == [2**number for number in range(columns.count(3))]
+
+
+def test_the_kernel_has_room_for_as_many_axes_as_fit():
+    assert f"#define MOST_AXES {MOST_AXES}\n" in kernel_source()
+    many = ProductMap([of_ones(2, 1)] + [of_ones(1, 1)] * MOST_AXES)
+    assert len(many.axes) == MOST_AXES + 1
+    assert layout_of(many).cut == 1

@@ -1,0 +1,146 @@
+"""Dask frames and Ibis tables give the counts of a counter, from one pass over the records."""
+
+import logging
+
+import dask
+import dask.dataframe as dd
+import duckdb
+import ibis
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+
+from counted_records import RECORDS, assert_counts, columns_of
+from residualplanner.gate.sources.opening import open_source
+from residualplanner.ground.errors import DataError
+from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.domain.domain import Domain
+from residualplanner.scale.workers.spark import unlogged
+
+few = settings(derandomize=True, deadline=None, max_examples=15)
+TOTAL = np.empty((1, 0), dtype=int)
+
+
+def dask_objects(records):
+    with dask.config.set({"dataframe.convert-string": False}):
+        return dd.from_pandas(pd.DataFrame(columns_of(records), dtype=object), npartitions=3)
+
+
+def dask_nullable(records):
+    types = {"text": "string", "code": "Int8", "integer": "Int64", "truth": "boolean", "number": "Float32"}
+    frame = pd.DataFrame({name: pd.array(column, dtype=types[name]) for name, column in columns_of(records).items()})
+    return dd.from_pandas(frame, npartitions=2)[["number", "truth", "text", "code", "integer"]]
+
+
+def dask_categories(records):
+    return dd.from_pandas(pd.DataFrame(columns_of(records)), npartitions=2).astype({"text": "category"})
+
+
+def typed(records):
+    types = {"text": pa.string(), "code": pa.int8(), "integer": pa.int64(), "truth": pa.bool_(), "number": pa.float32()}
+    return pa.table({name: pa.array(column, types[name]) for name, column in columns_of(records).items()})
+
+
+def ibis_in_memory(records):
+    return ibis.memtable(typed(records))
+
+
+def ibis_selected(records):
+    return ibis.memtable(typed(records)).mutate(extra=1).select("extra", "number", "truth", "text", "integer", "code")
+
+
+def ibis_of_polars(records):
+    return ibis.polars.connect({"people": pl.from_arrow(typed(records))}).table("people")
+
+
+CONTAINERS = [dask_objects, dask_nullable, dask_categories, ibis_in_memory, ibis_selected, ibis_of_polars]
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+@given(records=RECORDS)
+@few
+def test_every_engine_counts_like_a_list_of_records(container, records):
+    assert_counts(container(records), records)
+
+
+def test_dask_reads_every_part_once_and_only_the_columns_needed():
+    read = []
+
+    def load(number):
+        read.append(number)
+        return pd.DataFrame({"a": [number % 2] * 10, "b": [0] * 10, "c": ["x"] * 10})
+
+    frame = dd.from_map(load, range(6), meta=pd.DataFrame({"a": [0], "b": [0], "c": ["x"]})[:0])
+    source = open_source(frame, Domain({"b": 2, "a": 2}))
+    assert read == []
+    both, total = source.count([np.array([[0, 1]]), TOTAL])
+    assert both.tolist() == [[[30, 30], [0, 0]]]
+    assert total.tolist() == [60]
+    assert sorted(read) == [*range(6)]
+
+
+@pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")  # Ibis looks at a schema so
+def test_ibis_reads_the_records_once():
+    read = []
+    table = pa.table({"a": [0, 1] * 500, "b": [0, 0] * 500})
+
+    def batches():
+        for batch in table.to_batches(max_chunksize=100):
+            read.append(batch.num_rows)
+            yield batch
+
+    connection = duckdb.connect()
+    connection.register("people", pa.RecordBatchReader.from_batches(table.schema, batches()))
+    frame = ibis.duckdb.from_connection(connection).table("people")
+    counts = open_source(frame, Domain({"a": 2, "b": 2})).count([np.array([[0], [1]]), np.array([[0, 1]])])
+    assert counts[0].tolist() == [[500, 500], [1000, 0]]
+    assert sum(read) == 1000
+
+
+def test_progress_reaches_the_number_of_tables():
+    told = []
+    source = open_source(dd.from_pandas(pd.DataFrame({"a": [0], "b": [1]}), npartitions=1), Domain({"a": 2, "b": 2}))
+    source.count([np.array([[0], [1]]), TOTAL], progress=lambda *numbers: told.append(numbers))
+    assert told == [(3, 3)]
+
+
+def test_no_records_and_no_attributes_are_counted_too():
+    empty = pd.DataFrame({"a": pd.Series([], dtype="int64")})
+    for data in (dd.from_pandas(empty, npartitions=1), ibis.memtable(pa.table({"a": pa.array([], pa.int64())}))):
+        assert open_source(data, Domain({"a": 2})).count([np.array([[0]])])[0].tolist() == [[0, 0]]
+    some = pd.DataFrame({"a": [1, 2, 3], "b": ["x", "y", "z"]})
+    for data in (dd.from_pandas(some, npartitions=2), ibis.memtable(pa.table({"a": [1, 2, 3]}))):
+        assert open_source(data, Domain({})).count([TOTAL])[0].tolist() == [3]
+
+
+def test_columns_are_told_apart_by_exact_name():
+    columns = {"A": [0, 0, 0], "a": [0, 1, 1], "a.b": [1, 1, 1], 'q"': [1, 0, 0]}
+    frame = dd.from_pandas(pd.DataFrame(columns), npartitions=1)
+    domain = Domain({'q"': 2, "a.b": 2, "a": 2})
+    assert open_source(frame, domain).count([np.array([[0], [1], [2]])])[0].tolist() == [[2, 1], [0, 3], [1, 2]]
+    for data in (dd.from_pandas(pd.DataFrame({"A": [0]}), npartitions=1), ibis.memtable(pa.table({"A": [0]}))):
+        with pytest.raises(DataError, match=r"column 'a' is missing"):
+            open_source(data, Domain({"a": 2}))
+
+
+def test_all_rules_that_any_part_breaks_are_named():
+    frame = pd.DataFrame({"a": [0, 1, 0, 9], "b": [None, 1.0, 2.0, 1.0], "c": [0, 0, 0, 0]})
+    domain = Domain({"c": 1, "b": Attribute("b", 3), "a": 2})
+    with pytest.raises(DataError) as caught:
+        open_source(dd.from_pandas(frame, npartitions=4), domain).count([TOTAL])
+    with pytest.raises(DataError) as expected:
+        open_source(frame, domain).count([TOTAL])
+    assert str(caught.value) == str(expected.value)
+    assert caught.value.column == expected.value.column == "b"
+
+
+def test_what_spark_would_log_is_not_logged_and_later_is_again(caplog):
+    logger = logging.getLogger("py4j.clientserver")
+    with caplog.at_level(logging.DEBUG, logger="py4j"):
+        with unlogged():
+            logger.error("Answer received: canary")
+        logger.error("again")
+    assert [record.message for record in caplog.records] == ["again"]

@@ -1,0 +1,171 @@
+"""A store that was copied draws its noise once: of the store and its copies, one goes on."""
+
+import shutil
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import residualplanner as rp
+from residualplanner.gate.ledger.lines import LedgerStage
+from residualplanner.gate.measurement.spend import WatchedProgress
+from residualplanner.ground.errors import FileFormatError, StoreError
+from residualplanner.scale.stored.job import Options, begun, resumed
+
+PLAN = rp.select(rp.marginals(rp.Domain({"a": 3, "b": 2, "c": 4}), up_to=2), budget=rp.pcost(1))
+RECORDS = np.random.default_rng(0).integers(0, (3, 2, 4), (50, 3))
+COPY = "this store is a copy: the ledger has {} of its release from another one"
+
+
+class Stopped(Exception):  # noqa: N818 - it is no error
+    """The run was killed."""
+
+
+def begin(store, ledger, tasks):
+    """Begin a release of which so many tasks have answers when the run and its workers are killed."""
+    with pytest.raises(Stopped):
+        begun(PLAN, RECORDS, store, Options(ledger, progress=WatchedProgress(stop_at_once), task_cells=6))
+    drawn = sorted((store / "answers").iterdir())
+    assert len(drawn) >= tasks
+    for path in drawn[tasks:]:
+        path.unlink()
+
+
+def stop_at_once(done, total):
+    raise Stopped
+
+
+def answers(store):
+    return {path.name: path.read_bytes() for path in (store / "answers").glob("*") if path.stat().st_size > 100}
+
+
+@pytest.fixture(params=["file", "memory"])
+def ledger(request, tmp_path):
+    if request.param == "memory":
+        return rp.Ledger(rp.pcost(1))
+    return rp.Ledger.create(tmp_path / "l", budget=rp.pcost(1), data_set="d")
+
+
+@pytest.mark.parametrize("first", ["store", "copy"])
+@pytest.mark.parametrize("tasks", [0, 1])
+def test_of_a_store_and_its_snapshot_the_second_to_resume_is_refused(ledger, tmp_path, tasks, first):
+    begin(tmp_path / "store", ledger, tasks)
+    shutil.copytree(tmp_path / "store", tmp_path / "copy")
+    second = "copy" if first == "store" else "store"
+    measured = rp.resume_measuring(tmp_path / first, RECORDS, ledger=ledger)
+    before = answers(tmp_path / second)
+    for _ in range(2):  # it is not forgotten
+        with pytest.raises(rp.BudgetError, match=COPY.format("(generation 1|answers)")):
+            rp.resume_measuring(tmp_path / second, RECORDS, ledger=ledger)
+        assert answers(tmp_path / second) == before
+        with pytest.raises(FileFormatError, match="is not complete"):
+            rp.load_stored_measurement(tmp_path / second)
+    assert ledger.spent == measured.noise.pcost
+    again = rp.resume_measuring(tmp_path / first, RECORDS, ledger=ledger)
+    assert again.answers_sha256 == measured.answers_sha256
+
+
+def test_a_snapshot_that_went_on_keeps_the_store_from_being_completed(ledger, tmp_path):
+    begin(tmp_path / "store", ledger, 1)
+    shutil.copytree(tmp_path / "store", tmp_path / "copy")
+    rp.resume_measuring(tmp_path / "copy", RECORDS, ledger=ledger)
+    (tmp_path / "copy" / "manifest.json").unlink()
+    with pytest.raises(rp.BudgetError, match=COPY.format("(generation 1|answers)")):
+        rp.resume_measuring(tmp_path / "store", RECORDS, ledger=ledger)
+    rp.resume_measuring(tmp_path / "copy", RECORDS, ledger=ledger)
+
+
+def test_a_copy_of_what_is_complete_has_the_same_answers(ledger, tmp_path):
+    measured = rp.measure_in_store(PLAN, RECORDS, tmp_path / "store", ledger=ledger)
+    shutil.copytree(tmp_path / "store", tmp_path / "copy")
+    (tmp_path / "copy" / "manifest.json").unlink()  # as if the run had been killed just before it was written
+    again = rp.resume_measuring(tmp_path / "copy", RECORDS, ledger=ledger)
+    assert again.answers_sha256 == measured.answers_sha256
+    assert len(ledger.entries) == 1
+
+
+def test_another_release_of_the_same_plan_is_no_copy(tmp_path):
+    ledger = rp.Ledger(rp.pcost(3))
+    for number in range(2):
+        rp.measure_in_store(PLAN, RECORDS, tmp_path / str(number), ledger=ledger, again=True)
+    assert len(ledger.entries) == 2
+
+
+def test_a_ledger_that_cannot_be_written_lets_nothing_be_drawn(tmp_path):
+    ledger = rp.Ledger.create(tmp_path / "l", budget=rp.pcost(1), data_set="d")
+    begin(tmp_path / "store", ledger, 0)
+    before = answers(tmp_path / "store")
+    (tmp_path / "l").rename(tmp_path / "elsewhere")
+    with pytest.raises((FileNotFoundError, StoreError)):
+        resumed(tmp_path / "store", RECORDS, Options(ledger))
+    assert answers(tmp_path / "store") == before
+
+
+# The lines of stages.
+
+
+def stage(ledger, name="generation 0", digest="ab" * 32):
+    known = {f"generation {number}": "ab" * 32 for number in range(3)} | {name: digest}
+    return ledger.record_stage("0" * 32, name, digest, known=known)
+
+
+def test_stages_cost_nothing_and_are_read_back(tmp_path):
+    ledger = rp.Ledger.create(tmp_path / "l", budget=rp.pcost(1), data_set="d")
+    stage(ledger)
+    ledger.charge(Fraction(1, 2), "1" * 64, neighbors="add-remove")
+    stage(ledger, "answers")
+    again = rp.Ledger.open(tmp_path / "l")
+    assert again.spent == Fraction(1, 2)
+    assert [entry.sequence for entry in again.entries] == [1]
+    assert again.last_sha256 == ledger.last_sha256
+    with pytest.raises(rp.BudgetError, match=COPY.format("generation 0")):
+        again.record_stage("0" * 32, "generation 1", "cd" * 32, known={"generation 1": "cd" * 32})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"stage":"generation 0"', '"stage":"generation 1"', "line 2 was edited"),
+        ('"stage":"generation 0"', '"stage":"nothing"', "line 2: a stage of a release has"),
+        ('"digest":"abab', '"digest":"ABAB', "line 2: a stage of a release has"),
+        ('"release":"0', '"release":"', "line 2: a stage of a release has"),
+        ('"release":', '"more":1,"release":', "line 2 does not have the fields"),
+    ],
+)
+def test_a_stage_that_was_edited_is_refused(tmp_path, old, new, message):
+    stage(rp.Ledger.create(tmp_path / "l", budget=rp.pcost(1), data_set="d"))
+    text = (tmp_path / "l").read_text()
+    assert old in text
+    (tmp_path / "l").write_text(text.replace(old, new))
+    with pytest.raises(FileFormatError, match=message):
+        rp.Ledger.open(tmp_path / "l")
+
+
+def test_a_stage_that_was_removed_is_noticed(tmp_path):
+    ledger = rp.Ledger.create(tmp_path / "l", budget=rp.pcost(1), data_set="d")
+    stage(ledger)
+    ledger.charge(Fraction(1, 2), "1" * 64, neighbors="add-remove")
+    lines = (tmp_path / "l").read_text().splitlines(keepends=True)
+    (tmp_path / "l").write_text("".join([lines[0], lines[2]]))
+    with pytest.raises(FileFormatError, match="line 2 was edited, or one before it was"):
+        rp.Ledger.open(tmp_path / "l")
+
+
+@pytest.mark.parametrize("bytes_left", [10, 40, 200])
+def test_a_stage_that_was_torn_counts_for_nothing_and_needs_no_settlement(tmp_path, bytes_left):
+    ledger = rp.Ledger.create(tmp_path / "l", budget=rp.pcost(1), data_set="d")
+    whole = len((tmp_path / "l").read_bytes())
+    stage(ledger)
+    with open(tmp_path / "l", "r+b") as file:
+        file.truncate(whole + bytes_left)
+    again = rp.Ledger.open(tmp_path / "l")
+    assert not again.is_torn
+    again.charge(1, "1" * 64, neighbors="add-remove")
+    stage(again)
+    assert rp.Ledger.open(tmp_path / "l").spent == 1
+
+
+@pytest.mark.parametrize("given", [("0", "answers", "ab" * 32), ("0" * 32, "end", "ab" * 32), ("0" * 32, "answers", 3)])
+def test_what_is_no_stage_is_refused(given):
+    with pytest.raises(rp.BudgetError, match="a stage of a release has its identifier"):
+        LedgerStage(*given)

@@ -1,0 +1,122 @@
+"""Each set is drawn once, whoever dies, is doubled or comes back; `benchmarks.protocol` injects a thousand deaths."""
+
+import random
+
+import pytest
+
+from benchmarks.protocol_world import MemoryStore, Scene, World
+from residualplanner.ground.stores import Folder
+from residualplanner.scale.stored import generations, job
+from residualplanner.scale.stored.answer_objects import CLOSED
+from residualplanner.scale.stored.drawing import Drawing
+from residualplanner.scale.stored.object_names import ANSWERS, CLAIMS, answer_name, claim_name
+
+
+def wrongs(seeds, make_store=MemoryStore):
+    """What must not happen, and did, in the histories of some seeds."""
+    found = set()
+    for seed in seeds:
+        found |= set(World(make_store(), random.Random(seed), is_strict=seed % 3 == 0).history().wrongs)
+    return found
+
+
+def test_each_set_has_one_answer_whoever_dies():
+    assert wrongs(range(8)) == set()
+
+
+@pytest.mark.slow
+def test_each_set_has_one_answer_whoever_dies_often(tmp_path):
+    assert wrongs(range(8, 60)) == set()
+    left = iter(range(20))
+    assert wrongs(range(60, 80), lambda: Folder(tmp_path / str(next(left)))) == set()
+
+
+def closing(names):
+    """`close`, with these of its two objects only."""
+
+    def close(release, tasks, issued):
+        for generation in issued:
+            for task in tasks:
+                for name in names:
+                    release.store.create_if_absent(name(task, generation), CLOSED)
+
+    return close
+
+
+class Overwriting(MemoryStore):
+    """A store that passes the check before the charge, and then overwrites answers."""
+
+    def create_if_absent(self, name, content):
+        if name.startswith(ANSWERS):
+            self._objects[name] = content
+            return True
+        return super().create_if_absent(name, content)
+
+
+def draws_without_a_claim(monkeypatch):
+    monkeypatch.setattr(Drawing, "_claim", lambda self, task: True)
+
+
+def answers_are_not_closed(monkeypatch):
+    monkeypatch.setattr(generations, "close", closing([claim_name]))
+
+
+def claims_are_not_closed(monkeypatch):
+    nothing_is_charged_again(monkeypatch)  # it would miss the claims
+    monkeypatch.setattr(generations, "close", closing([answer_name]))
+
+
+def nothing_is_charged_again(monkeypatch):
+    monkeypatch.setattr(generations, "claimed_by_workers", lambda *_: [])
+
+
+def nothing_is_charged(monkeypatch):
+    monkeypatch.setattr(job._Job, "_charge", lambda self: None)
+
+
+def claims_are_removed_in_the_end(monkeypatch):
+    write = job.write_manifest
+
+    def written(release, *arguments):
+        manifest = write(release, *arguments)
+        for name in release.store.names(CLAIMS):
+            release.store.remove(name)
+        return manifest
+
+    monkeypatch.setattr(job, "write_manifest", written)
+
+
+def wrongs_of_scene(scene, make_store=MemoryStore):
+    """What must not happen, and did, where nothing is left to chance."""
+    world = World(make_store(), random.Random(0), is_strict=True, scene=scene).history()
+    assert world.injected
+    return world.wrongs
+
+
+STEPS = ["list answers", "read plans", "list claims", "create claims", "draw", "create answers"]
+
+
+@pytest.mark.parametrize("attempts", [1, 2])
+@pytest.mark.parametrize("step", STEPS)
+def test_a_worker_that_stalls_and_goes_on_after_the_manifest_changes_nothing(step, attempts):
+    assert wrongs_of_scene(Scene(step, attempts)) == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "scene", "seen"),
+    [
+        (draws_without_a_claim, Scene("create answers", 2), "noise was drawn after a lost claim"),
+        (answers_are_not_closed, Scene("create answers"), "a task has two answers"),
+        (claims_are_not_closed, Scene("create claims"), "a task was claimed in a generation that is over"),
+        (nothing_is_charged_again, Scene("create answers"), "the ledger was charged wrongly"),
+        (nothing_is_charged, Scene("create answers"), "noise was drawn before the charge"),
+        (claims_are_removed_in_the_end, Scene("create claims", 2), "a task was drawn twice in one generation"),
+    ],
+)
+def test_a_protocol_with_a_fault_is_found_out(fault, scene, seen, monkeypatch):
+    fault(monkeypatch)
+    assert seen in wrongs_of_scene(scene)
+
+
+def test_a_store_that_overwrites_is_found_out():
+    assert "a task has two answers" in wrongs_of_scene(Scene("create answers"), Overwriting)

@@ -1,0 +1,203 @@
+"""What would fail at an engine's workers is found at every one of them before the charge; Dask's, in processes."""
+
+import os
+import signal
+from importlib import import_module
+
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from distributed import Client, LocalCluster
+
+import residualplanner as rp
+from benchmarks.s3_server import s3_server
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not os.path.exists("/proc/self/cwd"), reason="a name that is another folder in each process"),
+]
+PLAN = rp.select(rp.marginals(rp.Domain({"a": 2}), up_to=1), budget=rp.zcdp(1))
+#: A folder that each process sees elsewhere.
+STORE = "/proc/self/cwd/store"
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Of two workers with 1 GiB each."""
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="1GiB", dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def frame(client):
+    return dd.from_pandas(pd.DataFrame({"a": [0, 1, 1]}), npartitions=1)
+
+
+def refused(frame, store, words):
+    """The message with which measuring into a store is refused, at no cost."""
+    ledger = rp.Ledger(rp.pcost(9))
+    with pytest.raises(rp.ResourceError, match=words) as found:
+        rp.measure_in_store(PLAN, frame, store, ledger=ledger)
+    assert ledger.entries == ()
+    assert "Nothing was charged or read" in str(found.value)
+    return str(found.value)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_one_worker_that_does_not_have_the_folder_is_named(client, frame, tmp_path, monkeypatch, number):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    workers = sorted(client.scheduler_info()["workers"])
+    client.run(os.chdir, str(tmp_path))
+    client.run(os.chdir, str(tmp_path / "elsewhere"), workers=[workers[number]])
+    message = refused(frame, STORE, "file system that all workers have under the same path")
+    assert workers[number] in message
+    assert workers[1 - number] not in message
+    assert not os.listdir(tmp_path / "elsewhere")
+    client.run(os.chdir, str(tmp_path))
+    assert len(rp.measure_in_store(PLAN, frame, STORE, ledger=rp.Ledger(rp.pcost(9))).plan.closure) == 2
+
+
+def test_workers_that_cannot_write_to_the_folder_are_told_of(client, frame, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    client.run(os.chdir, str(tmp_path))
+    worker, _ = client.scheduler_info()["workers"]
+    client.run(_limit_files, workers=[worker])
+    try:
+        assert worker in refused(frame, STORE, r"does not reach .*could not be read or written: File too large")
+    finally:
+        client.run(_unlimit_files, workers=[worker])
+
+
+def test_a_worker_with_another_endpoint_is_named_with_the_variables_that_it_lacks(client, frame, monkeypatch):
+    with s3_server() as bucket:
+        settings = {f"AWS_{name.upper()}": value for name, value in bucket("store").settings}
+        for name, value in settings.items():
+            monkeypatch.setenv(name, value)
+        workers = list(client.scheduler_info()["workers"])
+        client.run(_set_variables, settings)
+        client.run(_set_variables, {"AWS_ENDPOINT": "http://127.0.0.1:9"}, workers=workers[1:])  # nobody is there
+        client.run(_remove_variable, "AWS_REGION", workers=workers[1:])
+        assert workers[1] in refused(frame, "s3://curator/store", "AWS_REGION must be set there as here: .*dask worker")
+        assert bucket("store").names("") == []
+
+
+def test_an_operator_is_told_all_that_does_not_serve_and_nothing_stays_in_the_store(client, frame, monkeypatch):
+    large = rp.select(rp.marginals(rp.Domain({"a": 8000, "b": 8000}), up_to=2), budget=rp.zcdp(1))
+    with s3_server() as bucket:
+        settings = {f"AWS_{name.upper()}": value for name, value in bucket("store").settings}
+        for name, value in settings.items():
+            monkeypatch.setenv(name, value)
+        client.run(_set_variables, settings)
+        for engine in (frame, rp.DaskWorkers(), rp.LimitedRecords(frame, person="a")):
+            found = rp.check_engine(engine, "s3://curator/store", plan=PLAN)
+            assert found
+            assert (len(found.rooms) > 0, found.findings) == (True, ())
+            assert repr(found).startswith("The engine serves; least memory has Dask's worker tcp://")
+        (finding,) = rp.check_engine(frame, "s3://curator/store", plan=large).findings
+        assert finding.startswith("too little memory")
+        assert "charged" not in finding
+        client.run(_set_variables, {"AWS_ENDPOINT": "http://127.0.0.1:9"})
+        found = rp.check_engine(frame, "s3://curator/store")
+        assert not found
+        assert "does not reach s3://curator/store" in repr(found)
+        assert bucket("store").names("") == []
+    with s3_server(ignores_conditions=True) as bucket:
+        monkeypatch.setenv("AWS_ENDPOINT", dict(bucket("store").settings)["endpoint"])
+        found = rp.check_engine(frame, "s3://curator/store")
+        assert [("If-None-Match" in each, "does not reach" in each) for each in found.findings] == [
+            (True, False),
+            (False, True),
+        ]
+
+
+@pytest.mark.parametrize("engine", [None, "dask", pd.DataFrame({"a": [0]})])
+def test_what_is_no_engine_is_refused(engine, tmp_path):
+    with pytest.raises(rp.ArgumentError, match=r"check_engine: engine must be SparkWorkers\(spark\), DaskWorkers"):
+        rp.check_engine(engine, tmp_path)
+
+
+def test_a_table_too_large_for_the_workers_is_refused_and_memory_is_the_reason(client):
+    plan = rp.select(rp.marginals(rp.Domain({"a": 8000, "b": 8000}), up_to=2), budget=rp.zcdp(1))
+    pairs = dd.from_pandas(pd.DataFrame({"a": [0, 1], "b": [0, 1]}), npartitions=1)
+    ledger = rp.Ledger(rp.pcost(9))
+    with pytest.raises(
+        rp.ResourceError, match=r"too little memory: .*Dask's worker tcp://.* has .* left; nothing was"
+    ) as e:
+        rp.measure_in_store(plan, pairs, "store", ledger=ledger)
+    assert "memory=" not in str(e.value)
+    assert ledger.entries == ()
+
+
+def test_a_driver_that_holds_no_counts_needs_no_memory_for_them(client, frame, tmp_path, monkeypatch):
+    """The workers are other processes, where the machine's memory is what it is."""
+    module = import_module("residualplanner.scale.workers.readiness")
+    monkeypatch.setattr(module, "memory_left", lambda: iter([(10, "the machine")]))
+    with pytest.raises(rp.ResourceError, match=r"too little memory: .*the machine has "):
+        rp.measure_in_store(PLAN, pd.DataFrame({"a": [0]}), tmp_path / "here")
+    assert len(rp.measure_in_store(PLAN, frame, tmp_path / "there").plan.closure) == 2
+
+
+def test_tasks_are_made_as_small_as_the_memory_for_them(tmp_path, monkeypatch):
+    plan = rp.select(rp.marginals(rp.Domain({name: 60 for name in "abcd"}), up_to=3), budget=rp.zcdp(1))
+    module = import_module("residualplanner.scale.workers.readiness")
+    tasks = {}
+    for left in (3 * 2**23, 2**34):
+        monkeypatch.setattr(module, "memory_left", lambda left=left: iter([(left, "the machine")]))
+        rp.measure_in_store(plan, np.zeros((1, 4), dtype=int), tmp_path / str(left), ledger=rp.Ledger(rp.pcost(9)))
+        tasks[left] = len(os.listdir(tmp_path / str(left) / "answers"))
+    assert tasks[3 * 2**23] > tasks[2**34] == 1
+
+
+def test_workers_that_are_killed_while_they_count_are_told_of_as_want_of_memory(client, frame, tmp_path):
+    def killed(part):
+        os.kill(os.getpid(), signal.SIGKILL)
+        return part
+
+    ledger, scheduler = rp.Ledger(rp.pcost(9)), client.cluster.scheduler
+    fails, scheduler.allowed_failures = scheduler.allowed_failures, 0
+    try:
+        with pytest.raises(rp.ResourceError, match="killed or lost, which is mostly for lack of memory") as found:
+            rp.measure_in_store(PLAN, frame.map_partitions(killed, meta=frame._meta), tmp_path / "s", ledger=ledger)
+    finally:
+        scheduler.allowed_failures = fails
+    assert any("The charge stays" in note for note in found.value.__notes__) == (len(ledger.entries) == 1)
+    client.wait_for_workers(2)
+    assert len(rp.resume_measuring(tmp_path / "s", frame, ledger=rp.Ledger(rp.pcost(9))).plan.closure) == 2
+
+
+@pytest.mark.parametrize("scheduler", ["distributed", "threads"])
+def test_progress_of_dask_counts_tasks_and_what_it_raises_ends_the_run(request, tmp_path, scheduler):
+    if scheduler == "distributed":
+        request.getfixturevalue("client")
+    data, steps = dd.from_pandas(pd.DataFrame({"a": [0, 1, 1]}), npartitions=2), []
+    rp.measure_in_store(PLAN, data, tmp_path / "a", progress=lambda done, total: steps.append((done, total)))
+    assert steps == [(1, 1)]
+    with pytest.raises(ZeroDivisionError):
+        rp.measure_in_store(PLAN, data, tmp_path / "b", progress=lambda done, total: 1 // 0)
+
+
+def _limit_files():
+    import resource
+    import signal
+
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+
+
+def _unlimit_files():
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+
+def _set_variables(settings):
+    os.environ.update(settings)
+
+
+def _remove_variable(name):
+    del os.environ[name]

@@ -1,0 +1,160 @@
+"""What is read from a store is data that anyone may have changed: it is what was published, or it is refused."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import residualplanner as rp
+from benchmarks.protocol_world import MemoryStore
+from residualplanner.gate.measurement import blocks
+from residualplanner.ground.errors import FileFormatError, ResidualPlannerError, ResourceError
+from residualplanner.scale.stored import job
+from residualplanner.scale.stored.answer_objects import Outcome, Receipt, receipt_of_bytes
+from residualplanner.scale.stored.object_names import ANSWERS, MANIFEST, RELEASE
+
+DOMAIN = rp.Domain({"a": 3, "b": 2, "c": 4})
+PLAN = rp.select(rp.marginals(DOMAIN, up_to=2), budget=rp.zcdp(1))
+OTHER = rp.select(rp.marginals(DOMAIN, up_to=2), budget=rp.zcdp(2))
+RECORDS = np.random.default_rng(0).integers(0, DOMAIN.sizes, (300, len(DOMAIN)))
+
+
+def new_store(plan=PLAN):
+    store = MemoryStore()
+    found = job.begun(plan, RECORDS, store, job.Options(task_cells=12))
+    return store, found.residuals.integers
+
+
+STORE, INTEGERS = new_store()
+NAMES = STORE.names("")
+READ = [name for name in NAMES if name.startswith((ANSWERS, MANIFEST, RELEASE, "plans/"))]
+
+
+def copy(changed=()):
+    store = MemoryStore()
+    for name in NAMES:
+        store.create_if_absent(name, STORE.read(name))
+    for name, content in dict(changed).items():
+        store.remove(name)
+        if content is not None:
+            store.create_if_absent(name, content)
+    return store
+
+
+@given(st.sampled_from(READ), st.floats(0, 1, exclude_max=True), st.integers(1, 255))
+def test_a_byte_that_was_changed_anywhere_changes_no_answer(name, place, by):
+    content = bytearray(STORE.read(name))
+    content[int(place * len(content))] ^= by
+    try:
+        found = rp.load_stored_measurement(copy({name: bytes(content)}))
+    except ResidualPlannerError:
+        return
+    assert (found.residuals.integers == INTEGERS).all()
+
+
+@pytest.mark.parametrize("name", READ)
+def test_an_object_that_was_removed_cut_off_or_replaced_is_refused(name):
+    other, _ = new_store(OTHER)
+    twin = name if name in other.names("") else other.names("plans/")[0]
+    for content in (None, b"", STORE.read(name)[:-1], b"closed", other.read(twin), b"\xff" * 100, b"[" * 10**5):
+        with pytest.raises((FileFormatError, rp.StoreError)):
+            rp.load_stored_measurement(copy({name: content}))
+
+
+def test_answers_of_one_task_are_not_read_as_those_of_another():
+    first, second = STORE.names(ANSWERS)[:2]
+    with pytest.raises(FileFormatError, match="belong to another release or task"):
+        rp.load_stored_measurement(copy({first: STORE.read(second), second: STORE.read(first)}))
+
+
+def test_answers_that_the_manifest_does_not_list_are_not_read():
+    store = copy({"answers/000000.000007": STORE.read("answers/000000.000000")})
+    assert (rp.load_stored_measurement(store).residuals.integers == INTEGERS).all()
+
+
+CHANGES = {
+    "the cost": (("noise", "pcost"), "1/3"),
+    "the neighbors": (("noise", "neighbors"), "replacing one record"),
+    "the mark of the random bytes": (("noise", "source"), "InsecureTestBits: not private"),
+    "the sentence": (("noise", "guarantee"), "anything"),
+    "the plan": (("plan_sha256",), "0" * 64),
+    "the release": (("release",), "0" * 32),
+    "the version": (("version",), 2),
+    "a field more": (("more",), 1),
+    "fewer answers": (("answers",), []),
+    "answers of another type": (("answers",), [["0", 1]]),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_manifest_that_says_something_else_is_refused(change):
+    (*path, last), value = CHANGES[change]
+    stated = json.loads(STORE.read(MANIFEST))
+    inner = stated
+    for word in path:
+        inner = inner[word]
+    inner[last] = value
+    with pytest.raises(ResidualPlannerError):
+        rp.load_stored_measurement(copy({MANIFEST: json.dumps(stated).encode()}))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("is_strict", 1), ("task_cells", 0), ("task_cells", True), ("identifier", "x"), ("more", 1), ("version", 9)],
+)
+def test_terms_that_this_library_never_writes_are_refused(field, value):
+    stated = json.loads(STORE.read(RELEASE)) | {field: value}
+    with pytest.raises(FileFormatError):
+        rp.load_stored_measurement(copy({RELEASE: json.dumps(stated).encode()}))
+
+
+def test_an_empty_store_holds_no_release():
+    for use in (rp.load_stored_measurement, rp.abort_measuring, lambda store: rp.resume_measuring(store, RECORDS)):
+        with pytest.raises(FileFormatError, match="holds no release"):
+            use(MemoryStore())
+
+
+def test_answers_that_were_damaged_before_the_manifest_end_the_run(monkeypatch):
+    store = MemoryStore()
+    with monkeypatch.context() as patch:
+        patch.setattr(job, "write_manifest", lambda *_: 1 // 0)
+        with pytest.raises(rp.UnexpectedError):
+            job.begun(PLAN, RECORDS, store, job.Options(task_cells=12))
+    name = store.names(ANSWERS)[0]
+    content = store.read(name)
+    store.remove(name)
+    store.create_if_absent(name, content[:-5])
+    with pytest.raises(FileFormatError):
+        rp.resume_measuring(store, RECORDS)
+    assert store.names(MANIFEST) == []
+
+
+def test_the_answers_are_put_together_in_the_folder_that_is_named(tmp_path, monkeypatch):
+    found = rp.load_stored_measurement(STORE, scratch=tmp_path)
+    assert os.listdir(tmp_path) == []
+    assert (found.residuals.integers == INTEGERS).all()
+    monkeypatch.setattr(blocks.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 10}))
+    with pytest.raises(ResourceError, match="too little room"):
+        rp.load_stored_measurement(STORE, scratch=tmp_path)
+
+
+RECEIPT = Receipt(3, Outcome.ANSWERED, 1, "a" * 64, "b" * 64)
+
+
+@given(st.binary(max_size=60))
+def test_a_receipt_is_read_back_and_nothing_else_is(content):
+    assert receipt_of_bytes(RECEIPT.to_bytes()) == RECEIPT
+    assert receipt_of_bytes(Receipt(0, Outcome.LOST).to_bytes()).outcome is Outcome.LOST
+    with pytest.raises(FileFormatError):
+        receipt_of_bytes(content)
+
+
+@pytest.mark.parametrize(
+    "change", [{"task": "3"}, {"sha256": 1}, {"sha256": "a"}, {"generation": -1}, {"outcome": "good"}, {"more": 1}]
+)
+def test_a_receipt_with_a_field_that_is_wrong_is_refused(change):
+    with pytest.raises(FileFormatError, match="a worker sent"):
+        receipt_of_bytes(json.dumps(json.loads(RECEIPT.to_bytes()) | change).encode())

@@ -1,0 +1,58 @@
+"""A small release: a spec, its records, and a way to run commands in an empty folder."""
+
+import random
+
+import pytest
+from typer.testing import CliRunner
+
+from residualplanner.shell.cli.app import app
+
+SPEC = """\
+budget = { zcdp = "0.5" }
+loss = "sum"
+
+[domain]
+age = { bins = [0, 18, 65, inf] }
+sex = ["F", "M"]
+region = { labels = ["01", "02", "NO", "?"], unknown = "?", missing = "?" }
+grade = 5
+
+[[workload]]
+up_to = 2
+
+[output]
+format = "csv"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty folder, to work in."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def spec(folder):
+    """A spec in the folder."""
+    (folder / "spec.toml").write_text(SPEC)
+    return folder / "spec.toml"
+
+
+@pytest.fixture
+def records(folder):
+    """Records in the folder that fit the spec."""
+    draw = random.Random(7)
+    lines = [
+        f"{draw.randrange(90)},{draw.choice('FM')},{draw.choice(['01', '02', 'NO'])},{draw.randrange(5)}"
+        for _ in range(500)
+    ]
+    (folder / "records.csv").write_text("\n".join(["age,sex,region,grade", *lines]) + "\n")
+    return folder / "records.csv"
+
+
+@pytest.fixture
+def run():
+    """Run a command in this process: ``run("plan", "spec.toml")``."""
+    runner = CliRunner()
+    return lambda *arguments: runner.invoke(app, [str(argument) for argument in arguments])

@@ -1,0 +1,289 @@
+"""Non-negative and rounded tables on the command line: as the API makes them, and refused before anything is spent."""
+
+import json
+
+import numpy as np
+import pytest
+
+import residualplanner as rp
+from residualplanner.fits.adjusted import memory
+from residualplanner.fits.adjusted.adjustments import Adjustments
+from residualplanner.fits.adjusted.rounding import RoundedRelease
+from residualplanner.fits.nonnegative.stated_facts import StatedTable, StatedZeros
+from residualplanner.gate.ledger import Ledger
+
+SPEC = """
+budget = {{ zcdp = "0.1" }}
+[domain]
+age = ["0-11", "12-64", "65+"]
+marital = ["single", "married"]
+sex = [[1, "female"], [2, "male"]]
+[[workload]]
+order = 2
+[output]
+{output}
+"""
+FACTS = """
+nonnegative = true
+round_to = 1
+format = "csv"
+known = [{ query = [], counts = 60 }, { query = ["sex"], file = "sex.csv" }]
+impossible = [{ age = "0-11", marital = ["married"] }]
+"""
+
+
+@pytest.fixture
+def files(folder):
+    """A folder with records, a ledger with room for one release, and a public table."""
+    draw = np.random.default_rng(0)
+    rows = [f"{draw.choice(['0-11', '12-64', '65+'])},single,{1 + number % 2}" for number in range(60)]
+    (folder / "records.csv").write_text("\n".join(["age,marital,sex", *rows]) + "\n")
+    (folder / "sex.csv").write_text("count,sex\n30,2\n30,1\n")
+    Ledger.create(folder / "ledger", budget=rp.zcdp("0.1"), data_set="people")
+    return folder
+
+
+@pytest.fixture
+def release(run, files):
+    """Write a spec with an [output], and release it with some options."""
+
+    def release(output, *options):
+        (files / "spec.toml").write_text(SPEC.format(output=output))
+        return run("release", "spec.toml", "records.csv", "-o", "out", "--ledger", "ledger", *options)
+
+    return release
+
+
+def nothing_was_spent(files):
+    return not Ledger.open(files / "ledger").entries and not (files / "out").exists()
+
+
+def test_a_spec_asks_for_non_negative_integers_that_agree_with_what_is_known(files, release):
+    found = release(FACTS)
+    assert found.exit_code == 0, found.output
+    tables = rp.load_tables(files / "out")
+    assert tables.product.name == "non-negative rounded"
+    assert tables.product.facts == (
+        "the number of records",
+        "the table of sex",
+        "that there is no record in which age is 0-11 and marital is married",
+    )
+    assert tables["age", "marital"].estimate[0, 1] == 0
+    assert tables["sex", "age"].estimate.sum(axis=1).tolist() == [30, 30]
+    assert (tables["age", "marital"].estimate >= 0).all()
+    by_hand = rp.rounded(
+        rp.nonnegative(
+            rp.reconstruct(rp.load_tables(files / "out")),
+            known={(): 60, "sex": [30, 30]},
+            impossible=[{"age": "0-11", "marital": "married"}],
+        )
+    )
+    for query in by_hand:
+        assert tables[query].estimate.tolist() == by_hand[query].estimate.tolist()
+    assert "non-negative and rounded to integers that add up" in found.stdout
+    assert "Public facts from other sources" in found.stdout
+
+
+def test_reconstruct_makes_the_same_tables_of_the_same_spec_and_others_of_other_options(run, files, release):
+    release(FACTS)
+    run("reconstruct", "out", "--spec", "spec.toml", "-o", "same")
+    for path in (files / "out/tables").iterdir():
+        assert path.read_bytes() == (files / "same/tables" / path.name).read_bytes()
+    options = ("--nonnegative", "--round-to", "5", "--with-unbiased", "--published-errors", "10", "--format", "csv")
+    found = run("reconstruct", "out", "-o", "fives", *options)
+    assert found.exit_code == 0, found.output
+    tables = rp.load_tables(files / "fives")
+    assert tables.product == rp.rounded(rp.nonnegative(rp.reconstruct(rp.load_tables(files / "out"))), base=5).product
+    assert "estimate_unbiased" in tables.frame(("age", "sex"))
+    assert tables.published_errors["simulations"].tolist() == [10] * 3
+    assert run("reconstruct", "out", "-o", "unbiased").exit_code == 0
+    assert rp.load_tables(files / "unbiased").product.is_unbiased
+
+
+def test_options_replace_entries_of_the_spec(files, release):
+    found = release("round_to = 5\nformat = 'csv'", "--nonnegative", "--round-to", "1")
+    assert "nonnegative True, round_to 1; all else as in spec.toml" in found.stdout
+    assert rp.load_tables(files / "out").product.name == "non-negative rounded"
+
+
+def test_non_negative_tables_are_written_in_parts(files, release):
+    found = release(FACTS, "--format", "parts")
+    assert found.exit_code == 0, found.output
+    tables = rp.load_tables(files / "out")
+    assert tables.product.name == "non-negative rounded"
+    assert int(tables["age", "sex"].estimate.sum()) == 60
+
+
+def test_messages_for_programs_say_what_the_numbers_are(release):
+    lines = map(json.loads, release("nonnegative = true", "--json").stdout.splitlines())
+    (numbers,) = [line for line in lines if line["event"] == "numbers"]
+    assert numbers["product"] == "non-negative"
+    assert numbers["facts"] == []
+
+
+WRONG = {
+    "unknown attribute": ('known = [{ query = ["county"], counts = [1] }]', "[[output.known]] number 1: ", "county"),
+    "unknown label": (
+        'impossible = [{ age = "65+", sex = 1 }, { age = "child" }]',
+        "[[output.impossible]] number 2: ",
+        "has no value 'child'",
+    ),
+    "shape": (
+        'known = [{ query = ["sex"], counts = [1, 2, 3] }]',
+        "[[output.known]] number 1 must be finite counts of shape (2,), got shape (3,)",
+    ),
+    "ragged": (
+        'known = [{ query = ["age", "sex"], counts = [[1], [2, 3], [4, 5]] }]',
+        "[[output.known]] number 1 must be an array of counts of shape (3, 2)",
+    ),
+    "negative": ('known = [{ query = ["sex"], counts = [-1, 2] }]', "[[output.known]] number 1 has a negative count"),
+    "not measured": (
+        'impossible = [{ age = "65+", marital = "single", sex = 1 }]',
+        "[[output.impossible]] number 1: no table of the release has the attributes ('age', 'marital', 'sex') together",
+    ),
+    "two totals": (
+        'known = [{ query = ["sex"], counts = [1, 2] }, { query = [], counts = 4 }]',
+        "[[output.known]] number 1 and [[output.known]] number 2 contradict each other about the total; correct one",
+    ),
+    "known but impossible": (
+        'known = [{ query = ["age", "sex"], counts = [[1, 2], [3, 4], [5, 6]] }]\nimpossible = [{ age = "65+" }]',
+        "[[output.known]] number 1 and [[output.impossible]] number 1 contradict each other; correct one of them",
+    ),
+    "impossible together": (
+        'known = [{ query = ["age"], counts = [5, 5, 5] }]\n'
+        'impossible = [{ age = "65+", sex = 1 }, { age = "65+", sex = [2] }]',
+        "no non-negative tables that agree with all of these were found in 5,000 steps: [[output.known]] number 1, "
+        "[[output.impossible]] number 1, [[output.impossible]] number 2; they contradict one another",
+    ),
+    "no counts": ('known = [{ query = ["age"] }]', "[[output.known]] number 1: give counts = [...], or file ="),
+    "text": ('known = [{ query = [], counts = "60" }]', "[[output.known]] number 1, counts: expected a number, or li"),
+    "no cell": ("impossible = [{ }]", "[[output.impossible]] number 1: "),
+    "label of another type": ("impossible = [{ age = 1.5 }]", "[[output.impossible]] number 1, age: expected a label"),
+    "no file": (
+        'known = [{ query = ["sex"], file = "age.csv" }]',
+        "[[output.known]] number 1: there is no file age.csv",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_facts_are_refused_where_they_stand_before_anything_is_spent(files, release, name):
+    output, *messages = WRONG[name]
+    found = release(f"nonnegative = true\n{output}")
+    assert found.exit_code == 2, found.output
+    assert found.stderr.startswith("Error: spec.toml: ")
+    for message in messages:
+        assert message in found.stderr
+    assert nothing_was_spent(files)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("sex,number\n1,30\n2,30\n", "its first line must name the columns sex, count, and no others"),
+        ("sex,count\n1,30\n", "lacks a line for some cells"),
+        ("sex,count\n1,30\n1,30\n", "line 3: this cell has had a line before"),
+        ("sex,count\n1,30\ncanary,30\n", "line 3: these are not the labels of a cell of the table of ['sex']"),
+        ("sex,count\n1,30\n2,canary\n", 'line 3: in the column "count" there is no number'),
+        ("sex,count\n1,30\n2,inf\n", 'line 3: in the column "count" there is no number'),
+        ("sex,count\n1,30\n2,1_0\n", 'line 3: in the column "count" there is no number'),
+        ("sex,count\n1,30\n2,30,canary\n", "line 3: expected 2 values"),
+        ("sex,count\n1,30\n2,\udcff\n", "is not CSV in UTF-8"),
+        ("canary\n", "its first line must name the columns"),
+    ],
+)
+def test_files_of_known_tables_are_refused_without_being_shown(files, release, text, message):
+    (files / "sex.csv").write_bytes(text.encode("utf-8", "surrogateescape"))
+    found = release(FACTS)
+    assert found.exit_code == 2
+    assert message in found.stderr
+    assert "[[output.known]] number 2: sex.csv" in found.stderr
+    assert "canary" not in found.stderr
+    assert nothing_was_spent(files)
+
+
+@pytest.mark.parametrize(
+    ("output", "options", "message"),
+    [
+        ("impossible = [{ age = '65+' }]", (), "known and impossible are for tables without negative cells"),
+        (FACTS, ("--no-nonnegative",), "known and impossible are for tables without negative cells"),
+        ("with_unbiased = true", (), "with_unbiased is for other numbers beside them"),
+        ("", ("--with-unbiased",), "with_unbiased is for other numbers beside them"),
+        ("published_errors = 50", (), "published_errors are those of numbers that are not unbiased"),
+        ("round_to = 1\npublished_errors = 5", (), "at least 10"),
+        ("nonnegative = 1", (), "[output] nonnegative: expected true or false"),
+        ("round_to = 10000000000", (), "round_to: expected a number that is at most 1000000000"),
+    ],
+)
+def test_what_does_not_go_together_is_refused_before_anything_is_spent(files, release, output, options, message):
+    found = release(output, *options)
+    assert found.exit_code == 2, found.output
+    assert message in found.stderr
+    assert nothing_was_spent(files)
+
+
+def test_reconstruct_names_the_spec_of_facts_that_are_wrong(run, files, release):
+    release("")
+    (files / "wrong.toml").write_text(
+        SPEC.format(output="nonnegative = true\nknown = [{ query = ['a'], counts = [1] }]")
+    )
+    for more in ((), ("--dry-run",)):
+        found = run("reconstruct", "out", "--spec", "wrong.toml", "-o", "again", *more)
+        assert found.exit_code == 2
+        assert found.stderr.startswith("Error: wrong.toml: [[output.known]] number 1: ")
+        assert not (files / "again").exists()
+
+
+def test_too_little_memory_for_non_negative_tables_is_told_before_anything_is_spent(files, release, monkeypatch):
+    monkeypatch.setattr(memory, "_NUMBERS", 2**60)
+    found = release("nonnegative = true")
+    assert found.exit_code == 1
+    assert "too little memory: non-negative tables are made all at once, in " in found.stderr
+    assert "publish the unbiased tables" in found.stderr
+    assert nothing_was_spent(files)
+
+
+def test_a_dry_run_says_the_memory_of_non_negative_tables(files, release, monkeypatch):
+    def told(output):
+        lines = map(json.loads, release(output, "--dry-run", "--json").stdout.splitlines())
+        return next(line["bytes"] for line in lines if line["event"] == "would-take")
+
+    few = told("")
+    monkeypatch.setattr(memory, "_NUMBERS", 10**7)
+    assert told("nonnegative = true") > few
+    assert nothing_was_spent(files)
+
+
+def test_whether_facts_can_be_true_together_does_not_depend_on_what_is_measured():
+    domain = rp.Domain({"a": 2, "b": 2, "c": 2})
+    plan = rp.select(rp.marginals(domain, order=2), budget=rp.zcdp(1))
+    equal, other = [[4, 0], [0, 4]], [[0, 4], [4, 0]]
+    tables = [StatedTable(("a", "b"), equal), StatedTable(("b", "c"), equal)]
+    Adjustments(is_nonnegative=True, known=(*tables, StatedTable(("a", "c"), other))).require_possible(plan)
+    zeros = (StatedZeros({"a": 0, "b": 1}), StatedZeros({"a": 1, "b": 0}))
+    Adjustments(is_nonnegative=True, known=(StatedTable("a", [3, 5]),), impossible=zeros).require_possible(plan)
+    wrong = Adjustments(
+        is_nonnegative=True, known=(StatedTable("a", [3, 5]), StatedTable("b", [4, 4])), impossible=zeros
+    )
+    with pytest.raises(rp.WorkloadError, match="no non-negative tables that agree with all of these"):
+        wrong.require_possible(plan)
+
+
+def test_the_command_that_a_failed_release_tells_makes_the_same_numbers(run, files, release, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(RoundedRelease, "tables", failing)
+        failed = release(FACTS, "--round-to", "5")
+    assert failed.exit_code == 1
+    (command,) = [line.removeprefix("Next: residualplanner ") for line in failed.stderr.splitlines() if "Next" in line]
+    assert command == "reconstruct out.measurement -o out --spec spec.toml --round-to 5"
+    refused = release(FACTS, "--round-to", "5")
+    assert refused.exit_code == 2
+    assert f"residualplanner {command}\n" in refused.stderr
+    assert run(*command.split()).exit_code == 0
+    assert rp.load_tables(files / "out").product.base == 5
+    assert rp.load_tables(files / "out").product.facts
+    assert len(Ledger.open(files / "ledger").entries) == 1
+
+
+def failing(*_arguments, **_options):
+    raise OSError(28, "No space left on device", "out")

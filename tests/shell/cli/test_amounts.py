@@ -1,0 +1,249 @@
+"""Amounts and sums on the command line: in specs, plans, releases, files and reports."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from residualplanner.gate.measurement.measure import measure
+from residualplanner.ground.errors import DomainError, FileFormatError, WorkloadError
+from residualplanner.method.domain.about import About
+from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.plan.files import load_plan
+from residualplanner.method.plan.select import select
+from residualplanner.method.privacy import zcdp
+from residualplanner.method.queries.identity import Identity
+from residualplanner.method.workload.workload import Workload
+from residualplanner.more.amounts.amounts import Sum
+from residualplanner.more.amounts.numeric import Numeric
+from residualplanner.more.amounts.statistics import Mean, Quantiles
+from residualplanner.publish.files.reading import load_tables
+from residualplanner.publish.report import write_report
+from residualplanner.release.reconstruct import reconstruct
+from residualplanner.shell.cli.spec.file import read_spec, spec_schema
+from residualplanner.shell.cli.spec.objects import domain_of_spec, workload_of_spec
+from residualplanner.shell.cli.starting.starting_spec import spec_text
+
+NUMERIC = Numeric(0, 200_000, unit=100, bins=[50_000], outside="clip")
+PAY = Attribute("pay", numeric=NUMERIC, missing="Not stated", about=About(title="Salary", unit="US dollars"))
+DOMAIN = Domain({"sex": ["F", "M"], "pay": PAY})
+SUMS, BINS = {"sex": Identity(), "pay": Sum()}, {"pay": Sum("bin")}
+WORKLOAD = Workload(DOMAIN, [("sex", "pay"), SUMS, BINS])
+SPEC = """\
+budget = { zcdp = "0.5" }
+[domain]
+sex = ["F", "M"]
+[domain.pay]
+numeric = { low = 0, high = 200000, unit = 100, bins = [50000], outside = "clip" }
+title = "Salary"
+unit = "US dollars"
+missing = "Not stated"
+[[workload]]
+queries = [["sex", "pay"], { sex = "identity", pay = "sum" }, { pay = { kind = "sum", by = "bin" } }]
+"""
+
+
+@pytest.fixture
+def amounts(folder):
+    (folder / "pay.toml").write_text(SPEC)
+    return folder / "pay.toml"
+
+
+@pytest.fixture
+def people(folder):
+    chance = np.random.default_rng(3)
+    frame = pd.DataFrame({"sex": chance.choice(["F", "M"], 400), "pay": chance.lognormal(10.8, 0.6, 400).round(2)})
+    frame.loc[:20, "pay"] = np.nan
+    frame.to_csv(folder / "people.csv", index=False)
+    return frame
+
+
+def test_a_spec_says_what_the_library_is_told(amounts):
+    spec = read_spec(amounts)
+    assert domain_of_spec(spec) == DOMAIN
+    assert list(workload_of_spec(spec, DOMAIN)) == list(WORKLOAD)
+    assert "sum" in json.dumps(spec_schema())
+
+
+def test_a_starting_spec_has_the_amounts_of_a_domain(folder):
+    fine = Domain({"pay": PAY, "hours": Attribute("hours", numeric=Numeric("-0.5", 60, unit="0.25", bins=[7, "8.25"]))})
+    (folder / "new.toml").write_text(spec_text(fine))
+    assert domain_of_spec(read_spec(folder / "new.toml")) == fine
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ("numeric = { low = 0 }", "high"),
+        ("numeric = { low = 0, high = 5, bin = 2 }", "bin"),
+        ("numeric = { low = 0, high = 5, outside = 'clp' }", "outside"),
+        ("numeric = { low = 0, high = 5 }\nsize = 4", "exactly one of size, labels, bins, months, years, numeric"),
+        ("numeric = { low = 5, high = 0 }", "low below high"),
+        ("numeric = { low = 0, high = 5, bins = 2 }", "cannot be cut into 2 bins"),
+    ],
+)
+def test_amounts_in_a_spec_that_are_wrong_are_refused(folder, wrong, message):
+    text = 'budget = { zcdp = "0.5" }\n[domain.pay]\n' + wrong + '\n[[workload]]\nqueries = [{ pay = "sum" }]\n'
+    (folder / "wrong.toml").write_text(text)
+    with pytest.raises((DomainError, FileFormatError), match=message):
+        domain_of_spec(read_spec(folder / "wrong.toml"))
+
+
+@pytest.mark.slow
+def test_plan_and_release_are_those_of_the_library_and_say_their_units(run, amounts, people, folder):
+    told = run("plan", amounts)
+    assert told.exit_code == 0, told.output
+    assert "errors of sums in units of the largest amount" in " ".join(told.output.split())
+    plan = load_plan(folder / "pay.plan")
+    assert (plan.noise_variances == select(WORKLOAD, budget=zcdp("0.5")).noise_variances).all()
+    assert run("release", amounts, folder / "people.csv", "-o", folder / "out").exit_code == 0
+    tables = load_tables(folder / "out")
+    truth = people["pay"].clip(0, 200_000).groupby(people["sex"]).sum().to_numpy()
+    assert (np.abs(tables[SUMS].estimate.ravel() - truth) < 6 * tables[SUMS].std_err.ravel()).all()
+    assert tables[SUMS].unit == "US dollars"
+    assert run("report", folder / "out").exit_code == 0
+
+
+@pytest.fixture(scope="module")
+def release():
+    frame = pd.DataFrame({"sex": ["F", "M", "M"], "pay": [10_000.0, 60_000.0, np.nan]})
+    return reconstruct(measure(select(WORKLOAD, budget=zcdp("0.5")), frame))
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet", "xlsx", "workbook", "parts"])
+def test_every_file_of_a_release_is_read_back_with_its_units(release, tmp_path, format):
+    release.save(tmp_path / "out", format=format)
+    again = load_tables(tmp_path / "out")
+    for query in WORKLOAD:
+        np.testing.assert_allclose(again[query].estimate, release[query].estimate, rtol=1e-12)
+        assert again[query].unit == ("counts" if query == ("sex", "pay") else "US dollars")
+    is_parts = format == "parts"
+    errors = (
+        pd.read_parquet(tmp_path / "out" / "tables.parquet") if is_parts else pd.read_csv(tmp_path / "out/errors.csv")
+    )
+    assert errors["unit"].tolist() == ["US dollars", "counts", "US dollars"]
+    if format == "parquet":
+        import pyarrow.parquet as pq
+
+        described = str([field.metadata for field in pq.read_schema(tmp_path / "out/tables/sex.pay@sum.parquet")])
+        assert "US dollars" in described
+        assert "unbiased estimate of the sum" in described
+    if format == "csv":
+        about = json.loads((tmp_path / "out" / "tables" / "csv-metadata.json").read_text())
+        units = [
+            {column.get("schema:unitText") for column in table["tableSchema"]["columns"]} for table in about["tables"]
+        ]
+        assert ["counts" in of_table for of_table in units] == [False, True, False]
+
+
+def test_tables_say_their_unit_wherever_they_are_shown(release, tmp_path):
+    table = release[SUMS]
+    assert repr(table).startswith("sex × pay: 2 cells, in US dollars\n")
+    assert "in US dollars" in table._repr_html_()
+    assert table.to_xarray().attrs["units"] == "US dollars"
+    assert repr(release["sex", "pay"]).startswith("sex × pay: 6 cells\n")
+    write_report(release, tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert "US dollars" in page
+    assert "sums in units of the largest amount" in page
+
+
+STATISTICS = (
+    SPEC[: SPEC.index("[[workload]]")]
+    + """\
+[[workload]]
+queries = [["sex", "pay"]]
+kinds = { pay = "mean" }
+[[workload]]
+queries = [{ pay = { kind = "mean", between = [20000, 90000] } }, { sex = "identity", pay = "quantiles" }]
+[[workload]]
+queries = [{ pay = { kind = "quantiles", probabilities = [0.5] } }]
+"""
+)
+
+
+def test_a_spec_asks_for_means_and_quantiles(folder):
+    (folder / "pay.toml").write_text(STATISTICS)
+    expected = [
+        {"sex": Identity(), "pay": Mean()},
+        {"pay": Mean((20_000, 90_000))},
+        {"sex": Identity(), "pay": Quantiles()},
+        {"pay": Quantiles(0.5)},
+    ]
+    found = list(workload_of_spec(read_spec(folder / "pay.toml"), DOMAIN))
+    assert sorted(map(repr, found)) == sorted(map(repr, expected))
+
+
+def test_commands_tell_of_means_in_the_unit_of_the_amounts(folder, people, run):
+    (folder / "pay.toml").write_text(STATISTICS)
+    told = run("plan", "pay.toml").stdout
+    plan = load_plan(folder / "pay.plan")
+    variance = plan.variance({"sex": Identity(), "pay": Mean()})[:, 1:].max()
+    margin = 1.96 * 200_000 * variance**0.5 / 1000
+    found = re.search(r"sex × pay: ± (\S+) US dollars", told)
+    assert float(found[1].replace(",", "")) == pytest.approx(margin, rel=1e-3)
+    assert "Means  " in told
+    assert run("measure", "pay.plan", "people.csv", "-o", "m").exit_code == 0
+    for folder_name, options in ("unbiased", ()), ("adjusted", ("--nonnegative",)):
+        said = run("reconstruct", "m", "-o", folder_name, *options).stdout
+        assert "statistics/ has the means of" in said
+        assert list((folder / folder_name / "statistics").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ('{ kind = "mean", by = "bin" }', "'by' does not belong to the kind 'mean'"),
+        ('{ kind = "mean", between = [2, 1] }', "between= must be two increasing numbers"),
+        ('{ kind = "quantiles", probabilities = [2] }', "must be different numbers between 0 and 1"),
+        ('{ kind = "sum", probabilities = [0.5] }', "'probabilities' does not belong to the kind 'sum'"),
+    ],
+)
+def test_a_statistic_that_is_none_is_refused_with_its_place(folder, kind, message):
+    (folder / "pay.toml").write_text(STATISTICS.replace('kinds = { pay = "mean" }', f"kinds = {{ pay = {kind} }}"))
+    with pytest.raises((FileFormatError, WorkloadError), match=message):
+        workload_of_spec(read_spec(folder / "pay.toml"), DOMAIN)
+
+
+def test_a_release_on_the_command_line_writes_means(folder, people, run):
+    (folder / "pay.toml").write_text(STATISTICS)
+    said = run("release", "pay.toml", "people.csv", "-o", "out", "--format", "csv").output
+    assert "statistics/ has the means of 2 tables and the quantiles of 2 tables\n" in said
+    names = ["csv-metadata.json", "pay@mean2.csv", "pay@quantiles2.csv", "sex.pay@mean1.csv", "sex.pay@quantiles1.csv"]
+    assert sorted(path.name for path in (folder / "out" / "statistics").iterdir()) == names
+    found = pd.read_csv(folder / "out" / "statistics" / "sex.pay@mean1.csv")
+    truth = people["pay"].clip(0, 200_000).groupby(people["sex"]).mean()
+    assert (np.abs(found["mean"].to_numpy() - truth.to_numpy()) < 6 * found["std_err"].to_numpy()).all()
+
+
+PAYROLL = """
+budget = {{ zcdp = 0.5 }}
+
+[domain]
+job = {jobs}
+pay = {{ numeric = {{ low = 0, high = 100, unit = 1, bins = {bins} }} }}
+
+[[workload]]
+queries = [{{ job = "identity", pay = "{kind}" }}]
+"""
+
+
+@pytest.mark.parametrize("command", ["plan", "release"])
+@pytest.mark.parametrize(
+    ("jobs", "bins", "kind", "is_refused"),
+    [(960, 4, "mean", True), (960, 4, "sum", True), (1100, 4, "identity", False), (2100, 1, "sum", False)],
+)
+def test_non_negative_amounts_that_would_not_be_found_are_refused_before_anything_is_read(
+    folder, run, command, jobs, bins, kind, is_refused
+):
+    (folder / "pay.toml").write_text(PAYROLL.format(jobs=jobs, bins=bins, kind=kind))
+    (folder / "pay.csv").write_text("job,pay\n0,50\n")
+    options = {"plan": ["-o", "p"], "release": ["pay.csv", "-o", "out", "--dry-run"]}[command]
+    with (folder / "pay.toml").open("a") as file:
+        file.write("[output]\nnonnegative = true\n")
+    told = run(command, "pay.toml", *options)
+    words = "sums or means of amounts in several bins are found for up to 4,000 cells, and these have 4,800"
+    assert (told.exit_code, words in told.stderr) == ((2, True) if is_refused else (0, False)), told.output

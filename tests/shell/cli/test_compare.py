@@ -1,0 +1,74 @@
+"""The command compare: plans side by side, in words, as lines for programs, and as a file."""
+
+import json
+
+import pandas as pd
+import pytest
+
+import residualplanner as rp
+from residualplanner.method.plan.files import load_plan
+
+
+@pytest.fixture
+def plans(folder, spec, run):
+    """Two plans of one spec."""
+    for name, typed in (("sum", []), ("even", ["--loss", "max", "--budget", "zcdp=1"])):
+        assert run("plan", spec, "-o", f"{name}.plan", "--quiet", *typed).exit_code == 0
+    return {name: load_plan(folder / f"{name}.plan") for name in ("sum", "even")}
+
+
+def test_totals_and_margins_are_those_of_the_plans(plans, run):
+    result = run("compare", "sum.plan", "even.plan", "--level", "0.9")
+    assert result.exit_code == 0, result.output
+    assert "Margin of error of a cell (90%)" in result.output
+    lines = [
+        json.loads(line)
+        for line in run("compare", "sum.plan", "even.plan", "--level", "0.9", "--json").stdout.splitlines()
+    ]
+    totals = {line["plan"]: line for line in lines if line["event"] == "plan"}
+    assert {name: total["pcost"] for name, total in totals.items()} == {n: plan.pcost for n, plan in plans.items()}
+    rows = [line for line in lines if line["event"] == "margins-of-table"]
+    errors = {name: plan.errors(0.9).set_index("query")["moe"] for name, plan in plans.items()}
+    ratios = []
+    for row in rows:
+        expected = [errors[name][row["query"]] for name in row["plans"]]
+        assert row["moe"] == pytest.approx(expected)
+        ratios.append(max(expected) / min(expected))
+    assert rows
+    assert ratios == sorted(ratios, reverse=True)
+
+
+def test_the_file_holds_every_table(folder, plans, run):
+    result = run("compare", "sum.plan", "even.plan", "-o", "both.csv")
+    assert "Wrote both.csv" in result.output
+    saved = pd.read_csv(folder / "both.csv").set_index("query")
+    assert len(saved) == len(plans["sum"].workload)
+    for name, plan in plans.items():
+        errors = plan.errors().set_index("query")
+        for measure in ("std_err", "max_std_err", "moe"):
+            assert (saved[f"{measure}:{name}"] == errors[measure]).all()
+
+
+def test_a_table_that_one_plan_does_not_answer_has_no_margin_there(folder, run):
+    domain = rp.Domain({"age": 5, "sex": 2})
+    for name, queries in (("one", [("age",)]), ("two", [("age",), ("sex",)])):
+        rp.select(rp.Workload(domain, queries), budget=rp.zcdp("0.5")).save(folder / f"{name}.plan")
+    result = run("compare", "one.plan", "two.plan")
+    assert result.exit_code == 0, result.output
+    (line,) = [line for line in result.output.splitlines() if line.split()[:1] == ["sex"]]
+    assert line.split()[2] == "–"
+
+
+def test_what_cannot_be_compared_is_refused_in_one_line(folder, plans, run):
+    rp.select(rp.marginals(rp.Domain({"other": 3}), up_to=1), budget=rp.zcdp(1)).save(folder / "other.plan")
+    for arguments, words in (
+        (["sum.plan"], "compare takes two or more different plans"),
+        (["sum.plan", "sum.plan"], "compare takes two or more different plans"),
+        (["sum.plan", "other.plan"], "only over the same domain"),
+        (["sum.plan", "absent.plan"], "absent.plan"),
+        (["sum.plan", "even.plan", "-o", "sum.plan"], "sum.plan exists already"),
+        (["sum.plan", "even.plan", "--level", "2"], "level must be between 0 and 1"),
+    ):
+        result = run("compare", *arguments)
+        assert result.exit_code == 2, result.output
+        assert words in " ".join(result.output.split())

@@ -1,0 +1,47 @@
+"""Shells complete commands, options, losses and budgets."""
+
+import pytest
+from typer.testing import CliRunner
+
+from residualplanner.shell.cli.app import app
+
+
+@pytest.fixture(autouse=True)
+def shell_by_name(monkeypatch):
+    """The shell is the one that is named, not the one that runs the tests."""
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
+
+
+def _run(*arguments, **environment):
+    result = CliRunner().invoke(app, arguments, prog_name="residualplanner", env=environment)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_of_each_shell_is_shown(shell):
+    script = _run("--show-completion", shell)
+    assert f"_RESIDUALPLANNER_COMPLETE=complete_{shell}" in script
+    assert "residualplanner" in script
+
+
+def test_it_is_installed_where_the_shell_finds_it(tmp_path):
+    _run("--install-completion", "bash", HOME=str(tmp_path))
+    (script,) = (tmp_path / ".bash_completions").iterdir()
+    assert "complete_bash" in script.read_text()
+    assert str(script) in (tmp_path / ".bashrc").read_text()
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("residualplanner re", ["reconstruct", "release", "report"]),
+        ("residualplanner plan --loss ", ["sum", "max", "sqrt", "equal"]),
+        ("residualplanner plan --loss s", ["sum", "sqrt"]),
+        ("residualplanner release --budget ", ["zcdp=", "pcost=", "epsilon="]),
+        ("residualplanner release --dr", ["--dry-run"]),
+    ],
+)
+def test_words_are_completed(typed, offered):
+    words = {"COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split(" ")) - 1)}
+    assert _run(_RESIDUALPLANNER_COMPLETE="complete_bash", **words).split() == offered

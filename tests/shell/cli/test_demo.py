@@ -1,0 +1,54 @@
+"""The demo tells the whole flow, and leaves files that the other commands read."""
+
+import pandas as pd
+import pytest
+
+from residualplanner.datasets import adult
+from residualplanner.method.plan.files import load_plan
+from residualplanner.method.workload.families import marginals
+from residualplanner.shell.cli.spec.file import read_spec
+from residualplanner.shell.cli.spec.objects import domain_of_spec, workload_of_spec
+
+
+def test_the_demo_writes_what_it_says(run, folder):
+    result = run("demo", "--order", "2")
+    assert result.exit_code == 0, result.output
+    made = folder / "residualplanner-demo"
+    for name in ("adult.toml", "adult.plan", "adult.parquet", "release/errors.csv", "release/index.csv"):
+        assert name in result.stdout
+        assert (made / name).is_file()
+    written = {f"release/{path.name}" + "/" * path.is_dir() for path in (made / "release").iterdir()}
+    assert written == {line.split()[0] for line in result.stdout.splitlines() if line.startswith("  release/")}
+    assert len(pd.read_csv(made / "release" / "index.csv")) == 1 + 14 + 91
+    assert len(list((made / "release" / "tables").iterdir())) == 106
+    assert "32,650" not in result.stdout  # the true margin is not told, only the cells of one table
+    assert "14,423" in result.stdout  # its cell Female, <=50K
+
+
+@pytest.mark.parametrize("order", [1, 3])
+def test_the_spec_of_the_demo_is_what_it_planned(run, folder, order):
+    run("demo", "-o", "d", "--order", order, "--max-cells", "2000")
+    spec = read_spec(folder / "d" / "adult.toml")
+    domain = domain_of_spec(spec)
+    assert domain == adult()[0]
+    plan = load_plan(folder / "d" / "adult.plan")
+    assert list(plan.workload) == list(workload_of_spec(spec, domain))
+    assert list(plan.workload) == list(marginals(domain, up_to=order, max_cells=2000))
+
+
+@pytest.mark.slow
+def test_the_commands_that_the_demo_recommends_work(run, folder):
+    told = run("demo", "-o", "d", "--order", "1").stdout
+    commands = [line.split()[1:] for line in told.splitlines() if line.strip().startswith("residualplanner ")]
+    assert [command[0] for command in commands] == ["report", "plan", "release", "init"]
+    (folder / "YOUR.csv").write_text("age,sex\n31,F\n")
+    for command in commands:
+        assert run(*command).exit_code == 0
+
+
+def test_the_demo_overwrites_nothing(run, folder):
+    (folder / "residualplanner-demo").mkdir()
+    (folder / "residualplanner-demo" / "mine").write_text("mine")
+    result = run("demo")
+    assert result.exit_code == 2
+    assert "residualplanner-demo is not empty; name a new folder" in result.stderr

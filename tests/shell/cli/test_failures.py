@@ -1,0 +1,352 @@
+"""What goes wrong ends in a clean message, status 1 or 2, no half output, and no record's value anywhere."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from residualplanner.datasets import adult
+from residualplanner.gate.measurement.measurement import load_measurement
+from residualplanner.ground.errors import MissingExtraError, SolverError
+from residualplanner.method.plan import files as plan_files
+from residualplanner.method.plan import plan as plan_layer
+from residualplanner.release import release as reconstruction
+from residualplanner.shell.cli import gates, runs
+
+CANARY = "canary-5d3f"
+
+
+def _refused(result, *words):
+    assert result.exit_code == 2, result.output
+    _is_clean(result, *words)
+
+
+def _failed(result, *words):
+    assert result.exit_code == 1, result.output
+    _is_clean(result, *words)
+
+
+def _is_clean(result, *words):
+    assert result.stderr.startswith("Error: ")
+    assert "Traceback" not in result.output
+    for word in words:
+        assert word in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "word"),
+    [
+        (("init", "absent.csv"), "there is no file absent.csv"),
+        (("plan", "absent.toml"), "there is no file absent.toml"),
+        (("plan", "."), ". is a folder; plan wants a spec in TOML"),
+        (("measure", "absent.plan", "records.csv", "-o", "m"), "there is no file absent.plan"),
+        (("release", "spec.toml", "absent.csv", "-o", "out"), "there is no file absent.csv"),
+        (("reconstruct", "absent", "-o", "out"), "there is no file absent"),
+        (("plan", "spec.toml", "-o", "nowhere/plan"), "the folder nowhere does not exist; make it first"),
+        (("release", "spec.toml", "records.csv", "-o", "nowhere/out"), "the folder nowhere does not exist"),
+        (("demo", "-o", "nowhere/out"), "the folder nowhere does not exist"),
+        (("plan", "records.csv"), "records.csv is a CSV file"),
+        (
+            ("measure", "spec.toml", "records.csv", "-o", "m"),
+            "spec.toml is a spec, which is for plan, check and release",
+        ),
+        (("reconstruct", "records.csv", "-o", "out"), "records.csv is a CSV file"),
+        (("reconstruct", "damaged", "-o", "out"), "this is not a residualplanner file, or it is damaged"),
+    ],
+)
+def test_missing_and_wrong_files_are_refused(run, spec, records, folder, command, word):
+    (folder / "damaged").write_bytes(b"PK and no more\xff")
+    _refused(run(*command), word)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("init", "records.csv", "-o", "occupied"),
+        ("plan", "spec.toml", "-o", "occupied"),
+        ("measure", "p", "records.csv", "-o", "occupied"),
+        ("reconstruct", "m", "-o", "occupied"),
+        ("release", "spec.toml", "records.csv", "-o", "occupied"),
+        ("demo", "-o", "occupied"),
+    ],
+)
+def test_what_is_there_is_never_overwritten_nor_is_work_done_for_it(run, spec, records, folder, command, monkeypatch):
+    run("plan", spec, "-o", "p")
+    run("measure", "p", records, "-o", "m")
+    for layer, verb in ((plan_files, "load_plan"), (gates, "measure"), (runs, "plan_of_spec")):
+        monkeypatch.setattr(layer, verb, _never)
+    (folder / "occupied").write_text("mine")
+    before = sorted(os.listdir(folder))
+    _refused(run(*command), "occupied")
+    assert (folder / "occupied").read_text() == "mine"
+    assert sorted(os.listdir(folder)) == before
+
+
+@pytest.mark.parametrize(
+    ("command", "word"),
+    [
+        (("release", "-o", "out", "--ledger", "out/l"), "out/l is in the folder out, which has to be new or empty"),
+        (("release", "-o", "our.ledger"), "our.ledger would be two things at once; give each a name of its own"),
+        (("release", "-o", "our.ledger", "--dry-run"), "our.ledger would be two things at once"),
+        (("plan", "-o", "p.csv", "--errors-file", "p.csv"), "p.csv would be two things at once"),
+        (("plan", "-o", "."), ". is a folder; name a file in it"),
+        (("plan", "-o", ""), "an argument is empty; if it is a variable of the shell, it is not set"),
+    ],
+)
+def test_outputs_that_are_in_the_way_of_one_another_are_refused_before_anything_is_spent(
+    run, spec, records, folder, command, word
+):
+    spec.write_text('ledger = { file = "our.ledger", budget = { zcdp = "9" } }\n' + spec.read_text())
+    (folder / "empty").mkdir()
+    before = sorted(os.listdir(folder))
+    name, *options = command
+    _refused(run(name, spec, *([records] if name == "release" else []), *options), word)
+    assert sorted(os.listdir(folder)) == before
+    assert not os.listdir(folder / "empty")
+
+
+@pytest.mark.parametrize(
+    ("command", "word"),
+    [
+        (
+            ("init", "records.csv", "--header", "-o", "mine.csv"),
+            "taken for a CSV file; end the name of a spec in .toml",
+        ),
+        (("report", "p", "-o", "page.pdf"), "taken for a PDF; end the name of a page in .html"),
+    ],
+)
+def test_a_name_that_promises_another_kind_of_file_is_refused(run, spec, records, folder, command, word):
+    run("plan", spec, "-o", "p")
+    _refused(run(*command), word)
+    assert not (folder / command[-1]).exists()
+
+
+def _never(*_arguments, **_options):
+    raise AssertionError("work was done before the refusal")
+
+
+def test_a_folder_that_holds_something_is_not_written_to(run, spec, records, folder):
+    (folder / "out").mkdir()
+    (folder / "out" / "mine").write_text("mine")
+    _refused(run("release", spec, records, "-o", "out"), "out is not empty; name a new folder")
+    assert os.listdir(folder / "out") == ["mine"]
+
+
+def test_the_error_table_beside_a_plan_is_not_overwritten(run, spec, folder):
+    (folder / "spec.plan.errors.csv").write_text("mine")
+    _refused(run("plan", spec), "spec.plan.errors.csv exists already")
+    assert not (folder / "spec.plan").exists()
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted", "word"),
+    [
+        ('zcdp = "0.5"', 'zcdp = "-1"', "spec.toml: rho must be positive and finite"),
+        ("up_to = 2", "up_to = 2\nup_too = 2", "[[workload]] number 1: unknown field 'up_too'"),
+        (
+            "up_to = 2",
+            'queries = [["age", "height"]]',
+            "spec.toml: [[workload]] number 1: unknown attribute 'height'",
+        ),
+        ("grade = 5", "grade = 5.5", "[domain] grade: expected a size"),
+    ],
+)
+def test_a_wrong_spec_is_refused_by_both_plan_and_release(run, spec, records, folder, found, wanted, word):
+    spec.write_text(spec.read_text().replace(found, wanted))
+    before = sorted(os.listdir(folder))
+    _refused(run("plan", spec), word)
+    _refused(run("release", spec, records, "-o", "out"), word)
+    assert sorted(os.listdir(folder)) == before
+
+
+BAD_RECORDS = {
+    "unknown value": (f"age,sex,region,grade\n30,F,01,0\n31,{CANARY},01,1\n", "'sex'"),
+    "not in bins": (f"age,sex,region,grade\n{CANARY},F,01,0\n", "'age'"),
+    "missing value": (f"age,sex,region,grade\n30,,{CANARY},0\n", "'sex'"),
+    "missing column": (f"age,{CANARY},region,grade\n30,F,01,0\n", "'sex'"),
+    "ragged": (f"age,sex,region,grade\n30,F,01,0\n31,{CANARY}\n", ""),
+    "quotes": (f'age,sex,region,grade\n30,"F,{CANARY},0\n', ""),
+    "not UTF-8": ("age,sex,region,grade\n30,\udcff" + CANARY + ",01,0\n", "'sex'"),
+    "empty": ("", ""),
+}
+
+
+@pytest.mark.parametrize("case", BAD_RECORDS)
+@pytest.mark.parametrize("command", ["measure", "release"])
+def test_records_that_do_not_fit_are_refused_without_a_value(run, spec, folder, case, command):
+    content, word = BAD_RECORDS[case]
+    (folder / "bad.csv").write_text(content, errors="surrogateescape")
+    run("plan", spec, "-o", "p", "--quiet")
+    before = sorted(os.listdir(folder))
+    first = {"measure": "p", "release": spec}[command]
+    result = run(command, first, "bad.csv", "-o", "out", "--quiet")
+    _refused(result, word)
+    assert CANARY not in result.output
+    assert sorted(os.listdir(folder)) == before
+
+
+def test_how_many_records_do_not_fit_is_not_told(run, spec, folder):
+    told = set()
+    for count in (1, 7):
+        (folder / "bad.csv").write_text("age,sex,region,grade\n" + "30,X,01,0\n" * count + "30,F,01,0\n")
+        told.add(run("release", spec, "bad.csv", "-o", "out", "--quiet").output)
+    assert len(told) == 1
+
+
+def test_a_damaged_parquet_file_is_refused_without_a_value(run, spec, folder):
+    table = pa.table({"age": [1], "sex": ["F"], "region": ["01"], "grade": [CANARY]})
+    pq.write_table(table, folder / "bad.parquet", compression="none")
+    content = (folder / "bad.parquet").read_bytes()
+    (folder / "cut.parquet").write_bytes(content[: len(content) // 2])
+    for name in ("bad.parquet", "cut.parquet"):
+        result = run("release", spec, name, "-o", "out", "--quiet")
+        _refused(result)
+        assert CANARY not in result.output
+
+
+def _edited(path, found, wanted):
+    content = path.read_bytes()
+    assert content.count(found) >= 1
+    path.write_bytes(content.replace(found, wanted))
+
+
+def test_an_edited_plan_is_refused(run, spec, records, folder):
+    run("plan", spec, "-o", "p")
+    _edited(folder / "p", b'"0.5"', b'"9.5"')
+    _refused(run("measure", "p", records, "-o", "m"))
+    assert not (folder / "m").exists()
+
+
+@pytest.mark.parametrize("kept", [0, 10, 500, -1])
+def test_a_truncated_plan_or_measurement_is_refused(run, spec, records, folder, kept):
+    run("plan", spec, "-o", "p")
+    run("measure", "p", records, "-o", "m")
+    for name, command in (("p", ("measure", "p", records, "-o", "x")), ("m", ("reconstruct", "m", "-o", "x"))):
+        content = (folder / name).read_bytes()
+        (folder / name).write_bytes(content[:kept])
+        _refused(run(*command))
+        (folder / name).write_bytes(content)
+    assert not (folder / "x").exists()
+
+
+def test_a_measurement_is_no_plan(run, spec, records, folder):
+    run("plan", spec, "-o", "p")
+    run("measure", "p", records, "-o", "m")
+    _refused(run("measure", "m", records, "-o", "x"), "m is a measurement, which is for reconstruct")
+    _refused(run("reconstruct", "p", "-o", "x"), "p is a plan, which is for measure")
+
+
+@pytest.mark.parametrize("level", ["0", "1", "95", "nan"])
+def test_a_level_that_cannot_be_is_refused(run, spec, records, folder, level):
+    run("plan", spec, "-o", "p")
+    run("measure", "p", records, "-o", "m")
+    _refused(run("reconstruct", "m", "-o", "out", "--level", level), "level must be between 0 and 1")
+    assert not (folder / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments", [("plan",), ("plan", "a", "b"), ("frobnicate",), ("measure", "p", "d"), ("demo", "--order", "9")]
+)
+def test_what_cannot_be_a_command_has_status_2(run, arguments):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert "Usage: " in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "message"),
+    [
+        (SolverError("the solver stopped", status="x"), 1, "the solver stopped"),
+        (MissingExtraError("install it", extra="x"), 1, "install it"),
+        (OSError(28, "No space left on device", "out"), 1, "out: No space left on device\nNothing was written."),
+        (OSError("odd"), 1, "odd\nNothing was written."),
+        (MemoryError(), 1, "out of memory; ask for fewer or smaller tables"),
+        (KeyboardInterrupt(), 1, "interrupted\nNothing was written."),
+    ],
+)
+def test_a_run_that_fails_has_status_1(run, spec, monkeypatch, error, status, message):
+    monkeypatch.setattr(runs, "plan_of_spec", _raiser(error))
+    result = run("plan", spec)
+    _failed(result, message)
+    assert result.exit_code == status
+
+
+def test_the_text_of_an_unexpected_error_is_withheld(run, spec, records, monkeypatch):
+    monkeypatch.setattr(gates, "measure", _raiser(LookupError(f"no such thing as {CANARY}")))
+    result = run("release", spec, records, "-o", "out")
+    _failed(result, "unexpected LookupError at residualplanner/shell/cli/gates.py, line ", "please report it")
+    assert CANARY not in result.output
+
+
+def test_a_release_that_cannot_be_written_leaves_nothing_but_what_was_measured(run, spec, records, folder, monkeypatch):
+    monkeypatch.setattr(reconstruction.Release, "tables", _raiser(OSError(28, "No space left on device")))
+    before = os.listdir(folder)
+    _failed(run("release", spec, records, "-o", "out"), "No space left on device")
+    assert sorted(os.listdir(folder)) == sorted([*before, "out.measurement"])
+
+
+def test_a_plan_is_not_left_without_its_error_table_nor_that_without_it(run, spec, folder, monkeypatch):
+    monkeypatch.setattr(plan_layer.Plan, "save", _raiser(OSError(28, "No space left on device")))
+    before = sorted(os.listdir(folder))
+    _failed(run("plan", spec), "No space left on device")
+    assert sorted(os.listdir(folder)) == before
+
+
+def _raiser(error):
+    def raise_it(*_arguments, **_options):
+        raise error
+
+    return raise_it
+
+
+# --- a process that is killed or interrupted while it writes ---
+
+
+def _slow_release(run, folder):
+    """A release of the Adult data, caught while its tables are being written; the process and its folder's name."""
+    _, data = adult()
+    (folder / "domain.json").write_text(json.dumps(adult()[0].to_json()))
+    assert run("init", "domain.json", "-o", "s.toml", "-q").exit_code == 0
+    text = (folder / "s.toml").read_text()
+    (folder / "s.toml").write_text(text.replace("\nup_to = 2\n", "\nup_to = 3\n").replace('"parquet"  ', '"csv"  '))
+    command = [sys.executable, "-m", "residualplanner", "release", "s.toml", str(data), "-o", "out"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 300  # on a machine that is busy
+    while not list(folder.glob(".out.*.partial/tables/*")):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return process
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_release_leaves_what_was_measured_and_says_so(run, folder, number):
+    process = _slow_release(run, folder)
+    process.send_signal(number)
+    _, told = process.communicate(timeout=300)
+    assert process.returncode == 1
+    assert told.decode() == (
+        "Error: interrupted\n"
+        "The measurement, which has been paid for, is safe in out.measurement; no tables were written.\n"
+        "Next: residualplanner reconstruct out.measurement -o out\n"
+    )
+    assert sorted(os.listdir(folder)) == ["domain.json", "out.measurement", "s.ledger", "s.toml"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="there is no SIGKILL elsewhere")
+def test_a_killed_release_leaves_no_output(run, folder):
+    process = _slow_release(run, folder)
+    process.kill()
+    process.communicate(timeout=300)
+    assert not (folder / "out").exists()
+    left = set(os.listdir(folder)) - {"domain.json", "s.toml", "out.measurement", "s.ledger"}
+    assert all(name.startswith(".out.") for name in left)
+    assert load_measurement(folder / "out.measurement").plan.pcost <= 1

@@ -1,0 +1,168 @@
+"""A geography in files beside the spec: its values, its groups, a crosswalk, and the maps of the report."""
+
+import hashlib
+import json
+
+import pytest
+
+import residualplanner as rp
+from geographies import COUNTIES, csv_text, item_rows, leaf_rows
+from residualplanner.ground.errors import FileFormatError, WorkloadError
+from residualplanner.shell.cli.spec.file import read_spec
+from residualplanner.shell.cli.spec.objects import domain_of_spec, targets_of_spec, workload_of_spec
+
+DOMAIN = 'county = { hierarchy = "counties.csv", levels = ["state", "county"] }'
+DISTRICTS = '{ kind = "hierarchy", leaves = false, crosswalk = { file = "cd.csv", leaf = "county", group = "cd" } }'
+SPEC = """\
+budget = {{ zcdp = "0.5" }}
+
+[domain]
+{domain}
+sex = ["F", "M"]
+
+[[workload]]
+queries = [["county"], ["county", "sex"]]
+kinds = {{ county = {kind} }}
+"""
+SHAPES = {
+    "type": "FeatureCollection",
+    "features": [
+        {
+            "type": "Feature",
+            "properties": {"GEOID": code},
+            "geometry": {
+                "type": "Polygon",
+                "coordinates": [[[x, 0], [x + 1, 0], [x + 1, 1], [x, 1], [x, 0]]],
+            },
+        }
+        for x, code in enumerate(COUNTIES)
+    ],
+}
+
+
+@pytest.fixture
+def write(folder):
+    """Write a spec into a folder of its own, with the files that it names."""
+
+    def writing(domain=DOMAIN, kind='"hierarchy"', more="", rows=None):
+        home = folder / "home"
+        home.mkdir(exist_ok=True)
+        (home / "counties.csv").write_text(csv_text(rows or leaf_rows()))
+        (home / "cd.csv").write_text("county,cd\n01001,1\n01003,2\n02013,2\n")
+        (home / "shapes.json").write_text(json.dumps(SHAPES))
+        (home / "s.toml").write_text(SPEC.format(domain=domain, kind=kind) + more)
+        return home / "s.toml"
+
+    return writing
+
+
+def workload_of(path):
+    spec = read_spec(path)
+    return workload_of_spec(spec, domain_of_spec(spec))
+
+
+@pytest.mark.parametrize("rows", [leaf_rows(), item_rows()], ids=["leaves", "items"])
+def test_the_values_names_and_groups_come_from_a_file_beside_the_spec(write, rows):
+    path = write(rows=rows)
+    hierarchy = rp.Hierarchy.from_file(path.parent / "counties.csv", ["state", "county"])
+    domain = rp.Domain({"county": hierarchy, "sex": ["F", "M"]})
+    assert domain_of_spec(read_spec(path)) == domain
+    expected = rp.Workload(domain, [{"county": hierarchy}, {"county": hierarchy, "sex": rp.Identity()}])
+    assert list(workload_of(path)) == list(expected)
+
+
+def test_columns_lengths_encoding_and_rules_are_declared(write):
+    domain = (
+        'county = { hierarchy = "x.csv", levels = { state = "ST", county = ["GEO", "NAME"] }, missing = "none", '
+        'code_lengths = { state = 2, county = 5 }, encoding = "cp1252", separator = ";", title = "County" }'
+    )
+    path = write(domain)
+    (path.parent / "x.csv").write_bytes("ST;GEO;NAME\n1;1001;Doña\n10;10001;Kent\n".encode("cp1252"))
+    attribute = domain_of_spec(read_spec(path))["county"]
+    assert attribute.value_labels == ("01001", "10001", "none")
+    assert attribute.meanings == ("Doña", "Kent")
+    assert attribute.about.title == "County"
+    path = write(domain.replace("county = 5 }", 'county = "any" }'))
+    assert domain_of_spec(read_spec(path))["county"].value_labels == ("1001", "10001", "none")
+
+
+def test_a_crosswalk_is_another_kind_of_query_on_the_same_attribute(write):
+    queries = f"queries = [{{ county = {DISTRICTS} }}]"
+    path = write(more=f"\n[[workload]]\n{queries}\n[[targets]]\n{queries}\nmoe = 9\n")
+    kinds = [kind for kind in workload_of(path).kinds if kind.name == "hierarchy"]
+    assert [kind.classification.levels for kind in kinds] == [("state", "county"), ("cd", "county")]
+    assert kinds[1].labels(domain_of_spec(read_spec(path))["county"]) == ("(total)", "1", "2")
+    assert targets_of_spec(read_spec(path)) is not None
+
+
+def test_groups_of_a_crosswalk_are_cut_along_a_level(write):
+    kind = DISTRICTS.replace('group = "cd"', 'group = "cd", within = "state"').replace("leaves = false, ", "")
+    path = write(kind=kind)
+    (found,) = [each for each in workload_of(path).kinds if each.name == "hierarchy"]
+    assert found.labels(domain_of_spec(read_spec(path))["county"])[:6] == (
+        "(total)",
+        "01",
+        "02",
+        "01-1",
+        "01-2",
+        "02-2",
+    )
+
+
+@pytest.mark.parametrize(
+    ("domain", "kind", "error", "message"),
+    [
+        ('county = { hierarchy = "no.csv", levels = ["county"] }', '"prefix"', WorkloadError,
+         r"\[domain\] county: there is no file .*no.csv; it is looked for beside the spec"),
+        (DOMAIN.replace('"state", ', '"town", '), '"prefix"', WorkloadError,
+         r"\[domain\] county: counties.csv lacks the level 'town'"),
+        (DOMAIN.replace(" }", ', encoding = "utf-32" }'), '"prefix"', FileFormatError,
+         r"\[domain\] county: counties.csv, line 1: not text in utf-32"),
+        ('county = ["01001"]', '"hierarchy"', WorkloadError,
+         r"number 1, kinds, county: give the levels of the hierarchy.*county = \{ hierarchy = \"county.csv\""),
+        (DOMAIN, DISTRICTS.replace('"cd" }', '"dc" }'), WorkloadError,
+         r"number 1, kinds, county: cd.csv has no column 'dc'"),
+        (DOMAIN, DISTRICTS.replace("cd.csv", "no.csv"), WorkloadError, r"kinds, county: there is no file .*no.csv"),
+    ],
+)  # fmt: skip
+def test_files_that_are_not_there_or_wrong_are_refused_with_their_place(write, domain, kind, error, message):
+    with pytest.raises(error, match=message):
+        workload_of(write(domain, kind))
+
+
+@pytest.mark.parametrize(
+    ("domain", "kind", "message"),
+    [
+        ('county = { hierarchy = "counties.csv" }', '"prefix"', "a hierarchy is a file and its levels"),
+        ('county = { size = 3, levels = ["state"] }', '"prefix"', "a hierarchy is a file and its levels"),
+        ('county = { size = 3, hierarchy = "c.csv", levels = ["a"] }', '"prefix"', "exactly one of size, .*hierarchy"),
+        ('county = { size = 3, encoding = "x" }', '"prefix"', "'encoding' belongs to a hierarchy; there is none"),
+        (DOMAIN.replace(" }", ", code_lengths = { county = 0 } }"), '"prefix"', "expected a number of characters"),
+        (DOMAIN.replace('["state", "county"]', "{ county = [1] }"), '"prefix"', "expected a column of codes, or"),
+        (DOMAIN, DISTRICTS.replace("leaves = false", "levels = [2]"), "give levels or a crosswalk, not both"),
+        (DOMAIN, DISTRICTS.replace("hierarchy", "prefix"), "does not belong to the kind 'prefix'"),
+    ],
+)  # fmt: skip
+def test_entries_that_do_not_go_together_are_refused(write, domain, kind, message):
+    with pytest.raises(FileFormatError, match=message):
+        read_spec(write(domain, kind))
+
+
+@pytest.mark.slow
+def test_a_release_by_county_from_the_command_line(write, run, folder):
+    maps = '\n[output]\nformat = "csv"\n[output.maps]\ncounty = { geojson = "shapes.json", code = "GEOID" }\n'
+    spec = write(more=maps)
+    (folder / "d.csv").write_text("county,sex\n01001,F\n02013,M\n01001,M\n")
+    told = run("release", spec, "d.csv", "-o", "out").stdout
+    assert f"report out --spec {spec}" in told
+    plan = rp.load_plan(folder / "out" / "release.plan")
+    (kind,) = [kind for kind in plan.workload.kinds if kind.name == "hierarchy"]
+    content = (spec.parent / "counties.csv").read_bytes()
+    assert [(each.file, each.sha256) for each in kind.classification.origins] == [
+        ("counties.csv", hashlib.sha256(content).hexdigest())
+    ]
+    header, *lines = (folder / "out" / "tables" / "county@hierarchy.csv").read_text().splitlines()
+    assert header.startswith('"county","county_level","county_code","county_name","county_parent","estimate"')
+    assert lines[4].startswith('"01003","county","01003","Baldwin County","01",')
+    run("report", "out", "-o", "r.html", "--spec", spec)
+    assert "Estimates by county" in (folder / "r.html").read_text()

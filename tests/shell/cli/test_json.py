@@ -1,0 +1,192 @@
+"""With --json every message and every error is one JSON object a line, and none of them depends on the records."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from residualplanner.gate.ledger import Ledger
+from residualplanner.method.plan.files import load_plan
+from residualplanner.shell.cli.messages import events
+from residualplanner.shell.cli.messages.output import Output
+
+CANARY = "canary-90ab"
+
+
+def _events(text):
+    told = [json.loads(line) for line in text.splitlines()]
+    assert all(isinstance(each, dict) and {"event", "text"} <= set(each) for each in told)
+    assert not any("\n" in each["text"] or "  " in each["text"] for each in told)
+    return told
+
+
+def _named(told, event):
+    (found,) = [each for each in told if each["event"] == event]
+    return found
+
+
+def test_a_plan_is_told_in_numbers(run, spec, folder):
+    told = _events(run("plan", spec, "--json").stdout)
+    plan = load_plan(folder / "spec.plan")
+    assert _named(told, "workload")["tables"] == 11
+    budget = _named(told, "budget")
+    assert (budget["statement"], budget["rho"], budget["neighbors"]) == ("0.5-zCDP", 0.5, "add-remove")
+    assert _named(told, "cost")["pcost"] == plan.pcost
+    assert _named(told, "accuracy")["rmse"] == plan.rmse
+    assert _named(told, "wrote")["path"] == str(folder / "spec.plan")
+    assert _named(told, "wrote")["also"] == [str(folder / "spec.plan.errors.csv")]
+    tables = [each for each in told if each["event"] == "accuracy-of-table"]
+    assert [each["moe"] for each in tables] == plan.errors()["moe"].head(10).tolist()
+    assert [each["text"] for each in told if each["event"] == "done"] == [
+        "choosing the noise",
+        "computing the error table",
+        "writing the plan",
+    ]
+    assert all(each["seconds"] >= 0 for each in told if each["event"] == "done")
+
+
+def test_a_release_is_told_in_numbers(run, spec, records, folder):
+    run("ledger", "l", "--create", "census", "--budget", "zcdp=1")
+    told = _events(run("release", spec, records, "-o", "out", "--ledger", "l", "--json").stdout)
+    entry = Ledger.open(folder / "l").entries[0]
+    charged = _named(told, "charged")
+    assert (Fraction(charged["pcost"]), charged["entry"]) == (entry.cost, 1)
+    assert Fraction(charged["left"]) == 2 - entry.cost
+    assert _named(told, "spent")["pcost"] == 1
+    assert _named(told, "wrote")["path"] == "out"
+    assert _named(told, "next")["command"] == "residualplanner report out"
+    shown = _events(run("ledger", "l", "--json").stdout)
+    assert _named(shown, "entry")["plan_sha256"] == entry.plan_sha256
+    assert Fraction(_named(shown, "spent")["pcost"]) == entry.cost
+
+
+def test_the_log_of_measuring_is_the_same_whatever_the_records(run, spec, records, folder):
+    run("plan", spec, "-o", "p")
+    (folder / "none.csv").write_text("age,sex,region,grade\n")
+    logs = []
+    for data in (records, folder / "none.csv"):
+        logs.append(run("measure", "p", data, "-o", "m", "--json").stdout)
+        (folder / "m").unlink()
+    assert logs[0] == logs[1]
+    told = _events(logs[0])
+    assert 1 <= len([each for each in told if each["event"] == "progress"]) <= 10
+    assert not any("seconds" in each for each in told)
+
+
+def test_every_command_tells_only_events(run, spec, records, folder):
+    for command in (
+        ("init", records, "--header", "-o", "s.toml"),
+        ("plan", spec, "-o", "p"),
+        ("measure", "p", records, "-o", "m"),
+        ("reconstruct", "m", "-o", "t"),
+        ("release", spec, records, "-o", "out"),
+    ):
+        result = run(*command, "--json")
+        assert result.exit_code == 0, result.output
+        assert len(_events(result.stdout)) >= 2
+        assert result.stderr == ""
+
+
+def test_quiet_says_nothing_in_json_either(run, spec):
+    result = run("plan", spec, "--json", "--quiet")
+    assert (result.exit_code, result.output) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "status", "word"),
+    [
+        (("plan", "absent.toml"), "FileNotFoundError", 2, "there is no file absent.toml"),
+        (("plan", "records.csv"), "FileFormatError", 2, "records.csv is a CSV file"),
+        (("release", "spec.toml", "bad.csv", "-o", "out"), "DataError", 2, "'sex'"),
+        (("plan", "spec.toml", "--frobnicate"), "UsageError", 2, "--frobnicate"),
+        (("plan",), "UsageError", 2, "SPEC"),
+    ],
+)
+def test_an_error_is_one_object_on_standard_error(run, spec, records, folder, arguments, kind, status, word):
+    (folder / "bad.csv").write_text(f"age,sex,region,grade\n30,{CANARY},01,0\n")
+    plain, result = run(*arguments), run(*arguments, "--json")
+    assert result.exit_code == plain.exit_code == status
+    (told,) = _events(result.stderr)
+    assert (told["event"], told["kind"], told["status"]) == ("error", kind, status)
+    assert word in told["text"]
+    assert CANARY not in result.output
+
+
+def test_what_to_do_after_an_error_is_told_too(run, spec, records, monkeypatch):
+    def fail(*_arguments):
+        raise MemoryError
+
+    monkeypatch.setattr("residualplanner.release.release.Release.tables", fail)
+    (told,) = _events(run("release", spec, records, "-o", "out", "--json").stderr)
+    assert told["status"] == 1
+    assert told["notes"][1] == "Next: residualplanner reconstruct out.measurement -o out"
+
+
+def test_progress_is_told_once_a_second(monkeypatch, capsys):
+    clock = [0.0]
+    monkeypatch.setattr(events.time, "monotonic", lambda: clock[0])
+    with Output(as_json=True).progress("counting") as progress:
+        for done in range(1, 36):
+            clock[0] += 0.125
+            progress(done, 35)
+    told = _events(capsys.readouterr().out)
+    assert [(each["event"], each.get("done")) for each in told] == [
+        ("progress", 8),
+        ("progress", 16),
+        ("progress", 24),
+        ("progress", 32),
+        ("done", None),
+    ]
+    assert told[-1]["seconds"] == 4.375
+
+
+@pytest.mark.parametrize("total", [1, 3, 10, 1234])
+@pytest.mark.parametrize("stride", [1, 7])
+def test_progress_on_records_depends_on_the_number_of_steps_alone(capsys, total, stride):
+    with Output(as_json=True).progress("measuring", is_private=True) as progress:
+        for done in [*range(1, total, stride), total]:
+            progress(done, total)
+    told = _events(capsys.readouterr().out)[:-1]
+    assert [each["done"] for each in told] == [math.ceil(tenth * total / 10) for tenth in range(1, 11)]
+
+
+def test_numbers_that_are_not_finite_are_null():
+    line = events.event_line("e", "t", {"a": math.inf, "b": np.float64("nan"), "c": np.int64(3), "d": True})
+    assert json.loads(line) == {"event": "e", "text": "t", "a": None, "b": None, "c": 3.0, "d": True}
+
+
+@pytest.mark.slow
+def test_files_are_written_even_if_nobody_reads_the_events(spec, folder):
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "residualplanner", "plan", str(spec), "--json"]
+    result = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+    assert (result.returncode, result.stderr) == (0, b"")
+    assert (folder / "spec.plan").exists()
+
+
+@pytest.mark.slow
+def test_a_run_on_a_hundred_attributes_tells_first_what_it_takes_and_then_how_far_it_is(run, folder):
+    names = [f"a{number}" for number in range(100)]
+    (folder / "domain.json").write_text(json.dumps(dict.fromkeys(names, 4)))
+    (folder / "records.csv").write_text(",".join(names) + "\n" + ",".join("3" * 100) + "\n")
+    run("init", "domain.json")
+    spec = folder / "domain.toml"
+    spec.write_text(spec.read_text().replace("\nup_to = 2\n", "\nup_to = 3\n"))
+    planned = _events(run("plan", spec, "--json").stdout)
+    assert _named(planned, "workload")["tables"] == 166_751
+    sizes = [each for each in planned if each["event"] == "size"]
+    assert all(each["bytes"] > 2**20 for each in sizes)
+    assert [each["event"] for each in planned].index("size") < [each["event"] for each in planned].index("done")
+    told = [
+        each["event"]
+        for each in _events(run("measure", folder / "domain.plan", "records.csv", "-o", "m", "--json").stdout)
+    ]
+    assert told.index("size") < told.index("progress")
+    assert told.count("progress") == 10

@@ -1,0 +1,241 @@
+"""Whenever a release is killed, its folder is complete or absent, what was charged is on record, and one can go on."""
+
+import hashlib
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from fractions import Fraction
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+
+from residualplanner.datasets import adult
+from residualplanner.gate.ledger import Ledger
+from residualplanner.gate.measurement.measurement import load_measurement
+from residualplanner.method.plan.files import plan_hash
+from residualplanner.shell.cli.paid import measurement_beside
+from slowness import slow
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="there is no SIGKILL elsewhere")
+
+LEFT = re.compile(r"\.out(\.measurement)?\.[0-9a-f]{8}\.partial")
+#: Of a release and its ledger, with room for a release that is killed and another one.
+COMMAND = ["release", "spec.toml", "records.csv", "-o", "out", "--ledger", "ledger"]
+
+
+def is_complete(out):
+    """Whether a folder of tables holds every file it should, with the content it should have."""
+
+    def has(name, sha256):
+        return hashlib.sha256((out / name).read_bytes()).hexdigest() == sha256
+
+    manifest = json.loads((out / "manifest.json").read_text())
+    index = pd.read_csv(out / "index.csv")
+    wanted = manifest["files"] | dict(zip(index["file"], index["sha256"], strict=True))
+    found = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
+    return (
+        found == {"manifest.json", *wanted}
+        and len(index) == manifest["tables"]["count"]
+        and all(has(name, sha256) for name, sha256 in wanted.items())
+    )
+
+
+def check_what_is_left(folder, given):
+    """Check all that must hold after a kill, and how far the run had come: charges, measurement, tables."""
+    out, measured, ledger = folder / "out", measurement_beside(folder / "out"), Ledger.open(folder / "ledger")
+    assert not out.exists() or is_complete(out)
+    for name in set(os.listdir(folder)) - given - {"out", "out.measurement"}:
+        assert LEFT.fullmatch(name), name
+    assert len(ledger.entries) <= 1
+    assert not ledger.is_torn, "the line of a charge is written at once; a machine that stops may tear it"
+    if measured.exists():
+        assert [entry.plan_sha256 for entry in ledger.entries] == [plan_hash(load_measurement(measured).plan)]
+    assert ledger.entries or not (out.exists() or measured.exists()), "an output without its charge"
+    return SimpleNamespace(charges=len(ledger.entries), is_measured=measured.exists(), is_written=out.exists())
+
+
+def check_that_one_can_go_on(run, folder, left, monkeypatch, options=()):
+    """Run what comes next: the tables of what has been paid for, or all again; no leftover hinders it."""
+    monkeypatch.chdir(folder)
+    if left.is_written:
+        return
+    is_lost = left.charges and not left.is_measured and not options
+    again = run(*COMMAND, *options, *(["--again"] if is_lost else []))
+    if left.is_measured:
+        assert again.exit_code == 2
+        (command,) = re.findall(r"residualplanner (reconstruct .*)", again.stderr)
+        again = run(*command.split())
+    assert again.exit_code == 0, again.output
+    assert is_complete(folder / "out")
+    charges = 1 if options else left.charges + (not left.is_measured)
+    ledger = Ledger.open(folder / "ledger")
+    assert len(ledger.entries) == charges
+    assert ledger.spent == sum((entry.cost for entry in ledger.entries), Fraction(0))
+
+
+def prepare(folder, text, records):
+    folder.mkdir()
+    (folder / "spec.toml").write_text(text)
+    os.link(records, folder / "records.csv")
+    Ledger.create(folder / "ledger", budget=None, reason="made-up records", data_set="d")
+    return set(os.listdir(folder))
+
+
+RELEASES = """
+import os, signal, sys
+import pandas, pyarrow.csv, pyarrow.parquet, scipy.optimize  # as much as can be before the fork
+import residualplanner.shell.cli.app, residualplanner.shell.cli.rehearsal, residualplanner.shell.cli.runs
+import residualplanner.shell.cli.spec.overrides
+from residualplanner.shell.cli import main
+
+noise = sys.modules["residualplanner.gate.measurement.discrete"]
+draw_flat = noise.draw_flat
+every = int(sys.argv.pop())  # so many steps further each time; 0 for a release that goes on until it is killed
+folder, steps = os.fsencode(sys.argv[1]), {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir"}
+
+def count_down(event, arguments):
+    if event in steps and isinstance(arguments[0], str | bytes | os.PathLike):
+        path = os.path.abspath(os.fsencode(arguments[0]))
+        if path.startswith(folder) and not path.endswith((b"spec.toml", b"records.csv", b"log")):
+            left[0] -= 1
+            if left[0] < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+def drawing(*arguments, **options):
+    os.pwrite(log, b"drawing", 0)
+    return draw_flat(*arguments, **options)
+
+for number in range(10**6):
+    where = os.path.join(sys.argv[1], str(number))
+    sys.stdin.readline()  # the folder is there
+    child = os.fork()
+    if child == 0:
+        os.chdir(where)
+        log = os.open("log", os.O_CREAT | os.O_WRONLY)
+        os.dup2(os.open(os.devnull if every else "told", os.O_WRONLY), 1)
+        noise.draw_flat, left, sys.argv = drawing, [number * every], ["residualplanner", *sys.argv[2:]]
+        if every:
+            sys.addaudithook(count_down)
+        try:
+            main()
+        except SystemExit as end:
+            os._exit(end.code or 0)
+        os._exit(3)
+    print(child, flush=True)
+    print(os.waitpid(child, 0)[1], flush=True)
+"""
+
+
+def releases(base, every, *options):
+    """A process that begins a release whenever it is told to, and tells its number and then how it has ended."""
+    command = [sys.executable, "-c", RELEASES, str(base), *COMMAND, *options, str(every)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def begin(process):
+    """Have the next release begin, and return the number of its process."""
+    process.stdin.write("\n")
+    process.stdin.flush()
+    return int(process.stdout.readline())
+
+
+#: Numbers that are not unbiased, with all that stands beside them.
+ADJUSTED = """
+nonnegative = true
+round_to = 1
+with_unbiased = true
+published_errors = 10
+known = [{ query = ["sex"], counts = [200, 300] }]
+impossible = [{ grade = 4 }]
+"""
+
+
+@pytest.mark.parametrize(
+    ("output", "every", "options"),
+    [
+        pytest.param("", 1, (), id="unbiased"),
+        slow(ADJUSTED, 8, (), id="adjusted"),
+        slow("", 6, ("--store", "s"), id="in a store"),
+    ],
+)
+def test_killed_at_any_step_on_the_disk(run, spec, records, tmp_path, monkeypatch, output, every, options):
+    base, seen = tmp_path / "base", set()
+    base.mkdir()
+    text = spec.read_text().replace("up_to = 2", "up_to = 1") + output
+    with releases(base, every, *options) as process:
+        for number in range(200):
+            folder = base / str(number)
+            given = prepare(folder, text, records) | {"log", *options}
+            begin(process)
+            ended = int(process.stdout.readline())
+            left = check_what_is_left(folder, given)
+            has_drawn = (folder / "log").read_text() == "drawing"
+            assert left.charges or not has_drawn, "noise was drawn before the charge"
+            seen.add((left.charges, has_drawn, left.is_measured, left.is_written))
+            if ended == 0:
+                break
+            assert ended == signal.SIGKILL
+            if options or number % 5 == 0:
+                check_that_one_can_go_on(run, folder, left, monkeypatch, options)
+        process.kill()
+    assert number > 20 / every, "there were hardly any steps to be killed at: the test has shown nothing"
+    assert (left.charges, left.is_measured, left.is_written) == (1, False, True)
+    assert {(0, False, False, False), (1, True, True, False), (1, True, False, True)} <= seen
+    assert every > 1 or {(1, True, False, False), (1, True, True, True)} <= seen
+    assert seen <= {
+        (0, False, False, False),
+        (1, False, False, False),
+        (1, True, False, False),
+        (1, True, True, False),
+        (1, True, True, True),
+        (1, True, False, True),
+    }
+
+
+def test_killed_at_ten_random_moments(run, tmp_path, monkeypatch):
+    domain, data = adult()
+    (tmp_path / "domain.json").write_text(json.dumps(domain.to_json()))
+    run("init", tmp_path / "domain.json", "-o", tmp_path / "spec.toml")
+    pd.read_parquet(data).to_csv(tmp_path / "records.csv", index=False)
+    text, records = (tmp_path / "spec.toml").read_text(), tmp_path / "records.csv"
+
+    def start(number):
+        folder = tmp_path / str(number)
+        given = prepare(folder, text, records) | {"log", "told"}
+        os.mkfifo(folder / "told")
+        return given, begin(process), (folder / "told").open("rb")
+
+    with releases(tmp_path, 0, "--json") as process:
+        *_, told = start(0)
+        with told:
+            lines = [told.readline()]  # it has begun
+            begun = time.monotonic()
+            lines += told.readlines()
+        lasts = time.monotonic() - begun
+        assert int(process.stdout.readline()) == 0
+
+        chance, reached = random.Random(20301), []
+        for moment in range(10):
+            given, child, told = start(1 + moment)
+            with told:
+                # A tenth further each time by what it tells, since no two runs take as long, and then at random.
+                heard = [told.readline() for _ in range(1 + len(lines) * moment // 10)]
+                time.sleep(lasts * chance.random() / 10)
+                with suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGKILL)
+                heard += told.readlines()
+            assert int(process.stdout.readline()) in (0, signal.SIGKILL)
+            left = check_what_is_left(tmp_path / str(1 + moment), given)
+            assert left.charges or b'"measuring"' not in b"".join(heard)
+            reached.append((left.charges, left.is_measured or left.is_written))
+            if moment % 3 == 0:
+                check_that_one_can_go_on(run, tmp_path / str(1 + moment), left, monkeypatch)
+        process.kill()
+    assert len(set(reached)) > 1, "all kills fell at the same step: the test has shown nothing"

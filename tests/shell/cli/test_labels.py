@@ -1,0 +1,127 @@
+"""From a codebook and records to tables: codes keep their meanings, and no record is left out silently."""
+
+import csv
+import json
+
+import openpyxl
+import pyarrow.parquet as pq
+import pytest
+
+from html_pages import read_page
+from residualplanner.method.plan.files import load_plan
+from residualplanner.publish.files.reading import load_tables
+from residualplanner.shell.cli.spec.file import read_spec
+from residualplanner.shell.cli.spec.objects import domain_of_spec
+
+#: The first codes of two variables of the American Community Survey, whose microdata have a dictionary like this.
+CODEBOOK = """\
+variable,value,label,title,source
+RAC1P,1,White alone,Race,ACS
+RAC1P,2,Black or African American alone,,
+RAC1P,9,Two or More Races,,
+HISP,01,Not Spanish/Hispanic/Latino,Hispanic origin,ACS
+HISP,02,Mexican,,
+HISP,24,All Other Spanish/Hispanic/Latino,,
+sex,1,male,,
+sex,2,female,,
+"""
+MORE = """\
+income = { bins = [0, 20000, inf], missing = "Not stated", unit = "US dollars" }
+admitted = { months = ["2020-01", "2020-03"], missing = "Not stated", unknown = "Other" }
+"""
+#: Race, origin, sex, income, admission; and how many such people there are.
+PEOPLE = {
+    ("1", "01", "1", "", "2020-01-31"): 300,
+    ("2", "02", "2", "19999.99", "2020-02-29 23:59:59"): 200,
+    ("9", "24", "1", "20000", ""): 100,
+    ("9", "02", "2", "1e6", "2019-12-31"): 50,
+}
+
+
+@pytest.fixture
+def survey(folder, run):
+    """A spec made of a codebook, with two columns added by hand; and records."""
+    (folder / "codebook.csv").write_text(CODEBOOK)
+    assert run("init", "codebook.csv", "--dictionary", "-o", "survey.toml").exit_code == 0
+    text = (folder / "survey.toml").read_text().replace('{ zcdp = "0.5" }', '{ zcdp = "50000" }')
+    text = text.replace('budget = { zcdp = "1" }', 'budget = { zcdp = "1e6" }')  # of the ledger
+    workload = '\nup_to = 1\n[[workload]]\nqueries = [["sex", "RAC1P"]]\n'
+    (folder / "survey.toml").write_text(text.replace("\nup_to = 2\n", workload) + MORE)
+    with open(folder / "people.csv", "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["RAC1P", "HISP", "sex", "income", "admitted"])
+        writer.writerows(row for row, count in PEOPLE.items() for _ in range(count))
+    return folder
+
+
+def test_no_code_loses_its_meaning_on_the_way_from_codebook_to_tables(survey, run):
+    domain = domain_of_spec(read_spec(survey / "survey.toml"))
+    assert domain["sex"].value_meanings == ("male", "female")
+    assert domain["RAC1P"].about.title == "Race"
+    assert run("plan", "survey.toml").exit_code == 0
+    assert load_plan(survey / "survey.plan").domain == domain
+    assert run("measure", "survey.plan", "people.csv", "-o", "m").exit_code == 0
+    assert run("reconstruct", "m", "-o", "tables").exit_code == 0
+    found = load_tables(survey / "tables")["sex", "RAC1P"].to_frame()
+    rows = found[["sex", "sex_meaning", "RAC1P", "RAC1P_meaning"]].to_numpy().tolist()
+    assert rows[0] == [1, "male", 1, "White alone"]
+    assert rows[-1] == [2, "female", 9, "Two or More Races"]
+    assert found["estimate"].round().astype(int).tolist() == [300, 0, 100, 0, 200, 50]
+
+
+def test_missing_values_and_dates_have_labels_of_their_own_and_all_people_are_counted(survey, run):
+    told = run("release", "survey.toml", "people.csv", "-o", "tables")
+    assert told.exit_code == 0
+    assert "left out" not in told.stdout.lower()
+    tables = load_tables(survey / "tables")
+    estimates = {
+        name: tables[name].to_frame().set_index(name)["estimate"].round().to_dict() for name in ("income", "admitted")
+    }
+    assert estimates["income"] == {"[0, 20000)": 200, "[20000, inf)": 150, "Not stated": 300}
+    months = {"2020-01": 300, "2020-02": 200, "2020-03": 0, "Other": 50, "Not stated": 100}
+    assert estimates["admitted"] == months
+    assert round(float(tables[()].estimate)) == 650
+
+
+@pytest.mark.parametrize("file_format", ["csv", "parquet", "xlsx", "parts"])
+def test_every_format_has_codes_and_meanings(survey, run, file_format):
+    made = run("release", "survey.toml", "people.csv", "-o", "tables", "--format", file_format)
+    assert made.exit_code == 0, made.output
+    first = {
+        "csv": lambda path: next(csv.DictReader(path.read_text().splitlines())),
+        "parquet": lambda path: pq.read_table(path).to_pylist()[0],
+        "xlsx": lambda path: dict(zip(*list(openpyxl.load_workbook(path)["table"].values)[:2], strict=True)),
+    }
+    if file_format == "parts":
+        row = pq.read_table(survey / "tables" / "labels.parquet").to_pandas().set_index("attribute").loc["sex"].iloc[0]
+        assert (row["label"], row["meaning"]) == ("1", "male")
+    else:
+        row = first[file_format](survey / "tables" / "tables" / f"sex.{file_format}")
+        assert (str(row["sex"]), row["sex_meaning"]) == ("1", "male")
+    metadata = json.loads((survey / "tables" / "metadata.json").read_text())
+    sex = next(each for each in metadata["tables"]["attributes"] if each["name"] == "sex")
+    assert sex["values"][0] == {"label": 1, "meaning": "male"}
+
+
+@pytest.mark.slow
+def test_what_is_left_out_is_told_by_every_command_and_file(survey, run):
+    spec = (survey / "survey.toml").read_text().replace('missing = "Not stated", unit', 'missing = "drop", unit')
+    (survey / "survey.toml").write_text(spec)
+    sentence = "Records without a value of 'income' are left out of every table, the total included"
+    for command in (("plan", "survey.toml"), ("release", "survey.toml", "people.csv", "-o", "tables")):
+        told = " ".join(run(*command).stdout.split())
+        assert sentence in told
+        assert 'write a label in place of "drop", such as missing = "Not stated"' in told
+    for name in ("manifest.json", "metadata.json"):
+        assert sentence in (survey / "tables" / name).read_text()
+    total = round(float(load_tables(survey / "tables")[()].estimate))
+    assert total == sum(count for row, count in PEOPLE.items() if row[3])
+    for source, page in (("survey.plan", "plan.html"), ("tables", "tables.html")):
+        assert run("report", source, "-o", page).exit_code == 0
+        text = read_page(survey / page).text
+        assert f"Not all records are counted: {sentence}" in text
+        assert text.count(sentence) >= 2  # at the top, and with the guarantee
+    assert "Records that are not left out (estimate)" in text
+    assert "1 (male)" in text
+    assert "RAC1P: Race (source: ACS)" in text
+    assert "350" not in json.dumps(json.loads((survey / "tables" / "manifest.json").read_text())["noise"])

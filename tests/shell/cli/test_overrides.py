@@ -1,0 +1,116 @@
+"""What is typed replaces what the spec says; the plan is that of select, and the changes are said."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from residualplanner.method.losses import MaxVariance, SumOfVariances
+from residualplanner.method.plan.files import load_plan
+from residualplanner.method.plan.select import select
+from residualplanner.method.privacy import approx_dp, pcost, zcdp
+from residualplanner.method.workload.families import marginals
+
+
+@pytest.mark.parametrize(
+    ("typed", "options"),
+    [
+        (("--budget", "zcdp=2"), {"budget": zcdp("2")}),
+        (("--budget", "pcost=2"), {"budget": pcost("2")}),
+        (("--budget", "epsilon=1, delta=1e-9"), {"budget": approx_dp("1", "1e-9")}),
+        (("--at-most", "25"), {"at_most": 25.0}),
+        (("--loss", "sum"), {"budget": zcdp("0.5")}),
+        (("--loss", "max"), {"budget": zcdp("0.5"), "loss": MaxVariance()}),
+        (("--loss", "sqrt"), {"budget": zcdp("0.5"), "loss": SumOfVariances("sqrt")}),
+        (("--loss", "equal", "--at-most", "9"), {"at_most": 9.0, "loss": SumOfVariances("equal")}),
+    ],
+)
+def test_the_plan_is_the_one_of_what_was_typed(run, spec, folder, typed, options):
+    result = run("plan", spec, "-o", "p", *typed)
+    assert result.exit_code == 0, result.output
+    plan = load_plan(folder / "p")
+    expected = select(marginals(plan.domain, up_to=2), **options)
+    np.testing.assert_array_equal(plan.noise_variances, expected.noise_variances)
+    assert (plan.budget, plan.loss.words) == (expected.budget, expected.loss.words)
+    name, value = typed[-2].removeprefix("--").replace("-", "_"), typed[-1]
+    assert f"{name} {value}" in result.stdout.split("Workload")[0]
+
+
+def test_nothing_is_said_to_be_changed_where_nothing_is(run, spec):
+    assert "Changed" not in run("plan", spec).stdout
+
+
+def test_a_typed_level_is_the_error_table_s(run, spec, folder):
+    assert run("plan", spec, "--level", "0.9").exit_code == 0
+    errors = pd.read_csv(folder / "spec.plan.errors.csv", keep_default_na=False)
+    expected = load_plan(folder / "spec.plan").errors(level=0.9)
+    assert errors["conf_level"].unique().tolist() == [0.9]
+    np.testing.assert_allclose(errors["moe"], expected["moe"])
+
+
+def test_a_release_is_of_what_was_typed(run, spec, records, folder):
+    assert run("release", spec, records, "-o", "out", "--budget", "zcdp=3", "--loss", "max", "--level", "0.8")
+    manifest = json.loads((folder / "out" / "manifest.json").read_text())
+    assert manifest["plan"]["budget"]["given"] == ["3"]
+    assert manifest["plan"]["loss"] == "maximum variance"
+    assert manifest["tables"]["conf_level"] == 0.8
+
+
+def test_a_limit_of_the_spec_gives_way_to_a_typed_budget(run, spec, folder):
+    spec.write_text(spec.read_text().replace('budget = { zcdp = "0.5" }', "at_most = 25.0"))
+    assert run("plan", spec, "-o", "p", "--budget", "zcdp=1", "--loss", "max").exit_code == 0
+    assert load_plan(folder / "p").budget == zcdp("1")
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        (("--budget", "zcdp=1", "--at-most", "3"), "--budget and --at-most exclude each other"),
+        (("--budget", "rho=1"), "--budget: a budget is written as zcdp=1, pcost=1 or epsilon=1,delta=1e-9"),
+        (
+            ("--budget", "gdp=1/3"),
+            "--budget: a budget of 1/3-GDP for continuous noise does not hold for discrete noise",
+        ),
+        (("--budget", "gdp=1/3"), "write zcdp=1/18 for the same noise"),
+        (("--budget", "gdp=inf"), "--budget: mu must be positive and finite"),
+        (("--budget", "zcdp=-1"), "--budget: rho must be positive"),
+        (("--at-most", "0"), "--at-most: the largest loss allowed is a number above 0, in counts squared; got 0"),
+        (("--at-most", "nan"), "--at-most: the largest loss allowed"),
+        (("--at-most", "many"), "--at-most"),
+        (("--loss", "mean"), "--loss"),
+        (("--level", "95"), "level must be between 0 and 1, such as 0.95, got 95"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_any_work(run, spec, records, folder, typed, told):
+    before = sorted(folder.iterdir())
+    for command in (("plan", spec), ("release", spec, records, "-o", "out")):
+        result = run(*command, *typed)
+        assert result.exit_code == 2
+        assert told in " ".join(result.stderr.replace("│", " ").split())
+    assert sorted(folder.iterdir()) == before
+
+
+def test_the_limit_of_one_loss_is_not_taken_for_another(run, spec):
+    spec.write_text(spec.read_text().replace('budget = { zcdp = "0.5" }', "at_most = 25.0"))
+    told = run("plan", spec, "--loss", "max").stderr
+    assert "limits its own loss by at_most, which does not apply to --loss max; add --at-most" in told
+
+
+TARGETS = '\n[[targets]]\nqueries = [["age", "sex"]]\nmoe = 9.0\n'
+
+
+def test_a_typed_loss_takes_the_place_of_targets(run, spec, folder):
+    text = spec.read_text().replace('budget = { zcdp = "0.5" }\nloss = "sum"\n', "")
+    spec.write_text(text + TARGETS)
+    assert run("plan", spec, "-o", "t").exit_code == 0
+    assert load_plan(folder / "t").targets is not None
+    assert "add --budget or --at-most to --loss" in run("plan", spec, "-o", "p", "--loss", "sum").stderr
+    assert "say with --loss what --at-most is to limit" in run("plan", spec, "-o", "p", "--at-most", "9").stderr
+    assert run("plan", spec, "-o", "p", "--loss", "max", "--at-most", "9").exit_code == 0
+    plan = load_plan(folder / "p")
+    assert (plan.targets, plan.loss.words) == (None, "maximum variance")
+    np.testing.assert_array_equal(plan.noise_variances, select(plan.workload, at_most=9.0, loss="max").noise_variances)
+    assert run("plan", spec, "-o", "b", "--budget", "zcdp=1").exit_code == 0
+    assert load_plan(folder / "b").budget == zcdp("1")
+    assert load_plan(folder / "b").targets is not None

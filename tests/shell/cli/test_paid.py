@@ -1,0 +1,309 @@
+"""What a release has paid for is never lost: it is on the disk before tables are made, and the user is told so."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from residualplanner.gate.ledger import Ledger
+from residualplanner.gate.measurement.measure import measure
+from residualplanner.gate.measurement.measurement import Measurement, load_measurement
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.plan.files import load_plan
+from residualplanner.method.plan.select import select
+from residualplanner.method.privacy import zcdp
+from residualplanner.method.queries.runs import Prefix
+from residualplanner.method.workload.families import marginals
+from residualplanner.method.workload.workload import Workload
+from residualplanner.release import release as reconstruction
+from residualplanner.release.reconstruct import reconstruct
+from residualplanner.shell.cli import gates, paid
+
+
+def failing(error):
+    def fail(*_arguments, **_options):
+        raise error
+
+    return fail
+
+
+@pytest.fixture
+def ledger(run, folder):
+    """A ledger with room for two releases of the spec."""
+    run("ledger", "l", "--create", "census 2030", "--budget", "zcdp=1")
+    return folder / "l"
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (OSError(28, "No space left on device", "out"), "out: No space left on device"),
+        (MemoryError(), "there was not enough memory to write these tables"),
+        (KeyboardInterrupt(), "interrupted"),
+        (ZeroDivisionError("canary"), "unexpected ZeroDivisionError"),
+    ],
+)
+def test_the_command_that_a_failed_release_tells_makes_its_tables(
+    run, spec, records, folder, ledger, monkeypatch, error, told
+):
+    with monkeypatch.context() as patch:
+        patch.setattr(reconstruction.Release, "tables", failing(error))
+        failed = run("release", spec, records, "-o", "out", "--ledger", ledger)
+    assert failed.exit_code == 1
+    lines = failed.stderr.splitlines()
+    assert lines[0].startswith(f"Error: {told}")
+    assert "nothing was written" not in failed.stderr
+    assert lines[1] == "The measurement, which has been paid for, is safe in out.measurement; no tables were written."
+    assert lines[2] == "Next: residualplanner reconstruct out.measurement -o out"
+    assert not (folder / "out").exists()
+    assert len(Ledger.open(ledger).entries) == 1
+
+    assert run(*lines[2].split()[2:], "--format", "csv").exit_code == 0
+    expected = reconstruct(load_measurement(folder / "out.measurement"))["sex"].to_frame()
+    index = pd.read_csv(folder / "out" / "index.csv").set_index("query")
+    found = pd.read_csv(folder / "out" / index.loc["sex", "file"])
+    pd.testing.assert_frame_equal(found, expected, check_dtype=False)
+    assert len(Ledger.open(ledger).entries) == 1
+
+
+def test_a_release_that_succeeds_leaves_its_folder_alone(run, spec, records, folder):
+    before = os.listdir(folder)
+    assert run("release", spec, records, "-o", "out").exit_code == 0
+    assert sorted(os.listdir(folder)) == sorted([*before, "out"])
+
+
+def test_what_was_measured_is_on_the_disk_before_the_first_table(run, spec, records, folder, monkeypatch):
+    seen, tables = [], reconstruction.Release.tables
+
+    def watched(release, *arguments):
+        seen.append(load_measurement(folder / "out.measurement").residuals)
+        return tables(release, *arguments)
+
+    monkeypatch.setattr(reconstruction.Release, "tables", watched)
+    assert run("release", spec, records, "-o", "out").exit_code == 0
+    assert len(seen) == 1
+
+
+def test_a_measurement_that_waits_for_its_tables_is_not_paid_for_twice(run, spec, records, folder, ledger, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(reconstruction.Release, "tables", failing(MemoryError()))
+        run("release", spec, records, "-o", "out")
+    monkeypatch.setattr(gates, "measure", failing(AssertionError("records were read")))
+    refused = run("release", spec, records, "-o", "out", "--ledger", ledger)
+    assert refused.exit_code == 2
+    assert "out.measurement exists already" in refused.stderr
+    assert "residualplanner reconstruct out.measurement -o out\n" in refused.stderr
+    assert Ledger.open(ledger).spent == 0
+
+
+@pytest.mark.parametrize("charge", ["counted", "first"])
+@pytest.mark.parametrize("command", ["measure", "release"])
+def test_records_that_do_not_fit_cost_nothing_unless_the_charge_comes_first(run, spec, folder, ledger, command, charge):
+    run("plan", spec, "-o", "p")
+    (folder / "bad.csv").write_text("age,sex,region,grade\n30,X,01,0\n")
+    first = {"measure": "p", "release": spec}[command]
+    told = run(command, first, "bad.csv", "-o", "out", "--ledger", ledger, "--charge", charge)
+    assert told.exit_code == 2
+    is_charged = charge == "first"
+    assert ("The charge stays: pcost 1, entry 1 of the ledger." in told.stderr) == is_charged
+    assert ("Nothing was charged to the ledger." in told.stderr) != is_charged
+    assert "Nothing was written." in told.stderr
+    assert len(Ledger.open(ledger).entries) == is_charged
+
+
+@pytest.mark.parametrize("command", ["measure", "release"])
+@pytest.mark.parametrize("name", ["bad.csv", "bad.parquet"])
+def test_a_missing_column_is_found_before_the_charge(run, spec, folder, ledger, command, name):
+    run("plan", spec, "-o", "p")
+    records = pd.DataFrame({"age": [3], "sex": ["F"], "canary": ["01"]})
+    records.to_csv(folder / "bad.csv", index=False)
+    records.to_parquet(folder / "bad.parquet")
+    first = {"measure": "p", "release": spec}[command]
+    told = run(command, first, name, "-o", "out", "--ledger", ledger)
+    assert told.exit_code == 2
+    assert f"columns 'region' and 'grade' are missing from {name}; columns are matched by exact name" in told.stderr
+    assert "canary" not in told.output
+    assert "charge" not in told.stderr
+    assert Ledger.open(ledger).spent == 0
+
+
+def test_an_answer_that_is_lost_is_said_to_be_spent(run, spec, records, monkeypatch):
+    monkeypatch.setattr(Measurement, "save", failing(OSError(5, "Input/output error", "out.measurement")))
+    told = run("release", spec, records, "-o", "out").stderr
+    assert "Input/output error\nThe measurement is lost; its cost counts as spent." in told
+
+
+@pytest.mark.parametrize("command", ["measure", "release"])
+def test_an_interrupt_just_after_measuring_tells_of_the_charge(run, spec, records, ledger, monkeypatch, command):
+    run("plan", spec, "-o", "p")
+
+    def interrupted(*arguments, **options):
+        measure(*arguments, **options)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(gates, "measure", interrupted)
+    told = run(command, {"measure": "p", "release": spec}[command], records, "-o", "out", "--ledger", ledger).stderr
+    assert "Error: interrupted\nThe charge stays: pcost 1, entry 1 of the ledger." in told
+
+
+SPACIOUS = dict.fromkeys(("f_bavail", "f_bfree", "f_blocks", "f_frsize"), 2**20)
+
+FULL = """
+import resource, sys
+from residualplanner.shell.cli import main
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop(1)), resource.RLIM_INFINITY))
+main()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["measure", "release"])
+def test_where_there_is_no_space_for_what_is_measured_nothing_is_spent(run, spec, records, folder, ledger, command):
+    run("plan", spec, "-o", "p")
+    before = sorted(os.listdir(folder))
+    first = {"measure": "p", "release": spec.name}[command]
+    arguments = [command, first, "records.csv", "-o", "out", "--ledger", "l"]
+    result = subprocess.run(
+        [sys.executable, "-c", FULL, "4000", *arguments], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 1
+    assert "File too large\nNothing was written." in result.stderr
+    assert Ledger.open(ledger).spent == 0
+    assert sorted(os.listdir(folder)) == before
+
+
+def test_the_space_set_aside_is_what_a_measurement_takes(run, spec, records, folder):
+    (folder / "domain.json").write_text(json.dumps({f"a{n}": 2 + n % 7 for n in range(30)}))
+    run("init", "domain.json")
+    text = (folder / "domain.toml").read_text().replace("\nup_to = 2\n", "\nup_to = 3\n")
+    (folder / "domain.toml").write_text(text)
+    for name, data in (("domain.toml", "none.csv"), (spec, records)):
+        (folder / "none.csv").write_text(",".join(f"a{n}" for n in range(30)) + "\n")
+        assert run("plan", name, "-o", f"{name}.p").exit_code == 0
+        assert run("measure", f"{name}.p", data, "-o", f"{name}.m").exit_code == 0
+        written, expected = (folder / f"{name}.m").stat().st_size, paid.measurement_bytes(load_plan(f"{name}.p"))
+        assert written <= expected <= 1.5 * written + 2**17
+
+
+@pytest.mark.slow
+def test_the_matrices_of_bases_take_space_in_a_measurement_too(tmp_path):
+    plan = select(Workload(Domain({"a": 200}), [{"a": Prefix()}]), budget=zcdp("0.5"))
+    measure(plan, np.zeros((3, 1), dtype=np.int64)).save(tmp_path / "m")
+    written = (tmp_path / "m").stat().st_size
+    assert 2**18 < written <= paid.measurement_bytes(plan) <= written + 2**17
+
+
+@pytest.mark.parametrize("code", [95, 22, 38])
+def test_a_file_system_that_cannot_set_space_aside_is_taken_at_its_word(tmp_path, monkeypatch, code):
+    monkeypatch.setattr(os, "posix_fallocate", failing(OSError(code, "not here")))
+    paid.require_space(tmp_path / "out", 10**15)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_release_into_the_current_folder_is_refused(run, spec, records, folder, monkeypatch):
+    (folder / "empty").mkdir()
+    monkeypatch.chdir(folder / "empty")
+    monkeypatch.setattr(gates, "measure", failing(AssertionError("records were read")))
+    refused = run("release", spec, records, "-o", ".")
+    assert refused.exit_code == 2
+    assert "name a new folder" in refused.stderr
+
+
+@pytest.mark.parametrize("command", ["measure", "release"])
+def test_lines_that_are_no_records_are_told_before_the_charge_and_newlines_in_values_read_on_request(
+    run, spec, folder, ledger, command
+):
+    run("plan", spec, "-o", "p")
+    (folder / "notes.csv").write_text('age,sex,region,grade,note\n30,F,01,0,"two\nlines"\n')
+    first = {"measure": "p", "release": spec}[command]
+    told = run(command, first, "notes.csv", "-o", "out", "--ledger", ledger)
+    assert told.exit_code == 2
+    assert "has lines in which a quote does not close" in told.stderr
+    assert "--newlines-in-values" in told.stderr
+    assert "Nothing was charged to the ledger." in told.stderr
+    assert Ledger.open(ledger).spent == 0
+    assert run(command, first, "notes.csv", "-o", "out", "--ledger", ledger, "--newlines-in-values").exit_code == 0
+    assert len(Ledger.open(ledger).entries) == 1
+
+
+def test_semicolons_are_told_before_the_charge(run, spec, folder, ledger):
+    (folder / "bad.csv").write_text("age;sex;region;grade\n30;F;01;0\n")
+    told = run("release", spec, "bad.csv", "-o", "out", "--ledger", ledger)
+    assert (
+        "bad.csv: its columns are separated by semicolons; records are read from files separated by commas"
+        in told.stderr
+    )
+    assert (told.exit_code, Ledger.open(ledger).spent) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        ({"disk_usage": lambda _: SimpleNamespace(free=1000)}, "the disk has 1 KiB free, and the tables take at least"),
+        (
+            {"statvfs": lambda _: SimpleNamespace(**SPACIOUS, f_files=9, f_favail=3)},
+            "room for 3 more files, and the tables take 11",
+        ),
+        ({"mkdir": failing(PermissionError(13, "Permission denied", ".out.partial"))}, "Permission denied"),
+    ],
+)
+@pytest.mark.parametrize("form", ["csv", "parquet", "xlsx"])
+def test_a_disk_that_cannot_take_the_tables_is_found_before_the_charge(
+    run, spec, records, ledger, monkeypatch, found, told, form
+):
+    monkeypatch.setattr(gates, "measure", failing(AssertionError("records were read")))
+    for name, replacement in found.items():
+        monkeypatch.setattr(shutil if name == "disk_usage" else os, name, replacement)
+    result = run("release", spec, records, "-o", "out", "--ledger", ledger, "--format", form)
+    monkeypatch.undo()
+    assert result.exit_code == 1
+    assert told in result.stderr
+    assert "Nothing was written." in result.stderr
+    assert Ledger.open(ledger).spent == 0
+
+
+def test_a_disk_that_lacks_a_few_bytes_is_told_in_bytes(tmp_path, monkeypatch):
+    workload = Workload(Domain({"a": 3}), [("a",)])  # 3 cells of 25 bytes, and twice a measurement of 3 MB
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=6_000_000))
+    with pytest.raises(OSError, match="6,000,000 bytes free, and the tables take at least 6,000,075"):
+        paid.require_room_for_tables(tmp_path / "out", workload, "csv", measurement=tmp_path / "m", size=3_000_000)
+
+
+@pytest.mark.slow
+def test_what_tables_take_at_least_is_not_more_than_what_they_take(tmp_path):
+    domain = Domain({"a": 30, "b": 40, "c": 3})
+    release = reconstruct(measure(select(marginals(domain, up_to=3), budget=zcdp(1)), np.zeros((9, 3), dtype=np.int64)))
+    for form, (per_cell, per_table) in paid._LEAST.items():
+        for profile in ("default",) if form == "parts" else ("default", "acs"):
+            (tmp_path / form).mkdir(exist_ok=True)
+            folder = tmp_path / form / profile
+            release.save(folder, form, profile=profile)
+            files = [file for name in ("tables", "parts") for file in (folder / name).glob("*.*")]
+            written = sum(file.stat().st_size for file in [*files, *folder.glob("tables.xlsx")])
+            least = per_cell * release.plan.workload.cells.sum() + per_table * len(release)
+            assert 0.1 * written < least < written, (form, profile)
+
+
+@pytest.mark.parametrize(
+    ("content", "remedy"),
+    [
+        ("AGE,Sex, region,grade\n", "it has them in other letters, capital or small, or with spaces"),
+        ("", "if that is empty or a record, write the names there"),
+        ("31,F,01,4\n", "if that is empty or a record, write the names there"),
+    ],
+)
+def test_a_first_line_that_has_not_the_names_is_told_from_one_that_has_them_otherwise(
+    run, spec, folder, content, remedy
+):
+    (folder / "records.csv").write_text(content)
+    told = run("release", spec, "records.csv", "-o", "new", "--dry-run")
+    assert told.exit_code == 2
+    assert remedy in told.stderr
+    assert "Sex" not in told.stderr
+    assert "31" not in told.stderr

@@ -1,0 +1,161 @@
+"""The command makes the records that `synthesize` makes, says how well they fit, and writes all or nothing."""
+
+import json
+
+import pandas as pd
+import pytest
+
+import residualplanner as rp
+from residualplanner.fits import synthesis
+from residualplanner.fits.nonnegative.mixture import fitted
+
+FACTS = """
+nonnegative = true
+known = [{ query = [], counts = 500 }]
+impossible = [{ sex = "F", grade = [3, 4] }]
+"""
+
+
+@pytest.fixture(autouse=True)
+def small_model(monkeypatch):
+    """A model that is fitted in no time."""
+    small = rp.Ensemble(2, 20, rp.Descent(steps=60), rp.Descent(steps=30, rate=0.1))
+    monkeypatch.setattr(fitted, "ensemble_for", lambda _doublings: small)
+
+
+@pytest.fixture
+def measured(run, spec, records, folder):
+    """A measurement of the records."""
+    assert run("plan", spec, "-o", "p").exit_code == 0
+    assert run("measure", "p", records, "-o", "m").exit_code == 0
+    return folder / "m"
+
+
+def _told(result):
+    return {event["event"]: event for event in map(json.loads, result.stdout.splitlines())}
+
+
+@pytest.mark.parametrize(("name", "read"), [("people.csv", pd.read_csv), ("people.parquet", pd.read_parquet)])
+def test_the_records_are_those_of_synthesize(run, measured, folder, name, read):
+    found = run("synthesize", measured, "-o", name, "--records", 60, "--seed", 3, "--method", "sobol")
+    assert found.exit_code == 0, found.output
+    expected = rp.synthesize(rp.reconstruct(rp.load_measurement(measured)), 60, seed=3, method="sobol").to_frame()
+    assert read(folder / name).astype(str).equals(expected.astype(str))
+    about = json.loads((folder / f"{name}.json").read_text())
+    assert (about["rows"], about["seed"], about["method"]) == (60, 3, "sobol")
+    assert about["fit"]["freedom"] == 45  # 2 + 1 + 3 + 4 for single attributes, and for pairs the products of these
+
+
+def test_weights_are_told(run, measured, folder):
+    found = run("synthesize", measured, "-o", "w.csv", "--records", 60, "--method", "weighted")
+    assert "240 synthetic records, together of weight 60 (column weight)" in found.output
+    assert pd.read_csv(folder / "w.csv")["weight"].sum() == pytest.approx(60)
+
+
+def test_a_dry_run_refuses_records_that_no_machine_holds(run, measured):
+    found = run("synthesize", measured, "-o", "w.csv", "--records", 10**9, "--method", "weighted", "--dry-run")
+    assert (found.exit_code, "too little memory" in found.output) == (1, True)
+
+
+def test_facts_come_from_the_output_of_a_spec(run, measured, spec, folder):
+    spec.write_text(spec.read_text() + FACTS)
+    found = run("synthesize", measured, "-o", "people.csv", "--spec", spec, "--bins", "middles")
+    assert found.exit_code == 0, found.output
+    people = pd.read_csv(folder / "people.csv")
+    assert len(people) == 500
+    assert not ((people["sex"] == "F") & (people["grade"] >= 3)).any()
+    assert set(people["age"].dropna()) <= {9.0, 41.5, 65.0}
+    assert "the number of records; that there is no record in which sex is F and grade is 3 or 4" in found.stdout
+
+
+@pytest.mark.parametrize("options", [("--format", "csv"), ("--format", "parts"), ("--nonnegative", "--round-to", "5")])
+def test_the_folder_of_a_release_gives_the_records_that_its_measurement_gives(run, measured, folder, options):
+    assert run("reconstruct", measured, "-o", "tables", *options).exit_code == 0
+    for source, name in (("m", "one.csv"), ("tables", "other.csv")):
+        found = run("synthesize", source, "-o", name, "--records", 80)
+        assert found.exit_code == 0, found.output
+        assert "no record of a person" not in found.stdout
+    assert (folder / "one.csv").read_bytes() == (folder / "other.csv").read_bytes()
+
+
+def test_it_says_what_records_are_and_how_well_they_fit(run, measured):
+    told = _told(run("synthesize", measured, "-o", "people.csv", "--json"))
+    assert told["records"]["text"].startswith("synthetic: none is that of a person")
+    assert told["guarantee"]["text"].startswith("This release satisfies rho-zCDP")
+    assert 0 < told["fit"]["distance"] < 3 * told["fit"]["freedom"]
+    assert told["fit"]["worse"] == 0
+    assert told["wrote"]["also"] == ["people.csv.json"]
+
+
+def test_tables_that_fit_worse_than_noise_explains_are_named(run, measured, spec, folder):
+    spec.write_text(spec.read_text() + 'nonnegative = true\nimpossible = [{ sex = "F", region = ["01", "02"] }]\n')
+    found = run("synthesize", measured, "-o", "people.csv", "--spec", spec)
+    assert "sets of attributes fit worse than noise explains" in found.stdout
+    assert "sex × region" in found.stdout
+    assert ["sex", "region"] in json.loads((folder / "people.csv.json").read_text())["fit"]["worse"]
+
+
+def test_attributes_that_nothing_was_measured_of_are_named(run, spec, records, folder):
+    spec.write_text(spec.read_text().replace("up_to = 2", 'queries = [["age", "sex"]]'))
+    assert run("plan", spec, "-o", "p").exit_code == 0
+    assert run("measure", "p", records, "-o", "m").exit_code == 0
+    told = _told(run("synthesize", "m", "-o", "people.csv", "--records", "200", "--json"))
+    assert told["uniform"]["attributes"] == ["region", "grade"]
+    assert json.loads((folder / "people.csv.json").read_text())["unmeasured"] == ["region", "grade"]
+    counts = pd.read_csv(folder / "people.csv")["grade"].value_counts()
+    assert len(counts) == 5
+    assert counts.min() > 20
+
+
+def test_a_dry_run_writes_nothing_and_refuses_what_the_run_would(run, measured, spec, folder):
+    before = sorted(path.name for path in folder.iterdir())
+    found = run("synthesize", measured, "-o", "people.csv", "--dry-run")
+    assert found.exit_code == 0, found.output
+    assert "Would write people.csv, and people.csv.json" in found.stdout
+    assert sorted(path.name for path in folder.iterdir()) == before
+    spec.write_text(spec.read_text() + 'nonnegative = true\nknown = [{ query = ["sex"], counts = [1, 2, 3] }]\n')
+    dry, real = (run("synthesize", measured, "-o", "x.csv", "--spec", spec, *more) for more in ([], ["--dry-run"]))
+    assert (dry.exit_code, dry.stderr) == (real.exit_code, real.stderr) == (2, dry.stderr)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("m", "-o", "people.txt"), "must end with"),
+        (("m", "-o", "people.csv", "--records", "-1"), "--records"),
+        (("m", "-o", "people.csv", "--method", "random"), "--method"),
+        (("m", "-o", "records.csv"), "records.csv exists already and is not overwritten"),
+        (("p", "-o", "people.csv"), "p is a plan"),
+        (("m", "tables", "-o", "people.csv"), "a measurement is there twice"),
+        (("m", "m", "-o", "people.csv"), "a measurement is there twice"),
+    ],
+)
+def test_what_is_wrong_is_refused_and_nothing_is_written(run, measured, folder, arguments, words):
+    if "tables" in arguments:
+        assert run("reconstruct", measured, "-o", "tables").exit_code == 0
+    before = sorted(path.name for path in folder.iterdir())
+    found = run("synthesize", *arguments)
+    assert found.exit_code == 2
+    assert words in " ".join(found.stderr.split())
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def test_the_file_beside_records_is_replaced_only_if_it_was_left_by_a_run_that_was_killed(run, measured, folder):
+    (folder / "people.csv.json").write_text('{"my": "notes"}')
+    assert run("synthesize", measured, "-o", "people.csv").exit_code == 2
+    (folder / "people.csv.json").unlink()
+    assert run("synthesize", measured, "-o", "people.csv", "--records", 10).exit_code == 0
+    (folder / "people.csv").unlink()
+    assert run("synthesize", measured, "-o", "people.csv", "--records", 20).exit_code == 0
+    assert json.loads((folder / "people.csv.json").read_text())["rows"] == 20
+
+
+def test_a_run_that_fails_leaves_no_records(run, measured, folder, monkeypatch):
+    def fail(*_arguments, **_options):
+        raise OSError(28, "No space left on device", "people.csv")
+
+    monkeypatch.setattr(synthesis.records, "save_frame", fail)
+    found = run("synthesize", measured, "-o", "people.csv", "--records", 10)
+    assert found.exit_code == 1
+    assert "Nothing was written." in found.stderr
+    assert not (folder / "people.csv").exists()

@@ -1,0 +1,210 @@
+"""Weights of records and people with several of them, in specs and on the command line."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import residualplanner as rp
+from residualplanner.shell.cli.spec.file import read_spec
+from residualplanner.shell.cli.spec.objects import domain_of_spec
+from residualplanner.shell.cli.starting.starting_spec import spec_text
+
+SPEC = """\
+budget = {{ pcost = {pcost} }}
+people = {{ person = "id", keep = 2, order = "day" }}
+weight = {{ column = "hours", maximum = 60, unit = "0.5", above = "clip" }}
+{more}
+[[workload]]
+up_to = 1
+[domain]
+job = 3
+"""
+
+
+def records():
+    """The first two days of person 1 have 60 and 7.5 hours."""
+    return pd.DataFrame({"id": [1, 1, 1, 2], "job": [0, 1, 2, 2], "day": [1, 2, 3, 9], "hours": [90, 7.5, 1, 0.5]})
+
+
+@pytest.fixture
+def written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    records().to_csv("records.csv", index=False)
+    (tmp_path / "spec.toml").write_text(SPEC.format(pcost=10**10, more=""))
+    return tmp_path
+
+
+def totals(folder):
+    return rp.load_tables(folder)["job"].estimate.round(1).tolist()
+
+
+def test_a_release_counts_the_weights_of_the_records_that_are_kept(written, run):
+    run("release", "spec.toml", "records.csv", "-o", "tables")
+    assert totals(written / "tables") == pytest.approx([60, 7.5, 0.5], abs=0.2)
+    told = run("plan", "spec.toml", "-o", "p.plan").stdout
+    assert "Records are weighted by 'hours', at most 60" in told.replace("\n", " ")
+    assert rp.load_plan("p.plan").neighbors.records_per_person == 2
+    run("measure", "p.plan", "records.csv", "-o", "m.measurement", "--person", "id", "--order", "day")
+    estimates = rp.reconstruct(rp.load_measurement("m.measurement"))["job"].estimate
+    assert estimates == pytest.approx(np.array([60, 7.5, 0.5]), abs=0.2)
+    assert (pd.read_csv(written / "tables" / "errors.csv")["unit"] == "'hours'").all()
+
+
+def test_contradictions_are_refused(written, run):
+    (written / "spec.toml").write_text(SPEC.format(pcost=1, more="records_per_person = 3"))
+    with pytest.raises(rp.FileFormatError, match=r"people\.keep and records_per_person say different things"):
+        read_spec(written / "spec.toml")
+    (written / "spec.toml").write_text(SPEC.format(pcost=1, more="").replace('order = "day"', 'order = "hours"'))
+    with pytest.raises(rp.FileFormatError, match="the column of weights is neither that of persons nor their order"):
+        read_spec(written / "spec.toml")
+    (written / "spec.toml").write_text(SPEC.format(pcost=1, more=""))
+    run("plan", "spec.toml", "-o", "p.plan")
+    refused = run("measure", "p.plan", "records.csv", "-o", "m", "--order", "day")
+    assert refused.exit_code != 0
+    assert "name the column of persons with --person" in refused.stderr.replace("\n", " ")
+
+
+def test_a_spec_is_written_with_the_weight_of_a_domain(tmp_path):
+    domain = rp.Domain({"job": 3}, weight=rp.Weight("hours", maximum=60, unit=0.5, above="clip"))
+    (tmp_path / "spec.toml").write_text(spec_text(domain))
+    assert domain_of_spec(read_spec(tmp_path / "spec.toml")) == domain
+
+
+def told(result):
+    return {event["event"]: event for event in map(json.loads, result.stdout.splitlines())}
+
+
+def test_the_next_command_after_a_plan_keeps_the_records_of_each_person(written, run):
+    command = told(run("plan", "spec.toml", "--json"))["next"]["command"]
+    assert "--person id --order day" in command
+    words = [*command.replace("DATA", "records.csv").split()[1:], "--quiet"]
+    assert run(*words).exit_code == 0
+    estimates = rp.reconstruct(rp.load_measurement("spec.measurement"))["job"].estimate
+    assert estimates == pytest.approx(np.array([60, 7.5, 0.5]), abs=0.2)
+
+
+MEASURE = ("measure", "spec.plan", "records.csv", "-o", "new", "--person", "id", "--order", "day")
+RELEASE = ("release", "spec.toml", "records.csv", "-o", "new")
+
+
+@pytest.mark.parametrize("command", [MEASURE, RELEASE])
+def test_a_dry_run_says_whose_records_are_counted_as_the_run_does(written, run, command):
+    run("plan", "spec.toml", "--quiet")
+    dry, real = told(run(*command, "--dry-run", "--json")), told(run(*command, "--json"))
+    assert dry["people"] == real["people"]
+    assert dry["people"]["text"] == "at most 2 records of each id count, the first by day"
+    assert dry["would-read"]["columns"] == ["job", "hours", "id", "day"]
+
+
+@pytest.mark.parametrize("command", [MEASURE, RELEASE])
+@pytest.mark.parametrize("column", ["id", "day"])
+def test_a_missing_column_of_persons_or_order_is_refused_as_the_run_refuses_it(written, run, command, column):
+    run("plan", "spec.toml", "--quiet")
+    records().drop(columns=column).to_csv("records.csv", index=False)
+    dry, real = run(*command, "--dry-run"), run(*command)
+    assert (dry.exit_code, dry.stderr) == (2, real.stderr.removesuffix("Nothing was written.\n"))
+    assert f"column '{column}' is missing from records.csv" in dry.stderr
+
+
+def test_persons_that_are_their_own_order_are_refused_before_the_charge(written, run):
+    run("plan", "spec.toml", "--quiet")
+    run("ledger", "l", "--create", "jobs", "--budget", f"pcost={2 * 10**10}")
+    refused = run(*MEASURE[:-1], "id", "--ledger", "l")
+    assert refused.exit_code == 2
+    assert "order them by another column" in refused.stderr
+    assert not rp.Ledger.open("l").entries
+
+
+def test_a_promise_that_nothing_keeps_is_called_one(written, run):
+    (written / "spec.toml").write_text(
+        SPEC.format(pcost=1, more="records_per_person = 2").replace("people", "# people")
+    )
+    run("plan", "spec.toml", "--quiet")
+    for command in (MEASURE[:5], RELEASE):
+        assert "is a promise that nothing checks" in run(*command, "--dry-run").stdout
+    one = SPEC.format(pcost=1, more="").replace("people", "# people")
+    (written / "spec.toml").write_text(one)
+    assert "People" not in run(*RELEASE, "--dry-run").stdout
+
+
+SAYS = "Of each person (column 'id') at most 2 records are counted, the first by 'day'."
+
+
+def test_whatever_is_published_says_which_records_of_a_person_are_counted(written, run):
+    assert SAYS in run(*RELEASE).stdout
+    manifest, metadata = (
+        json.loads((written / "new" / name).read_text()) for name in ("manifest.json", "metadata.json")
+    )
+    assert manifest["noise"]["people"] == {"person": "id", "keep": 2, "order": "day"}
+    assert SAYS in manifest["noise"]["guarantee"]
+    assert SAYS in json.dumps(metadata)
+    assert SAYS in rp.load_tables("new").noise.sentence
+    rp.write_report("new", "page.html")
+    assert SAYS.replace("'", "&#39;") in (written / "page.html").read_text()
+
+
+def test_a_measurement_that_counts_all_records_says_nothing_of_people(written, run):
+    (written / "spec.toml").write_text(SPEC.format(pcost=1, more="").replace("people", "# people"))
+    run(*RELEASE)
+    assert "people" not in json.loads((written / "new" / "manifest.json").read_text())["noise"]
+
+
+@pytest.mark.parametrize(
+    "people",
+    [{"person": "id", "keep": 3, "order": None}, {"person": "", "keep": 1, "order": None}, {"person": "id"}, "id"],
+)
+def test_a_manifest_that_states_another_rule_for_people_is_refused(written, run, people):
+    run(*RELEASE)
+    path = written / "new" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["noise"]["people"] = people
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(rp.FileFormatError):
+        rp.load_tables("new")
+
+
+def test_a_key_makes_the_choice_that_it_makes_in_python(written, run):
+    """Of 30 persons with three records each one is chosen at random: another choice is as good as sure otherwise."""
+    people = pd.DataFrame({"id": np.repeat(np.arange(30), 3), "job": np.tile([0, 1, 2], 30), "day": 0, "hours": 1})
+    people.to_csv("records.csv", index=False)
+    spec = SPEC.format(pcost=10**10, more="").replace('keep = 2, order = "day"', f'keep = 1, key = "{"7f" * 32}"')
+    (written / "spec.toml").write_text(spec)
+    run("release", "spec.toml", "records.csv", "-o", "tables")
+    run("plan", "spec.toml", "-o", "p.plan")
+    limited = rp.LimitedRecords(people, person="id", key=bytes.fromhex("7f" * 32))
+    estimates = rp.reconstruct(rp.measure(rp.load_plan("p.plan"), limited))["job"].estimate
+    assert totals(written / "tables") == pytest.approx(estimates, abs=0.3)
+    command = told(run("plan", "spec.toml", "--json"))["next"]["command"]
+    assert run(*command.replace("DATA", "records.csv").split()[1:], "--quiet").exit_code == 0
+    assert rp.reconstruct(rp.load_measurement("spec.measurement"))["job"].estimate == pytest.approx(estimates, abs=0.3)
+    (written / "spec.toml").write_text(spec.replace('key = "7f', 'key = "0x'))
+    with pytest.raises(rp.FileFormatError, match="people, key: 64 hexadecimal digits"):
+        read_spec(written / "spec.toml")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--person", "id", "--key", "0x" + "7" * 62], "--key: 64 hexadecimal digits"),
+        (["--key", "7f" * 32], "--key is for the records of each person; name the column of persons"),
+    ],
+)
+def test_a_key_that_is_none_or_for_nobody_is_refused(written, run, options, message):
+    run("plan", "spec.toml", "--quiet")
+    refused = run("measure", "spec.plan", "records.csv", "-o", "new", *options)
+    assert refused.exit_code == 2
+    assert message in refused.stderr.replace("\n", " ")
+
+
+def test_a_spec_whose_number_of_records_is_public_leaves_none_out(written, run):
+    spec = SPEC.format(pcost=1, more='neighbors = "replace"').replace("weight", "# weight")
+    (written / "spec.toml").write_text(spec)
+    releasing = ("release", "spec.toml", "records.csv", "-o", "tables")
+    for command in (("plan", "spec.toml"), releasing, (*releasing, "--dry-run")):
+        refused = run(*command)
+        assert refused.exit_code == 2
+        assert "how many records of all persons together are kept is not" in refused.stderr.replace("\n", " ")
+    assert not (written / "tables").exists()
+    assert not (written / "spec.plan").exists()

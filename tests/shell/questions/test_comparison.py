@@ -1,0 +1,187 @@
+"""Plans side by side say what each plan says, and sweeps what planning for each budget says."""
+
+import math
+
+import cvxpy
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from residualplanner.ground.errors import BudgetError, WorkloadError
+from residualplanner.method.bases.matrix import integer_basis
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.losses import MaxVariance, SumOfVariances, Targets
+from residualplanner.method.plan.select import select
+from residualplanner.method.privacy import approx_dp, gdp, pcost, zcdp
+from residualplanner.method.queries.custom import Custom
+from residualplanner.method.queries.identity import Identity
+from residualplanner.method.queries.runs import Prefix, Range
+from residualplanner.method.workload.families import marginals
+from residualplanner.method.workload.workload import Workload
+from residualplanner.shell.questions import compare, sweep
+from residualplanner.shell.questions.restriction import plan_of_part, restriction, scaled_plan
+from strategies import cases
+
+ABC = Domain({"a": 3, "b": 2, "c": 4})
+WORKLOAD = marginals(ABC, up_to=2)
+BUDGETS = [zcdp("0.5"), gdp("0.3"), approx_dp("1", "1e-9"), pcost("17")]
+losses = st.sampled_from(["sum", "max", SumOfVariances("equal"), MaxVariance("sqrt"), Targets(3.0)])
+
+
+def test_totals_are_those_of_the_plans():
+    plans = {"sum": select(WORKLOAD, budget=zcdp(1)), "max": select(WORKLOAD, budget=gdp(1), loss="max")}
+    totals = compare(plans).totals
+    assert list(totals.index) == ["sum", "max"]
+    for name, plan in plans.items():
+        row = totals.loc[name]
+        assert (row["pcost"], row["rho"], row["rmse"]) == (plan.pcost, plan.pcost / 2, plan.rmse)
+        assert row["max_std_err"] == math.sqrt(plan.max_variance)
+        assert (row["loss"], row["loss_value"], row["gap"]) == (plan.loss.words, plan.loss_value, plan.gap)
+        assert row["queries"] == 7
+        assert row["neighbors"] == "adding or removing one record"
+
+
+def test_a_query_is_compared_by_every_plan_that_answers_it():
+    kinds = {"a": Range(), "b": Identity()}
+    first = select(Workload(ABC, [("a", "b"), ("c",)]), budget=zcdp(1))
+    second = select(Workload(ABC, [("b",), kinds]), budget=zcdp(1))
+    queries = compare([first, second], level=0.9).queries
+    assert list(queries.columns.get_level_values(0).unique()) == ["std_err", "max_std_err", "moe"]
+    assert [name[:2] for name in queries.index] == [
+        ("b", "identity"),
+        ("c", "identity"),
+        ("a × b", "identity × identity"),
+        ("a × b", "range × identity"),
+    ]
+    assert queries.index.get_level_values("cells").tolist() == [2, 4, 6, 12]
+    for name, plan in (("plan 1", first), ("plan 2", second)):
+        for row, query in enumerate([("b",), ("c",), ("a", "b"), kinds]):
+            found = queries.iloc[row]
+            if name == "plan 2" and query == ("c",):
+                assert found.xs(name, level=1).isna().all()
+                continue
+            variances = plan.variance(query)
+            assert found["std_err", name] == pytest.approx(math.sqrt(variances.mean()), rel=1e-9)
+            assert found["max_std_err", name] == pytest.approx(math.sqrt(variances.max()), rel=1e-9)
+            assert found["moe", name] == pytest.approx((1.6448536 + 2**-18) * found["std_err", name], rel=1e-6)
+
+
+def test_a_comparison_in_words_has_both_tables():
+    text = str(compare({"mine": select(marginals(Domain({f"x{i}": 2 for i in range(8)}), up_to=2), budget=zcdp(1))}))
+    assert "sum of variances, weights cells" in text
+    assert "standard error of a cell, 20 of 37 queries" in text
+    assert "x0 × x1" in text
+
+
+def test_orders_are_those_of_the_queries_whatever_names_contain():
+    workload = Workload(Domain({"a × b": 3, "c among d": 2}), [("a × b",), ("c among d", "a × b"), ()])
+    comparison = compare([select(workload, budget=zcdp(1))])
+    assert list(comparison.queries.index.get_level_values("query")) == ["(total)", "a × b", "c among d × a × b"]
+    assert comparison.orders == (0, 1, 2)
+
+
+@settings(max_examples=40)
+@given(case=cases(smallest=2))
+def test_a_part_of_a_plan_is_as_accurate_as_the_plan_says(case):
+    plan = select(case.workload, budget=pcost(1))
+    everything = marginals(case.domain, up_to=len(case.sizes))
+    numbers = restriction(plan, everything)
+    closed = {frozenset(members) for query in case.distinct for members in _subsets(query)}
+    assert len(numbers) == len(closed)
+    part = everything.take(numbers)
+    seen = plan_of_part(plan, part)
+    for query, variance, largest in zip(part, seen.average_variances, seen.max_variances, strict=True):
+        assert variance == pytest.approx(plan.variance(query).mean(), rel=1e-12)
+        assert largest == pytest.approx(plan.variance(query).max(), rel=1e-12)
+
+
+def _subsets(members):
+    return [tuple(m for i, m in enumerate(members) if bits >> i & 1) for bits in range(1 << len(members))]
+
+
+def test_a_kind_that_the_basis_does_not_span_is_not_answered():
+    halves = {"c": Custom([[1, 1, 0, 0], [0, 0, 1, 1]])}
+    basis = integer_basis(np.array([[1, 1, -1, -1]]), "given")
+    plan = select(Workload(ABC, [halves]), budget=pcost(1), bases={"c": basis})
+    queries = Workload(ABC, [halves, ("c",), {"c": Prefix()}, ()])
+    assert list(queries.take(restriction(plan, queries))) == [(), next(iter(plan.workload))]
+
+
+@pytest.mark.parametrize("plans", [{}, [], [1], {"a": None}])
+def test_only_plans_are_compared(plans):
+    with pytest.raises(WorkloadError, match="compare takes plans"):
+        compare(plans)
+
+
+def test_plans_of_other_domains_are_not_compared():
+    other = select(marginals(Domain({"a": 4, "b": 2, "c": 4}), order=1), budget=zcdp(1))
+    with pytest.raises(WorkloadError, match="only over the same domain"):
+        compare([other, select(WORKLOAD, budget=zcdp(1))])
+    with pytest.raises(WorkloadError, match="only over the same domain"):
+        restriction(other, WORKLOAD)
+
+
+@settings(max_examples=30, deadline=None)
+@given(case=cases(weighted=False), loss=losses, neighbors=st.sampled_from(["add-remove", "replace"]))
+def test_a_sweep_is_what_planning_for_each_budget_gives(case, loss, neighbors):
+    if len(case.workload.closure) == 1:
+        neighbors = "add-remove"
+    table = sweep(case.workload, BUDGETS, loss, level=0.9, neighbors=neighbors, records_per_person=2)
+    for budget, (_, row) in zip(BUDGETS, table.iterrows(), strict=True):
+        plan = select(case.workload, budget=budget, loss=loss, neighbors=neighbors, records_per_person=2)
+        assert row["budget"] == budget.statement
+        assert row["pcost"] == pytest.approx(plan.pcost, rel=1e-9)
+        assert row["pcost"] <= budget.pcost_exact
+        assert row["rho"] == budget.rho
+        assert row["rmse"] == pytest.approx(plan.rmse, rel=1e-9)
+        assert row["max_std_err"] == pytest.approx(math.sqrt(plan.max_variance), rel=1e-9)
+        assert row["loss_value"] == pytest.approx(plan.loss_value, rel=1e-9)
+        moe = plan.errors(level=0.9)["moe"]
+        assert row["median_moe"] == pytest.approx(moe.median(), rel=1e-9)
+        assert row["max_moe"] == pytest.approx((1.6448536 + 2**-18) * row["max_std_err"], rel=1e-6)
+        if isinstance(loss, Targets):
+            assert row["meets_targets"] == plan.meets_targets
+
+
+def test_a_sweep_plans_anew_for_functions():
+    def loss(variances):
+        return cvxpy.norm(variances - 0.001, 4)
+
+    table = sweep(WORKLOAD, [pcost(1), pcost(5)], {"mine": loss, "max": "max"})
+    assert table["loss"].tolist() == ["mine", "mine", "max", "max"]
+    for row, budget in enumerate([pcost(1), pcost(5)]):
+        plan = select(WORKLOAD, budget=budget, loss=loss)
+        assert table["rmse"][row] == pytest.approx(plan.rmse, rel=1e-9)
+        assert table["loss_value"][row] == pytest.approx(plan.loss_value, rel=1e-9)
+
+
+def test_losses_are_named_as_given_or_by_what_they_are():
+    given = ["sum", SumOfVariances("equal"), Targets(5), Targets(6)]
+    words = sweep(WORKLOAD, [pcost(1)], given)["loss"].tolist()
+    assert words[:2] == ["sum", "sum of variances, weights equal"]
+    assert words[2:] == [f"largest margin of error (0.95) relative to its target{end}" for end in ("", " (4)")]
+    assert sweep(WORKLOAD, [pcost(1)], cvxpy.max)["loss"].tolist() == ["convex loss, solver CLARABEL"]
+
+
+@pytest.mark.parametrize("budgets", [[], zcdp(1), [1.0], "zcdp", None])
+def test_a_sweep_needs_budgets(budgets):
+    with pytest.raises(BudgetError, match="budgets must be a list such as"):
+        sweep(WORKLOAD, budgets)
+
+
+@pytest.mark.parametrize("given", [[], {}])
+def test_a_sweep_needs_losses(given):
+    with pytest.raises(WorkloadError, match="losses must be one loss or a list"):
+        sweep(WORKLOAD, [zcdp(1)], given)
+
+
+@given(case=cases(), loss=losses, factor=st.floats(1e-6, 1e6))
+def test_a_plan_scaled_costs_so_much_more_and_has_so_much_less_variance(case, loss, factor):
+    plan = select(case.workload, budget=pcost(3), loss=loss)
+    scaled = scaled_plan(plan, factor)
+    assert scaled.pcost == pytest.approx(factor * plan.pcost, rel=1e-12)
+    assert float(scaled.budget.pcost_exact) == pytest.approx(scaled.pcost, rel=1e-15)
+    np.testing.assert_allclose(scaled.average_variances * factor, plan.average_variances, rtol=1e-12)
+    again = select(case.workload, budget=pcost(3 * factor), loss=loss)
+    assert scaled.loss_value == pytest.approx(again.loss_value, rel=1e-9)
