@@ -194,7 +194,7 @@ BACK: dict[str, set[str]] = {
 #: What `select`, and the three verbs together, import by name when they are imported: modules and lines, at most.
 CLOSURES = {
     ("method.plan.select",): (169, 26_213),
-    ("method.plan.select", "gate.measurement.measure", "release.reconstruct"): (314, 46_800),
+    ("method.plan.select", "gate.measurement.measure", "release.reconstruct"): (314, 46_799),
 }
 #: The only rooms that see records, and who may use what is told to their holder alone.
 SEE_RECORDS = ("gate", "scale/engines", "scale/stored", "fits/rap")

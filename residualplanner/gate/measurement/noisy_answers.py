@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.gate.measurement.double_word import combine_words, float_identifies, products_modulo
-from residualplanner.gate.measurement.integers import differences_of_tables, integer_products
 from residualplanner.gate.measurement.precision import gamma2_ratio
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.method.bases.basis import Basis
-from residualplanner.method.kron import Scratch
+from residualplanner.method.kron import Scratch, differences_of_tables, integer_products
 from residualplanner.method.strategy.basis_groups import BasisGroups
 
 #: Below this many records the width that numbers are computed with depends on the plan alone.

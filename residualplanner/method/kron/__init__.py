@@ -14,6 +14,7 @@ from residualplanner.method.kron.arrays import (
 )
 from residualplanner.method.kron.axis_maps import AxisMap, ProductMap, keeping, matrix_map
 from residualplanner.method.kron.integer_maps import DenseIntegers, IntegerMap
+from residualplanner.method.kron.integers import differences_of_tables, integer_products
 from residualplanner.method.kron.residuals import (
     rebuilding,
     rebuilding_differences,
@@ -32,7 +33,9 @@ __all__ = [
     "Scratch",
     "add_up_into",
     "cumulative_sums",
+    "differences_of_tables",
     "empty_floats",
+    "integer_products",
     "keeping",
     "matrix_map",
     "namespace",

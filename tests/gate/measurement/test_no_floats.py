@@ -9,7 +9,7 @@ import residualplanner
 
 ROOT = Path(residualplanner.__file__).parent
 WHOLE = [
-    "gate/measurement/integers.py",
+    "method/kron/integers.py",
     *(
         f"gate/measurement/{name}.py"
         for name in ("counting", "discrete", "exact_noise", "noisy_answers", "wide_integers")

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from residualplanner.gate.measurement.double_word import products_modulo
-from residualplanner.gate.measurement.integers import integer_products
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.bases.matrix import integer_basis
 from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.kron import integer_products
 from residualplanner.method.queries.custom import Custom
 from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.runs import Prefix

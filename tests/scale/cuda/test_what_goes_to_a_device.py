@@ -31,7 +31,13 @@ def movers_in(tree):
             names = {part for alias in node.names for part in alias.name.split(".")}
             yield from names & MOVERS
             if (node.module or "").startswith(
-                ("residualplanner.method.kron", "residualplanner.scale.cuda", "cupy", "array_api_compat")
+                (
+                    "residualplanner.method.kron",
+                    "residualplanner.scale.cuda",
+                    "residualplanner.release.devices",
+                    "cupy",
+                    "array_api_compat",
+                )
             ):
                 yield from {part for part in node.module.split(".") if part in {*MOVERS, "cuda", "cupy", "arrays"}}
             if node.module in {"residualplanner", "residualplanner.method", "residualplanner.scale"}:

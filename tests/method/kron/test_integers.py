@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from residualplanner.gate.measurement.integers import differences_of_tables, integer_products
-from residualplanner.method.kron import ProductMap, Scratch, subtracting
+from residualplanner.method.kron import ProductMap, Scratch, differences_of_tables, integer_products, subtracting
 
 SHAPES = [(), (2,), (100,), (3, 4), (4, 1, 2), (2, 2, 2, 2), (35, 2, 3)]
 shapes = st.lists(st.integers(1, 6), max_size=4).map(tuple)
