@@ -249,6 +249,12 @@ def test_workers_draw_from_the_sums_of_all_partitions_and_only_receipts_come_bac
     assert cluster.draw(tasks[1:], digest) == [digest(1, naive_tables(DOMAIN, records, GROUPS[2:]))]
 
 
+def test_every_task_draws_from_zeros_where_there_are_no_records(session):
+    tasks, digest = [CountingTask(number, (np.array([[0]]),)) for number in range(3)], digesting()
+    found = open_cluster(session.range(1).where("id > 5"), Domain({"id": 2})).draw(tasks, digest)
+    assert found == [digest(number, [np.zeros((1, 2), dtype=np.int64)]) for number in range(3)]
+
+
 def test_where_records_break_a_rule_nothing_is_drawn(session, tmp_path):
     note = str(tmp_path / "note")
 

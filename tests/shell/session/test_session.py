@@ -63,6 +63,7 @@ def test_what_is_measured_is_charged_exactly_and_told_before_and_after():
     assert [(e.cost, e.plan_sha256) for e in session.ledger.entries] == [(cost, plan_hash(PLAN))]
     assert repr(session) == "<Session of 'visits': pcost 0.333334 of pcost 1 is spent, pcost 0.666666 is left>"
     assert "pcost 0.666666 is left" in session._repr_html_()
+    assert session.balance_after(PLAN).spent == 2 * cost  # as it is told for whoever means to measure it again
 
 
 def test_a_release_of_a_session_has_all_tables_of_its_measurement():
