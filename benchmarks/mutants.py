@@ -222,17 +222,16 @@ def _pytest(tree: Path, *chosen: str, timeout: float) -> str:
 
 def runs_for(mutant: Mutant, calling: dict[str, float]) -> Iterator[list[str]]:
     """The runs of tests for a mutant: those that call its function, quickest first, or else its room's."""
-    total, batch = 0.0, []
-    for test, seconds in sorted(calling.items(), key=lambda item: item[1]):
-        total += seconds
-        if total > _SECONDS_OF_CALLERS and batch:
-            break
-        batch.append(test)
-        if len(batch) == 40:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
+    files: dict[str, list[tuple[float, str]]] = defaultdict(list)
+    for test, seconds in calling.items():
+        files[test.partition("::")[0]].append((seconds, test))
+    # a process takes seconds to import a file's tests: those come first of which most run in a second
+    ranked = sorted(files.values(), key=lambda tests: -len(tests) / (1 + sum(seconds for seconds, _ in tests)))
+    total, first, count = 0.0, 0, 2
+    while first < len(ranked) and total < _SECONDS_OF_CALLERS:
+        batch = sorted(found for tests in ranked[first : first + count] for found in sorted(tests)[:40])
+        first, count, total = first + count, 2 * count, total + sum(seconds for seconds, _ in batch)
+        yield [test for _, test in batch]
     if not calling:
         own = [f"tests/{name}" for name in ROOMS[str(Path(mutant.module).parent.relative_to("residualplanner"))]]
         yield [*own, "tests/meetings", "--ignore=tests/scale/engines/test_spark.py"]

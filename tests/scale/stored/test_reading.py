@@ -103,11 +103,15 @@ def test_a_manifest_that_says_something_else_is_refused(change):
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("is_strict", 1), ("task_cells", 0), ("task_cells", True), ("identifier", "x"), ("more", 1), ("version", 9)],
+    [
+        *(("task_cells", value) for value in (0, 2**31 + 1, True)),
+        *(("is_strict", 1), ("identifier", "x"), ("source", "x" * 201), ("more", 1), ("version", 9)),
+    ],
 )
 def test_terms_that_this_library_never_writes_are_refused(field, value):
     stated = json.loads(STORE.read(RELEASE)) | {field: value}
-    with pytest.raises(FileFormatError):
+    message = "of this version|missing or unknown fields|never writes"
+    with pytest.raises(FileFormatError, match=message):
         rp.load_stored_measurement(copy({RELEASE: json.dumps(stated).encode()}))
 
 
