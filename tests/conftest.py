@@ -66,10 +66,12 @@ def pytest_collection_modifyitems(items, config):
 @pytest.fixture(scope="module")
 def memory_asked_once():
     """Of thousands of measurements only the first reads how much memory is left: it takes a sixth of their time."""
-    resources = importlib.import_module("residualplanner.gate.measurement.resources")
-    left = list(resources.memory_left())
+    modules = ("residualplanner.gate.measurement.resources", "residualplanner.scale.workers.readiness")
+    asking = [importlib.import_module(name) for name in modules]
+    left = list(asking[0].memory_left())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(resources, "memory_left", lambda _system: iter(left))
+        for module in asking:
+            patch.setattr(module, "memory_left", lambda *_system: iter(left))
         yield
 
 
