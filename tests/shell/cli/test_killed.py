@@ -186,7 +186,6 @@ def test_killed_at_any_step_on_the_disk(run, spec, records, tmp_path, monkeypatc
             if options or number % 5 == 0:
                 check_that_one_can_go_on(run, folder, left, monkeypatch, options)
         process.kill()
-    print("KINDS", number, every)
     assert number > 20 / every, "there were hardly any steps to be killed at: the test has shown nothing"
     assert (left.charges, left.is_measured, left.is_written) == (1, False, True)
     assert {(0, False, False, False), (1, True, True, False), (1, True, False, True)} <= seen
