@@ -23,7 +23,8 @@ class CountDown:
     """Counts kinds of steps, each when it comes first, until so many have come."""
 
     def __init__(self, kinds: int) -> None:
-        self._left, self._seen = kinds, set[Kind]()
+        self._left = kinds
+        self._seen: set[Kind] = set()
 
     def is_over(self, call: str, frame: FrameType | None) -> bool:
         """Whether this step is the first one of a kind, and of more kinds than were to come."""
