@@ -19,11 +19,14 @@ SLOW = (
     "docs",
     "figures",
     "gate/discrete_gaussian",
+    "gate/ledger/test_ledger_machine.py",
     "gate/measurement/test_what_leaves_the_gate.py",
     "publish/report/test_browser.py",
     "replay",
+    "scale/cuda/test_twin.py",
     "scale/engines/test_engines.py",
     "scale/engines/test_spark.py",
+    "scale/stored/test_readiness.py",
     "statistical",
     "test_fuzz.py",
 )
@@ -66,10 +69,12 @@ def pytest_collection_modifyitems(items, config):
 @pytest.fixture(scope="module")
 def memory_asked_once():
     """Of thousands of measurements only the first reads how much memory is left: it takes a sixth of their time."""
-    resources = importlib.import_module("residualplanner.gate.measurement.resources")
-    left = list(resources.memory_left())
+    modules = ("residualplanner.gate.measurement.resources", "residualplanner.scale.workers.readiness")
+    asking = [importlib.import_module(name) for name in modules]
+    left = list(asking[0].memory_left())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(resources, "memory_left", lambda _system: iter(left))
+        for module in asking:
+            patch.setattr(module, "memory_left", lambda *_system: iter(left))
         yield
 
 

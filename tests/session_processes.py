@@ -1,10 +1,11 @@
 """Processes that measure through one ledger: killed before a call to the system, or at work at the same moment.
 
-    python tests/session_processes.py FOLDER ROUNDS EVERY FIRST
+    python tests/session_processes.py FOLDER ROUNDS EVERY FIRST [steps]
 
 Forks a process for each step, so that the package is imported once, and prints a line of JSON for each: for ROUNDS
 races of two sessions; and for each of the `SCENES`, which is killed before the call FIRST to the system that changes
-what is on the disk, before the call FIRST + EVERY, and so on, until one ends by itself.
+what is on the disk, before the call FIRST + EVERY, and so on, until one ends by itself.  Of calls that the same lines
+of the package have led to only the first one counts; with ``steps`` every call does.
 """
 
 import json
@@ -17,6 +18,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,7 @@ import residualplanner as rp
 from residualplanner.gate.discrete_gaussian import OperatingSystemBits
 from residualplanner.gate.measurement.measure import require_measurable
 from residualplanner.gate.sources.source import Source
+from steps import CountDown
 
 WORKLOAD = rp.marginals(rp.Domain({"a": 2, "b": 3}), up_to=2)
 PLAN = rp.select(WORKLOAD, budget=rp.pcost("1/3"))
@@ -51,15 +54,15 @@ def store(folder: Path) -> None:
 SCENES: dict[str, Callable[[Path], None]] = {"release": release, "store": store}
 
 
-def kill_before(step: int) -> Callable[[Any, str, Any], None]:
+def kill_before(step: int, every_step: bool) -> Callable[[Any, str, Any], None]:
     """A profiler that kills the process before the call of this number that changes what is on the disk."""
-    left = step
+    kinds, left = CountDown(step), step
 
-    def count(_frame: object, event: str, called: Any) -> None:
+    def count(frame: FrameType, event: str, called: Any) -> None:
         nonlocal left
         if event == "c_call" and called.__name__ in _CHANGES:
             left -= 1
-            if left < 0:
+            if left < 0 if every_step else kinds.is_over(called.__name__, frame):
                 os.kill(os.getpid(), signal.SIGKILL)
 
     return count
@@ -97,7 +100,7 @@ def _with_ledger(folder: Path) -> Path:
     return folder
 
 
-def killed(base: Path, scene: str, every: int, first: int) -> None:
+def killed(base: Path, scene: str, every: int, first: int, every_step: bool) -> None:
     """Begin a scene again and again, and kill it a few calls later each time, until it ends by itself."""
     base.mkdir()
     SCENES[scene](_with_ledger(base / "before"))  # what is imported when it is needed is there before all forks
@@ -107,7 +110,7 @@ def killed(base: Path, scene: str, every: int, first: int) -> None:
 
         def work(folder: Path = folder, step: int = step) -> None:
             note_steps(folder)
-            sys.setprofile(kill_before(step))
+            sys.setprofile(kill_before(step, every_step))
             SCENES[scene](folder)
             sys.setprofile(None)
 
@@ -151,8 +154,8 @@ def _spend(path: Path, costs: list[Fraction], number: int, start: tuple[int, int
 
 
 if __name__ == "__main__":
-    home, (rounds, every, first) = Path(sys.argv[1]), map(int, sys.argv[2:])
+    home, (rounds, every, first) = Path(sys.argv[1]), map(int, sys.argv[2:5])
     for seed in range(rounds):
         race(home / f"{seed}.ledger", seed)
     for scene in SCENES:
-        killed(home / scene, scene, every, first)
+        killed(home / scene, scene, every, first, sys.argv[5:] == ["steps"])

@@ -21,6 +21,7 @@ class Covering:
         self.values = [(factor, value) for factor, values in factors.items() for value in values]
         names = list(factors)
         self.factor = np.array([names.index(factor) for factor, _ in self.values])
+        self._starts = np.flatnonzero(np.diff(self.factor, prepend=-1))
         self.may_meet = self.factor[:, None] != self.factor
         for first, second in itertools.combinations(range(len(self.values)), 2):
             if self.may_meet[first, second] and refused(dict([self.values[first], self.values[second]])):
@@ -64,9 +65,10 @@ class Covering:
         for factor in chance.permutation(self.factor.max() + 1):
             if factor in self.factor[row]:
                 continue
-            left = self.may_meet[row].all(axis=0) & (self.factor == factor)
-            candidates = [number for number in np.flatnonzero(left) if self._is_open([*row, number])]
-            if not candidates:
+            beside = self.may_meet[row].all(axis=0)
+            candidates = np.flatnonzero(beside & (self.factor == factor))
+            candidates = candidates[self._are_open(beside & self.may_meet[candidates], [*self.factor[row], factor])]
+            if not len(candidates):
                 return None
             gains = chance.random(len(candidates))
             if missing is not None:
@@ -77,7 +79,13 @@ class Covering:
     def _is_open(self, row: Sequence[int]) -> bool:
         """Whether every other factor has a value that may stand beside these."""
         left = self.may_meet[list(row)].all(axis=0)
-        return len({*self.factor[left].tolist(), *self.factor[list(row)].tolist()}) == self.factor.max() + 1
+        return bool(self._are_open(left[None], self.factor[list(row)])[0])
+
+    def _are_open(self, left: np.ndarray, chosen: Sequence[int] | np.ndarray) -> np.ndarray:
+        """Of each row of values that are left, whether each factor that is not chosen yet has one."""
+        found = np.logical_or.reduceat(left, self._starts, axis=1)
+        found[:, chosen] = True
+        return found.all(axis=1)
 
     @staticmethod
     def _added(number: int, row: list[int], missing: np.ndarray) -> int:

@@ -33,10 +33,10 @@ def _check(case: Case, folder: Path) -> None:
     if case["noise"] == "discrete":
         assert run.spent == measurement.noise.pcost
     tables = Tables(built, measurement.plan, built.lines)
-    check_files(built, tables_folder, tables)
+    estimates = check_files(built, tables_folder, tables)
     check_changed(built, folder, tables)
     if case["report"]:
-        check_page(built, run.report(tables_folder), tables_folder)
+        check_page(built, run.report(tables_folder), estimates)
 
 
 def check_changed(built: Built, folder: Path, tables: Tables) -> None:

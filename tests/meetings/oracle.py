@@ -141,6 +141,7 @@ class Measured:
     precision: Mapping[tuple[int, ...], Fraction]
     matrix: Callable[[tuple[int, ...], int], np.ndarray | None]
     factors: dict[Any, np.ndarray] = field(default_factory=dict)
+    rounded: dict[Any, np.ndarray] = field(default_factory=dict)
 
     def gram(self) -> np.ndarray:
         """``B^T Sigma^-1 B`` over all cells, (n, n), rounded."""
@@ -149,9 +150,15 @@ class Measured:
         for members, precision in self.precision.items():
             part = np.full((len(cells),) * 2, float(precision))
             for i in members:
-                part *= self._factor(members, i)[np.ix_(cells[:, i], cells[:, i])].astype(np.float64)
+                part *= self._rounded(members, i)[np.ix_(cells[:, i], cells[:, i])]
             total += part
         return total
+
+    def _rounded(self, members: tuple[int, ...], i: int) -> np.ndarray:
+        exact = self._factor(members, i)
+        if id(exact) not in self.rounded:  # `factors` keeps it
+            self.rounded[id(exact)] = exact.astype(np.float64)
+        return self.rounded[id(exact)]
 
     def rows(self) -> np.ndarray:
         """``Sigma^(-1/2) B`` over all cells, (m, n), rounded."""

@@ -81,9 +81,9 @@ class Run:
 
     def _in_blocks(self, source: Any) -> rp.Measurement:
         """With as little memory as it takes; where that is too little nothing has been charged or read."""
-        for power in range(200):
+        for power in range(50):
             try:
-                return self._in_python(source, memory=int(500 * 1.05**power), scratch=self.folder)
+                return self._in_python(source, memory=int(500 * 1.2**power), scratch=self.folder)
             except rp.ResourceError as error:
                 if "too little memory" not in str(error) or self.spent:
                     raise
@@ -194,8 +194,9 @@ def _excel(path: Path, sheet: Any, reader: int) -> Mapping[str, list[Any]]:
 
     if reader == 2:
         return pd.read_excel(path, sheet_name=sheet, keep_default_na=False).to_dict("list")
-    book = openpyxl.load_workbook(path)
+    book = openpyxl.load_workbook(path, read_only=True)
     head, *rows = (book[sheet] if isinstance(sheet, str) else book.worksheets[sheet]).iter_rows(values_only=True)
+    book.close()
     return {name: [row[i] for row in rows] for i, name in enumerate(head)}
 
 

@@ -7,6 +7,7 @@
 from pathlib import Path
 
 import pytest
+from matplotlib.figure import Figure
 
 from meetings.covering import Covering
 from meetings.factors import FACTORS, Case
@@ -17,11 +18,18 @@ PAGE = Path(__file__).parents[2] / "docs" / "pitfalls.md"
 COVERING = Covering({factor: list(values) for factor, values in FACTORS.items()}, rule_of)
 ROWS = list(COVERING.rows(2))
 REFUSALS = plain_refusals(COVERING)
+#: Nothing is compared of the pictures of a report, whose layout and text take a third of a case: all are made, as
+#: figures of matplotlib, and one case in so many writes them, too.
+WHOLE_PICTURES = 8
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore"),  # what other libraries warn of is theirs
     pytest.mark.slow,
 ]
+
+
+def save_nothing(_figure, stream, **_options):
+    stream.write("<svg></svg>")
 
 
 def test_every_pair_of_values_meets_or_is_refused():
@@ -33,9 +41,11 @@ def test_the_manual_says_what_is_refused():
     assert f"<!-- refused -->\n{manual()}\n<!-- end -->" in PAGE.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("row", ROWS, ids=range(len(ROWS)))
-def test_a_case_gives_the_truth_at_the_stated_cost(row, tmp_path):
-    check(Case(row), tmp_path)
+@pytest.mark.parametrize("number", range(len(ROWS)))
+def test_a_case_gives_the_truth_at_the_stated_cost(number, tmp_path, monkeypatch):
+    if number % WHOLE_PICTURES:
+        monkeypatch.setattr(Figure, "savefig", save_nothing)
+    check(Case(ROWS[number]), tmp_path)
 
 
 @pytest.mark.parametrize(("rule", "row"), REFUSALS, ids=[str(number) for number in range(len(REFUSALS))])

@@ -28,7 +28,7 @@ from worlds import CODED, FRAMES, Neighbor, World, contained, neighbors, residua
 GATE = import_module("residualplanner.gate.measurement.measure")
 NOISE = import_module("residualplanner.gate.measurement.exact_noise")
 
-PAIRS = int(os.environ.get("RESIDUALPLANNER_REPLAYS", "5000"))
+PAIRS = int(os.environ.get("RESIDUALPLANNER_REPLAYS", "2500"))
 PAIRS_PER_WORLD = 20
 PARTS = 10
 #: Of so many worlds one has its calls followed, and one saves its release, with fewer pairs: both are slow.

@@ -106,7 +106,7 @@ def quick_disk():
 
 
 class TestLedgerMachine(LedgerMachine.TestCase):
-    settings = settings(stateful_step_count=30)
+    settings = settings(stateful_step_count=30, max_examples=25)
 
 
 WORKER = """

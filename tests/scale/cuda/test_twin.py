@@ -104,7 +104,7 @@ def test_nothing_is_found_in_the_source_as_it_is_shipped(check, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", ["no barrier before axes", "no barrier after an axis", "only behind a matrix"])
+@pytest.mark.parametrize("what", ["no barrier before axes"])
 def test_a_missing_barrier_is_a_race_that_is_seen(what, tmp_path):
     (fault,) = (fault for fault in FAULTS if what in fault.what)
     assert "data race" in RACES.objection(tmp_path, fault.planted(kernel_source()))
@@ -114,15 +114,13 @@ def test_a_missing_barrier_is_a_race_that_is_seen(what, tmp_path):
 @pytest.mark.parametrize(
     ("what", "check"),
     [
-        ("divisor left out", TABLES),
-        ("slabs counted in 32 bits", TABLES),
         ("quotients one too small", TABLES),
-        ("padding read from the answers", MEMORY),
         ("the last block not shortened", MEMORY),
     ],
-    ids=["divisor", "slabs", "quotients", "padding", "last block"],
+    ids=["quotients", "last block"],
 )
-def test_planted_faults_are_found(what, check, tmp_path):
+def test_a_planted_fault_is_found_by_each_check(what, check, tmp_path):
+    """All other faults are planted by ``python -m benchmarks.kernel_faults``."""
     (fault,) = (fault for fault in FAULTS if fault.what == what)
     assert check.objection(tmp_path, fault.planted(kernel_source()))
 

@@ -94,18 +94,18 @@ import pandas, pyarrow.csv, pyarrow.parquet, scipy.optimize  # as much as can be
 import residualplanner.shell.cli.app, residualplanner.shell.cli.rehearsal, residualplanner.shell.cli.runs
 import residualplanner.shell.cli.spec.overrides
 from residualplanner.shell.cli import main
+from steps import CountDown
 
 noise = sys.modules["residualplanner.gate.measurement.discrete"]
 draw_flat = noise.draw_flat
-every = int(sys.argv.pop())  # so many steps further each time; 0 for a release that goes on until it is killed
+every = int(sys.argv.pop())  # so many kinds of steps further each time; 0 for a release that goes on until it is killed
 folder, steps = os.fsencode(sys.argv[1]), {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir"}
 
 def count_down(event, arguments):
     if event in steps and isinstance(arguments[0], str | bytes | os.PathLike):
         path = os.path.abspath(os.fsencode(arguments[0]))
         if path.startswith(folder) and not path.endswith((b"spec.toml", b"records.csv", b"log")):
-            left[0] -= 1
-            if left[0] < 0:
+            if kinds.is_over(event, sys._getframe()):
                 os.kill(os.getpid(), signal.SIGKILL)
 
 def drawing(*arguments, **options):
@@ -120,7 +120,7 @@ for number in range(10**6):
         os.chdir(where)
         log = os.open("log", os.O_CREAT | os.O_WRONLY)
         os.dup2(os.open(os.devnull if every else "told", os.O_WRONLY), 1)
-        noise.draw_flat, left, sys.argv = drawing, [number * every], ["residualplanner", *sys.argv[2:]]
+        noise.draw_flat, kinds, sys.argv = drawing, CountDown(number * every), ["residualplanner", *sys.argv[2:]]
         if every:
             sys.addaudithook(count_down)
         try:
@@ -136,7 +136,8 @@ for number in range(10**6):
 def releases(base, every, *options):
     """A process that begins a release whenever it is told to, and tells its number and then how it has ended."""
     command = [sys.executable, "-c", RELEASES, str(base), *COMMAND, *options, str(every)]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
 
 
 def begin(process):
@@ -161,8 +162,8 @@ impossible = [{ grade = 4 }]
     ("output", "every", "options"),
     [
         pytest.param("", 1, (), id="unbiased"),
-        slow(ADJUSTED, 8, (), id="adjusted"),
-        slow("", 6, ("--store", "s"), id="in a store"),
+        slow(ADJUSTED, 3, (), id="adjusted"),
+        slow("", 3, ("--store", "s"), id="in a store"),
     ],
 )
 def test_killed_at_any_step_on_the_disk(run, spec, records, tmp_path, monkeypatch, output, every, options):

@@ -25,8 +25,8 @@ COST = require_measurable(PLAN)
 SCENES = ("race", *session_processes.SCENES)
 
 
-#: Rounds of the race, every how many calls a scene is killed, and the first of them.
-FEW, ALL = (2, 35, 20), (40, 1, 0)
+#: Rounds of the race, every how many kinds of calls a scene is killed, and the first of them.
+FEW, ALL = (2, 12, 6), (20, 1, 0)
 
 
 @pytest.fixture(scope="module", params=[FEW, slow(ALL)], ids=["some", "all"])
