@@ -31,8 +31,7 @@ from benchmarks.trees_cases import counties
 from residualplanner.datasets.adult import adult
 from residualplanner.fits.nonnegative.many_cells import solving
 from residualplanner.fits.nonnegative.newton import Candidate, candidate
-from residualplanner.fits.nonnegative.problem import Problem
-from residualplanner.fits.nonnegative.weights import WEIGHTS, Weights
+from residualplanner.fits.nonnegative.problem import WEIGHTS, Problem, Weights
 
 BUDGETS = (0.3, 1.0, 3.0)
 DELTA = 1e-9

@@ -26,14 +26,12 @@ import numpy as np
 
 import residualplanner as rp
 from benchmarks.rap_cases import adult_case, errors, loans_like, rap_answers, released
-from residualplanner.fits.mixtures import Blocks
-from residualplanner.fits.rap.cells import CellBlock, cell_blocks
+from residualplanner.fits.mixtures.mixture import Blocks
 from residualplanner.fits.rap.projection import Adam
 from residualplanner.fits.rap.relaxation import RELAXATIONS
 from residualplanner.fits.rap.relaxed_records import RelaxedRecords
-from residualplanner.fits.rap.targets import ListedCells
-from residualplanner.fits.rap.threshold_table import thresholds_of
-from residualplanner.fits.rap.tiles import tiles_of
+from residualplanner.fits.rap.targets import CellBlock, ListedCells, cell_blocks
+from residualplanner.fits.rap.tiles import thresholds_of, tiles_of
 from residualplanner.more.queries.thresholds import threshold_map
 
 RECORDS = 1000

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 import residualplanner as rp
 from residualplanner.datasets.adult import adult
-from residualplanner.fits.rap.threshold_table import ThresholdTable, thresholds_of
+from residualplanner.fits.rap.tiles import ThresholdTable, thresholds_of
 from residualplanner.gate.sources.counting import count_groups
 from residualplanner.more.queries.thresholds import threshold_map
 

@@ -17,9 +17,8 @@ from residualplanner.fits.nonnegative.interior import MOST_CELLS, interior
 from residualplanner.fits.nonnegative.many_cells.solving import facets_of_many, nearly
 from residualplanner.fits.nonnegative.newton import ROUNDING, Candidate, candidate
 from residualplanner.fits.nonnegative.potentials import first_multipliers
-from residualplanner.fits.nonnegative.problem import Problem
-from residualplanner.fits.nonnegative.reference import reference_map
-from residualplanner.fits.nonnegative.stating import Statement
+from residualplanner.fits.nonnegative.problem import Problem, Statement
+from residualplanner.fits.nonnegative.table_map import reference_map
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.errors import SolverError

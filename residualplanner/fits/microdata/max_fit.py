@@ -11,15 +11,19 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.fits.microdata.fit import Fit, fit_of
-from residualplanner.fits.microdata.noisy_groups import NoisyGroups
-from residualplanner.fits.microdata.nonnegative import REMEDY, require_counts, solved
-from residualplanner.fits.microdata.solvers.dual import CellProblem
-from residualplanner.fits.microdata.solvers.general import least_bound, least_squares_within
-from residualplanner.fits.microdata.solvers.interior import inside
-from residualplanner.fits.microdata.solvers.matrices import MatrixDual
+from residualplanner.fits.microdata.fit import REMEDY, Fit, fit_of, require_counts, solved
+from residualplanner.fits.microdata.groups import NoisyGroups
+from residualplanner.fits.microdata.solvers.dual import CellProblem, MatrixDual
 from residualplanner.fits.microdata.solvers.newton import is_small
-from residualplanner.fits.microdata.solvers.within import Bounds, Inside, centered_start, objective_of
+from residualplanner.fits.microdata.solvers.within import (
+    Bounds,
+    Inside,
+    centered_start,
+    inside,
+    least_bound,
+    least_squares_within,
+    objective_of,
+)
 from residualplanner.ground.checks import require_positive, require_type
 from residualplanner.ground.errors import WorkloadError, memory_for
 
@@ -59,7 +63,7 @@ def max_fit(noisy: NoisyGroups, *, slack: float = 0.01) -> Fit:
     Example:
         >>> from residualplanner import Domain
         >>> from residualplanner.fits.microdata.laws import Gaussian
-        >>> from residualplanner.fits.microdata.noisy_groups import GroupAnswers
+        >>> from residualplanner.fits.microdata.groups import GroupAnswers
         >>> from residualplanner.fits.microdata.groups import Marginal
         >>> cells = GroupAnswers(Marginal(["a"]), [3.0, -1.0], Gaussian(1.0))
         >>> total = GroupAnswers(Marginal(), 3.0, Gaussian(1.0))

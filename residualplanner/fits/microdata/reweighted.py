@@ -10,10 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.fits.microdata.fit import Fit, fit_of
+from residualplanner.fits.microdata.fit import REMEDY, Fit, fit_of, require_counts, solved
+from residualplanner.fits.microdata.groups import NoisyGroups
 from residualplanner.fits.microdata.laws import NoiseLaw
-from residualplanner.fits.microdata.noisy_groups import NoisyGroups
-from residualplanner.fits.microdata.nonnegative import REMEDY, require_counts, solved
 from residualplanner.fits.microdata.solvers.dual import Term
 from residualplanner.fits.microdata.solvers.sums import MaskedSum, Sums
 from residualplanner.ground.checks import require_type
@@ -45,7 +44,7 @@ def reweighted_fit(noisy: NoisyGroups, *, confidence: float = 0.99) -> Fit:
 
     Example:
         >>> from residualplanner import Domain
-        >>> from residualplanner.fits.microdata.noisy_groups import GroupAnswers
+        >>> from residualplanner.fits.microdata.groups import GroupAnswers
         >>> from residualplanner.fits.microdata.laws import Laplace
         >>> from residualplanner.fits.microdata.groups import Marginal
         >>> cells = GroupAnswers(Marginal(["a"]), [-5, 3, 10, 40, 200], Laplace(8.0))

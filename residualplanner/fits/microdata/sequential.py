@@ -10,9 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.fits.microdata.fit import Fit, fit_of
-from residualplanner.fits.microdata.noisy_groups import NoisyGroups
-from residualplanner.fits.microdata.nonnegative import REMEDY, solved
+from residualplanner.fits.microdata.fit import REMEDY, Fit, fit_of, solved
+from residualplanner.fits.microdata.groups import NoisyGroups
 from residualplanner.fits.microdata.solvers.dual import Term
 from residualplanner.fits.microdata.solvers.newton import Solution
 from residualplanner.fits.microdata.solvers.sums import MarginalSums, Sums
@@ -44,7 +43,7 @@ def sequential_fit(noisy: NoisyGroups) -> Fit:
 
     Example:
         >>> from residualplanner import Domain
-        >>> from residualplanner.fits.microdata.noisy_groups import GroupAnswers
+        >>> from residualplanner.fits.microdata.groups import GroupAnswers
         >>> from residualplanner.fits.microdata.laws import Laplace
         >>> from residualplanner.fits.microdata.groups import Marginal
         >>> total = GroupAnswers(Marginal(), 9.0, Laplace(4.0))

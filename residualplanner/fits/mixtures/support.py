@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.fits.mixtures.blocks import Blocks
+from residualplanner.fits.mixtures.mixture import Blocks
 from residualplanner.ground.checks import FloatArray
 
 #: How often a first record of a class is drawn table by table before one is searched for, and the most values that the

@@ -15,19 +15,15 @@ from residualplanner.fits.adjusted.drawing import Simulation, nonnegative_draws
 from residualplanner.fits.adjusted.memory import require_memory_for_nonnegative
 from residualplanner.fits.adjusted.numbers import AdjustedAnswers, AdjustedNumbers, cleared
 from residualplanner.fits.adjusted.release import AdjustedRelease
-from residualplanner.fits.mixtures import unreported
+from residualplanner.fits.mixtures.records import unreported
 from residualplanner.fits.nonnegative.ascent import Solution, solve
 from residualplanner.fits.nonnegative.components import answers_of
-from residualplanner.fits.nonnegative.facts import Facts
+from residualplanner.fits.nonnegative.facts import Facts, Impossible, Known, read_facts
+from residualplanner.fits.nonnegative.fitted_mixture import fit_mixture, mixture_draws
 from residualplanner.fits.nonnegative.limits import origin_of
 from residualplanner.fits.nonnegative.many_cells.solving import facets_of_many, solve_many
-from residualplanner.fits.nonnegative.mixture import fit_mixture
-from residualplanner.fits.nonnegative.mixture.drawing import mixture_draws
 from residualplanner.fits.nonnegative.newton import ROUNDING
-from residualplanner.fits.nonnegative.problem import Problem
-from residualplanner.fits.nonnegative.stated_facts import Impossible, Known, read_facts
-from residualplanner.fits.nonnegative.stating import Statement, center_of
-from residualplanner.fits.nonnegative.weights import WeightsName, weights_named
+from residualplanner.fits.nonnegative.problem import Problem, Statement, WeightsName, center_of, weights_named
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.gate.measurement.noise_statement import warning_of
 from residualplanner.gate.sources.source import Progress

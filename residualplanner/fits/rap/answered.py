@@ -9,13 +9,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from residualplanner.fits.mixtures import Blocks
+from residualplanner.fits.mixtures.mixture import Blocks
 from residualplanner.fits.rap.projection import Fit, ProjectionSettings, relaxed_projection
 from residualplanner.fits.rap.relaxation import Relaxed
 from residualplanner.fits.rap.relaxed_records import RelaxedRecords
 from residualplanner.fits.rap.targets import ListedCells, Targets, WholeTable, listed_cells
-from residualplanner.fits.rap.threshold_table import ThresholdTable
-from residualplanner.fits.rap.tiles import ROOM, Tile, tiles_of
+from residualplanner.fits.rap.tiles import ROOM, ThresholdTable, Tile, tiles_of
 from residualplanner.ground.checks import FloatArray, IntArray
 
 #: Tables of more cells are fitted by some of them: the noise of many empty cells would hide those that matter.

@@ -11,10 +11,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from residualplanner.fits.rap.counts import Counts, KeptCounts, RecountedCounts, count_records
 from residualplanner.fits.rap.mechanism import Run, require_records
 from residualplanner.fits.rap.plan import RapPlan
 from residualplanner.fits.rap.result import RapResult
+from residualplanner.fits.rap.selection import Counts, KeptCounts, RecountedCounts, count_records
 from residualplanner.fits.rap.tiles import tiles_of
 from residualplanner.gate.discrete_gaussian import ByteSource, InsecureTestBits, OperatingSystemBits
 from residualplanner.gate.ledger import Ledger

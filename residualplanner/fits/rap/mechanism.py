@@ -11,14 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from residualplanner.fits.mixtures import Blocks
-from residualplanner.fits.rap.account import Account, root_down, rounded_down
+from residualplanner.fits.mixtures.mixture import Blocks
 from residualplanner.fits.rap.answered import Answered
-from residualplanner.fits.rap.counts import Counts
-from residualplanner.fits.rap.plan import RapPlan
+from residualplanner.fits.rap.plan import Account, RapPlan, root_down, rounded_down
 from residualplanner.fits.rap.relaxed_records import RelaxedRecords
 from residualplanner.fits.rap.result import RapResult, RapRound
-from residualplanner.fits.rap.selection import Candidate, Model, Selection
+from residualplanner.fits.rap.selection import Candidate, Counts, Model, Selection
 from residualplanner.fits.rap.tiles import ROOM
 from residualplanner.gate.discrete_gaussian import ByteSource, Scales, draw_arrays
 from residualplanner.gate.measurement.noise_record import NoiseRecord

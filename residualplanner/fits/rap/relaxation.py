@@ -10,7 +10,7 @@ from typing import Protocol, final
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.fits.mixtures import Blocks
+from residualplanner.fits.mixtures.mixture import Blocks
 
 #: A row for each value of each attribute, a column for each relaxed record; single precision.
 Relaxed = NDArray[np.float32]

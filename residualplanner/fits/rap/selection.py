@@ -1,26 +1,228 @@
 """The choice of what to measure next: exact draws of the exponential mechanism over all cells or tables.
 
-Reads: exact counts and the answers of relaxed records, as integers.  Gives: Chosen candidates, and nothing else.
+Exact counts are kept where memory allows, counted anew where it does not, and never leave this room.
 Source: docs/adaptive-projection.md eqs. (c) and (d).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from itertools import groupby
+from typing import NamedTuple, Protocol, final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from residualplanner.fits.rap.counts import Counts
-from residualplanner.fits.rap.tiles import Tile
-from residualplanner.fits.rap.units import Tiles, Unit
+from residualplanner.fits.rap.tiles import ThresholdTable, Tile
 from residualplanner.gate.discrete_gaussian import ByteSource, NoiseError, exponential_choices
+from residualplanner.gate.sources.source import Source
 from residualplanner.ground.checks import IntArray
 
+Answers = NDArray[np.int64]
+#: Tiles of one table whose candidates get their scores together.
+Tiles = tuple[Tile, ...]
 #: Scores that differ by more than this many times their number are sorted instead of counted.
 _SPARSE = 64
 #: The answers of relaxed records in a tile: integers (cells,), the same at each call.
 Model = Callable[[Tile], IntArray]
+
+
+class Counts(Protocol):
+    """The exact answers of all tables."""
+
+    @property
+    def tiles(self) -> Sequence[Tile]:
+        """The parts in which they come, table by table."""
+
+    def answers(self, tiles: Sequence[Tile]) -> Iterator[Answers]:
+        """The exact answers (cells,) in each of some tiles, in their order, which must not leave this room."""
+
+
+class KeptCounts:
+    """All tables at once; each of their tiles is counted once."""
+
+    def __init__(self, source: Source, tiles: Sequence[Tile]) -> None:
+        self.tiles = tiles
+        self._answers = dict(zip(tiles, _all_counted(source, tiles), strict=True))
+
+    def answers(self, tiles: Sequence[Tile]) -> Iterator[Answers]:
+        """Those of each tile in turn."""
+        yield from (self._answers[tile] for tile in tiles)
+
+
+class RecountedCounts:
+    """Some tables at a time; the records are read again for each request.
+
+    Args:
+        source: the records.
+        tiles: of all tables.
+        cells: how many whole tables may have together that are counted in one pass.
+    """
+
+    def __init__(self, source: Source, tiles: Sequence[Tile], cells: int) -> None:
+        self.tiles = tiles
+        self._source, self._cells = source, cells
+
+    def answers(self, tiles: Sequence[Tile]) -> Iterator[Answers]:
+        """Those of each tile in turn."""
+        for batch in batches(tiles, self._cells):
+            yield from _counted(self._source, batch)
+
+
+def batches(tiles: Iterable[Tile], most: int) -> Iterator[list[Tile]]:
+    """Consecutive tiles for which the same values are merged, as many as have ``most`` cells together, or one.
+
+    Example:
+        >>> from residualplanner.fits.rap.tiles import ThresholdTable
+        >>> of_size = [Tile(0, ThresholdTable((0,), (size,), 1), (range(size),)) for size in (3, 1, 5, 9)]
+        >>> [[len(tile.numbers) for tile in batch] for batch in batches(of_size, 4)]
+        [[3, 1], [5], [9]]
+    """
+    batch: list[Tile] = []
+    cells = 0
+    for tile in tiles:
+        if batch and (cells + len(tile.numbers) > most or tile.merged != batch[0].merged):
+            yield batch
+            batch, cells = [], 0
+        batch.append(tile)
+        cells += len(tile.numbers)
+    if batch:
+        yield batch
+
+
+def count_records(source: Source, tiles: Sequence[Tile]) -> int:
+    """The number of records, which is confidential unless neighbors have equally many; all columns are checked.
+
+    Args:
+        source: the records.
+        tiles: what will be counted.
+    """
+    total: IntArray = source.count([np.empty((1, 0), dtype=np.int64)], later=_groups(tiles))[0]
+    return int(total[0])
+
+
+def _all_counted(source: Source, tiles: Sequence[Tile]) -> Iterator[Answers]:
+    """The answers in all tiles, counted in as few passes as can be."""
+    return RecountedCounts(source, tiles, cells=sum(len(tile.numbers) for tile in tiles)).answers(tiles)
+
+
+def _counted(source: Source, tiles: Sequence[Tile]) -> Iterator[Answers]:
+    """The answers in some tiles, counted in one pass over the records."""
+    counted = source.count(_groups(tiles), merged=tiles[0].merged)
+    for number, tile in enumerate(tiles):
+        yield tile.answers(counted[number][0]).ravel()
+        counted[number] = _NOTHING
+
+
+def _groups(tiles: Sequence[Tile]) -> list[IntArray]:
+    return [np.array([each.threshold.positions], dtype=np.int64).reshape(1, -1) for each in tiles]
+
+
+_NOTHING: IntArray = np.empty(0, dtype=np.int64)
+
+
+class Unit(Protocol):
+    """Something that can be chosen, and how much it needs to be measured."""
+
+    @property
+    def name(self) -> str:
+        """The word for it in a plan."""
+
+    def candidates(self, thresholds: Sequence[ThresholdTable]) -> int:
+        """How many there are in some tables."""
+
+    def together(self, tiles: Sequence[Tile]) -> list[Tiles]:
+        """Tiles of all tables, in their order, those together whose candidates get their scores together."""
+
+    def numbers(self, tiles: Tiles) -> range:
+        """The numbers of the candidates of some tiles that get their scores together."""
+
+    def scores(self, errors: Iterable[IntArray]) -> IntArray:
+        """The scores (c,) of the candidates of such tiles.
+
+        Args:
+            errors: of each tile (cells,) how far each cell is from the exact count, integers of at least 0; all are
+                taken, one after another.
+
+        Guarantees: if every count changes by at most 1, so does every score.
+        """
+
+    def largest(self, thresholds: Sequence[ThresholdTable], choices: int) -> list[int]:
+        """How many cells each of the largest candidates has."""
+
+    def cells(self, number: int, threshold: ThresholdTable) -> IntArray:
+        """The cells (m,) that are measured where a candidate of this table was chosen."""
+
+
+@final
+class CellUnit:
+    """Cells: the score is how far the cell is from the exact count."""
+
+    name = "cell"
+
+    def candidates(self, thresholds: Sequence[ThresholdTable]) -> int:
+        """All cells of all tables."""
+        return sum(each.cells for each in thresholds)
+
+    def together(self, tiles: Sequence[Tile]) -> list[Tiles]:
+        """Each tile alone."""
+        return [(tile,) for tile in tiles]
+
+    def numbers(self, tiles: Tiles) -> range:
+        """Those of its cells."""
+        [tile] = tiles
+        return tile.numbers
+
+    def scores(self, errors: Iterable[IntArray]) -> IntArray:
+        """The errors (cells,) themselves."""
+        [found] = errors
+        return found
+
+    def largest(self, thresholds: Sequence[ThresholdTable], choices: int) -> list[int]:
+        """1 for each."""
+        del thresholds
+        return [1] * choices
+
+    def cells(self, number: int, threshold: ThresholdTable) -> IntArray:
+        """The cell itself."""
+        del threshold
+        return np.array([number])
+
+
+@final
+class TableUnit:
+    """Tables: the score is the largest distance of one of its cells; each table has the number 0."""
+
+    name = "table"
+
+    def candidates(self, thresholds: Sequence[ThresholdTable]) -> int:
+        """All tables."""
+        return len(thresholds)
+
+    def together(self, tiles: Sequence[Tile]) -> list[Tiles]:
+        """All tiles of a table."""
+        return [tuple(of_table) for _, of_table in groupby(tiles, key=lambda tile: tile.table)]
+
+    def numbers(self, tiles: Tiles) -> range:
+        """The number 0."""
+        del tiles
+        return range(1)
+
+    def scores(self, errors: Iterable[IntArray]) -> IntArray:
+        """The largest of all errors (1,)."""
+        return np.array([max(int(each.max()) for each in errors)])
+
+    def largest(self, thresholds: Sequence[ThresholdTable], choices: int) -> list[int]:
+        """The numbers of cells of the largest tables."""
+        return sorted(each.cells for each in thresholds)[-choices:]
+
+    def cells(self, number: int, threshold: ThresholdTable) -> IntArray:
+        """All cells of the table."""
+        del number
+        return np.arange(threshold.cells)
+
+
+UNITS: dict[str, Unit] = {each.name: each for each in (CellUnit(), TableUnit())}
 
 
 class Candidate(NamedTuple):
@@ -79,7 +281,7 @@ class Selection:
             for more than one tile.
         """
         found = {
-            tiles: _counted(scores) for tiles, scores in self._scores(model, self.unit.together(self.counts.tiles))
+            tiles: _score_counts(scores) for tiles, scores in self._scores(model, self.unit.together(self.counts.tiles))
         }
         scores, places = np.unique(np.concatenate([each.scores for each in found.values()]), return_inverse=True)
         members = np.bincount(places, np.concatenate([each.members for each in found.values()])).astype(np.int64)
@@ -107,7 +309,7 @@ class Selection:
         candidates: dict[_Place, Candidate] = {}
         drawn = {place.tiles for place in places}
         for tiles, scores in self._scores(model, [tiles for tiles in found if tiles in drawn]):
-            if not all(map(np.array_equal, _counted(scores), found[tiles])):
+            if not all(map(np.array_equal, _score_counts(scores), found[tiles])):
                 raise NoiseError("the same sums came out otherwise the second time; nothing may be released")
             every = self.unit.numbers(tiles)
             numbers = self._left(np.arange(every.start, every.stop), tiles)
@@ -124,7 +326,7 @@ def _errors(exact: IntArray, fitted: IntArray) -> IntArray:
     return np.abs(errors, out=errors)
 
 
-def _counted(scores: IntArray) -> _Scores:
+def _score_counts(scores: IntArray) -> _Scores:
     """How often each score occurs."""
     if not scores.size:
         return _Scores(scores, scores)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from residualplanner.fits.mixtures import Mixture, Report, product_sums, unreported
+from residualplanner.fits.mixtures.mixture import Mixture, product_sums
+from residualplanner.fits.mixtures.records import Report, unreported
 from residualplanner.fits.nonnegative.facts import Facts
-from residualplanner.fits.nonnegative.mixture import FitQuality, FittedMixture, fit_quality, quality_of_records
-from residualplanner.fits.synthesis.columns import BinsName, column_of, weight_column
-from residualplanner.fits.synthesis.raking import raked_weights
-from residualplanner.fits.synthesis.rounding import RoundingName, rounding_named
-from residualplanner.fits.synthesis.saving import Sidecar, save_frame
+from residualplanner.fits.nonnegative.fitted_mixture import FittedMixture
+from residualplanner.fits.nonnegative.measured_tables import FitQuality, fit_quality, quality_of_records
+from residualplanner.fits.synthesis.rounding import RoundingName, raked_weights, rounding_named
+from residualplanner.fits.synthesis.saving import BinsName, Sidecar, column_of, save_frame, weight_column
 from residualplanner.gate.measurement.noise_statement import warning_of
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.atomic import PathLike

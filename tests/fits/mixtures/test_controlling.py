@@ -5,10 +5,16 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from residualplanner.fits.mixtures import Blocks, controlled_records, mixture_of, triples
-from residualplanner.fits.mixtures.controlling import _exchange, _pairs_within, _tables_of
-from residualplanner.fits.mixtures.margins import correct_margins
-from residualplanner.fits.mixtures.triples import tables_beside
+from residualplanner.fits.mixtures import triples
+from residualplanner.fits.mixtures.controlling import (
+    _exchange,
+    _pairs_within,
+    _tables_of,
+    controlled_records,
+    tables_beside,
+)
+from residualplanner.fits.mixtures.mixture import Blocks, mixture_of
+from residualplanner.fits.mixtures.records import correct_margins
 
 SIZES = (3, 2, 4)
 

@@ -6,24 +6,20 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from residualplanner.fits.mixtures import (
-    Blocks,
-    Centered,
+from residualplanner.fits.mixtures.fitting import (
     Descent,
     Ensemble,
-    Measured,
-    Possible,
     Start,
     denoised,
     fit,
     fit_ensemble,
-    loss_of,
-    mixture_of,
-    raked,
     start_at,
     start_near,
-    supports,
 )
+from residualplanner.fits.mixtures.loss import Centered, loss_of
+from residualplanner.fits.mixtures.mixture import Blocks, mixture_of, raked
+from residualplanner.fits.mixtures.support import Possible, supports
+from residualplanner.fits.mixtures.terms import Measured
 from residualplanner.ground.errors import ArgumentError
 
 SIZES = (4, 3, 5)

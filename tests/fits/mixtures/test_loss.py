@@ -6,9 +6,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from residualplanner.fits.mixtures import Blocks, Centered, Measured, Rows, Values, features_of, loss_of, product_sums
-from residualplanner.fits.mixtures.larger import prefix_terms
-from residualplanner.fits.mixtures.terms import Point, TableTerm, pair_term
+from residualplanner.fits.mixtures.loss import Centered, Rows, Values, features_of, loss_of
+from residualplanner.fits.mixtures.mixture import Blocks, product_sums
+from residualplanner.fits.mixtures.terms import Measured, Point, TableTerm, pair_term, prefix_terms
 
 SIZES = (3, 2, 4)
 RNG = np.random.default_rng(7)

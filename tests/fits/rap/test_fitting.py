@@ -7,15 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from residualplanner.fits.mixtures import Blocks
+from residualplanner.fits.mixtures.mixture import Blocks
 from residualplanner.fits.rap import ProjectionSettings, RelaxedRecords
 from residualplanner.fits.rap.answered import Answered
-from residualplanner.fits.rap.cells import cell_blocks
-from residualplanner.fits.rap.fitted_rows import FittedRows
-from residualplanner.fits.rap.projection import relaxed_projection
+from residualplanner.fits.rap.projection import FittedRows, relaxed_projection
 from residualplanner.fits.rap.relaxation import RELAXATIONS, sparsemax
-from residualplanner.fits.rap.targets import ListedCells, WholeTable, listed_cells
-from residualplanner.fits.rap.threshold_table import ThresholdTable
+from residualplanner.fits.rap.targets import ListedCells, WholeTable, cell_blocks, listed_cells
+from residualplanner.fits.rap.tiles import ThresholdTable
 from residualplanner.ground.errors import WorkloadError
 
 SIZES = (3, 2, 4, 5)

@@ -9,13 +9,9 @@ import pytest
 import residualplanner as rp
 from residualplanner import BudgetError, DataError, Ledger, ResourceError, WorkloadError
 from residualplanner.fits.rap import gate
-from residualplanner.fits.rap.account import root_down, rounded_down
-from residualplanner.fits.rap.counts import KeptCounts, RecountedCounts
-from residualplanner.fits.rap.selection import Selection
-from residualplanner.fits.rap.sensitivity import SENSITIVITIES
-from residualplanner.fits.rap.threshold_table import ThresholdTable, thresholds_of
-from residualplanner.fits.rap.tiles import tiles_of
-from residualplanner.fits.rap.units import UNITS
+from residualplanner.fits.rap.plan import SENSITIVITIES, root_down, rounded_down
+from residualplanner.fits.rap.selection import UNITS, KeptCounts, RecountedCounts, Selection
+from residualplanner.fits.rap.tiles import ThresholdTable, thresholds_of, tiles_of
 from residualplanner.gate.discrete_gaussian import InsecureTestBits
 from residualplanner.gate.sources.opening import open_source
 from residualplanner.method.privacy import Neighbors

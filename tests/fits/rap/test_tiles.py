@@ -10,14 +10,11 @@ from hypothesis import strategies as st
 
 import residualplanner as rp
 from residualplanner import ResourceError
-from residualplanner.fits.mixtures import Blocks
+from residualplanner.fits.mixtures.mixture import Blocks
 from residualplanner.fits.rap import RelaxedRecords
 from residualplanner.fits.rap.answered import Answered
-from residualplanner.fits.rap.counts import KeptCounts, RecountedCounts
-from residualplanner.fits.rap.selection import Selection
-from residualplanner.fits.rap.threshold_table import ThresholdTable
-from residualplanner.fits.rap.tiles import Tile, tiles_of
-from residualplanner.fits.rap.units import UNITS
+from residualplanner.fits.rap.selection import UNITS, KeptCounts, RecountedCounts, Selection
+from residualplanner.fits.rap.tiles import ThresholdTable, Tile, tiles_of
 from residualplanner.gate.discrete_gaussian import InsecureTestBits
 from residualplanner.gate.sources.opening import open_source
 

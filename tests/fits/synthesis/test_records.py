@@ -15,7 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from residualplanner.fits.mixtures import Blocks, controlled_records, even_records, independent_records, mixture_of
+from residualplanner.fits.mixtures.controlling import controlled_records
+from residualplanner.fits.mixtures.mixture import Blocks, mixture_of
+from residualplanner.fits.mixtures.records import even_records, independent_records
 from residualplanner.fits.synthesis import rounding
 from residualplanner.fits.synthesis.synthesis_plan import _smallest_triples
 

@@ -4,10 +4,10 @@ import json
 
 import pandas as pd
 import pytest
+from residualplanner.fits.nonnegative.mixture import fitted
 
 import residualplanner as rp
 from residualplanner.fits import synthesis
-from residualplanner.fits.nonnegative.mixture import fitted
 
 FACTS = """
 nonnegative = true

@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.fits.nonnegative.facets import Facets
+from residualplanner.fits.nonnegative.potentials import Facets
 from residualplanner.fits.nonnegative.problem import Problem
 from residualplanner.fits.nonnegative.table_map import TableStack
 

@@ -1,19 +1,19 @@
-"""Fitting one mixture: Adam on logits, slowed where noise explains the slope.
+"""Fitting mixtures: Adam on logits, slowed where noise explains the slope, and the mean of several fits.
 
-Reads: a loss, a start.  Gives: Fit.
-Source: eqs. (70) to (72); Adam is Kingma and Ba (2015), Algorithm 1.
+Source: eqs. (70) to (73).
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.fits.mixtures.blocks import Blocks
 from residualplanner.fits.mixtures.loss import Loss
-from residualplanner.fits.mixtures.mixture import Mixture, mixture_of
-from residualplanner.ground.checks import float_of, is_integer, value_text
+from residualplanner.fits.mixtures.mixture import Blocks, Mixture, averaged, mixture_of
+from residualplanner.fits.mixtures.records import Report, unreported
+from residualplanner.ground.checks import FloatArray, float_of, is_integer, require_type, value_text
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import ArgumentError
 
@@ -25,6 +25,10 @@ _LAST = 0.01
 #: After how many steps it is looked anew which slopes noise explains.
 _EVERY = 10
 _TINY = 1e-30
+#: The weight of the logarithm of each probability; one would be a uniform prior of as many logits.
+_PRIOR = 0.2
+#: Halvings of the interval in which the multiplier is.
+_HALVINGS = 100
 
 
 @hides("rate_at")
@@ -164,3 +168,137 @@ def _logit_variances(blocks: Blocks, probabilities: Floats, variances: Floats) -
     squared = probabilities * probabilities
     together = blocks.repeated(blocks.sums(squared * variances))
     return np.asarray(squared * (variances * (1 - 2 * probabilities) + together))
+
+
+def denoised(table: FloatArray, noise_scale: float) -> FloatArray:
+    """Probabilities of an attribute's values, (n,), from noisy counts; none is 0.
+
+    They are the most probable ones if the noise is Gaussian and the probabilities have a Dirichlet distribution of
+    parameter 1.2: what noise makes of empty values is divided among them, and none is taken for impossible.
+
+    Args:
+        table (n,): noisy counts.
+        noise_scale: their standard error; 0 if the counts are known.
+
+    Source: docs/mathematics.md section 13.
+
+    Example:
+        >>> denoised(np.array([90.0, 13.0, -3.0]), 10.0).round(3).tolist()
+        [0.866, 0.112, 0.023]
+    """
+    total, mass = max(float(table.sum()), 1.0), _PRIOR * noise_scale**2
+    low = float(table.min()) - total - table.size * noise_scale
+    high = float(table.max()) + table.size * noise_scale
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if _counts(table - middle, mass).sum() > total:
+            low = middle
+        else:
+            high = middle
+    counts = _counts(table - high, mass) + 1e-9 * total
+    found: FloatArray = counts / counts.sum()
+    return found
+
+
+def _counts(moved: FloatArray, mass: float) -> FloatArray:
+    """The positive root x of ``x**2 - moved x - mass``, entry by entry, without cancellation."""
+    root = np.sqrt(moved**2 + 4 * mass)
+    below = root - np.minimum(moved, 0)  # 0 only where both terms are, as in a table that is known
+    other = np.divide(2 * mass, below, out=np.zeros_like(root), where=below > 0)
+    found: FloatArray = np.where(moved > 0, (moved + root) / 2, other)
+    return found
+
+
+def start_near(
+    tables: Sequence[FloatArray], classes: int, spread: float | Sequence[float], generator: np.random.Generator
+) -> Start:
+    """Logits of ``classes`` classes near the same probabilities.
+
+    Args:
+        tables: the probabilities of every attribute's values.
+        classes: how many.
+        spread: the standard deviation of the logits around those of the tables; or one for each attribute.
+        generator: of normal variates.
+    """
+    center: NDArray[np.float64] = np.log(np.concatenate(tables))
+    spreads = np.repeat(np.broadcast_to(spread, len(tables)), [len(table) for table in tables])
+    logits = center[:, None] + spreads[:, None] * generator.standard_normal((len(center), classes))
+    return Start(logits, np.zeros(classes))
+
+
+def start_at(mixture: Mixture) -> Start:
+    """The logits of a mixture; minus infinity where a value has probability 0."""
+    with np.errstate(divide="ignore"):
+        return Start(np.log(mixture.probabilities), np.log(mixture.weights))
+
+
+#: Makes the start of a member with so many classes.
+StartMaker = Callable[[int, np.random.Generator], Start]
+
+
+@dataclass(frozen=True, slots=True)
+class Ensemble:
+    """How many mixtures are fitted, and how large each is.
+
+    Attributes:
+        members: mixtures, each from a start of its own.
+        classes: products in each.
+        descent: how each is fitted.
+        together: how their mean is then fitted further, as one mixture; by default it is left as it is.
+
+    Raises:
+        ArgumentError: there is no mixture, or no class, or a descent is not one.
+    """
+
+    members: int = 8
+    classes: int = 50
+    descent: Descent = field(default_factory=Descent)
+    together: Descent = field(default_factory=lambda: Descent(steps=0))
+
+    def __post_init__(self) -> None:
+        if not (is_integer(self.members, least=1) and is_integer(self.classes, least=1)):
+            raise ArgumentError(
+                "an ensemble needs 1 or more mixtures of 1 or more classes, got "
+                f"{value_text(self.members)} of {value_text(self.classes)}"
+            )
+        for name in ("descent", "together"):
+            require_type("Ensemble", name, getattr(self, name), Descent, f"write {name}=Descent(steps=100)")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class EnsembleFit:
+    """Fitted mixtures.
+
+    Attributes:
+        mixture: all together: their mean, or what it has become.
+        members: each by itself.
+    """
+
+    mixture: Mixture
+    members: tuple[Fit, ...]
+
+
+def fit_ensemble(
+    loss: Loss, start: StartMaker, ensemble: Ensemble, *, seed: int = 0, report: Report = unreported
+) -> EnsembleFit:
+    """The mean of several mixtures of small loss, fitted further as one.
+
+    What only one of them has learned of the noise counts less in it.
+
+    Args:
+        loss: how far a mixture is from what was measured.
+        start: makes the start of a member.
+        ensemble: how many, and how large.
+        seed: of the starts; the same seed gives the same mixtures.
+        report: called after each member.
+
+    Source: eq. (73).
+    """
+    fits = []
+    for number, generator in enumerate(np.random.default_rng(seed).spawn(ensemble.members), start=1):
+        fits.append(fit(loss, start(ensemble.classes, generator), ensemble.descent))
+        report(number, ensemble.members)
+    mean = averaged([each.mixture for each in fits])
+    if ensemble.together.steps:
+        mean = fit(loss, start_at(mean), ensemble.together).mixture
+    return EnsembleFit(mean, tuple(fits))
