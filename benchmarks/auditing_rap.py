@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 import residualplanner as rp
 from benchmarks.auditing import DELTA, STANDARD_ERRORS, Audit, Scores, audit
-from residualplanner.fits.mixtures.mixture import Blocks
+from residualplanner.fits.mixtures.mixture import OneHot
 from residualplanner.fits.rap.mechanism import Drawn, Run
 from residualplanner.fits.rap.plan import root_down
 from residualplanner.fits.rap.relaxed_records import RelaxedRecords
@@ -40,7 +40,7 @@ START, RELAXED, RECORDS = 0, 50, 40
 
 def first_model(plan: rp.RapPlan) -> list[Codes]:
     """The answers of the first relaxed records to both tables, as integers."""
-    blocks, kind = Blocks(DOMAIN.sizes), plan.projection.kind
+    blocks, kind = OneHot(DOMAIN.sizes), plan.projection.kind
     start = kind.start(blocks, RELAXED, np.random.default_rng(START))
     fitted = RelaxedRecords(blocks, kind.values(start, blocks))
     return list(map(fitted.integers(RECORDS), tiles_of(plan.thresholds, relaxed_records=RELAXED)))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from residualplanner.fits.microdata.groups import NoisyGroups, problem_of
 from residualplanner.fits.microdata.solvers.dual import Term
-from residualplanner.fits.microdata.solvers.newton import Solution, solve, solve_without_cells
+from residualplanner.fits.microdata.solvers.newton import CellFit, solve, solve_without_cells
 from residualplanner.ground.checks import FloatArray, frozen, require_type
 from residualplanner.ground.errors import SolverError, WorkloadError, memory_for
 from residualplanner.method.domain.domain import Domain
@@ -140,7 +140,7 @@ def require_counts(call: str, noisy: NoisyGroups) -> None:
         )
 
 
-def solved(shape: tuple[int, ...], terms: Sequence[Term], cell_group: int | None) -> Solution:
+def solved(shape: tuple[int, ...], terms: Sequence[Term], cell_group: int | None) -> CellFit:
     """The best cells for some terms, one of which may be about single cells."""
     problem = problem_of(shape, terms, cell_group)
     return solve_without_cells(shape, terms) if problem is None else solve(problem)

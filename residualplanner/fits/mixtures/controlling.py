@@ -11,7 +11,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.fits.mixtures.mixture import Blocks, Mixture
+from residualplanner.fits.mixtures.mixture import Mixture, OneHot
 from residualplanner.fits.mixtures.records import (
     BELOW_ONE,
     Report,
@@ -97,7 +97,7 @@ def _small(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
         yield members
 
 
-def _beside(parts: Sequence[tuple[tuple[int, int], Floats]], blocks: Blocks) -> Beside:
+def _beside(parts: Sequence[tuple[tuple[int, int], Floats]], blocks: OneHot) -> Beside:
     pairs = np.array([pair for pair, _ in parts], dtype=np.int64)
     sizes = np.array(blocks.sizes)[pairs[:, 1]]
     starts = np.cumsum([0, *(table.shape[1] for _, table in parts[:-1])])
@@ -170,7 +170,7 @@ def _pairs_within(classes: IntArray, generator: np.random.Generator) -> tuple[In
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Tables:
+class _PairTables:
     """The tables of one attribute with all others, one beside the other.
 
     Attributes:
@@ -238,14 +238,14 @@ class _Tables:
         return found
 
 
-def _tables_of(mixture: Mixture, attribute: int, records: int) -> _Tables:
+def _tables_of(mixture: Mixture, attribute: int, records: int) -> _PairTables:
     """The expected tables of an attribute with all others."""
     own = mixture.blocks.rows(attribute)
     masses = (mixture.of_attribute(attribute) * (mixture.weights * records)).astype(np.float32)
     expected = masses @ mixture.probabilities.T.astype(np.float32)
     weights = _weights(expected)
     weights[:, own] = 0
-    return _Tables(attribute, own.start, expected, weights)
+    return _PairTables(attribute, own.start, expected, weights)
 
 
 def _weights(expected: Floats) -> Floats:
@@ -255,7 +255,7 @@ def _weights(expected: Floats) -> Floats:
 
 
 def _exchange_beside(
-    tables: _Tables,
+    tables: _PairTables,
     beside: Beside,
     rows: IntArray,
     pairs: tuple[IntArray, IntArray],
@@ -264,7 +264,7 @@ def _exchange_beside(
 ) -> None:
     """`_exchange` that looks at the tables of an attribute with two others, too."""
     attribute, width = tables.attribute, tables.expected.shape[1]
-    wider = _Tables(
+    wider = _PairTables(
         attribute,
         tables.first,
         np.concatenate([tables.expected, beside.expected], axis=1),
@@ -278,7 +278,7 @@ def _exchange_beside(
 
 
 def _exchange(
-    tables: _Tables,
+    tables: _PairTables,
     rows: IntArray,
     pairs: tuple[IntArray, IntArray],
     fractions: NDArray[np.float64],

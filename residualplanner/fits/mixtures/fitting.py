@@ -10,21 +10,20 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.fits.mixtures.loss import Loss
-from residualplanner.fits.mixtures.mixture import Blocks, Mixture, averaged, mixture_of
+from residualplanner.fits.mixtures.loss import MixtureLoss
+from residualplanner.fits.mixtures.mixture import Mixture, OneHot, averaged, mixture_of
 from residualplanner.fits.mixtures.records import Report, unreported
+from residualplanner.fits.optimizers import Adam, cosine_rate
 from residualplanner.ground.checks import FloatArray, float_of, is_integer, require_type, value_text
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import ArgumentError
 
 Floats = NDArray[np.floating]
-#: Adam's decay of the means of slopes and of their squares.
-_FIRST, _SECOND = 0.9, 0.999
-#: The last step is this part of the first.
-_LAST = 0.01
 #: After how many steps it is looked anew which slopes noise explains.
 _EVERY = 10
 _TINY = 1e-30
+#: Quasi-Newton steps of mixtures of very many records at most, and how many of them are kept.
+_SETTLING, _KEPT = 1000, 20
 #: The weight of the logarithm of each probability; one would be a uniform prior of as many logits.
 _PRIOR = 0.2
 #: Halvings of the interval in which the multiplier is.
@@ -59,11 +58,11 @@ class Descent:
 
     def rate_at(self, step: int) -> float:
         """The rate of a step, counted from 0."""
-        return self.rate * (_LAST + (1 - _LAST) * (1 + math.cos(math.pi * step / self.steps)) / 2)
+        return cosine_rate(self.rate, step, self.steps)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Start:
+class StartLogits:
     """Where a fit starts.
 
     Attributes:
@@ -76,7 +75,7 @@ class Start:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Fit:
+class MixtureFit:
     """A fitted mixture.
 
     Attributes:
@@ -90,33 +89,7 @@ class Fit:
     steps: int
 
 
-class _Means:
-    """Adam's running means of the slopes of some parameters, and of their squares."""
-
-    def __init__(self, parameters: Floats) -> None:
-        self.parameters = parameters
-        self.first, self.second = np.zeros_like(parameters), np.zeros_like(parameters)
-        self.count = 0
-
-    def add(self, slope: Floats) -> None:
-        self.count += 1
-        self.first += (1 - _FIRST) * (slope - self.first)
-        self.second += (1 - _SECOND) * (slope * slope - self.second)
-
-    @property
-    def slope(self) -> Floats:
-        """The mean slope, without the bias of its start at 0."""
-        return np.asarray(self.first / (1 - _FIRST**self.count))
-
-    def step(self, rate: float) -> Floats:
-        """Adam's step."""
-        scale = rate * math.sqrt(1 - _SECOND**self.count) / (1 - _FIRST**self.count)
-        root = np.sqrt(self.second)
-        root += _TINY
-        return np.asarray(np.divide(self.first, root, out=root) * scale)
-
-
-def fit(loss: Loss, start: Start, descent: Descent, *, enough: float | None = None) -> Fit:
+def fit(loss: MixtureLoss, start: StartLogits, descent: Descent, *, enough: float | None = None) -> MixtureFit:
     """A mixture of small loss.
 
     Args:
@@ -132,24 +105,69 @@ def fit(loss: Loss, start: Start, descent: Descent, *, enough: float | None = No
     Source: eqs. (70) to (72).
     """
     blocks, least = loss.blocks, loss.enough if enough is None else enough
-    logits = _Means(start.logits.astype(loss.dtype))
-    class_weights = _Means(start.weights.astype(loss.dtype))
-    trust: Floats = np.ones_like(logits.parameters)
+    logits, class_weights = start.logits.astype(loss.dtype), start.weights.astype(loss.dtype)
+    of_logits, of_weights = Adam(logits, _TINY), Adam(class_weights, _TINY)
+    trust: Floats = np.ones_like(logits)
     for step in range(descent.steps + 1):
-        probabilities, weights = blocks.softmax(logits.parameters), _softmax(class_weights.parameters)
+        probabilities, weights = blocks.softmax(logits), _softmax(class_weights)
         value, slope = loss.evaluate(probabilities, weights)
         if value <= least or step == descent.steps:
             break
-        logits.add(blocks.slope_of_logits(probabilities, slope.probabilities))
-        class_weights.add(weights * (slope.weights - float(weights @ slope.weights)))
+        of_logits.add(blocks.slope_of_logits(probabilities, slope.probabilities))
+        of_weights.add(weights * (slope.weights - float(weights @ slope.weights)))
         if descent.caution and step % _EVERY == 0:
             variances = loss.slope_variances(probabilities, weights)
             caution = descent.caution * min(1.0, loss.freedom / value) ** 2
-            trust = _trust(logits.slope, _logit_variances(blocks, probabilities, variances), caution)
+            trust = _trust(of_logits.slope, _logit_variances(blocks, probabilities, variances), caution)
         rate = descent.rate_at(step)
-        logits.parameters -= trust * logits.step(rate)
-        class_weights.parameters -= class_weights.step(rate)
-    return Fit(mixture_of(blocks, weights, probabilities), value, step)
+        logits -= trust * of_logits.step(rate)
+        class_weights -= of_weights.step(rate)
+    return MixtureFit(mixture_of(blocks, weights, probabilities), value, step)
+
+
+def settled(loss: MixtureLoss, mixture: Mixture) -> Mixture:
+    """A fitted mixture of very many records, brought as near to the answers as their noise is.
+
+    The last steps of Adam move probabilities by a thousandth or so.  Where records are so many that single precision
+    would not do, that is far more than the noise, and quasi-Newton steps from there on are exact; any other mixture,
+    and one that fits, is given back as it is.
+
+    Args:
+        loss: how far a mixture is from what was measured.
+        mixture: where to start.
+
+    Source: the formula of Broyden, Fletcher, Goldfarb and Shanno as in Nocedal, Math. Comp. 35 (1980).
+    """
+    value, _ = loss.evaluate(mixture.probabilities.astype(loss.dtype), mixture.weights.astype(loss.dtype))
+    if loss.dtype != np.float64 or value <= loss.enough:
+        return mixture
+    from scipy.optimize import OptimizeResult, minimize  # takes a fifth of the time to import the package
+
+    blocks, start = loss.blocks, start_at(mixture)
+    numbers = np.concatenate([start.logits.ravel(), start.weights])
+    may_move = np.isfinite(numbers)  # a value that cannot be keeps its logit of minus infinity
+
+    def at(free: Floats) -> tuple[Floats, Floats]:
+        numbers[may_move] = free
+        logits, weights = np.split(numbers, [start.logits.size])
+        return blocks.softmax(logits.reshape(start.logits.shape)), _softmax(weights)
+
+    def value_and_slope(free: Floats) -> tuple[float, Floats]:
+        probabilities, weights = at(free)
+        value, slope = loss.evaluate(probabilities, weights)
+        of_logits = blocks.slope_of_logits(probabilities, slope.probabilities)
+        of_weights = weights * (slope.weights - float(weights @ slope.weights))
+        return value, np.concatenate([of_logits.ravel(), of_weights])[may_move]
+
+    def stop_at_noise(intermediate_result: OptimizeResult) -> None:
+        if intermediate_result.fun <= loss.enough:
+            raise StopIteration
+
+    options = {"maxiter": _SETTLING, "maxcor": _KEPT, "ftol": 0.0, "gtol": 0.0}
+    free = numbers[may_move]
+    found = minimize(value_and_slope, free, jac=True, method="L-BFGS-B", callback=stop_at_noise, options=options)
+    probabilities, weights = at(found.x)
+    return mixture_of(blocks, weights, probabilities)
 
 
 def _softmax(logits: Floats) -> Floats:
@@ -163,7 +181,7 @@ def _trust(slope: Floats, variance: Floats, caution: float) -> Floats:
     return np.asarray(squared / (squared + caution * variance + _TINY))
 
 
-def _logit_variances(blocks: Blocks, probabilities: Floats, variances: Floats) -> Floats:
+def _logit_variances(blocks: OneHot, probabilities: Floats, variances: Floats) -> Floats:
     """The variances of slopes in logits (d', c), from those of independent slopes in the probabilities."""
     squared = probabilities * probabilities
     together = blocks.repeated(blocks.sums(squared * variances))
@@ -211,7 +229,7 @@ def _counts(moved: FloatArray, mass: float) -> FloatArray:
 
 def start_near(
     tables: Sequence[FloatArray], classes: int, spread: float | Sequence[float], generator: np.random.Generator
-) -> Start:
+) -> StartLogits:
     """Logits of ``classes`` classes near the same probabilities.
 
     Args:
@@ -223,17 +241,17 @@ def start_near(
     center: NDArray[np.float64] = np.log(np.concatenate(tables))
     spreads = np.repeat(np.broadcast_to(spread, len(tables)), [len(table) for table in tables])
     logits = center[:, None] + spreads[:, None] * generator.standard_normal((len(center), classes))
-    return Start(logits, np.zeros(classes))
+    return StartLogits(logits, np.zeros(classes))
 
 
-def start_at(mixture: Mixture) -> Start:
+def start_at(mixture: Mixture) -> StartLogits:
     """The logits of a mixture; minus infinity where a value has probability 0."""
     with np.errstate(divide="ignore"):
-        return Start(np.log(mixture.probabilities), np.log(mixture.weights))
+        return StartLogits(np.log(mixture.probabilities), np.log(mixture.weights))
 
 
 #: Makes the start of a member with so many classes.
-StartMaker = Callable[[int, np.random.Generator], Start]
+StartMaker = Callable[[int, np.random.Generator], StartLogits]
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,11 +293,11 @@ class EnsembleFit:
     """
 
     mixture: Mixture
-    members: tuple[Fit, ...]
+    members: tuple[MixtureFit, ...]
 
 
 def fit_ensemble(
-    loss: Loss, start: StartMaker, ensemble: Ensemble, *, seed: int = 0, report: Report = unreported
+    loss: MixtureLoss, start: StartMaker, ensemble: Ensemble, *, seed: int = 0, report: Report = unreported
 ) -> EnsembleFit:
     """The mean of several mixtures of small loss, fitted further as one.
 
@@ -301,4 +319,4 @@ def fit_ensemble(
     mean = averaged([each.mixture for each in fits])
     if ensemble.together.steps:
         mean = fit(loss, start_at(mean), ensemble.together).mixture
-    return EnsembleFit(mean, tuple(fits))
+    return EnsembleFit(settled(loss, mean) if ensemble.descent.steps else mean, tuple(fits))

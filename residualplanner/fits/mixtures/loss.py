@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.fits.mixtures.mixture import Blocks
-from residualplanner.fits.mixtures.terms import Measured, Point, TableTerm, Term, pair_term, prefix_terms
+from residualplanner.fits.mixtures.mixture import OneHot
+from residualplanner.fits.mixtures.terms import LossTerm, Measured, Point, TableTerm, pair_term, prefix_terms
 from residualplanner.ground.checks import FloatArray
 
 Floats = NDArray[np.floating]
@@ -31,7 +31,7 @@ class View(ABC):
     attribute: int
 
     @abstractmethod
-    def rows(self, blocks: Blocks) -> int:
+    def rows(self, blocks: OneHot) -> int:
         """How many numbers it gives."""
 
     @abstractmethod
@@ -43,17 +43,17 @@ class View(ABC):
         """Add the slope in the probabilities (n, c) to ``out``, from that in the numbers, (e, c)."""
 
     @abstractmethod
-    def squared_norms(self, blocks: Blocks) -> Floats:
+    def squared_norms(self, blocks: OneHot) -> Floats:
         """The squared length of each column of its matrix, (n, 1)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Values(View):
+class ValuesView(View):
     """The probabilities themselves."""
 
     attribute: int
 
-    def rows(self, blocks: Blocks) -> int:
+    def rows(self, blocks: OneHot) -> int:
         """As many as values."""
         return blocks.sizes[self.attribute]
 
@@ -65,13 +65,13 @@ class Values(View):
         """Add the slope as it is."""
         out += slope
 
-    def squared_norms(self, blocks: Blocks) -> Floats:
+    def squared_norms(self, blocks: OneHot) -> Floats:
         """Ones."""
         return np.ones((blocks.sizes[self.attribute], 1))
 
 
 @dataclass(frozen=True, slots=True)
-class Centered(Values):
+class CenteredView(ValuesView):
     """The probabilities less their mean, as subtraction bases measure them.
 
     As they add up to 1, the mean is a constant.
@@ -81,20 +81,20 @@ class Centered(Values):
         """Subtract the mean."""
         np.subtract(probabilities, 1 / len(probabilities), out=out)
 
-    def squared_norms(self, blocks: Blocks) -> Floats:
+    def squared_norms(self, blocks: OneHot) -> Floats:
         """Those of the centering matrix."""
         size = blocks.sizes[self.attribute]
         return np.full((size, 1), 1 - 1 / size)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Rows(View):
+class MatrixView(View):
     """The rows of a matrix (e, n), such as a basis."""
 
     attribute: int
     matrix: FloatArray
 
-    def rows(self, blocks: Blocks) -> int:
+    def rows(self, blocks: OneHot) -> int:
         """As many as the matrix has."""
         del blocks
         return len(self.matrix)
@@ -107,7 +107,7 @@ class Rows(View):
         """Add the transposed matrix times the slope."""
         out += self.matrix.T.astype(slope.dtype, copy=False) @ slope
 
-    def squared_norms(self, blocks: Blocks) -> Floats:
+    def squared_norms(self, blocks: OneHot) -> Floats:
         """Those of the columns."""
         del blocks
         return np.asarray((self.matrix**2).sum(axis=0)[:, None])
@@ -123,9 +123,9 @@ class Features:
         layout: their rows, as blocks.
     """
 
-    blocks: Blocks
+    blocks: OneHot
     views: tuple[View, ...]
-    layout: Blocks
+    layout: OneHot
 
     def apply(self, probabilities: Floats) -> Floats:
         """All numbers, (m, c)."""
@@ -153,9 +153,9 @@ class Features:
         return found
 
 
-def features_of(blocks: Blocks, views: Sequence[View]) -> Features:
+def features_of(blocks: OneHot, views: Sequence[View]) -> Features:
     """The features of these views, in their order."""
-    return Features(blocks, tuple(views), Blocks(tuple(view.rows(blocks) for view in views)))
+    return Features(blocks, tuple(views), OneHot(tuple(view.rows(blocks) for view in views)))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -172,7 +172,7 @@ class Slope:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Loss:
+class MixtureLoss:
     """A sum of terms, each a squared distance in units of its noise.
 
     Attributes:
@@ -183,12 +183,12 @@ class Loss:
     """
 
     features: Features
-    terms: tuple[Term, ...]
+    terms: tuple[LossTerm, ...]
     records: float
     dtype: type[np.floating]
 
     @property
-    def blocks(self) -> Blocks:
+    def blocks(self) -> OneHot:
         """The attributes of the mixture."""
         return self.features.blocks
 
@@ -231,7 +231,7 @@ class Loss:
         return self.features.variances_of_slopes(variances)
 
 
-def loss_of(blocks: Blocks, views: Sequence[View], tables: Sequence[Measured], records: float) -> Loss:
+def loss_of(blocks: OneHot, views: Sequence[View], tables: Sequence[Measured], records: float) -> MixtureLoss:
     """The loss of a mixture beside measured tables.
 
     Args:
@@ -246,7 +246,7 @@ def loss_of(blocks: Blocks, views: Sequence[View], tables: Sequence[Measured], r
     dtype = np.float32 if records * _SINGLE < noise / 4 else np.float64
     layout, pairs = features.layout, [table for table in about if len(table.views) <= 2]
     larger = [table for table in about if len(table.views) > 2]
-    terms: list[Term] = []
+    terms: list[LossTerm] = []
     are_dense = sum(table.values.size for table in pairs) >= _DENSE * layout.count**2 / 2
     if pairs and are_dense and layout.count <= _MOST:
         terms.append(pair_term(layout, pairs, dtype))
@@ -254,7 +254,7 @@ def loss_of(blocks: Blocks, views: Sequence[View], tables: Sequence[Measured], r
         terms += [TableTerm(layout, _rounded(table, dtype)) for table in pairs if len(table.views) == 1]
         larger = [*(table for table in pairs if len(table.views) == 2), *larger]
     terms += prefix_terms(layout, larger, dtype)
-    return Loss(features, tuple(terms), records, dtype)
+    return MixtureLoss(features, tuple(terms), records, dtype)
 
 
 def _rounded(table: Measured, dtype: type[np.floating]) -> Measured:

@@ -20,7 +20,7 @@ _ROUNDS, _EXACT = 500, 1e-13
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Blocks:
+class OneHot:
     """The rows of an array (d', c) that belong to each attribute, d' being the sum of all sizes.
 
     Every row is contiguous: a query touches a few rows and all columns.
@@ -30,7 +30,7 @@ class Blocks:
         offsets (d + 1,): where the rows of each attribute start, and where the last ones end.
 
     Example:
-        >>> blocks = Blocks((2, 3))
+        >>> blocks = OneHot((2, 3))
         >>> blocks.offsets.tolist(), blocks.rows(1)
         ([0, 2, 5], slice(2, 5, None))
         >>> blocks.softmax(np.zeros((5, 1))).ravel().round(3).tolist()
@@ -170,13 +170,13 @@ class Mixture:
     Source: eq. (66).
 
     Example:
-        >>> mixture = Mixture(Blocks((2, 2)), np.array([0.5, 0.5]), np.array([[1.0, 0], [0, 1], [1, 0], [0, 1]]))
+        >>> mixture = Mixture(OneHot((2, 2)), np.array([0.5, 0.5]), np.array([[1.0, 0], [0, 1], [1, 0], [0, 1]]))
         >>> mixture.table((0, 1))
         array([[0.5, 0. ],
                [0. , 0.5]])
     """
 
-    blocks: Blocks
+    blocks: OneHot
     weights: FloatArray
     probabilities: FloatArray
 
@@ -228,7 +228,7 @@ class Mixture:
         return found.astype(np.float64, copy=False)
 
 
-def mixture_of(blocks: Blocks, weights: NDArray[np.floating], probabilities: NDArray[np.floating]) -> Mixture:
+def mixture_of(blocks: OneHot, weights: NDArray[np.floating], probabilities: NDArray[np.floating]) -> Mixture:
     """A mixture in double precision, whose weights and probabilities add up to 1."""
     exact = probabilities.astype(np.float64)
     exact /= blocks.repeated(blocks.sums(exact))
@@ -253,8 +253,8 @@ def raked(mixture: Mixture, tables: Mapping[int, FloatArray]) -> Mixture:
         tables: probabilities of the values of some attributes, by position.
 
     Example:
-        >>> from residualplanner.fits.mixtures.mixture import Blocks
-        >>> even = mixture_of(Blocks((2, 2)), np.ones(2), np.array([[0.9, 0.5], [0.1, 0.5], [0.5, 0.1], [0.5, 0.9]]))
+        >>> from residualplanner.fits.mixtures.mixture import OneHot
+        >>> even = mixture_of(OneHot((2, 2)), np.ones(2), np.array([[0.9, 0.5], [0.1, 0.5], [0.5, 0.1], [0.5, 0.9]]))
         >>> raked(even, {0: np.array([0.25, 0.75])}).table((0,)).round(12).tolist()
         [0.25, 0.75]
     """

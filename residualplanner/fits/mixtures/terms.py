@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.fits.mixtures.mixture import (
-    Blocks,
+    OneHot,
     khatri_rao,
     product_sums,
     slopes_of_factors,
@@ -60,7 +60,7 @@ class Point:
     weights: Floats
 
 
-class Term(Protocol):
+class LossTerm(Protocol):
     """A part of a loss."""
 
     @property
@@ -86,7 +86,7 @@ class TableTerm:
         measured: the table.
     """
 
-    layout: Blocks
+    layout: OneHot
     measured: Measured
 
     @property
@@ -143,7 +143,7 @@ class PairTerm:
         freedom: the degrees of freedom of the noise.
     """
 
-    layout: Blocks
+    layout: OneHot
     strips: tuple[Strip, ...]
     of_views: Floats
     freedom: int
@@ -175,7 +175,7 @@ class PairTerm:
         variances += 4 * point.weights**2 * (self.of_views @ squares)[:-1]
 
 
-def pair_term(layout: Blocks, tables: Sequence[Measured], dtype: type[np.floating]) -> PairTerm:
+def pair_term(layout: OneHot, tables: Sequence[Measured], dtype: type[np.floating]) -> PairTerm:
     """The term of tables of one or two different views."""
     count, views = layout.count, len(layout.sizes)
     values, precisions = np.zeros((2, count + 1, count + 1), dtype=dtype)
@@ -194,7 +194,7 @@ def pair_term(layout: Blocks, tables: Sequence[Measured], dtype: type[np.floatin
     return PairTerm(layout, strips, of_views, sum(table.freedom for table in tables))
 
 
-def _strips(layout: Blocks) -> Iterator[tuple[int, int]]:
+def _strips(layout: OneHot) -> Iterator[tuple[int, int]]:
     """Runs of the rows of whole views, with about `_STRIP` rows each."""
     first = 0
     for last in layout.offsets[1:].tolist():
@@ -242,7 +242,7 @@ class PrefixTerm:
         freedom: the degrees of freedom of the noise.
     """
 
-    layout: Blocks
+    layout: OneHot
     prefixes: tuple[tuple[int, ...], ...]
     rows: IntArray | slice
     values: Floats
@@ -285,7 +285,7 @@ class PrefixTerm:
         variances += scale * (self.of_last.T @ common)
 
 
-def prefix_terms(layout: Blocks, tables: Sequence[Measured], dtype: type[np.floating]) -> Iterator[PrefixTerm]:
+def prefix_terms(layout: OneHot, tables: Sequence[Measured], dtype: type[np.floating]) -> Iterator[PrefixTerm]:
     """The terms of tables of two or more views: those that have all but their largest in common are put together."""
     for groups in _stacks(_groups(layout, tables)):
         rows = reduce(np.union1d, [group.rows for group in groups])
@@ -305,7 +305,7 @@ def prefix_terms(layout: Blocks, tables: Sequence[Measured], dtype: type[np.floa
         yield PrefixTerm(layout, prefixes, _as_slice(rows), values, precisions, of_last, freedom)
 
 
-def _groups(layout: Blocks, tables: Sequence[Measured]) -> list[_Group]:
+def _groups(layout: OneHot, tables: Sequence[Measured]) -> list[_Group]:
     """Tables by all views but their largest, groups of many rows first."""
     members: dict[tuple[int, ...], dict[int, tuple[Measured, Floats]]] = {}
     for table in tables:

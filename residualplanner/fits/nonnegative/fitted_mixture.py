@@ -6,8 +6,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from residualplanner.fits.mixtures.fitting import Descent, Ensemble, Start, fit, fit_ensemble, start_at, start_near
-from residualplanner.fits.mixtures.loss import Loss, loss_of
+from residualplanner.fits.mixtures.fitting import (
+    Descent,
+    Ensemble,
+    StartLogits,
+    fit,
+    fit_ensemble,
+    settled,
+    start_at,
+    start_near,
+)
+from residualplanner.fits.mixtures.loss import MixtureLoss, loss_of
 from residualplanner.fits.mixtures.mixture import Mixture, raked
 from residualplanner.fits.mixtures.records import unreported
 from residualplanner.fits.mixtures.support import supports
@@ -59,7 +68,7 @@ def polished(measured: MeasuredTables, mixture: Mixture) -> Mixture:
         pairs = zip(measured.tables, weights.tolist(), strict=True)
         tables = [replace(table, precision=table.precision * weight) for table, weight in pairs]
         loss = loss_of(measured.blocks, measured.views, tables, measured.records)
-        mixture = fit(loss, start_at(mixture), _DESCENT, enough=0.0).mixture
+        mixture = settled(loss, fit(loss, start_at(mixture), _DESCENT, enough=0.0).mixture)
     return mixture
 
 
@@ -139,14 +148,14 @@ def fit_mixture(
     if not measured.records:  # every mixture has the same tables, all of them 0
         chosen = replace(chosen, members=1, descent=Descent(steps=0), together=Descent(steps=0))
 
-    def start(classes: int, generator: np.random.Generator) -> Start:
+    def start(classes: int, generator: np.random.Generator) -> StartLogits:
         near = start_near(measured.near, classes, spreads, generator)
         if not measured.possible:
             return near
         may = supports(measured.blocks, measured.near, measured.possible, classes, generator)
         if may is None:
             raise WorkloadError(f"no record was found that is possible under all of these: {facts.words}; correct one")
-        return Start(np.where(may, near.logits, -np.inf), near.weights)
+        return StartLogits(np.where(may, near.logits, -np.inf), near.weights)
 
     found = fit_ensemble(loss, start, chosen, seed=seed, report=progress)
     alone = {fact.attributes[0]: fact.counts for fact in facts.known if len(fact.attributes) == 1}
@@ -162,7 +171,7 @@ def fit_mixture(
     )
 
 
-def distance_of_independence(loss: Loss, measured: MeasuredTables) -> float:
+def distance_of_independence(loss: MixtureLoss, measured: MeasuredTables) -> float:
     """The loss if attributes were independent of one another, in units of what noise explains, at least 1."""
     logits = np.log(np.concatenate(measured.near))[:, None].astype(loss.dtype)
     alone, _ = loss.evaluate(loss.blocks.softmax(logits), np.ones(1, dtype=loss.dtype))

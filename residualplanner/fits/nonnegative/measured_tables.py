@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.fits.mixtures.fitting import denoised
-from residualplanner.fits.mixtures.loss import Centered, Loss, Rows, View, features_of, loss_of
-from residualplanner.fits.mixtures.mixture import Blocks, Mixture, product_sums
+from residualplanner.fits.mixtures.loss import CenteredView, MatrixView, MixtureLoss, View, features_of, loss_of
+from residualplanner.fits.mixtures.mixture import Mixture, OneHot, product_sums
 from residualplanner.fits.mixtures.support import Possible
 from residualplanner.fits.mixtures.terms import Measured
 from residualplanner.fits.nonnegative.components import ComponentLayout, components_of_counts, measured_components
@@ -55,14 +55,14 @@ class MeasuredTables:
 
     plan: Plan
     layout: ComponentLayout
-    blocks: Blocks
+    blocks: OneHot
     views: tuple[View, ...]
     tables: tuple[Measured, ...]
     records: float
     near: tuple[FloatArray, ...]
     possible: tuple[Possible, ...]
 
-    def loss(self) -> Loss:
+    def loss(self) -> MixtureLoss:
         """How far a mixture is from them."""
         return loss_of(self.blocks, self.views, self.tables, self.records)
 
@@ -88,7 +88,7 @@ def measured_tables(measurement: NoisyAnswers, facts: Facts) -> MeasuredTables:
     components, variances = measured_components(layout, measurement), plan.noise_variances.copy()
     for fact in facts.known:
         fix(plan, layout, fact, components, variances)
-    blocks = Blocks(tuple(plan.domain.sizes))
+    blocks = OneHot(tuple(plan.domain.sizes))
     number_of_view, views = _views(plan, layout, blocks)
     tables: list[Measured] = []
     sets = list(_sets(plan, layout))
@@ -118,7 +118,7 @@ def _sets(plan: Plan, layout: ComponentLayout) -> Iterator[tuple[int, tuple[int,
 
 
 def _views(
-    plan: Plan, layout: ComponentLayout, blocks: Blocks
+    plan: Plan, layout: ComponentLayout, blocks: OneHot
 ) -> tuple[dict[tuple[int, tuple[int, bytes]], int], tuple[View, ...]]:
     """What the components of all sets are of values, small ones first, and the number of each by attribute and basis.
 
@@ -136,8 +136,8 @@ def _views(
 def _view(attribute: int, basis: Basis) -> View:
     """What the components of an attribute are of its values.  Source: eqs. (7) and (48)."""
     if basis.takes_differences:
-        return Centered(attribute)
-    return Rows(attribute, basis.after_noise.matrix @ basis.before_noise.matrix)
+        return CenteredView(attribute)
+    return MatrixView(attribute, basis.after_noise.matrix @ basis.before_noise.matrix)
 
 
 def _near(plan: Plan, layout: ComponentLayout, components: FloatArray, variances: FloatArray) -> tuple[FloatArray, ...]:

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from residualplanner.fits.nonnegative.problem import Problem
+from residualplanner.fits.nonnegative.problem import DualProblem
 from residualplanner.fits.nonnegative.table_map import TableMap, TableStack
+from residualplanner.fits.optimizers import conjugate_gradients
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.method.workload.closure import subset_products
 
@@ -68,7 +69,7 @@ class Facets:
         return self.joint.cells(pulled, np.empty(self.joint.size))
 
 
-def facets_of(problem: Problem) -> Facets | None:
+def facets_of(problem: DualProblem) -> Facets | None:
     """The facets of a problem, or None where its tables are not described by them.
 
     They are if all bases are subtraction bases, no cell must be 0, and all residuals that tables share are less free
@@ -93,7 +94,7 @@ def _has_facets(tables: TableMap) -> bool:
     return all(stack.axes and all(axis.is_orthogonal for axis in stack.axes) for stack in tables.stacks)
 
 
-def _joined(problem: Problem, freedoms: FloatArray, looseness: FloatArray) -> Facets:
+def _joined(problem: DualProblem, freedoms: FloatArray, looseness: FloatArray) -> Facets:
     """The facets, with what is shared by tables at this looseness (m,)."""
     tables = problem.tables
     sides = [_sides(stack) for stack in tables.stacks]
@@ -134,7 +135,7 @@ def _sizes(stack: TableStack) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Point:
+class _AgreementPoint:
     """Potentials, and what follows from them.
 
     Attributes:
@@ -155,7 +156,7 @@ class _Point:
 class Agreement:
     """The dual problem of tables that are non-negative, and must agree."""
 
-    def __init__(self, problem: Problem, facets: Facets) -> None:
+    def __init__(self, problem: DualProblem, facets: Facets) -> None:
         self.problem, self.facets = problem, facets
         self.unbiased = problem.cells(problem.start, np.empty(problem.tables.size))
         self._stacks = list(zip(problem.tables.stacks, facets.starts, facets.freedom, strict=True))
@@ -178,7 +179,7 @@ class Agreement:
             stack.per_table(found)[...] = cut.reshape(len(cut), -1) / freedom[:, None]
         return found
 
-    def at(self, potentials: Array) -> _Point:
+    def at(self, potentials: Array) -> _AgreementPoint:
         """The value of the dual problem, and its derivatives.  Source: eqs. (63) and (64)."""
         values, columns, freedoms, orders = [], [], [], []
         for stack, starts, freedom in self._stacks:
@@ -197,7 +198,7 @@ class Agreement:
         moved = self.facets.moved(potentials)
         value = float(together @ (self.facets.unbiased - moved / 2)) - float(counts @ (counts / freedom)) / 2
         gradient = (self.facets.unbiased - moved)[self.facets.cell] - margins.T @ counts
-        return _Point(potentials, value, gradient, margins, freedom)
+        return _AgreementPoint(potentials, value, gradient, margins, freedom)
 
     def start(self) -> Array:
         """Potentials for which every table has its total: one number is subtracted from all of its cells."""
@@ -216,7 +217,7 @@ class Agreement:
 
 
 def first_multipliers(
-    problem: Problem, off: float, *, steps: int = _ROUNDS, report: Callable[[int, float], None] | None = None
+    problem: DualProblem, off: float, *, steps: int = _ROUNDS, report: Callable[[int, float], None] | None = None
 ) -> Array:
     """Multipliers from which to start: those of tables whose margins agree to ``off``; 0 where this does not apply.
 
@@ -246,36 +247,29 @@ def first_multipliers(
     return agreement.multipliers(point.potentials)
 
 
-def _direction(agreement: Agreement, point: _Point, damping: float) -> Array:
+def _direction(agreement: Agreement, point: _AgreementPoint, damping: float) -> Array:
     """The damped step of Newton's method, by conjugate gradients.  Source: eq. (64)."""
     facets, forward = agreement.facets, point.margins
     back = forward.T.tocsr()
     diagonal = back @ point.freedoms + facets.curvature[facets.cell]
     damped = damping * diagonal
     scale = 1 / (diagonal + damped)
-    residual, found = point.gradient.copy(), np.zeros_like(point.gradient)
-    scaled = residual * scale
-    direction, product = scaled.copy(), float(residual @ scaled)
-    goal = _ACCURACY**2 * product
-    for _ in range(_GRADIENTS):
-        image = back @ (point.freedoms * (forward @ direction))
-        image += facets.moved(direction)[facets.cell]
-        image += damped * direction
-        curved = float(direction @ image)
-        if not curved > 0:
-            break
-        found += (product / curved) * direction
-        residual -= (product / curved) * image
-        scaled = residual * scale
-        product, before = float(residual @ scaled), product
-        if product <= goal:
-            break
-        direction *= product / before
-        direction += scaled
-    return found
+    residual = point.gradient.copy()
+    goal = _ACCURACY**2 * float(residual @ (residual * scale))
+
+    def curvature(step: Array) -> Array:
+        image: Array = back @ (point.freedoms * (forward @ step))
+        image += facets.moved(step)[facets.cell]
+        image += damped * step
+        return image
+
+    def is_enough(_: Array, product: float) -> bool:
+        return product <= goal
+
+    return conjugate_gradients(curvature, residual, scale, most=_GRADIENTS, is_enough=is_enough)
 
 
-def _along(agreement: Agreement, point: _Point, direction: Array) -> tuple[_Point | None, float]:
+def _along(agreement: Agreement, point: _AgreementPoint, direction: Array) -> tuple[_AgreementPoint | None, float]:
     """The next point, with the part of the step that leads there; None where no part of it ascends."""
     slope, part = float(point.gradient @ direction), 1.0
     rounding = 1e-12 * (1 + abs(point.value))

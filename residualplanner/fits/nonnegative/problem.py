@@ -27,7 +27,7 @@ _ROUNDS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class FreedomWeights:
     """Freedoms v_A: the noise variance of a set, or that of independent counts, times a factor for each attribute.
 
     A residual whose noise is without a limit, as some of thresholds have, moves by its noise in either case: it is no
@@ -77,14 +77,14 @@ def unlimited(noise_variances: FloatArray, units: FloatArray) -> FloatArray:
 
 
 #: By name: large tables move first and small ones hardly; all by their noise alone; all by their order alone.
-WEIGHTS: dict[str, Weights] = {
-    "protect-margins": Weights(has_variance=True, factor=30.0),
-    "variance": Weights(has_variance=True, factor=1.0),
-    "order": Weights(has_variance=False, factor=4.0),
+WEIGHTS: dict[str, FreedomWeights] = {
+    "protect-margins": FreedomWeights(has_variance=True, factor=30.0),
+    "variance": FreedomWeights(has_variance=True, factor=1.0),
+    "order": FreedomWeights(has_variance=False, factor=4.0),
 }
 
 
-def weights_named(name: object) -> Weights:
+def weights_named(name: object) -> FreedomWeights:
     """The weights of this name.
 
     Raises:
@@ -94,7 +94,7 @@ def weights_named(name: object) -> Weights:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class DualProblem:
     """Minimize ``sum (w - start)**2 / freedom / 2`` over components w whose tables have no negative cell.
 
     Attributes:
@@ -154,10 +154,10 @@ class Statement:
     """
 
     facts: Facts
-    weights: Weights
+    weights: FreedomWeights
     fixes_total: bool
 
-    def problem(self, measurement: NoisyAnswers) -> Problem:
+    def problem(self, measurement: NoisyAnswers) -> DualProblem:
         """The problem of the nearest non-negative tables."""
         plan = measurement.plan
         reference = reference_map(plan)
@@ -177,7 +177,7 @@ class Statement:
             for stack in tables.stacks:
                 mark_zeros(plan, stack, fact, lowest)
         scale = max(float(start[0]), 1.0 if freedoms[0] > 0 else 0.0)
-        return Problem(reference, tables, start, spread, steps, lowest, scale)
+        return DualProblem(reference, tables, start, spread, steps, lowest, scale)
 
     def noise_variances(self, plan: Plan, layout: ComponentLayout) -> FloatArray:
         """The noise variance of every set, (m,), in counts squared; 0 where the set is known."""
@@ -212,7 +212,7 @@ def mark_zeros(plan: Plan, stack: TableStack, fact: Fact, lowest: FloatArray) ->
         view[rows] = np.where(must.reshape(shape), -np.inf, view[rows])
 
 
-def center_of(problem: Problem) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def center_of(problem: DualProblem) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The components of records spread evenly over all values, as many as are estimated, and their cells."""
     layout, found = problem.reference.own, np.empty_like(problem.start)
     for group, bases in enumerate(layout.groups.bases):

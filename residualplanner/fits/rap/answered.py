@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from residualplanner.fits.mixtures.mixture import Blocks
-from residualplanner.fits.rap.projection import Fit, ProjectionSettings, relaxed_projection
+from residualplanner.fits.mixtures.mixture import OneHot
+from residualplanner.fits.rap.projection import Projection, ProjectionSettings, relaxed_projection
 from residualplanner.fits.rap.relaxation import Relaxed
 from residualplanner.fits.rap.relaxed_records import RelaxedRecords
-from residualplanner.fits.rap.targets import ListedCells, Targets, WholeTable, listed_cells
+from residualplanner.fits.rap.targets import ListedCells, NoisyTargets, WholeTable, listed_cells
 from residualplanner.fits.rap.tiles import ROOM, ThresholdTable, Tile, tiles_of
 from residualplanner.ground.checks import FloatArray, IntArray
 
@@ -39,11 +39,11 @@ class Answered:
         active: of each large table, which cells (its own shape) are fitted.
     """
 
-    blocks: Blocks
+    blocks: OneHot
     settings: ProjectionSettings
     importance: Sequence[float]
     room: int = ROOM
-    targets: list[Targets] = field(default_factory=list)
+    targets: list[NoisyTargets] = field(default_factory=list)
     large: list[WholeTable] = field(default_factory=list)
     active: list[IntArray] = field(default_factory=list)
 
@@ -87,7 +87,7 @@ class Answered:
         is_mapped = is_marginal or self.settings.kind.sums_to_one or threshold.cells > WHOLE_CELLS
         return measured < threshold.cells or not is_mapped
 
-    def fit(self, parameters: Relaxed) -> Fit:
+    def fit(self, parameters: Relaxed) -> Projection:
         """Fit relaxed records to all answers; large tables by the cells that surprise, which are looked for anew.
 
         Args:
@@ -102,7 +102,7 @@ class Answered:
                 break
             fit = relaxed_projection(parameters, self.blocks, targets, self.settings)
             parameters, losses, steps = fit.parameters, losses + fit.losses, steps + fit.steps
-        return Fit(parameters, losses, steps)
+        return Projection(parameters, losses, steps)
 
     def _activate(self, parameters: Relaxed) -> bool:
         """Add the most surprising cells of large tables to those that are fitted; whether there are any."""

@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from residualplanner.fits.mixtures.mixture import Blocks
+from residualplanner.fits.mixtures.mixture import OneHot
 from residualplanner.fits.rap.answered import Answered
 from residualplanner.fits.rap.plan import Account, RapPlan, root_down, rounded_down
 from residualplanner.fits.rap.relaxed_records import RelaxedRecords
 from residualplanner.fits.rap.result import RapResult, RapRound
-from residualplanner.fits.rap.selection import Candidate, Counts, Model, Selection
+from residualplanner.fits.rap.selection import Candidate, CandidateSelection, Counts, Model
 from residualplanner.fits.rap.tiles import ROOM
 from residualplanner.gate.discrete_gaussian import ByteSource, Scales, draw_arrays
 from residualplanner.gate.measurement.noise_record import NoiseRecord
@@ -74,7 +74,7 @@ class Run:
             NoiseError: the random bytes or the machine's arithmetic failed a check.
         """
         plan, kind = self.plan, self.plan.projection.kind
-        blocks = Blocks(plan.workload.domain.sizes)
+        blocks = OneHot(plan.workload.domain.sizes)
         parameters = kind.start(blocks, plan.projection.relaxed_records, self.generator)
         total, selection = self._total(records), self.selection()
         rounds: list[RapRound] = []
@@ -91,11 +91,11 @@ class Run:
         noise = NoiseRecord("discrete", None, self.source.mark, plan.cost, plan.protected.words)
         return RapResult(plan, fitted, total, tuple(rounds), tuple(self.account.entries), noise)
 
-    def selection(self) -> Selection:
+    def selection(self) -> CandidateSelection:
         """What the first round can choose from."""
-        return Selection(self.counts, self.plan.chosen, [set() for _ in self.plan.thresholds])
+        return CandidateSelection(self.counts, self.plan.chosen, [set() for _ in self.plan.thresholds])
 
-    def drawn(self, selection: Selection, model: Model, number: int) -> Drawn:
+    def drawn(self, selection: CandidateSelection, model: Model, number: int) -> Drawn:
         """Make the draws of a round; whatever follows from them is post-processing.
 
         Args:
@@ -120,7 +120,7 @@ class Run:
         self.account.charge("the number of records", precision * plan.protected.cost_factor)
         return max(1, records + int(self._noise(1 / precision, [1])[0][0]))
 
-    def _choose(self, selection: Selection, model: Model, number: int) -> list[Candidate]:
+    def _choose(self, selection: CandidateSelection, model: Model, number: int) -> list[Candidate]:
         """What to measure in a round; nothing is chosen where everything is measured."""
         plan = self.plan
         if plan.choices is None:

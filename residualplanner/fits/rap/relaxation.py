@@ -10,7 +10,7 @@ from typing import Protocol, final
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.fits.mixtures.mixture import Blocks
+from residualplanner.fits.mixtures.mixture import OneHot
 
 #: A row for each value of each attribute, a column for each relaxed record; single precision.
 Relaxed = NDArray[np.float32]
@@ -37,16 +37,16 @@ class Relaxation(Protocol):
     def sums_to_one(self) -> bool:
         """Whether the values of each attribute add up to 1."""
 
-    def start(self, blocks: Blocks, records: int, generator: np.random.Generator) -> Relaxed:
+    def start(self, blocks: OneHot, records: int, generator: np.random.Generator) -> Relaxed:
         """Parameters (rows, records) to begin with."""
 
-    def values(self, parameters: Relaxed, blocks: Blocks) -> Relaxed:
+    def values(self, parameters: Relaxed, blocks: OneHot) -> Relaxed:
         """The values (rows, records) that the parameters stand for."""
 
-    def slopes(self, values: Relaxed, slopes: Relaxed, blocks: Blocks) -> Relaxed:
+    def slopes(self, values: Relaxed, slopes: Relaxed, blocks: OneHot) -> Relaxed:
         """The gradient by the parameters (rows, records), from that by the values, which may be overwritten."""
 
-    def kept(self, parameters: Relaxed, blocks: Blocks) -> Relaxed:
+    def kept(self, parameters: Relaxed, blocks: OneHot) -> Relaxed:
         """The parameters (rows, records) after a step, back in their domain."""
 
 
@@ -59,19 +59,19 @@ class Softmax:
     merges = True
     sums_to_one = True
 
-    def start(self, blocks: Blocks, records: int, generator: np.random.Generator) -> Relaxed:
+    def start(self, blocks: OneHot, records: int, generator: np.random.Generator) -> Relaxed:
         """Standard normal logits."""
         return generator.standard_normal((blocks.count, records), dtype=np.float32)
 
-    def values(self, parameters: Relaxed, blocks: Blocks) -> Relaxed:
+    def values(self, parameters: Relaxed, blocks: OneHot) -> Relaxed:
         """The softmax of every block."""
         return blocks.softmax(parameters).astype(np.float32, copy=False)
 
-    def slopes(self, values: Relaxed, slopes: Relaxed, blocks: Blocks) -> Relaxed:
+    def slopes(self, values: Relaxed, slopes: Relaxed, blocks: OneHot) -> Relaxed:
         """``p (g - sum p g)``, where p are the values and g the slopes."""
         return blocks.slope_of_logits(values, slopes).astype(np.float32, copy=False)
 
-    def kept(self, parameters: Relaxed, blocks: Blocks) -> Relaxed:
+    def kept(self, parameters: Relaxed, blocks: OneHot) -> Relaxed:
         """As they are."""
         del blocks
         return parameters
@@ -83,22 +83,22 @@ class Projected(ABC):
     learning_rate = 0.001
     merges = False
 
-    def start(self, blocks: Blocks, records: int, generator: np.random.Generator) -> Relaxed:
+    def start(self, blocks: OneHot, records: int, generator: np.random.Generator) -> Relaxed:
         """Uniform numbers, projected."""
         return self.kept(generator.random((blocks.count, records), dtype=np.float32), blocks)
 
-    def values(self, parameters: Relaxed, blocks: Blocks) -> Relaxed:
+    def values(self, parameters: Relaxed, blocks: OneHot) -> Relaxed:
         """The parameters themselves."""
         del blocks
         return parameters
 
-    def slopes(self, values: Relaxed, slopes: Relaxed, blocks: Blocks) -> Relaxed:
+    def slopes(self, values: Relaxed, slopes: Relaxed, blocks: OneHot) -> Relaxed:
         """As they are."""
         del values, blocks
         return slopes
 
     @abstractmethod
-    def kept(self, parameters: Relaxed, blocks: Blocks) -> Relaxed:
+    def kept(self, parameters: Relaxed, blocks: OneHot) -> Relaxed:
         """The nearest values in their domain."""
 
 
@@ -109,7 +109,7 @@ class Sparsemax(Projected):
     name = "sparsemax"
     sums_to_one = True
 
-    def kept(self, parameters: Relaxed, blocks: Blocks) -> Relaxed:
+    def kept(self, parameters: Relaxed, blocks: OneHot) -> Relaxed:
         """The nearest points of the simplices."""
         return sparsemax(parameters, blocks)
 
@@ -121,7 +121,7 @@ class Clip(Projected):
     name = "clip"
     sums_to_one = False
 
-    def kept(self, parameters: Relaxed, blocks: Blocks) -> Relaxed:
+    def kept(self, parameters: Relaxed, blocks: OneHot) -> Relaxed:
         """Numbers beyond 0 or 1 are set to these."""
         del blocks
         return np.clip(parameters, 0, 1)
@@ -140,7 +140,7 @@ def equal_weights(values: Relaxed) -> Relaxed:
     return np.full(records, 1 / records, dtype=np.float32)
 
 
-def sparsemax(points: Relaxed, blocks: Blocks) -> Relaxed:
+def sparsemax(points: Relaxed, blocks: OneHot) -> Relaxed:
     """Project every block of every column on the simplex, by Newton's method and without sorting.
 
     Args:
@@ -153,7 +153,7 @@ def sparsemax(points: Relaxed, blocks: Blocks) -> Relaxed:
     Source: docs/adaptive-projection.md eq. (f).
 
     Example:
-        >>> sparsemax(np.array([[1], [0.5], [0.1]], dtype=np.float32), Blocks((3,))).ravel().tolist()
+        >>> sparsemax(np.array([[1], [0.5], [0.1]], dtype=np.float32), OneHot((3,))).ravel().tolist()
         [0.75, 0.25, 0.0]
     """
     shifted = points - blocks.repeated(np.maximum.reduceat(points, blocks.offsets[:-1], axis=0))

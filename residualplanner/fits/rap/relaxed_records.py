@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from residualplanner.fits.mixtures.mixture import Blocks, Mixture, balanced_split, khatri_rao, mixture_of, product_sums
+from residualplanner.fits.mixtures.mixture import Mixture, OneHot, balanced_split, khatri_rao, mixture_of, product_sums
 from residualplanner.fits.rap.relaxation import Relaxed, equal_weights
 from residualplanner.fits.rap.tiles import ThresholdTable, Tile, tiles_of
 from residualplanner.ground.checks import FloatArray, IntArray
@@ -65,7 +65,7 @@ class RelaxedRecords:
         values (d', n'): a row for each value of each attribute and a column for each record.
     """
 
-    blocks: Blocks
+    blocks: OneHot
     values: Relaxed
 
     def fractions(self, threshold: ThresholdTable) -> FloatArray:
@@ -75,7 +75,7 @@ class RelaxedRecords:
         relaxation "clip", it is the polynomial of eq. (58) that is fitted.
 
         Example:
-            >>> records = RelaxedRecords(Blocks((2, 2)), np.full((4, 8), 0.5, dtype=np.float32))
+            >>> records = RelaxedRecords(OneHot((2, 2)), np.full((4, 8), 0.5, dtype=np.float32))
             >>> records.fractions(ThresholdTable((0, 1), (2, 2), 1)).tolist()
             [[0.75, 0.75], [0.75, 0.75]]
         """
@@ -98,7 +98,7 @@ class RelaxedRecords:
             values = self.values[self.blocks.rows(position)]
             parts.append(values if kind.is_identity else kind.apply(values.astype(np.float64), 0))
         shape = query.shape(domain)
-        rows, axes = RelaxedRecords(Blocks(shape), np.concatenate(parts)), tuple(range(len(shape)))
+        rows, axes = RelaxedRecords(OneHot(shape), np.concatenate(parts)), tuple(range(len(shape)))
         at_least = max((kind.at_least for kind in query.kinds), default=0)
         if at_least and not self._are_distributions:
             if any(kind.at_least != at_least for kind in query.kinds):

@@ -253,7 +253,7 @@ class _Place(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Selection:
+class CandidateSelection:
     """What can be chosen, and what was chosen before.
 
     Attributes:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from residualplanner.fits.mixtures.mixture import Blocks, product_sums, slopes_of_product_sums
+from residualplanner.fits.mixtures.mixture import OneHot, product_sums, slopes_of_product_sums
 from residualplanner.fits.rap.relaxation import Relaxed, equal_weights
 from residualplanner.fits.rap.tiles import ThresholdTable
 from residualplanner.ground.checks import FloatArray, IntArray
@@ -65,7 +65,7 @@ class CellBlock:
             slopes += scatter @ np.broadcast_to(slope, (count, records))
 
 
-def cell_blocks(thresholds: Sequence[ThresholdTable], cells: Sequence[ArrayLike], blocks: Blocks) -> list[CellBlock]:
+def cell_blocks(thresholds: Sequence[ThresholdTable], cells: Sequence[ArrayLike], blocks: OneHot) -> list[CellBlock]:
     """Listed cells of some tables, those with equally many attributes and the same r together.
 
     Args:
@@ -77,7 +77,7 @@ def cell_blocks(thresholds: Sequence[ThresholdTable], cells: Sequence[ArrayLike]
         Blocks whose ``order`` counts cells table by table.
 
     Example:
-        >>> [block] = cell_blocks([ThresholdTable((0, 2), (2, 3), 2)], [[0, 5]], Blocks((2, 2, 3)))
+        >>> [block] = cell_blocks([ThresholdTable((0, 2), (2, 3), 2)], [[0, 5]], OneHot((2, 2, 3)))
         >>> block.rows.tolist()
         [[0, 4], [1, 6]]
     """
@@ -136,7 +136,7 @@ def _sum(terms: Sequence[Relaxed | float]) -> Relaxed | float:
     return first
 
 
-class Targets(Protocol):
+class NoisyTargets(Protocol):
     """Noisy answers to be met: a weighted sum of squared errors."""
 
     @property
@@ -217,7 +217,7 @@ class WholeTable:
     def of(
         cls,
         threshold: ThresholdTable,
-        blocks: Blocks,
+        blocks: OneHot,
         targets: NDArray[np.float64],
         precision: float,
         importance: float = 1.0,
@@ -257,7 +257,7 @@ class WholeTable:
 def listed_cells(
     thresholds: Sequence[ThresholdTable],
     cells: Sequence[IntArray],
-    blocks: Blocks,
+    blocks: OneHot,
     targets: FloatArray,
     precision: FloatArray,
     importance: FloatArray | None = None,

@@ -10,7 +10,7 @@ import residualplanner as rp
 from residualplanner import BudgetError, DataError, Ledger, ResourceError, WorkloadError
 from residualplanner.fits.rap import gate
 from residualplanner.fits.rap.plan import SENSITIVITIES, root_down, rounded_down
-from residualplanner.fits.rap.selection import UNITS, KeptCounts, RecountedCounts, Selection
+from residualplanner.fits.rap.selection import UNITS, CandidateSelection, KeptCounts, RecountedCounts
 from residualplanner.fits.rap.tiles import ThresholdTable, thresholds_of, tiles_of
 from residualplanner.gate.discrete_gaussian import InsecureTestBits
 from residualplanner.gate.sources.opening import open_source
@@ -158,7 +158,7 @@ def test_counting_anew_in_little_memory_gives_the_same(monkeypatch):
 def test_choices_over_several_tables_are_found_by_their_score():
     thresholds = thresholds_of(PAIRS)
     counts = KeptCounts(open_source(RECORDS, DOMAIN), tiles_of(thresholds, relaxed_records=1))
-    selection = Selection(counts, UNITS["cell"], [set() for _ in thresholds])
+    selection = CandidateSelection(counts, UNITS["cell"], [set() for _ in thresholds])
     model = [np.zeros(each.cells, dtype=np.int64) for each in thresholds]
     exact = list(counts.answers(counts.tiles))
     chosen = selection.choose(lambda tile: model[tile.table], Fraction(1000), 47, InsecureTestBits(1))

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.fits.microdata.solvers.sums import Sums
+from residualplanner.fits.optimizers import conjugate_gradients
 from residualplanner.ground.checks import IntArray
 
 Array = NDArray[np.float64]
@@ -171,21 +172,16 @@ class MapDual(Dual):
         """The solution of the equations, nearly: by conjugate gradients, scaled by the diagonal."""
         table = part.reshape(1, *self._shape)
         scale = diagonal + np.hstack([sums.squares(table) for sums in self._sums])
-        step, rest = np.zeros_like(residual), residual.copy()
-        scaled = rest / scale
-        direction, product = scaled.copy(), float(np.vdot(rest, scaled))
-        least = _PRECISE**2 * product
-        for _ in range(_STEPS):
-            curved = diagonal * direction + self.answered(part * self.pulled(direction))
-            length = product / float(np.vdot(direction, curved))
-            step += length * direction
-            rest -= length * curved
-            scaled = rest / scale
-            former, product = product, float(np.vdot(rest, scaled))
-            if not product > least:
-                break
-            direction = scaled + (product / former) * direction
-        return step
+        goal = _PRECISE**2 * float(np.vdot(residual, residual / scale))
+
+        def curvature(step: Array) -> Array:
+            image: Array = diagonal * step + self.answered(part * self.pulled(step))
+            return image
+
+        def is_enough(_: Array, product: float) -> bool:
+            return not product > goal
+
+        return conjugate_gradients(curvature, residual.copy(), 1 / scale, most=_STEPS, is_enough=is_enough)
 
     def _parts(self, multipliers: Array) -> Iterator[tuple[Sums, Array]]:
         start = 0

@@ -29,7 +29,7 @@ _FIRST, _LESS, _TIMES, _PROXIMAL_GAP = 1e-2, 0.1, 12, 1e-9
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Solution:
+class CellFit:
     """The cells of all draws, and what is proved of them.
 
     Attributes:
@@ -47,7 +47,7 @@ class Solution:
     violation: Array
 
 
-def solve(problem: CellProblem, start: Array | None = None) -> Solution:
+def solve(problem: CellProblem, start: Array | None = None) -> CellFit:
     """The solution of a problem.
 
     Args:
@@ -68,7 +68,7 @@ def is_small(problem: CellProblem) -> bool:
     return count - max(counts, default=0) <= _FEW_SUMS and count * problem.cells <= _FEW_ENTRIES
 
 
-def _solved(dual: Dual, start: Array | None) -> Solution:
+def _solved(dual: Dual, start: Array | None) -> CellFit:
     """The solution for all draws, some at a time, so that arrays stay in the processor's cache."""
     draws, cells = dual.center.shape
     count = min(draws, max(1, draws * cells // _AT_ONCE))
@@ -82,10 +82,10 @@ def _solved(dual: Dual, start: Array | None) -> Solution:
     return parts[0] if count == 1 else together(parts)
 
 
-def together(parts: Sequence[Solution]) -> Solution:
+def together(parts: Sequence[CellFit]) -> CellFit:
     """The solutions of some draws, and of others after them, as one."""
     names = ("cells", "multipliers", "objective", "gap", "violation")
-    return Solution(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+    return CellFit(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 def _descend(dual: Dual, multipliers: Array, cells: Array) -> None:
@@ -163,14 +163,14 @@ def _diagonal(dual: Dual, part: Array, residual: Array) -> Array:
     return dual.spread + np.where(is_exact, np.clip(off, 1e-10, _RIDGE) * typical, 0)
 
 
-def _certified(dual: Dual, multipliers: Array, cells: Array) -> Solution:
+def _certified(dual: Dual, multipliers: Array, cells: Array) -> CellFit:
     residual = dual.residual(multipliers, cells)
     objective = _objective(dual, cells)
     violation = np.abs(np.where(dual.spread == 0, residual, 0)).max(axis=1, initial=0.0)
-    return Solution(cells, multipliers, objective, _above(dual, residual) / (1 + objective), violation)
+    return CellFit(cells, multipliers, objective, _above(dual, residual) / (1 + objective), violation)
 
 
-def solve_without_cells(shape: tuple[int, ...], terms: Sequence[Term]) -> Solution:
+def solve_without_cells(shape: tuple[int, ...], terms: Sequence[Term]) -> CellFit:
     """The cells whose sums are best: of all solutions one that is near 0.
 
     Args:
@@ -192,10 +192,10 @@ def solve_without_cells(shape: tuple[int, ...], terms: Sequence[Term]) -> Soluti
         if not is_better or (best.gap <= _PROXIMAL_GAP).all():
             break
         center, multipliers, weight = found.cells, found.multipliers, weight * _LESS
-    return Solution(best.cells, found.multipliers, best.objective, best.gap, best.violation)
+    return CellFit(best.cells, found.multipliers, best.objective, best.gap, best.violation)
 
 
-def _without_center(found: Solution, center: Array, weight: float, terms: Sequence[Term]) -> Solution:
+def _without_center(found: CellFit, center: Array, weight: float, terms: Sequence[Term]) -> CellFit:
     """The solution as one of the problem in which cells are not held, with its gap.  Source: eq. (88)."""
     moved = found.cells - center
     objective = found.objective - weight * (moved**2).sum(axis=1) / 2
@@ -218,7 +218,7 @@ class _Best:
         """Before there is a solution."""
         return _Best(np.zeros((draws, count)), np.zeros(draws), np.full(draws, np.inf), np.zeros(draws))
 
-    def improve(self, found: Solution) -> bool:
+    def improve(self, found: CellFit) -> bool:
         """Take the draws that are nearer, in place; whether there are any."""
         rows = found.gap * (1 + found.objective) < self.gap * (1 + self.objective)
         for name in ("cells", "objective", "gap", "violation"):

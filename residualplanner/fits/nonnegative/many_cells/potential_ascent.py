@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from residualplanner.fits.nonnegative.many_cells.blocks import Array, Block, Margins, Single
+from residualplanner.fits.nonnegative.many_cells.blocks import Array, Margins, Single, TableBlock
 from residualplanner.fits.nonnegative.potentials import cell_columns
-from residualplanner.fits.nonnegative.problem import Problem
+from residualplanner.fits.nonnegative.problem import DualProblem
 
 #: How many steps are kept.
 _KEPT = 5
@@ -50,7 +50,7 @@ class FollowedCells:
         return np.maximum(found, 0, out=found)
 
 
-def followed_cells(blocks: tuple[Block, ...], unbiased: Single, raised_by: Single) -> FollowedCells:
+def followed_cells(blocks: tuple[TableBlock, ...], unbiased: Single, raised_by: Single) -> FollowedCells:
     """The cells that are positive where margins raise them so far.
 
     Args:
@@ -113,7 +113,7 @@ class LimitedMemory:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Point:
+class _FollowedPoint:
     """Potentials, and what follows from them.
 
     Attributes:
@@ -138,7 +138,9 @@ class PotentialAscent:
         reach (p,): how far margins may move in the first steps.
     """
 
-    def __init__(self, problem: Problem, margins: Margins, unbiased: Single, raised_by: Array, reach: Array) -> None:
+    def __init__(
+        self, problem: DualProblem, margins: Margins, unbiased: Single, raised_by: Array, reach: Array
+    ) -> None:
         self._problem, self._margins, self._unbiased = problem, margins, unbiased
         self._sharing = np.bincount(margins.facets.cell)[margins.facets.cell]
         self._memory, self._reach = LimitedMemory(), _FARTHER * _STEPS * reach
@@ -184,7 +186,7 @@ class PotentialAscent:
         self._diagonal = np.maximum(diagonal, 1 / margins.over_freedom, out=diagonal)  # of one positive cell at least
         self._point = self._at(potentials)
 
-    def _at(self, potentials: Array) -> _Point:
+    def _at(self, potentials: Array) -> _FollowedPoint:
         """The value of the dual problem, and its gradient.  Source: eqs. (63) and (64)."""
         margins, facets, followed = self._margins, self._margins.facets, self._followed
         cells = followed.cut(potentials / margins.over_freedom)
@@ -193,9 +195,9 @@ class PotentialAscent:
         value = float(together @ (facets.unbiased - moved / 2)) - float(cells @ (cells / followed.freedoms)) / 2
         gradient = (facets.unbiased - moved)[facets.cell]
         gradient -= followed.margins.T @ cells
-        return _Point(potentials, value, gradient)
+        return _FollowedPoint(potentials, value, gradient)
 
-    def _advance(self, point: _Point) -> _Point:
+    def _advance(self, point: _FollowedPoint) -> _FollowedPoint:
         """The next point; the same where no part of the step ascends."""
         step = self._memory.direction(point.gradient, self._diagonal)
         slope, rounding = float(point.gradient @ step), _rounding(point)
@@ -208,5 +210,5 @@ class PotentialAscent:
         return point
 
 
-def _rounding(point: _Point) -> float:
+def _rounding(point: _FollowedPoint) -> float:
     return _ROUNDING * (1 + abs(point.value))

@@ -10,12 +10,12 @@ from dataclasses import replace
 import numpy as np
 
 from residualplanner.fits.nonnegative.ascent import Report, Solution, mixed
-from residualplanner.fits.nonnegative.many_cells.blocks import Array, Block, Margins, Single, center
+from residualplanner.fits.nonnegative.many_cells.blocks import Array, Margins, Single, TableBlock, center
 from residualplanner.fits.nonnegative.many_cells.covering import covering, largest_shortage
 from residualplanner.fits.nonnegative.many_cells.potential_ascent import PotentialAscent
-from residualplanner.fits.nonnegative.newton import Candidate, candidate
+from residualplanner.fits.nonnegative.newton import DualPoint, candidate
 from residualplanner.fits.nonnegative.potentials import Facets, facets_of
-from residualplanner.fits.nonnegative.problem import Problem
+from residualplanner.fits.nonnegative.problem import DualProblem
 from residualplanner.ground.errors import SolverError
 
 #: From how many cells on this is faster than Newton's method for potentials.
@@ -43,7 +43,7 @@ class MarginAscent:
         facets: of its tables.
     """
 
-    def __init__(self, problem: Problem, facets: Facets) -> None:
+    def __init__(self, problem: DualProblem, facets: Facets) -> None:
         self._problem, self._margins = problem, Margins.of(problem, facets)
         self._blocks = self._margins.blocks
         self._unbiased = problem.cells(problem.start, np.empty(problem.tables.size)).astype(np.float32)
@@ -82,7 +82,7 @@ class MarginAscent:
         """By how much multipliers raise the cells beyond themselves: a number for each cell of a margin, (p,)."""
         return self._margins.raised_by(self._means)
 
-    def _step(self, block: Block, moved: Single) -> float:
+    def _step(self, block: TableBlock, moved: Single) -> float:
         """Step from the point ahead, which is overwritten by the change; how far that is downhill."""
         multipliers, ahead = block.of(self._multipliers), block.of(self._ahead)
         following = block.raised(self._unbiased, moved)
@@ -95,7 +95,7 @@ class MarginAscent:
         multipliers[...] = following
         return float((downhill / block.freedom.ravel()).sum())
 
-    def _look_ahead(self, block: Block, momentum: float) -> None:
+    def _look_ahead(self, block: TableBlock, momentum: float) -> None:
         """The point ahead, from the change, and its means along each axis."""
         ahead = block.of(self._ahead)
         ahead *= np.float32(momentum)
@@ -106,12 +106,14 @@ class MarginAscent:
             center(view, axis)
 
 
-def facets_of_many(problem: Problem) -> Facets | None:
+def facets_of_many(problem: DualProblem) -> Facets | None:
     """The facets of a problem that has very many cells; None of others, and where it has no facets."""
     return facets_of(problem) if problem.tables.size >= _MANY_CELLS else None
 
 
-def solve_many(problem: Problem, facets: Facets, *, gap: float, steps: int, report: Report | None = None) -> Solution:
+def solve_many(
+    problem: DualProblem, facets: Facets, *, gap: float, steps: int, report: Report | None = None
+) -> Solution:
     """The nearest tables that are non-negative, nearly: of very many cells, in single precision.
 
     What tables are short of is looked at now and then, and covered by records where that may do.  The gap is computed
@@ -147,7 +149,7 @@ def solve_many(problem: Problem, facets: Facets, *, gap: float, steps: int, repo
                 report(steps_done, math.inf if best is None else best.gap)
 
 
-def nearly(problem: Problem, facets: Facets, *, gap: float, below: float, steps: int) -> Candidate:
+def nearly(problem: DualProblem, facets: Facets, *, gap: float, below: float, steps: int) -> DualPoint:
     """Components whose tables are nearly the nearest ones, and have no cell below 0 by more than ``below``.
 
     Args:
@@ -169,7 +171,7 @@ def nearly(problem: Problem, facets: Facets, *, gap: float, below: float, steps:
     raise SolverError(f"no tables were found for a simulation in {steps:,} steps", status="step limit")
 
 
-def _followed(problem: Problem, facets: Facets, steps: int, report: Report | None = None) -> PotentialAscent:
+def _followed(problem: DualProblem, facets: Facets, steps: int, report: Report | None = None) -> PotentialAscent:
     """The ascent that follows few cells, after `_FIRST` steps of the one that follows all, or fewer where told so."""
     ascent, steps_done = MarginAscent(problem, facets), 0
     for count in _parts(_FIRST, steps):
