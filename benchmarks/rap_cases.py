@@ -159,7 +159,7 @@ def gaussian(case: Case, workload: rp.Workload, rho: float, *, sensitivity: str,
     notion = rp.RapPlan(
         workload, budget=rp.zcdp(1), neighbors=neighbors, rounds=1, choices=None, sensitivity=sensitivity
     )
-    squared = notion.bound.squared({table: table.cells for table in tables}, notion.protected)
+    squared = notion.bound({table: table.cells for table in tables}, notion.protected)
     deviation = math.sqrt(squared / (2 * rho))
 
     def answers(table: ThresholdTable) -> Array:

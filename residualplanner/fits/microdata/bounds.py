@@ -4,7 +4,6 @@ Source: eqs. (92) to (98); Abowd et al., Theorems 3 and 4.
 """
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -25,27 +24,25 @@ _HALVINGS = 200
 Method = Literal["tight", "published"]
 
 
-class PrivacyNotion(ABC):
-    """A notion of privacy with its parameters; one record more or less is to be hidden."""
+@dataclass(frozen=True, slots=True)
+class _Notion:
+    """A notion of privacy with its parameters; one record more or less is to be hidden.
 
-    @property
-    @abstractmethod
-    def noise_scale(self) -> float:
-        """The scale of noise that hides one record in one count, in counts."""
+    Attributes:
+        noise_scale: of noise that hides one record in one count, in counts.
+        least_weight: the least B with which m records (t,) in any one of some cells can be told from none, where d k,
+            the number of cells times the threshold, are hidden (t,).
+        published: the published bound on D, if there is one.
+    """
 
-    @abstractmethod
-    def least_weight(self, records: Array, hidden: float | Array) -> Array:
-        """The least B with which ``records`` in any one of some cells can be told from none.
-
-        Args:
-            records (t,): m, in one cell.
-            hidden (t,): d k, the number of cells times the threshold.
-        """
+    noise_scale: float
+    least_weight: Callable[[Array, Array], Array]
+    published: Formula | None = None
 
     @property
     def formulas(self) -> dict[str, Formula]:
         """By the name of a method, the least D for a given C, some thresholds (t,) and a number of cells."""
-        return {"tight": self.total_error}
+        return {"tight": self.total_error} | ({} if self.published is None else {"published": self.published})
 
     def total_error(self, cell_error: float, thresholds: Array, cells: int) -> Array:
         """The least D for C = ``cell_error`` and each threshold (t,).  Source: eqs. (92) to (94)."""
@@ -62,87 +59,46 @@ def _of_counts(found: Array, cell_error: float, thresholds: Array) -> Array:
     return np.where(2 * cell_error + thresholds >= 0.5, found, -np.inf)
 
 
-@dataclass(frozen=True, slots=True)
-class PureDP(PrivacyNotion):
-    """Pure differential privacy, by Laplace noise."""
+def _pure(epsilon: float) -> _Notion:
+    """Pure differential privacy, by Laplace noise.  Source: eqs. (92) and (95)."""
 
-    epsilon: float
-
-    @property
-    def noise_scale(self) -> float:
-        """1 / epsilon."""
-        return 1 / self.epsilon
-
-    def least_weight(self, records: Array, hidden: float | Array) -> Array:
-        """``exp(-epsilon m) d k / 2``.  Source: eq. (92)."""
-        found: Array = np.exp(-self.epsilon * records) * hidden / 2
+    def least_weight(records: Array, hidden: Array) -> Array:
+        found: Array = np.exp(-epsilon * records) * hidden / 2
         return found
 
-    @property
-    def formulas(self) -> dict[str, Formula]:
-        """The published one, too."""
-        return {"tight": self.total_error, "published": self.published_total_error}
+    def published(cell_error: float, thresholds: Array, cells: int) -> Array:
+        hidden = thresholds * (cells - 1) * np.exp(-2 * epsilon * (2 * cell_error + thresholds))
+        return _of_counts((hidden - 16 * cell_error - 4 * thresholds) / 8, cell_error, thresholds)
 
-    def published_total_error(self, cell_error: float, thresholds: Array, cells: int) -> Array:
-        """The published bound on D, for each threshold (t,).  Source: eq. (95)."""
-        hidden = thresholds * (cells - 1) * np.exp(-2 * self.epsilon * (2 * cell_error + thresholds))
-        found: Array = (hidden - 16 * cell_error - 4 * thresholds) / 8
-        return _of_counts(found, cell_error, thresholds)
+    return _Notion(1 / epsilon, least_weight, published)
 
 
-@dataclass(frozen=True, slots=True)
-class ApproximateDP(PrivacyNotion):
-    """Approximate differential privacy."""
+def _approximate(epsilon: float, delta: float) -> _Notion:
+    """Approximate differential privacy.  Source: eqs. (93) and (96)."""
+    lost = delta * math.exp(-epsilon) / -math.expm1(-epsilon)  # delta / (exp(epsilon) - 1)
 
-    epsilon: float
-    delta: float
-
-    @property
-    def noise_scale(self) -> float:
-        """1 / epsilon."""
-        return 1 / self.epsilon
-
-    def least_weight(self, records: Array, hidden: float | Array) -> Array:
-        """``d k (exp(-epsilon m) / 2 - delta / (exp(epsilon) - 1))``.  Source: eq. (93)."""
-        lost = self.delta * math.exp(-self.epsilon) / -math.expm1(-self.epsilon)
-        found: Array = hidden * (np.exp(-self.epsilon * records) / 2 - lost)
+    def least_weight(records: Array, hidden: Array) -> Array:
+        found: Array = hidden * (np.exp(-epsilon * records) / 2 - lost)
         return found
 
-    @property
-    def formulas(self) -> dict[str, Formula]:
-        """The published one, too."""
-        return {"tight": self.total_error, "published": self.published_total_error}
+    def published(cell_error: float, thresholds: Array, cells: int) -> Array:
+        kept = np.exp(-epsilon * (4 * cell_error + 2 * thresholds)) / 4 - delta / epsilon
+        return _of_counts((thresholds * (cells - 1) * kept - 4 * cell_error - thresholds) / 2, cell_error, thresholds)
 
-    def published_total_error(self, cell_error: float, thresholds: Array, cells: int) -> Array:
-        """The published bound on D, for each threshold (t,).  Source: eq. (96)."""
-        kept = np.exp(-self.epsilon * (4 * cell_error + 2 * thresholds)) / 4 - self.delta / self.epsilon
-        found: Array = (thresholds * (cells - 1) * kept - 4 * cell_error - thresholds) / 2
-        return _of_counts(found, cell_error, thresholds)
+    return _Notion(1 / epsilon, least_weight, published)
 
 
-@dataclass(frozen=True, slots=True)
-class ConcentratedDP(PrivacyNotion):
-    """Zero-concentrated differential privacy, by Gaussian noise."""
+def _concentrated(rho: float) -> _Notion:
+    """Zero-concentrated differential privacy, by Gaussian noise.  Source: eq. (94)."""
 
-    rho: float
-
-    @property
-    def noise_scale(self) -> float:
-        """The standard deviation of the noise of a count."""
-        return 1 / math.sqrt(2 * self.rho)
-
-    def least_weight(self, records: Array, hidden: float | Array) -> Array:
-        """``d k exp(-(sqrt(ln 2) + m sqrt(rho))**2)``.  Source: eq. (94)."""
-        found: Array = hidden * np.exp(-((math.sqrt(math.log(2)) + records * math.sqrt(self.rho)) ** 2))
+    def least_weight(records: Array, hidden: Array) -> Array:
+        found: Array = hidden * np.exp(-((math.sqrt(math.log(2)) + records * math.sqrt(rho)) ** 2))
         return found
 
+    return _Notion(1 / math.sqrt(2 * rho), least_weight)
 
-def notion_of(epsilon: float | None, delta: float, rho: float | None) -> PrivacyNotion:
-    """The notion of some parameters.
 
-    Raises:
-        BudgetError: one is out of range, or not exactly one of epsilon and rho is given.
-    """
+def _notion_of(epsilon: float | None, delta: float, rho: float | None) -> _Notion:
     if (epsilon is None) == (rho is None):
         raise BudgetError("give epsilon, perhaps with delta, or rho")
     if not 0 <= delta < 1:
@@ -150,9 +106,9 @@ def notion_of(epsilon: float | None, delta: float, rho: float | None) -> Privacy
     if epsilon is None:
         if delta:
             raise BudgetError("delta belongs to epsilon; give rho alone")
-        return ConcentratedDP(require_positive("rho", rho if rho is not None else math.nan))
+        return _concentrated(require_positive("rho", rho if rho is not None else math.nan))
     epsilon = require_positive("epsilon", epsilon)
-    return ApproximateDP(epsilon, float(delta)) if delta else PureDP(epsilon)
+    return _approximate(epsilon, float(delta)) if delta else _pure(epsilon)
 
 
 def least_total_error(
@@ -190,7 +146,7 @@ def least_total_error(
         >>> round(least_total_error(20.0, 10_000, epsilon=0.1))
         143
     """
-    bound = _bound_of(notion_of(epsilon, delta, rho), method, cells)
+    bound = _bound_of(_notion_of(epsilon, delta, rho), method, cells)
     scale = bound.notion.noise_scale
     found = bound.total(_require_error("cell_error", cell_error), _THRESHOLDS * scale)
     return float(np.max(found, initial=0.0))
@@ -215,7 +171,7 @@ def least_cell_error(
         >>> round(least_cell_error(800**0.5, 10_000, epsilon=0.1) ** 2)
         639
     """
-    bound = _bound_of(notion_of(epsilon, delta, rho), method, cells)
+    bound = _bound_of(_notion_of(epsilon, delta, rho), method, cells)
     thresholds = _THRESHOLDS * bound.notion.noise_scale
     total = _require_error("total_error", total_error)
     low, high = 0.0, float(thresholds[-1]) * cells
@@ -230,7 +186,7 @@ def least_cell_error(
 class _Bound:
     """The least total error for a cell error and each threshold k."""
 
-    notion: PrivacyNotion
+    notion: _Notion
     cells: int
     formula: Callable[[float, Array, int], Array]
 
@@ -239,7 +195,7 @@ class _Bound:
             return self.formula(cell_error, thresholds, self.cells)
 
 
-def _bound_of(notion: PrivacyNotion, method: object, cells: int) -> _Bound:
+def _bound_of(notion: _Notion, method: object, cells: int) -> _Bound:
     formula = entry_named("method", method, notion.formulas)
     return _Bound(notion, _require_cells(cells, least=2), formula)
 

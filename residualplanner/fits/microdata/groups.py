@@ -241,7 +241,6 @@ def problem_of(shape: tuple[int, ...], terms: Sequence[Term], cell_group: int | 
 
 
 def _read(domain: Domain, answers: GroupAnswers) -> Array:
-    """The answers of a group, (..., k)."""
     shape = answers.group.shape(domain)
     values = require_numbers("answers must be numbers", answers.values)
     if values.shape[max(values.ndim - len(shape), 0) :] != shape:

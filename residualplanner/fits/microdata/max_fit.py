@@ -88,7 +88,6 @@ def max_fit(noisy: NoisyGroups, *, slack: float = 0.01) -> Fit:
 
 
 def _fitted(bounds: Bounds, start: Inside, slack: float) -> tuple[Array, Array, Array]:
-    """Cells, objective and gap of some draws."""
     least, gap_of_bound = inside(bounds, start)
     _again(bounds, least, gap_of_bound, least_bound)
     off = np.abs(bounds.answered(least.cells) - bounds.answers) / bounds.std_err

@@ -239,7 +239,6 @@ class _PairTables:
 
 
 def _tables_of(mixture: Mixture, attribute: int, records: int) -> _PairTables:
-    """The expected tables of an attribute with all others."""
     own = mixture.blocks.rows(attribute)
     masses = (mixture.of_attribute(attribute) * (mixture.weights * records)).astype(np.float32)
     expected = masses @ mixture.probabilities.T.astype(np.float32)
@@ -249,7 +248,6 @@ def _tables_of(mixture: Mixture, attribute: int, records: int) -> _PairTables:
 
 
 def _weights(expected: Floats) -> Floats:
-    """Of squared differences from expected counts."""
     found: Floats = 1 / np.sqrt(expected + np.float32(_HALF))
     return found
 

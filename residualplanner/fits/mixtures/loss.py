@@ -1,7 +1,6 @@
 """How far the tables of a mixture are from noisy answers, in units of the noise.  Source: eqs. (68) to (70)."""
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,8 +20,11 @@ _MOST = 4000
 _SINGLE = 2.0**-20
 
 
-class View(ABC):
-    """A linear function of an attribute's probabilities.
+@dataclass(frozen=True, slots=True)
+class CenteredView:
+    """The probabilities of an attribute's values less their mean, as subtraction bases measure them.
+
+    As they add up to 1, the mean is a constant.
 
     Attributes:
         attribute: by position.
@@ -30,66 +32,27 @@ class View(ABC):
 
     attribute: int
 
-    @abstractmethod
     def rows(self, blocks: OneHot) -> int:
-        """How many numbers it gives."""
-
-    @abstractmethod
-    def apply(self, probabilities: Floats, out: Floats) -> None:
-        """Write the numbers (e, c) for probabilities (n, c) to ``out``."""
-
-    @abstractmethod
-    def pull(self, slope: Floats, out: Floats) -> None:
-        """Add the slope in the probabilities (n, c) to ``out``, from that in the numbers, (e, c)."""
-
-    @abstractmethod
-    def squared_norms(self, blocks: OneHot) -> Floats:
-        """The squared length of each column of its matrix, (n, 1)."""
-
-
-@dataclass(frozen=True, slots=True)
-class ValuesView(View):
-    """The probabilities themselves."""
-
-    attribute: int
-
-    def rows(self, blocks: OneHot) -> int:
-        """As many as values."""
+        """How many numbers it gives: as many as values."""
         return blocks.sizes[self.attribute]
 
     def apply(self, probabilities: Floats, out: Floats) -> None:
-        """Copy them."""
-        out[...] = probabilities
+        """Write the numbers (e, c) for probabilities (n, c) to ``out``."""
+        np.subtract(probabilities, 1 / len(probabilities), out=out)
 
     def pull(self, slope: Floats, out: Floats) -> None:
-        """Add the slope as it is."""
+        """Add the slope in the probabilities (n, c) to ``out``, from that in the numbers, (e, c)."""
         out += slope
 
     def squared_norms(self, blocks: OneHot) -> Floats:
-        """Ones."""
-        return np.ones((blocks.sizes[self.attribute], 1))
-
-
-@dataclass(frozen=True, slots=True)
-class CenteredView(ValuesView):
-    """The probabilities less their mean, as subtraction bases measure them.
-
-    As they add up to 1, the mean is a constant.
-    """
-
-    def apply(self, probabilities: Floats, out: Floats) -> None:
-        """Subtract the mean."""
-        np.subtract(probabilities, 1 / len(probabilities), out=out)
-
-    def squared_norms(self, blocks: OneHot) -> Floats:
-        """Those of the centering matrix."""
+        """The squared length of each column of its matrix, (n, 1)."""
         size = blocks.sizes[self.attribute]
         return np.full((size, 1), 1 - 1 / size)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class MatrixView(View):
-    """The rows of a matrix (e, n), such as a basis."""
+class MatrixView:
+    """The products of the rows of a matrix (e, n), such as a basis, with an attribute's probabilities."""
 
     attribute: int
     matrix: FloatArray
@@ -111,6 +74,9 @@ class MatrixView(View):
         """Those of the columns."""
         del blocks
         return np.asarray((self.matrix**2).sum(axis=0)[:, None])
+
+
+View = CenteredView | MatrixView
 
 
 @dataclass(frozen=True, eq=False, slots=True)

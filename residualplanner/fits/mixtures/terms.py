@@ -6,7 +6,6 @@ Source: eqs. (67) to (69).
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,23 +57,6 @@ class Point:
 
     features: Floats
     weights: Floats
-
-
-class LossTerm(Protocol):
-    """A part of a loss."""
-
-    @property
-    def freedom(self) -> int:
-        """Its expected value at the truth: the degrees of freedom of its noise."""
-        ...
-
-    def add(self, point: Point, slope: Point) -> float:
-        """The loss at a point; its slope is added to ``slope``."""
-        ...
-
-    def add_variances(self, point: Point, variances: Floats) -> None:
-        """Add the variances of the slopes in the features of each view that noise alone has, to (v, c)."""
-        ...
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -340,3 +322,7 @@ def _as_slice(rows: IntArray) -> IntArray | slice:
     """Ascending rows without a gap as a slice, others as they are."""
     first, last = int(rows[0]), int(rows[-1])
     return slice(first, last + 1) if last + 1 - first == len(rows) else rows
+
+
+#: A part of a loss: its degrees of freedom, and its value, slope and the variances of slopes at a point.
+LossTerm = TableTerm | PairTerm | PrefixTerm

@@ -153,7 +153,6 @@ def _spread(stack: NDArray[np.float64], out: NDArray[np.float64]) -> None:
 
 
 def _deviations(stack: NDArray[np.float64], out: NDArray[np.float64]) -> None:
-    """Values less their mean."""
     np.subtract(stack.transpose(0, 2, 1), np.mean(stack, axis=1)[:, :, None], out=out)
 
 

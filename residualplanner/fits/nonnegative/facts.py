@@ -75,6 +75,11 @@ class Facts:
         return ", ".join(fact.words for fact in self.zeros)
 
     @property
+    def leave_no_records(self) -> bool:
+        """Whether it is known that there are none."""
+        return any(not fact.counts.sum() for fact in self.known)
+
+    @property
     def statements(self) -> tuple[str, ...]:
         """What each says, for readers of the tables."""
         return tuple(fact.statement for fact in self.zeros)
@@ -115,7 +120,7 @@ def require_agreement(plan: Plan, facts: Facts) -> None:
 
 def _require_possible(facts: Facts) -> None:
     """Raise WorkloadError where cells that cannot occur are all that there are, and it is not known that all are 0."""
-    if any(not fact.counts.sum() for fact in facts.known):
+    if facts.leave_no_records:
         return
     for attributes in {fact.attributes for fact in facts.impossible}:
         about = [fact for fact in facts.impossible if fact.attributes == attributes]
@@ -186,7 +191,6 @@ def read_facts(plan: Plan, known: Known | None, impossible: Iterable[Impossible]
 
 
 def _stated_tables(known: Known | None) -> list[StatedTable]:
-    """Known tables, however they are written."""
     try:
         entries = list(known.items() if isinstance(known, Mapping) else known or ())
         return [entry if isinstance(entry, StatedTable) else StatedTable(*entry) for entry in entries]
@@ -198,7 +202,6 @@ def _stated_tables(known: Known | None) -> list[StatedTable]:
 
 
 def _stated_zeros(cells: Impossible) -> StatedZeros:
-    """Cells that cannot occur, however they are written."""
     return cells if isinstance(cells, StatedZeros) else StatedZeros(cells)
 
 
@@ -214,7 +217,6 @@ def _told_where(words: str) -> Iterator[None]:
 
 
 def _known(plan: Plan, stated: StatedTable) -> Fact:
-    """The fact of a known table."""
     domain = plan.domain
     with _told_where(stated.words):
         written = written_query(domain, stated.query)

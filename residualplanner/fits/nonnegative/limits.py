@@ -74,12 +74,10 @@ def _shape(table: Table) -> tuple[int, ...]:
 
 
 def _has_all(plan: Plan, positions: Sequence[int], fact: Fact) -> bool:
-    """Whether a fact tells all counts of these attributes."""
     return all(position in fact.attributes or plan.domain.sizes[position] == 1 for position in positions)
 
 
 def _product(vectors: Sequence[FloatArray], shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """The outer product of a vector for each axis, at least of a shape."""
     found = np.ones(shape)
     for axis, vector in enumerate(vectors):
         found = found * vector.reshape(-1, *(1,) * (len(vectors) - axis - 1))

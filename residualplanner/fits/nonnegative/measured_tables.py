@@ -18,7 +18,7 @@ from residualplanner.fits.mixtures.support import Possible
 from residualplanner.fits.mixtures.terms import Measured
 from residualplanner.fits.nonnegative.components import ComponentLayout, components_of_counts, measured_components
 from residualplanner.fits.nonnegative.facts import Facts
-from residualplanner.fits.nonnegative.problem import fix
+from residualplanner.fits.nonnegative.problem import fix_known
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.ground.html import frame_html
@@ -86,8 +86,7 @@ def measured_tables(measurement: NoisyAnswers, facts: Facts) -> MeasuredTables:
     plan = measurement.plan
     layout = ComponentLayout(basis_groups(plan.strategy))
     components, variances = measured_components(layout, measurement), plan.noise_variances.copy()
-    for fact in facts.known:
-        fix(plan, layout, fact, components, variances)
+    fix_known(plan, layout, facts, components, variances)
     blocks = OneHot(tuple(plan.domain.sizes))
     number_of_view, views = _views(plan, layout, blocks)
     tables: list[Measured] = []
@@ -104,7 +103,7 @@ def measured_tables(measurement: NoisyAnswers, facts: Facts) -> MeasuredTables:
     possible = tuple(
         Possible(fact.attributes, np.maximum(fact.counts, 0.0)) for fact in facts.zeros if (fact.counts <= 0).any()
     )
-    if any(not fact.counts.sum() for fact in facts.known):  # where no record is, none is where it cannot be
+    if facts.leave_no_records:  # where no record is, none is where it cannot be
         return MeasuredTables(plan, layout, blocks, views, tuple(tables), 0.0, near, ())
     records = max(float(components[0]), 1.0)
     return MeasuredTables(plan, layout, blocks, views, tuple(tables), records, near, possible)

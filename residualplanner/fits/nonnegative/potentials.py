@@ -124,7 +124,6 @@ def _joined(problem: DualProblem, freedoms: FloatArray, looseness: FloatArray) -
 
 
 def _sides(stack: TableStack) -> IntArray:
-    """The sets of attributes without each one, by number, (b, k)."""
     order = len(stack.axes)
     sides: IntArray = stack.subsets[:, [(1 << order) - 1 - (1 << axis) for axis in range(order)]]
     return sides

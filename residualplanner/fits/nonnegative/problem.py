@@ -166,8 +166,7 @@ class Statement:
         freedoms = self.weights.freedoms(plan.noise_variances, reference.own.squared_units, plan.closure.orders)
         if self.fixes_total:
             start[0], freedoms[0] = max(start[0], 0.0), 0.0
-        for fact in self.facts.known:
-            fix(plan, reference.own, fact, start, freedoms)
+        fix_known(plan, reference.own, self.facts, start, freedoms)
         spread = reference.own.spread(freedoms)
         steps = dual_steps(tables, freedoms)
         if not reference.is_identity:
@@ -182,18 +181,26 @@ class Statement:
     def noise_variances(self, plan: Plan, layout: ComponentLayout) -> FloatArray:
         """The noise variance of every set, (m,), in counts squared; 0 where the set is known."""
         variances, components = plan.noise_variances.copy(), np.empty(layout.count)
-        for fact in self.facts.known:
-            fix(plan, layout, fact, components, variances)
+        fix_known(plan, layout, self.facts, components, variances)
         return variances
 
 
-def fix(plan: Plan, layout: ComponentLayout, fact: Fact, start: FloatArray, freedoms: FloatArray) -> None:
-    """Give the components of all subsets of a known table their known values, and no freedom."""
-    for members in subsets_of(fact.attributes):
-        number = plan.closure.position_of(members)
-        bases = layout.groups.bases[int(layout.groups.group[number])]
-        layout.put(start, number, components_of_counts(bases).apply(fact.over(members)[None])[0])
-        freedoms[number] = 0.0
+def fix_known(plan: Plan, layout: ComponentLayout, facts: Facts, start: FloatArray, freedoms: FloatArray) -> None:
+    """Give the components of all subsets of known tables their known values, and no freedom or noise, in place.
+
+    Args:
+        plan: of the tables.
+        layout: of the components.
+        facts: what is known.
+        start (c,): the components.
+        freedoms (m,): of every set.
+    """
+    for fact in facts.known:
+        for members in subsets_of(fact.attributes):
+            number = plan.closure.position_of(members)
+            bases = layout.groups.bases[int(layout.groups.group[number])]
+            layout.put(start, number, components_of_counts(bases).apply(fact.over(members)[None])[0])
+            freedoms[number] = 0.0
 
 
 def mark_zeros(plan: Plan, stack: TableStack, fact: Fact, lowest: FloatArray) -> None:

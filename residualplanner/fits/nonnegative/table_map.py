@@ -4,7 +4,6 @@ Source: eqs. (38), (43) and (48) to (51).
 """
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,54 +19,6 @@ from residualplanner.method.plan.plan import Plan
 from residualplanner.method.strategy.basis_groups import BasisGroups, basis_groups
 from residualplanner.method.workload.closure import Closure, subset_products
 from residualplanner.more.by_set.reference_bases import reference_changes, reference_groups, sets_in_both
-
-
-class ReferenceMap(ABC):
-    """The map from the components of a plan (c,) to those of its reference bases.
-
-    Attributes:
-        own: the layout of the plan's components.
-        reference: that of the reference bases: an attribute has in all sets its basis in the set of it alone.
-    """
-
-    own: ComponentLayout
-    reference: ComponentLayout
-
-    @abstractmethod
-    def apply(self, components: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The components of the reference bases."""
-
-    @abstractmethod
-    def transposed(self, components: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The transposed map."""
-
-    @property
-    @abstractmethod
-    def is_identity(self) -> bool:
-        """Whether no basis varies."""
-
-
-def reference_map(plan: Plan) -> ReferenceMap:
-    """The map of a plan's strategy."""
-    own = ComponentLayout(basis_groups(plan.strategy))
-    return BasesBySet(plan, own) if plan.strategy.varying.any() else SameBases(own)
-
-
-class SameBases(ReferenceMap):
-    """Every attribute has one basis in all sets: nothing to do."""
-
-    is_identity = True
-
-    def __init__(self, own: ComponentLayout) -> None:
-        self.own = self.reference = own
-
-    def apply(self, components: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The same."""
-        return components
-
-    def transposed(self, components: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The same."""
-        return components
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -103,23 +54,33 @@ class _Piece:
                 yield tuple(1 + axis for axis in axes), factor, int(groups.group[without[0]]), groups.row[without]
 
 
-class BasesBySet(ReferenceMap):
-    """Some attributes have different bases in different sets.
+@dataclass(frozen=True, eq=False, slots=True)
+class ReferenceMap:
+    """The map from the components of a plan (c,) to those of its reference bases, and its transpose.
 
     ``r_A = (kron R G) w_A + sum_D (-1)**(|D| + 1) (kron over D of R u) x r_{A without D}`` over the sets D of one or
     more attributes of A whose basis in A is not the reference.
 
+    Attributes:
+        own: the layout of the plan's components.
+        reference: that of the reference bases: an attribute has in all sets its basis in the set of it alone.
+
     Source: eqs. (38) and (43).
     """
 
-    is_identity = False
+    own: ComponentLayout
+    reference: ComponentLayout
+    _pieces: tuple[_Piece, ...]
 
-    def __init__(self, plan: Plan, own: ComponentLayout) -> None:
-        self.own, self.reference = own, ComponentLayout(reference_groups(plan.strategy))
-        self._pieces = tuple(_pieces(plan, own.groups, self.reference.groups))
+    @property
+    def is_identity(self) -> bool:
+        """Whether no basis varies."""
+        return not self._pieces
 
     def apply(self, components: NDArray[np.float64]) -> NDArray[np.float64]:
         """The components of the reference bases; sets of fewer attributes come first."""
+        if self.is_identity:
+            return components
         found, groups = np.empty(self.reference.count), self.reference.groups
         blocks, own = self.reference.blocks(found), self.own.blocks(components)
         for piece in self._pieces:
@@ -131,6 +92,8 @@ class BasesBySet(ReferenceMap):
 
     def transposed(self, components: NDArray[np.float64]) -> NDArray[np.float64]:
         """The transposed map; sets of more attributes come first."""
+        if self.is_identity:
+            return components
         rest, found, groups = components.copy(), np.empty(self.own.count), self.reference.groups
         blocks, own = self.reference.blocks(rest), self.own.blocks(found)
         for piece in reversed(self._pieces):
@@ -139,6 +102,15 @@ class BasesBySet(ReferenceMap):
                 np.add.at(blocks[group], rows, (factor * mine).sum(axis=axes))
             own[piece.own][self.own.groups.row[piece.sets]] = piece.back.apply(mine)
         return found
+
+
+def reference_map(plan: Plan) -> ReferenceMap:
+    """The map of a plan's strategy; one that changes nothing where every attribute has one basis in all sets."""
+    own = ComponentLayout(basis_groups(plan.strategy))
+    if not plan.strategy.varying.any():
+        return ReferenceMap(own, own, ())
+    reference = ComponentLayout(reference_groups(plan.strategy))
+    return ReferenceMap(own, reference, tuple(_pieces(plan, own.groups, reference.groups)))
 
 
 def _pieces(plan: Plan, own: BasisGroups, reference: BasisGroups) -> Iterator[_Piece]:
@@ -266,7 +238,6 @@ class TableMap:
 def _stacks(
     closure: Closure, layout: ComponentLayout, axes: Sequence[CellAxis], chosen: IntArray
 ) -> Iterator[TableStack]:
-    """Tables, stacked by the bases of their attributes."""
     groups, cells, tensors = layout.groups, 0, 0
     for group in np.unique(groups.group[chosen]).tolist():
         sets = chosen[groups.group[chosen] == group]

@@ -16,7 +16,7 @@ from residualplanner.fits.rap.answered import Answered
 from residualplanner.fits.rap.plan import Account, RapPlan, root_down, rounded_down
 from residualplanner.fits.rap.relaxed_records import RelaxedRecords
 from residualplanner.fits.rap.result import RapResult, RapRound
-from residualplanner.fits.rap.selection import Candidate, CandidateSelection, Counts, Model
+from residualplanner.fits.rap.selection import Candidate, CandidateSelection, ExactCounts, Model
 from residualplanner.fits.rap.tiles import ROOM
 from residualplanner.gate.discrete_gaussian import ByteSource, Scales, draw_arrays
 from residualplanner.gate.measurement.noise_record import NoiseRecord
@@ -54,7 +54,7 @@ class Run:
     """
 
     plan: RapPlan
-    counts: Counts
+    counts: ExactCounts
     source: ByteSource
     generator: np.random.Generator
     room: int = ROOM
@@ -131,7 +131,6 @@ class Run:
         return selection.choose(model, rate, plan.choices, self.source)
 
     def _cells(self, chosen: Sequence[Candidate]) -> dict[int, IntArray]:
-        """The cells to measure of each table."""
         plan = self.plan
         if plan.choices is None:
             return {number: np.arange(each.cells) for number, each in enumerate(plan.thresholds)}
@@ -144,7 +143,7 @@ class Run:
         """Noisy counts of some cells, and the variance of their noise; charged before it is drawn."""
         plan = self.plan
         measured = {plan.thresholds[table]: len(found) for table, found in cells.items()}
-        sensitivity = max(1, plan.bound.squared(measured, plan.protected)) * plan.protected.cost_factor
+        sensitivity = max(1, plan.bound(measured, plan.protected)) * plan.protected.cost_factor
         precision = rounded_down(plan.answer_cost / sensitivity)
         self.account.charge(f"answers of round {number + 1}", sensitivity * precision)
         tables = sorted(cells)

@@ -1,12 +1,12 @@
 """What a run of RAP will do and cost, decided before any record is read."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from math import isqrt
-from typing import Any, Protocol, final
+from typing import Any
 
 from residualplanner.fits.rap.projection import ProjectionSettings
 from residualplanner.fits.rap.selection import UNITS, Unit
@@ -85,59 +85,38 @@ def root_down(value: Fraction) -> Fraction:
     return Fraction(isqrt(int(value * scale))) / Fraction(2) ** shift
 
 
-class Sensitivity(Protocol):
-    """A way to bound how much one record changes cells that are measured together."""
-
-    @property
-    def name(self) -> str:
-        """The word for it in a plan."""
-
-    def squared(self, measured: Mapping[ThresholdTable, int], neighbors: Neighbors) -> int:
-        """A bound on the squared L2 distance of the answers of neighbors that differ in one record.
-
-        Args:
-            measured: how many cells of each table are measured.
-            neighbors: whether a record is added or replaced.
-        """
-
-
-@final
-class Joint:
+def joint_sensitivity(measured: Mapping[ThresholdTable, int], neighbors: Neighbors) -> int:
     """All cells together: a record counts in few cells of a table, however many are measured.
+
+    Args:
+        measured: how many cells of each table are measured.
+        neighbors: whether a record is added or replaced.
+
+    Returns:
+        The sum over tables of the cells measured, or of those that a record can change, if these are fewer: a bound on
+        the squared L2 distance of the answers of neighbors that differ in one record.
 
     Source: docs/adaptive-projection.md eq. (a).
 
     Example:
         >>> table = ThresholdTable((0, 1), (10, 10), 2)
-        >>> Joint().squared({table: 50}, Neighbors()), Joint().squared({table: 50}, Neighbors("replace"))
-        (1, 2)
+        >>> [joint_sensitivity({table: 50}, Neighbors(notion)) for notion in ("add-remove", "replace")]
+        [1, 2]
     """
-
-    name = "joint"
-
-    def squared(self, measured: Mapping[ThresholdTable, int], neighbors: Neighbors) -> int:
-        """The sum over tables of the cells measured, or of those that a record can change, if these are fewer."""
-        return sum(min(cells, table.most_changed(neighbors)) for table, cells in measured.items())
+    return sum(min(cells, table.most_changed(neighbors)) for table, cells in measured.items())
 
 
-@final
-class PerCell:
-    """Each cell on its own, as the papers charge: a record may change every one of them.
-
-    Example:
-        >>> PerCell().squared({ThresholdTable((0, 1), (10, 10), 2): 50}, Neighbors())
-        50
-    """
-
-    name = "per-cell"
-
-    def squared(self, measured: Mapping[ThresholdTable, int], neighbors: Neighbors) -> int:
-        """The number of cells."""
-        del neighbors
-        return sum(measured.values())
+def sensitivity_per_cell(measured: Mapping[ThresholdTable, int], neighbors: Neighbors) -> int:
+    """Each cell on its own, as the papers charge: a record may change every one of them."""
+    del neighbors
+    return sum(measured.values())
 
 
-SENSITIVITIES: dict[str, Sensitivity] = {each.name: each for each in (Joint(), PerCell())}
+#: By the word in a plan: a bound on the squared L2 distance that one record makes, from the cells of each table.
+SENSITIVITIES: dict[str, Callable[[Mapping[ThresholdTable, int], Neighbors], int]] = {
+    "joint": joint_sensitivity,
+    "per-cell": sensitivity_per_cell,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,8 +233,8 @@ class RapPlan:
         return UNITS[self.unit]
 
     @property
-    def bound(self) -> Sensitivity:
-        """How the answers of a round are charged, as an object."""
+    def bound(self) -> Callable[[Mapping[ThresholdTable, int], Neighbors], int]:
+        """How much one record may change the answers of a round together, squared."""
         return SENSITIVITIES[self.sensitivity]
 
     @cached_property

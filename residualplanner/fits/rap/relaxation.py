@@ -5,7 +5,6 @@ Source: docs/adaptive-projection.md eq. (f).
 """
 
 from abc import ABC, abstractmethod
-from typing import Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,46 +17,46 @@ Relaxed = NDArray[np.float32]
 _NEWTON_STEPS = 100
 
 
-class Relaxation(Protocol):
-    """How parameters become values, and stay in their domain."""
+class Relaxation(ABC):
+    """How parameters become values, and stay in their domain: the values themselves, projected after each step.
 
-    @property
-    def name(self) -> str:
-        """The word for it in a plan."""
+    Attributes:
+        name: the word for it in a plan.
+        learning_rate: the size of the first step of the optimizer.
+        merges: whether values of an attribute that no measured cell mentions may be fitted together.
+        sums_to_one: whether the values of each attribute add up to 1.
+    """
 
-    @property
-    def learning_rate(self) -> float:
-        """The size of the first step of the optimizer."""
-
-    @property
-    def merges(self) -> bool:
-        """Whether values of an attribute that no measured cell mentions may be fitted together."""
-
-    @property
-    def sums_to_one(self) -> bool:
-        """Whether the values of each attribute add up to 1."""
+    name: str
+    learning_rate = 0.001
+    merges = False
+    sums_to_one = True
 
     def start(self, blocks: OneHot, records: int, generator: np.random.Generator) -> Relaxed:
         """Parameters (rows, records) to begin with."""
+        return self.kept(generator.random((blocks.count, records), dtype=np.float32), blocks)
 
     def values(self, parameters: Relaxed, blocks: OneHot) -> Relaxed:
         """The values (rows, records) that the parameters stand for."""
+        del blocks
+        return parameters
 
     def slopes(self, values: Relaxed, slopes: Relaxed, blocks: OneHot) -> Relaxed:
         """The gradient by the parameters (rows, records), from that by the values, which may be overwritten."""
+        del values, blocks
+        return slopes
 
+    @abstractmethod
     def kept(self, parameters: Relaxed, blocks: OneHot) -> Relaxed:
-        """The parameters (rows, records) after a step, back in their domain."""
+        """The nearest parameters (rows, records) in their domain."""
 
 
-@final
-class Softmax:
+class Softmax(Relaxation):
     """Every block is the softmax of free parameters."""
 
     name = "softmax"
     learning_rate = 0.1
     merges = True
-    sums_to_one = True
 
     def start(self, blocks: OneHot, records: int, generator: np.random.Generator) -> Relaxed:
         """Standard normal logits."""
@@ -77,45 +76,17 @@ class Softmax:
         return parameters
 
 
-class Projected(ABC):
-    """Values that are fitted themselves, and projected back into their domain after each step."""
-
-    learning_rate = 0.001
-    merges = False
-
-    def start(self, blocks: OneHot, records: int, generator: np.random.Generator) -> Relaxed:
-        """Uniform numbers, projected."""
-        return self.kept(generator.random((blocks.count, records), dtype=np.float32), blocks)
-
-    def values(self, parameters: Relaxed, blocks: OneHot) -> Relaxed:
-        """The parameters themselves."""
-        del blocks
-        return parameters
-
-    def slopes(self, values: Relaxed, slopes: Relaxed, blocks: OneHot) -> Relaxed:
-        """As they are."""
-        del values, blocks
-        return slopes
-
-    @abstractmethod
-    def kept(self, parameters: Relaxed, blocks: OneHot) -> Relaxed:
-        """The nearest values in their domain."""
-
-
-@final
-class Sparsemax(Projected):
+class Sparsemax(Relaxation):
     """Every block is the nearest point of the simplex, many of whose entries are 0; as published."""
 
     name = "sparsemax"
-    sums_to_one = True
 
     def kept(self, parameters: Relaxed, blocks: OneHot) -> Relaxed:
         """The nearest points of the simplices."""
         return sparsemax(parameters, blocks)
 
 
-@final
-class Clip(Projected):
+class Clip(Relaxation):
     """Every number lies between 0 and 1 on its own; blocks need not sum to 1, so there are no records to sample."""
 
     name = "clip"

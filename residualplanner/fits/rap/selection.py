@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
-from typing import NamedTuple, Protocol, final
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,35 +27,31 @@ _SPARSE = 64
 Model = Callable[[Tile], IntArray]
 
 
-class Counts(Protocol):
-    """The exact answers of all tables."""
-
-    @property
-    def tiles(self) -> Sequence[Tile]:
-        """The parts in which they come, table by table."""
-
-    def answers(self, tiles: Sequence[Tile]) -> Iterator[Answers]:
-        """The exact answers (cells,) in each of some tiles, in their order, which must not leave this room."""
-
-
 class KeptCounts:
-    """All tables at once; each of their tiles is counted once."""
+    """The exact answers of all tables, which must not leave this room; each of their tiles is counted once.
+
+    Args:
+        source: the records.
+        tiles: of all tables, table by table.
+    """
 
     def __init__(self, source: Source, tiles: Sequence[Tile]) -> None:
         self.tiles = tiles
-        self._answers = dict(zip(tiles, _all_counted(source, tiles), strict=True))
+        cells = sum(len(tile.numbers) for tile in tiles)  # as few passes as can be
+        answers = RecountedCounts(source, tiles, cells).answers(tiles)
+        self._answers = dict(zip(tiles, answers, strict=True))
 
     def answers(self, tiles: Sequence[Tile]) -> Iterator[Answers]:
-        """Those of each tile in turn."""
+        """The exact answers (cells,) in each of some tiles, in their order."""
         yield from (self._answers[tile] for tile in tiles)
 
 
 class RecountedCounts:
-    """Some tables at a time; the records are read again for each request.
+    """The same, some tables at a time; the records are read again for each request.
 
     Args:
         source: the records.
-        tiles: of all tables.
+        tiles: of all tables, table by table.
         cells: how many whole tables may have together that are counted in one pass.
     """
 
@@ -64,16 +60,18 @@ class RecountedCounts:
         self._source, self._cells = source, cells
 
     def answers(self, tiles: Sequence[Tile]) -> Iterator[Answers]:
-        """Those of each tile in turn."""
+        """The exact answers (cells,) in each of some tiles, in their order."""
         for batch in batches(tiles, self._cells):
             yield from _counted(self._source, batch)
+
+
+ExactCounts = KeptCounts | RecountedCounts
 
 
 def batches(tiles: Iterable[Tile], most: int) -> Iterator[list[Tile]]:
     """Consecutive tiles for which the same values are merged, as many as have ``most`` cells together, or one.
 
     Example:
-        >>> from residualplanner.fits.rap.tiles import ThresholdTable
         >>> of_size = [Tile(0, ThresholdTable((0,), (size,), 1), (range(size),)) for size in (3, 1, 5, 9)]
         >>> [[len(tile.numbers) for tile in batch] for batch in batches(of_size, 4)]
         [[3, 1], [5], [9]]
@@ -101,13 +99,7 @@ def count_records(source: Source, tiles: Sequence[Tile]) -> int:
     return int(total[0])
 
 
-def _all_counted(source: Source, tiles: Sequence[Tile]) -> Iterator[Answers]:
-    """The answers in all tiles, counted in as few passes as can be."""
-    return RecountedCounts(source, tiles, cells=sum(len(tile.numbers) for tile in tiles)).answers(tiles)
-
-
 def _counted(source: Source, tiles: Sequence[Tile]) -> Iterator[Answers]:
-    """The answers in some tiles, counted in one pass over the records."""
     counted = source.count(_groups(tiles), merged=tiles[0].merged)
     for number, tile in enumerate(tiles):
         yield tile.answers(counted[number][0]).ravel()
@@ -121,77 +113,48 @@ def _groups(tiles: Sequence[Tile]) -> list[IntArray]:
 _NOTHING: IntArray = np.empty(0, dtype=np.int64)
 
 
-class Unit(Protocol):
-    """Something that can be chosen, and how much it needs to be measured."""
-
-    @property
-    def name(self) -> str:
-        """The word for it in a plan."""
-
-    def candidates(self, thresholds: Sequence[ThresholdTable]) -> int:
-        """How many there are in some tables."""
-
-    def together(self, tiles: Sequence[Tile]) -> list[Tiles]:
-        """Tiles of all tables, in their order, those together whose candidates get their scores together."""
-
-    def numbers(self, tiles: Tiles) -> range:
-        """The numbers of the candidates of some tiles that get their scores together."""
-
-    def scores(self, errors: Iterable[IntArray]) -> IntArray:
-        """The scores (c,) of the candidates of such tiles.
-
-        Args:
-            errors: of each tile (cells,) how far each cell is from the exact count, integers of at least 0; all are
-                taken, one after another.
-
-        Guarantees: if every count changes by at most 1, so does every score.
-        """
-
-    def largest(self, thresholds: Sequence[ThresholdTable], choices: int) -> list[int]:
-        """How many cells each of the largest candidates has."""
-
-    def cells(self, number: int, threshold: ThresholdTable) -> IntArray:
-        """The cells (m,) that are measured where a candidate of this table was chosen."""
-
-
-@final
 class CellUnit:
-    """Cells: the score is how far the cell is from the exact count."""
+    """Cells are chosen: the score is how far the cell is from the exact count.
+
+    Guarantees: if every count changes by at most 1, so does every score.
+    """
 
     name = "cell"
 
     def candidates(self, thresholds: Sequence[ThresholdTable]) -> int:
-        """All cells of all tables."""
+        """How many cells some tables have."""
         return sum(each.cells for each in thresholds)
 
     def together(self, tiles: Sequence[Tile]) -> list[Tiles]:
-        """Each tile alone."""
+        """Tiles of all tables, in their order; together are those whose candidates get their scores together: none."""
         return [(tile,) for tile in tiles]
 
     def numbers(self, tiles: Tiles) -> range:
-        """Those of its cells."""
+        """The numbers of the candidates of some tiles that get their scores together."""
         [tile] = tiles
         return tile.numbers
 
     def scores(self, errors: Iterable[IntArray]) -> IntArray:
-        """The errors (cells,) themselves."""
+        """The scores (c,): the errors of the one tile (cells,), integers of at least 0."""
         [found] = errors
         return found
 
     def largest(self, thresholds: Sequence[ThresholdTable], choices: int) -> list[int]:
-        """1 for each."""
+        """How many cells each of the largest candidates has: 1."""
         del thresholds
         return [1] * choices
 
     def cells(self, number: int, threshold: ThresholdTable) -> IntArray:
-        """The cell itself."""
+        """The cells (m,) that are measured where a candidate of this table was chosen: itself."""
         del threshold
         return np.array([number])
 
 
-@final
 class TableUnit:
-    """Tables: the score is the largest distance of one of its cells; each table has the number 0."""
+    """Tables are chosen: the score is the largest distance of one of its cells; each table has the number 0.
+
+    Guarantees: if every count changes by at most 1, so does every score.
+    """
 
     name = "table"
 
@@ -222,6 +185,7 @@ class TableUnit:
         return np.arange(threshold.cells)
 
 
+Unit = CellUnit | TableUnit
 UNITS: dict[str, Unit] = {each.name: each for each in (CellUnit(), TableUnit())}
 
 
@@ -262,7 +226,7 @@ class CandidateSelection:
         earlier: of each table the candidates that were chosen before.
     """
 
-    counts: Counts
+    counts: ExactCounts
     unit: Unit
     earlier: list[set[int]]
 
@@ -321,13 +285,11 @@ class CandidateSelection:
 
 
 def _errors(exact: IntArray, fitted: IntArray) -> IntArray:
-    """How far answers (cells,) are from the exact ones."""
     errors: IntArray = exact - fitted
     return np.abs(errors, out=errors)
 
 
 def _score_counts(scores: IntArray) -> _Scores:
-    """How often each score occurs."""
     if not scores.size:
         return _Scores(scores, scores)
     if scores.max() > _SPARSE * scores.size:

@@ -103,7 +103,6 @@ def thresholds_of(workload: Workload) -> tuple[ThresholdTable, ...]:
 
 
 def _at_least(kinds: Sequence[Kind]) -> int:
-    """How many of a query's attributes must match."""
     if any(kind != kinds[0] for kind in kinds) or not all(kind.is_identity for kind in kinds):
         raise WorkloadError("RAP measures marginals and thresholds; plan ranges and other kinds of query with select")
     return (kinds[0].at_least if kinds else 0) or len(kinds)

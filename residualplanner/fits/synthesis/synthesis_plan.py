@@ -89,7 +89,6 @@ def synthesis_plan(
 
 
 def _count(budget: Budget, triples: int | None, pairs: int) -> int:
-    """How many triples to measure."""
     if triples is None:
         return round(_TRIPLES_TO_A_PAIR * pairs) if budget.pcost >= _PCOST_OF_TRIPLES else 0
     if not is_integer(triples):

@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from residualplanner.fits.mixtures.loss import CenteredView, MatrixView, ValuesView, features_of, loss_of
+from residualplanner.fits.mixtures.loss import CenteredView, MatrixView, features_of, loss_of
 from residualplanner.fits.mixtures.mixture import OneHot, product_sums
 from residualplanner.fits.mixtures.terms import Measured, Point, TableTerm, pair_term, prefix_terms
 
@@ -26,7 +26,7 @@ def centering(size):
 
 def views_and_matrices():
     basis = np.array([[1.0, -1, 0, 0], [1, 1, -1, -1]])
-    return [CenteredView(0), ValuesView(1), MatrixView(2, basis)], [centering(3), np.eye(2), basis]
+    return [CenteredView(0), MatrixView(1, np.eye(2)), MatrixView(2, basis)], [centering(3), np.eye(2), basis]
 
 
 def table_of(probabilities, weights, matrices, attributes):
@@ -110,7 +110,7 @@ def test_pairs_in_one_product_are_the_pairs_one_by_one():
 def test_tables_with_views_in_common_are_the_tables_one_by_one():
     sizes = (3, 2, 4, 2)
     probabilities, weights = mixture_arrays(5, sizes=sizes)
-    features = features_of(OneHot(sizes), [ValuesView(i) for i in range(4)])
+    features = features_of(OneHot(sizes), [MatrixView(i, np.eye(size)) for i, size in enumerate(sizes)])
     tables = [
         Measured(members, 30 * RNG.normal(size=[sizes[i] for i in members]), precision, 1)
         for members, precision in [
@@ -161,7 +161,10 @@ def test_at_the_truth_the_loss_has_as_many_degrees_of_freedom_as_it_says():
 @pytest.mark.slow
 def test_noise_gives_slopes_the_variances_that_are_stated():
     views, matrices = views_and_matrices()
-    views, matrices = [ValuesView(0), ValuesView(1), views[2]], [np.eye(3), np.eye(2), matrices[2]]
+    views, matrices = (
+        [MatrixView(0, np.eye(3)), MatrixView(1, np.eye(2)), views[2]],
+        [np.eye(3), np.eye(2), matrices[2]],
+    )
     probabilities, weights = mixture_arrays(4)
     rng, slopes, sets = np.random.default_rng(1), [], [(0, 1), (0, 1, 2), (1, 2), (2,)]
     for _ in range(3000):

@@ -75,11 +75,11 @@ def test_joint_sensitivity_is_that_of_all_pairs_of_records(r):
         marginals[-1][record] = 1
     answers = [table.answers(each) for each in marginals]
     joint, all_cells = SENSITIVITIES["joint"], {table: table.cells}
-    assert joint.squared(all_cells, Neighbors()) == max((each**2).sum() for each in answers)
+    assert joint(all_cells, Neighbors()) == max((each**2).sum() for each in answers)
     pairs = product(answers, repeat=2)
-    assert joint.squared(all_cells, Neighbors("replace")) == max(((x - y) ** 2).sum() for x, y in pairs)
-    assert joint.squared({table: 1}, Neighbors()) == 1
-    assert SENSITIVITIES["per-cell"].squared(all_cells, Neighbors()) == 12
+    assert joint(all_cells, Neighbors("replace")) == max(((x - y) ** 2).sum() for x, y in pairs)
+    assert joint({table: 1}, Neighbors()) == 1
+    assert SENSITIVITIES["per-cell"](all_cells, Neighbors()) == 12
 
 
 def test_answers_come_near_the_truth_where_there_is_hardly_any_noise():

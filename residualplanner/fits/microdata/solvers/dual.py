@@ -301,7 +301,6 @@ def _own_rows(problem: CellProblem, terms: Sequence[Term]) -> Array:
 
 
 def _largest_group(terms: Sequence[Term]) -> IntArray:
-    """The numbers of the sums of the largest group of disjoint ones."""
     starts = np.cumsum([0, *(term.sums.count for term in terms)]).tolist()
     groups = [(term.sums.count, start) for term, start in zip(terms, starts[:-1], strict=True) if term.sums.is_disjoint]
     count, start = max(groups, default=(0, 0))

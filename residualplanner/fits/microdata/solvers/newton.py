@@ -123,7 +123,6 @@ def _objective(dual: Dual, cells: Array) -> Array:
 
 
 def _scale(dual: Dual) -> Array:
-    """The size of the counts of each draw."""
     found: Array = 1 + np.abs(dual.target).max(axis=1, initial=0.0)
     return found
 

@@ -125,7 +125,6 @@ def blocks_of(problem: DualProblem, facets: Facets) -> Iterator[TableBlock]:
 
 
 def _block(stack: TableStack, starts: tuple[int, ...], freedom: Array, rows: slice) -> TableBlock:
-    """Some of the tables of a stack."""
     size, count = math.prod(stack.shape[1:]), rows.stop - rows.start
     margins = []
     for start, length in zip(starts, stack.shape[1:], strict=True):

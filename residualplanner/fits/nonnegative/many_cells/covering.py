@@ -91,7 +91,6 @@ def records_for(problem: DualProblem, shortages: Array) -> Records:
 
 
 def _tables(stacks: tuple[TableStack, ...], cells: Array) -> Iterator[tuple[tuple[int, ...], Array]]:
-    """Every table by its attributes, as a view."""
     for stack in stacks:
         for members, table in zip(stack.attributes.tolist(), cells[stack.cells].reshape(stack.shape), strict=True):
             yield tuple(members), table
