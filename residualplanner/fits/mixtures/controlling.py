@@ -67,12 +67,7 @@ class Beside:
 
 
 def tables_beside(mixture: Mixture, records: int) -> dict[int, Beside]:
-    """The expected tables of three attributes that are not too large, by each of their attributes.
-
-    Args:
-        mixture: the distribution.
-        records: how many.
-    """
+    """The expected tables of three attributes that are not too large, by each of their attributes."""
     blocks, sizes = mixture.blocks, mixture.blocks.sizes
     parts: dict[int, list[tuple[tuple[int, int], Floats]]] = {}
     for members in _small(sizes):

@@ -132,10 +132,6 @@ def settled(loss: MixtureLoss, mixture: Mixture) -> Mixture:
     would not do, that is far more than the noise, and quasi-Newton steps from there on are exact; any other mixture,
     and one that fits, is given back as it is.
 
-    Args:
-        loss: how far a mixture is from what was measured.
-        mixture: where to start.
-
     Source: the formula of Broyden, Fletcher, Goldfarb and Shanno as in Nocedal, Math. Comp. 35 (1980).
     """
     value, _ = loss.evaluate(mixture.probabilities.astype(loss.dtype), mixture.weights.astype(loss.dtype))

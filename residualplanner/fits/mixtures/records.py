@@ -33,14 +33,7 @@ def unreported(done: int, total: int) -> None:
 def independent_records(
     mixture: Mixture, records: int, generator: np.random.Generator, *, report: Report = unreported
 ) -> IntArray:
-    """Records drawn independently of one another, (n, d).
-
-    Args:
-        mixture: their distribution.
-        records: how many.
-        generator: of random numbers.
-        report: called after each attribute.
-    """
+    """Records drawn independently of one another, (n, d)."""
     classes = np.sort(generator.choice(mixture.classes, records, p=mixture.weights))
     found = np.empty((records, len(mixture.blocks.sizes)), dtype=np.int64)
     for attribute in range(found.shape[1]):

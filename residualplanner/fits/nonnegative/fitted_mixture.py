@@ -53,10 +53,6 @@ def polished(measured: MeasuredTables, mixture: Mixture) -> Mixture:
     Few cells count little in a sum over all: the table of sex alone, or of two attributes that depend on each other
     strongly, is given up for the noise of large tables.  Such a table gets more weight.
 
-    Args:
-        measured: what the mixture is fitted to.
-        mixture: the fit so far.
-
     Source: eq. (78).
     """
     weights = np.ones(len(measured.tables))
@@ -179,10 +175,7 @@ def distance_of_independence(loss: MixtureLoss, measured: MeasuredTables) -> flo
 
 
 def ensemble_for(doublings: float) -> Ensemble:
-    """The ensemble where independence is so many doublings farther away than noise explains.
-
-    Source: eq. (73).
-    """
+    """The ensemble where independence is so many doublings farther away than noise explains.  Source: eq. (73)."""
     is_far = doublings > _FAR
     steps = min(round(_STEPS + _MORE_STEPS * doublings), _MOST_STEPS)
     together = min(round(_TOGETHER * doublings), _MOST_TOGETHER)

@@ -23,10 +23,6 @@ def origin_of(table: Table, facts: Facts) -> Origin:
 
     Counts are non-negative; those of a table whose attributes are all in a known one are known; a part of a known count
     is at most that; cells that cannot occur are 0.
-
-    Args:
-        table: of unbiased estimates.
-        facts: what is known.
     """
     axes = [_entries(kind, table.plan.domain.sizes[at]) for at, kind in zip(table.positions, table.kinds, strict=True)]
     signs, largest = ([axis[part] for axis in axes] for part in (0, 1))

@@ -77,12 +77,7 @@ class MeasuredTables:
 
 
 def measured_tables(measurement: NoisyAnswers, facts: Facts) -> MeasuredTables:
-    """The tables of a measurement, those that are known in the place of noisy ones.
-
-    Args:
-        measurement: the noisy answers.
-        facts: what is known anyway.
-    """
+    """The tables of a measurement, those that are known in the place of noisy ones."""
     plan = measurement.plan
     layout = ComponentLayout(basis_groups(plan.strategy))
     components, variances = measured_components(layout, measurement), plan.noise_variances.copy()

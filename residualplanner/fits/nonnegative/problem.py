@@ -116,10 +116,7 @@ class DualProblem:
     total: float
 
     def components(self, multipliers: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The best components for given multipliers (y,): ``start + freedom * M^T multipliers``.
-
-        Source: eq. (50).
-        """
+        """The best components for given multipliers (y,): ``start + freedom * M^T multipliers``.  Source: eq. (50)."""
         pulled = self.reference.transposed(self.tables.transposed(multipliers))
         pulled *= self.freedom
         pulled += self.start

@@ -88,10 +88,6 @@ def root_down(value: Fraction) -> Fraction:
 def joint_sensitivity(measured: Mapping[ThresholdTable, int], neighbors: Neighbors) -> int:
     """All cells together: a record counts in few cells of a table, however many are measured.
 
-    Args:
-        measured: how many cells of each table are measured.
-        neighbors: whether a record is added or replaced.
-
     Returns:
         The sum over tables of the cells measured, or of those that a record can change, if these are fewer: a bound on
         the squared L2 distance of the answers of neighbors that differ in one record.

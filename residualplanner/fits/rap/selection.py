@@ -89,12 +89,7 @@ def batches(tiles: Iterable[Tile], most: int) -> Iterator[list[Tile]]:
 
 
 def count_records(source: Source, tiles: Sequence[Tile]) -> int:
-    """The number of records, which is confidential unless neighbors have equally many; all columns are checked.
-
-    Args:
-        source: the records.
-        tiles: what will be counted.
-    """
+    """The number of records, which is confidential unless neighbors have equally many; all columns are checked."""
     total: IntArray = source.count([np.empty((1, 0), dtype=np.int64)], later=_groups(tiles))[0]
     return int(total[0])
 

@@ -163,11 +163,6 @@ class Tile:
 def tiles_of(thresholds: Sequence[ThresholdTable], *, relaxed_records: int, room: int = ROOM) -> tuple[Tile, ...]:
     """Divide tables into tiles, each as large as has room, in the order of the tables and of their cells.
 
-    Args:
-        thresholds: the tables.
-        relaxed_records: how many there are.
-        room: the most bytes for what is computed of one tile.
-
     Raises:
         ResourceError: a tile of one cell needs more, or there are more than `MOST_TILES`.
 

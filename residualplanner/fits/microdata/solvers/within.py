@@ -199,12 +199,7 @@ def state_of(bounds: Bounds, point: Inside) -> State:
 
 
 def inside(bounds: Bounds, start: Inside) -> tuple[Inside, Array]:
-    """The solution, and for every draw by how much its objective is proved to be above the least, at most.
-
-    Args:
-        bounds: of the answers.
-        start: strictly inside them.
-    """
+    """The solution, and for every draw by how much its objective is proved to be above the least, at most."""
     draws = len(start.cells)
     point, current = start.take(np.arange(draws)), start.take(np.arange(draws))
     rows, gap, stuck = np.arange(draws), np.full(draws, np.inf), np.zeros(draws, dtype=np.int64)
@@ -299,12 +294,7 @@ def _length(point: Inside, state: State, direction: Inside, drift: Drift, near: 
 
 
 def least_bound(bounds: Bounds, rough: Inside) -> tuple[Inside, Array]:
-    """The least largest error by the simplex method; the rough solution where that fails, with a gap that says so.
-
-    Args:
-        bounds: of one draw.
-        rough: a solution that is not good enough.
-    """
+    """The least largest error by the simplex method; the rough solution where that fails, with a gap that says so."""
     from scipy.optimize import linprog  # takes a fifth of the time to import the package
 
     rows, errors, near = _rows(bounds), bounds.std_err.T, rough.cells[0]

@@ -119,13 +119,6 @@ def solve_many(
     What tables are short of is looked at now and then, and covered by records where that may do.  The gap is computed
     in double precision.
 
-    Args:
-        problem: to solve.
-        facets: of its tables.
-        gap: when to stop.
-        steps: at most.
-        report: called now and then.
-
     Returns:
         The solution; where a step limit was met, or single precision was exhausted, it may have a larger gap.
     """
