@@ -118,9 +118,7 @@ def nonnegative_least_squares(noisy: NoisyGroups) -> Fit:
 
     Example:
         >>> from residualplanner import Domain
-        >>> from residualplanner.fits.microdata.laws import Gaussian
-        >>> from residualplanner.fits.microdata.groups import GroupAnswers
-        >>> from residualplanner.fits.microdata.groups import Marginal
+        >>> from residualplanner.fits.microdata import Gaussian, GroupAnswers, Marginal
         >>> cells = GroupAnswers(Marginal(["a"]), [3.0, -1.0], Gaussian(1.0))
         >>> total = GroupAnswers(Marginal(), 3.0, Gaussian(1.0))
         >>> nonnegative_least_squares(NoisyGroups(Domain({"a": 2}), [total, cells])).estimate
@@ -165,9 +163,7 @@ def least_squares(noisy: NoisyGroups) -> Fit:
 
     Example:
         >>> from residualplanner import Domain
-        >>> from residualplanner.fits.microdata.groups import GroupAnswers
-        >>> from residualplanner.fits.microdata.laws import Laplace
-        >>> from residualplanner.fits.microdata.groups import Marginal
+        >>> from residualplanner.fits.microdata import GroupAnswers, Laplace, Marginal
         >>> cells = GroupAnswers(Marginal(["a"]), [3.0, -1.0], Laplace(1.0))
         >>> total = GroupAnswers(Marginal(), 5.0, Laplace(1.0))
         >>> least_squares(NoisyGroups(Domain({"a": 2}), [total, cells])).estimate
@@ -198,9 +194,7 @@ def least_squares_variance(noisy: NoisyGroups, names: Iterable[str] = ()) -> flo
 
     Example:
         >>> from residualplanner import Domain
-        >>> from residualplanner.fits.microdata.groups import GroupAnswers
-        >>> from residualplanner.fits.microdata.laws import Laplace
-        >>> from residualplanner.fits.microdata.groups import Marginal
+        >>> from residualplanner.fits.microdata import GroupAnswers, Laplace, Marginal
         >>> cells = GroupAnswers(Marginal(["a"]), np.zeros(100), Laplace(4.0))
         >>> total = GroupAnswers(Marginal(), 0.0, Laplace(4.0))
         >>> round(least_squares_variance(NoisyGroups(Domain({"a": 100}), [total, cells])), 3)

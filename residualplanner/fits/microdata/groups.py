@@ -171,9 +171,7 @@ class NoisyGroups:
         WorkloadError: there is no group in which every cell occurs, such as the total.
 
     Example:
-        >>> from residualplanner.fits.microdata.groups import GroupAnswers
-        >>> from residualplanner.fits.microdata.laws import Laplace
-        >>> from residualplanner.fits.microdata.groups import Marginal
+        >>> from residualplanner.fits.microdata import GroupAnswers, Laplace, Marginal
         >>> domain = Domain({"sex": 2, "age": 3})
         >>> total = GroupAnswers(Marginal(), 9.0, Laplace(4.0))
         >>> cells = GroupAnswers(Marginal(["sex", "age"]), [[3, 2, 1], [-1, -2, -1]], Laplace(4.0))
@@ -273,7 +271,7 @@ def groups_of_release(release: Release) -> NoisyGroups:
 
     Example:
         >>> from residualplanner import Domain, Workload, measure, reconstruct, select, zcdp
-        >>> from residualplanner.fits.microdata.fit import least_squares
+        >>> from residualplanner.fits.microdata import least_squares
         >>> plan = select(Workload(Domain({"a": 2, "b": 3}), [("a",), ("b",)]), budget=zcdp(1))
         >>> release = reconstruct(measure(plan, np.zeros((20, 2), dtype=int)))
         >>> fit = least_squares(groups_of_release(release))

@@ -62,9 +62,7 @@ def max_fit(noisy: NoisyGroups, *, slack: float = 0.01) -> Fit:
 
     Example:
         >>> from residualplanner import Domain
-        >>> from residualplanner.fits.microdata.laws import Gaussian
-        >>> from residualplanner.fits.microdata.groups import GroupAnswers
-        >>> from residualplanner.fits.microdata.groups import Marginal
+        >>> from residualplanner.fits.microdata import Gaussian, GroupAnswers, Marginal
         >>> cells = GroupAnswers(Marginal(["a"]), [3.0, -1.0], Gaussian(1.0))
         >>> total = GroupAnswers(Marginal(), 3.0, Gaussian(1.0))
         >>> max_fit(NoisyGroups(Domain({"a": 2}), [total, cells]), slack=1e-6).estimate.round(3) + 0.0

@@ -43,9 +43,7 @@ def sequential_fit(noisy: NoisyGroups) -> Fit:
 
     Example:
         >>> from residualplanner import Domain
-        >>> from residualplanner.fits.microdata.groups import GroupAnswers
-        >>> from residualplanner.fits.microdata.laws import Laplace
-        >>> from residualplanner.fits.microdata.groups import Marginal
+        >>> from residualplanner.fits.microdata import GroupAnswers, Laplace, Marginal
         >>> total = GroupAnswers(Marginal(), 9.0, Laplace(4.0))
         >>> cells = GroupAnswers(Marginal(["a", "b"]), [[3.0, 2.0, 1.0], [-1.0, -2.0, -1.0]], Laplace(4.0))
         >>> sequential_fit(NoisyGroups(Domain({"a": 2, "b": 3}), [total, cells])).estimate.round(9)

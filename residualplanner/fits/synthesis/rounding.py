@@ -4,7 +4,7 @@ Source: docs/mathematics.md section 13; eq. (75); iterative proportional fitting
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -96,23 +96,14 @@ class Rounding:
         return self.codes(mixture, count, generator, report=report), np.full(count, 1 / self.copies)
 
     def of_order(self, order: int) -> "Rounding":
-        """The method for a mixture that was fitted to tables of so many attributes at most; the same by default."""
-        del order
-        return self
-
-
-class Controlled(Rounding):
-    """Records whose tables of pairs are near those of the mixture."""
-
-    __slots__ = ()
-
-    def of_order(self, order: int) -> Rounding:
-        """Tables of three attributes are controlled where such were measured."""
-        return Rounding(partial(controlled_records, order=min(max(order, 2), 3)), self.entry_bytes)
+        """The method for a mixture fitted to tables of so many attributes; of three are controlled where measured."""
+        if self.codes is not controlled_records:
+            return self
+        return replace(self, codes=partial(controlled_records, order=min(max(order, 2), 3)))
 
 
 ROUNDINGS: dict[str, Rounding] = {
-    "controlled": Controlled(controlled_records, 30),
+    "controlled": Rounding(controlled_records, 30),
     "sobol": Rounding(even_records, 18),
     "weighted": Rounding(even_records, 18, copies=4),
     "independent": Rounding(independent_records, 15),

@@ -7,23 +7,18 @@ import io
 import json
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.fits.nonnegative.measured_tables import FitQuality
 from residualplanner.ground.atomic import PathLike, write_atomically
 from residualplanner.ground.checks import IntArray, require_path
 from residualplanner.ground.errors import ArgumentError
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.bins import Bins
 from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.files import plan_hash
-from residualplanner.release.product import Product
-from residualplanner.release.release import Release
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,12 +34,8 @@ STATEMENT = (
     "Their tables are near those that were measured; what they say beyond these is a model's assumption. Standard "
     "errors computed from them as if they were records of people are too small."
 )
-_FIT = (
-    "the squared distance between the tables of the records and what was measured, in units of the noise, beside what "
-    "noise alone explains; and the sets of attributes whose tables are farther away than noise explains"
-)
-#: What the JSON file is about, and its version.
-_KIND, _VERSION = "synthetic records", 2
+#: What the JSON file is about.
+_KIND = "synthetic records"
 #: The most bytes that are read of it.
 _LONGEST = 1 << 24
 
@@ -112,70 +103,15 @@ def _entries(values: Sequence[object]) -> NDArray[Any]:
     return found
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Sidecar:
-    """What is said of a file of synthetic records.
-
-    Attributes:
-        release: what they were made from.
-        rows: how many there are.
-        records: the sum of their weights.
-        method: how they were drawn.
-        seed: of the fit and the records.
-        facts: the public facts from other sources.
-        weight: the name of the column of weights, if there is one.
-        unmeasured: the attributes that nothing was measured of.
-        quality: how well the tables of the records fit what was measured.
-    """
-
-    release: Release
-    rows: int
-    records: float
-    method: str
-    seed: int
-    facts: tuple[str, ...]
-    weight: str | None
-    unmeasured: tuple[str, ...]
-    quality: FitQuality
-
-    def to_json(self, file: str, sha256: str) -> dict[str, Any]:
-        """It as JSON values."""
-        plan, noise = self.release.plan, self.release.noise
-        return {
-            "kind": _KIND,
-            "version": _VERSION,
-            "file": file,
-            "sha256": sha256,
-            "statement": STATEMENT,
-            "guarantee": noise.guarantee,
-            "facts": list(self.facts),
-            "facts_statement": Product(facts=self.facts).elsewhere,
-            "noise": noise.published(plan),
-            "plan_sha256": plan_hash(plan),
-            "rows": self.rows,
-            "records": self.records,
-            "method": self.method,
-            "seed": self.seed,
-            "seed_statement": "of the model's start and of the drawing of records; the noise does not depend on it",
-            "weight_column": self.weight,
-            "unmeasured": list(self.unmeasured),
-            "unmeasured_statement": "nothing was measured of these attributes; their values are drawn evenly",
-            "fit": {
-                "statement": _FIT,
-                "distance": float(self.quality.distances.sum()),
-                "freedom": int(self.quality.freedoms.sum()),
-                "worse": [list(names) for names in self.quality.worse],
-            },
-            "attributes": [{"name": each.name, "size": each.size} for each in plan.domain.attributes],
-        }
-
-
-def save_frame(file: PathLike, about: Sidecar, make: Callable[[], "pd.DataFrame"]) -> None:
+def save_frame(
+    file: PathLike, describe: Callable[[str, str], dict[str, Any]], guarantee: str, make: Callable[[], "pd.DataFrame"]
+) -> None:
     """Write a frame, and before it what it is.
 
     Args:
         file: its name ends with ``.csv`` or ``.parquet``.
-        about: what is said of it.
+        describe: gives what is said of it as JSON values, from its name and hash.
+        guarantee: what is promised of it.
         make: gives the frame.
 
     Raises:
@@ -183,8 +119,8 @@ def save_frame(file: PathLike, about: Sidecar, make: Callable[[], "pd.DataFrame"
         OSError: the files cannot be written.
     """
     path = require_records_file(file)
-    content = _bytes(make(), path.suffix, about.release.noise.guarantee)
-    described = about.to_json(path.name, hashlib.sha256(content).hexdigest())
+    content = _bytes(make(), path.suffix, guarantee)
+    described = {"kind": _KIND} | describe(path.name, hashlib.sha256(content).hexdigest())
     with write_atomically(sidecar_path(path)) as sidecar:
         sidecar.write(json.dumps(described, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n")
     with write_atomically(path) as target:
