@@ -69,11 +69,13 @@ class Rounding:
         codes: gives so many records (n, d) of a mixture, from random numbers, and reports how much is done.
         entry_bytes: about how many bytes each entry takes while so many records are made, or a little less.
         copies: how many records are made for each that is wanted, each of a fraction of weight 1.
+        has_order: whether tables of three attributes can be controlled besides pairs.
     """
 
     codes: Callable[..., IntArray]
     entry_bytes: int
     copies: int = 1
+    has_order: bool = False
 
     @property
     def is_weighted(self) -> bool:
@@ -97,13 +99,13 @@ class Rounding:
 
     def of_order(self, order: int) -> "Rounding":
         """The method for a mixture fitted to tables of so many attributes; of three are controlled where measured."""
-        if self.codes is not controlled_records:
+        if not self.has_order:
             return self
         return replace(self, codes=partial(controlled_records, order=min(max(order, 2), 3)))
 
 
 ROUNDINGS: dict[str, Rounding] = {
-    "controlled": Rounding(controlled_records, 30),
+    "controlled": Rounding(controlled_records, 30, has_order=True),
     "sobol": Rounding(even_records, 18),
     "weighted": Rounding(even_records, 18, copies=4),
     "independent": Rounding(independent_records, 15),
