@@ -6,6 +6,7 @@ Source: eqs. (70) to (73).
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,31 +138,36 @@ def settled(loss: MixtureLoss, mixture: Mixture) -> Mixture:
     value, _ = loss.evaluate(mixture.probabilities.astype(loss.dtype), mixture.weights.astype(loss.dtype))
     if loss.dtype != np.float64 or value <= loss.enough:
         return mixture
-    from scipy.optimize import OptimizeResult, minimize  # takes a fifth of the time to import the package
+    from scipy.optimize import minimize  # takes a fifth of the time to import the package
 
     blocks, start = loss.blocks, start_at(mixture)
     numbers = np.concatenate([start.logits.ravel(), start.weights])
     may_move = np.isfinite(numbers)  # a value that cannot be keeps its logit of minus infinity
 
-    def at(free: Floats) -> tuple[Floats, Floats]:
+    def at(free: FloatArray) -> tuple[Floats, Floats]:
         numbers[may_move] = free
         logits, weights = np.split(numbers, [start.logits.size])
         return blocks.softmax(logits.reshape(start.logits.shape)), _softmax(weights)
 
-    def value_and_slope(free: Floats) -> tuple[float, Floats]:
+    def value_and_slope(free: FloatArray) -> tuple[float, FloatArray]:
         probabilities, weights = at(free)
         value, slope = loss.evaluate(probabilities, weights)
         of_logits = blocks.slope_of_logits(probabilities, slope.probabilities)
         of_weights = weights * (slope.weights - float(weights @ slope.weights))
-        return value, np.concatenate([of_logits.ravel(), of_weights])[may_move]
+        return value, np.concatenate([of_logits.ravel(), of_weights]).astype(np.float64, copy=False)[may_move]
 
-    def stop_at_noise(intermediate_result: OptimizeResult) -> None:
+    def stop_at_noise(intermediate_result: Any) -> None:
         if intermediate_result.fun <= loss.enough:
             raise StopIteration
 
-    options = {"maxiter": _SETTLING, "maxcor": _KEPT, "ftol": 0.0, "gtol": 0.0}
-    free = numbers[may_move]
-    found = minimize(value_and_slope, free, jac=True, method="L-BFGS-B", callback=stop_at_noise, options=options)
+    found = minimize(
+        value_and_slope,
+        numbers[may_move],
+        jac=True,
+        method="L-BFGS-B",
+        callback=stop_at_noise,
+        options={"maxiter": _SETTLING, "maxcor": _KEPT, "ftol": 0.0, "gtol": 0.0},
+    )
     probabilities, weights = at(found.x)
     return mixture_of(blocks, weights, probabilities)
 

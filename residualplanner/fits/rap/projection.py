@@ -181,6 +181,7 @@ def relaxed_projection(
         if losses[-1] <= enough or step == settings.steps:
             break
         adam.add(kind.slopes(values, slopes, part.blocks))
-        fitted = kind.kept(fitted - adam.step(settings.rate_at(step)), part.blocks)
+        fitted -= adam.step(settings.rate_at(step))
+        fitted = kind.kept(fitted, part.blocks)
         values = kind.values(fitted, part.blocks)
     return Projection(part.put_back(fitted, parameters), tuple(losses), step)
