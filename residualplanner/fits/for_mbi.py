@@ -1,6 +1,6 @@
 """Noisy answers as measurements of the package mbi, whose graphical models (Private-PGM) then fit them.
 
-Reads: noisy answers.  Gives: mbi's domain and list of measurements.  Costs no privacy budget.
+Costs no privacy budget.
 Source: eqs. (6), (7) and (48); McKenna, Sheldon and Miklau, Graphical-model based estimation and inference for
 differential privacy, ICML 2019.
 

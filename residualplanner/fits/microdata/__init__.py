@@ -1,6 +1,5 @@
 """Microdata fitted to noisy answers, and how large their errors must be.
 
-Reads: noisy answers, or a release.  Gives: Fit; bounds on errors.
 Everything here is post-processing: it sees no record and costs no privacy budget.
 Source: Abowd, Ashmead, Cumings-Menon, Garfinkel, Kifer, Leclerc, Sexton, Simpson, Task and Zhuravlev, An Uncertainty
 Principle is a Price of Privacy-Preserving Microdata (NeurIPS 2021); docs/mathematics.md section 14.

@@ -1,6 +1,5 @@
 """MaxFit: no answer is further off than it must be, and among such cells the least squares.
 
-Reads: noisy answers.  Gives: Fit.
 Source: eqs. (86) and (87); Abowd et al., section 4.
 """
 

@@ -1,6 +1,5 @@
 """Reweighted fits: answers that may well be noise alone count less, and their sum counts by itself.
 
-Reads: noisy answers.  Gives: Fit.
 Source: eqs. (84) and (85); Abowd et al., Algorithm 2.
 """
 

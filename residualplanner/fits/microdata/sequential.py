@@ -1,6 +1,5 @@
 """Sequential fits: the most important answers first, and what they say is kept by all that follow.
 
-Reads: noisy answers in the order of their priority.  Gives: Fit.
 Source: eqs. (90) and (91); Abowd et al., Algorithm 1.
 """
 

@@ -1,7 +1,5 @@
 """Components in which combinations of values that cannot occur have probability 0.
 
-Reads: which cells of tables can occur.  Gives: which values each class may have.
-
 The values that a class may have are a set for each attribute, and all combinations of them can occur.
 Source: eq. (74).
 """

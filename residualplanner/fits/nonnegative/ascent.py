@@ -1,6 +1,5 @@
 """The dual problem solved: an accelerated ascent finds the cells that are 0, Newton's method makes them exactly 0.
 
-Reads: a problem.  Gives: Solution, with a proved gap.
 Source: eqs. (50) to (56); Nesterov, Soviet Math. Dokl. 27 (1983); O'Donoghue and Candes, Found. Comput. Math. 15
 (2015).
 """

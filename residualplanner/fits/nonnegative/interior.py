@@ -5,7 +5,6 @@ ascent hardly moves.  A residual that no query of the plan depends on may have n
 thresholds have: in the matrix of the dual problem it hides all others, to the last digit.  So steps are those of the
 components themselves, where much noise is a small entry of the matrix, and does not harm.
 
-Reads: a problem.  Gives: Candidate.
 Source: eqs. (49), (50) and (55); Mehrotra, SIAM J. Optim. 2 (1992).
 """
 

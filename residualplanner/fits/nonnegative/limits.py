@@ -1,7 +1,4 @@
-"""Between which numbers the true counts of a table are known to be.
-
-Reads: facts, tables of unbiased estimates.  Gives: Origin, from which intervals follow.
-"""
+"""Between which numbers the true counts of a table are known to be."""
 
 from collections.abc import Sequence
 

@@ -1,6 +1,5 @@
 """Newton's method for the dual problem: the cells that should be 0 are made so, all at once.
 
-Reads: a problem, multipliers.  Gives: Candidate, with a bound of the objective.
 Source: eqs. (50), (55) and (56); Hintermueller, Ito and Kunisch, SIAM J. Optim. 13 (2002).
 """
 

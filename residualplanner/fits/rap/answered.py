@@ -1,6 +1,6 @@
 """All noisy answers of a run so far, and how relaxed records are fitted to them.
 
-Reads: noisy answers, which are public.  Gives: Answered, which gives a Fit.  No record is involved.
+No record is involved.
 Source: docs/adaptive-projection.md eq. (e), and "Limits" on cells that are off the model.
 """
 

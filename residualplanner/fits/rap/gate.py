@@ -1,7 +1,4 @@
-"""The gate of RAP: what opens the records, after everything that can be decided without them.
-
-Reads: a plan, confidential records, perhaps a ledger.  Gives: RapResult.
-"""
+"""The gate of RAP: what opens the records, after everything that can be decided without them."""
 
 import math
 import secrets

@@ -1,6 +1,5 @@
 """RAP as a mechanism: the loop that chooses, answers and fits, between the charge and the result.
 
-Reads: a plan, exact counts, random bytes.  Gives: RapResult.
 Source: docs/adaptive-projection.md eqs. (a) to (e).
 """
 

@@ -1,6 +1,5 @@
 """Relaxed records: how each attribute's block of numbers is kept in its domain while it is fitted.
 
-Reads: parameters, one column for each relaxed record.  Gives: values, which are probabilities but for "clip".
 Source: docs/adaptive-projection.md eq. (f).
 """
 

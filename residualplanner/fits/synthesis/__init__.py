@@ -1,6 +1,5 @@
 """Records from a release, and what to measure for them.
 
-Reads: a release, facts; or a domain and a budget.  Gives: SyntheticRecords; a plan.
 Everything here is post-processing, or planning: it sees no record and costs no privacy budget.
 """
 

@@ -1,7 +1,4 @@
-"""Records that were made from a release.
-
-Reads: codes, weights, how they were made.  Gives: SyntheticRecords.
-"""
+"""Records that were made from a release."""
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property

@@ -1,7 +1,4 @@
-"""What to measure for synthetic records: all pairs of attributes, and small triples where noise is low.
-
-Reads: a domain, a budget.  Gives: a plan.
-"""
+"""What to measure for synthetic records: all pairs of attributes, and small triples where noise is low."""
 
 import math
 from collections.abc import Iterator

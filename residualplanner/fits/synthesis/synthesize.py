@@ -1,7 +1,4 @@
-"""Records from a release.
-
-Reads: a release, facts.  Gives: SyntheticRecords.  Costs no privacy budget.
-"""
+"""Records from a release.  Costs no privacy budget."""
 
 from collections.abc import Iterable
 

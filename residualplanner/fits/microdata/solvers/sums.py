@@ -1,6 +1,5 @@
 """Sums of cells as linear maps of whole arrays of cells, and their transposed maps.
 
-Reads: the shape of the cells.  Gives: Sums.
 Protocol: `answer` maps cells (b, n_1, .., n_d) to sums (b, k), `spread` is the transposed map; b counts draws.
 """
 

@@ -1,7 +1,4 @@
-"""Tables of very many cells, some at a time, and their margins.
-
-Reads: a problem, facets.  Gives: blocks of tables.
-"""
+"""Tables of very many cells, some at a time, and their margins."""
 
 import math
 from collections.abc import Iterator

@@ -1,6 +1,5 @@
 """Records that cover what tables are short of: added to the tables, none of their cells is negative.
 
-Reads: a problem, the cells of nearly non-negative tables.  Gives: components, and their cells.
 Source: eq. (55); docs/mathematics.md section 11, covering.
 """
 
