@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 
 import residualplanner as rp
 from benchmarks.auditing import DELTA, STANDARD_ERRORS, Audit, Scores, audit
-from residualplanner.fits.mixtures import Blocks
-from residualplanner.fits.rap.account import root_down
-from residualplanner.fits.rap.counts import KeptCounts
+from residualplanner.fits.mixtures.mixture import OneHot
 from residualplanner.fits.rap.mechanism import Drawn, Run
+from residualplanner.fits.rap.plan import root_down
 from residualplanner.fits.rap.relaxed_records import RelaxedRecords
+from residualplanner.fits.rap.selection import KeptCounts
 from residualplanner.fits.rap.tiles import tiles_of
 from residualplanner.gate.discrete_gaussian import ByteSource
 from residualplanner.gate.sources.counting import count_groups
@@ -40,7 +40,7 @@ START, RELAXED, RECORDS = 0, 50, 40
 
 def first_model(plan: rp.RapPlan) -> list[Codes]:
     """The answers of the first relaxed records to both tables, as integers."""
-    blocks, kind = Blocks(DOMAIN.sizes), plan.projection.kind
+    blocks, kind = OneHot(DOMAIN.sizes), plan.projection.kind
     start = kind.start(blocks, RELAXED, np.random.default_rng(START))
     fitted = RelaxedRecords(blocks, kind.values(start, blocks))
     return list(map(fitted.integers(RECORDS), tiles_of(plan.thresholds, relaxed_records=RELAXED)))

@@ -30,9 +30,8 @@ from benchmarks.naive_ascent import seconds_to_gap
 from benchmarks.trees_cases import counties
 from residualplanner.datasets.adult import adult
 from residualplanner.fits.nonnegative.many_cells import solving
-from residualplanner.fits.nonnegative.newton import Candidate, candidate
-from residualplanner.fits.nonnegative.problem import Problem
-from residualplanner.fits.nonnegative.weights import WEIGHTS, Weights
+from residualplanner.fits.nonnegative.newton import DualPoint, candidate
+from residualplanner.fits.nonnegative.problem import WEIGHTS, DualProblem, Weights
 
 BUDGETS = (0.3, 1.0, 3.0)
 DELTA = 1e-9
@@ -270,7 +269,7 @@ def adult_triples() -> dict[str, dict[str, float]]:
     release = rp.reconstruct(rp.measure(plan, codes, noise="gaussian", seed=0))
     started, looks = time.process_time(), list[dict[str, float]]()
 
-    def looked_at(problem: Problem, multipliers: Array) -> Candidate:
+    def looked_at(problem: DualProblem, multipliers: Array) -> DualPoint:
         found = candidate(problem, multipliers)
         spent, below = time.process_time() - started, found.violation / problem.total
         looks.append({"cpu s": spent, "below 0, of the total": below, "bound off by": found.gap})

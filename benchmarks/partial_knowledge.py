@@ -21,7 +21,7 @@ import numpy as np
 
 import residualplanner as rp
 from benchmarks.rap_cases import Case, adult_case, all_zero, errors, loans_like, rap_answers
-from residualplanner.fits.rap.threshold_table import ThresholdTable, thresholds_of
+from residualplanner.fits.rap.tiles import ThresholdTable, thresholds_of
 
 FAMILIES = {
     "uniform": lambda domain, seed: rp.FeatureDistribution.uniform(domain),  # noqa: ARG005

@@ -26,14 +26,12 @@ import numpy as np
 
 import residualplanner as rp
 from benchmarks.rap_cases import adult_case, errors, loans_like, rap_answers, released
-from residualplanner.fits.mixtures import Blocks
-from residualplanner.fits.rap.cells import CellBlock, cell_blocks
-from residualplanner.fits.rap.projection import Adam
+from residualplanner.fits.mixtures.mixture import OneHot
+from residualplanner.fits.optimizers import Adam
 from residualplanner.fits.rap.relaxation import RELAXATIONS
 from residualplanner.fits.rap.relaxed_records import RelaxedRecords
-from residualplanner.fits.rap.targets import ListedCells
-from residualplanner.fits.rap.threshold_table import thresholds_of
-from residualplanner.fits.rap.tiles import tiles_of
+from residualplanner.fits.rap.targets import CellBlock, ListedCells, cell_blocks
+from residualplanner.fits.rap.tiles import thresholds_of, tiles_of
 from residualplanner.more.queries.thresholds import threshold_map
 
 RECORDS = 1000
@@ -44,7 +42,7 @@ Found = dict[str, Any]
 
 
 def relaxed(case_sizes: tuple[int, ...]) -> RelaxedRecords:
-    blocks, kind = Blocks(case_sizes), RELAXATIONS["softmax"]
+    blocks, kind = OneHot(case_sizes), RELAXATIONS["softmax"]
     return RelaxedRecords(blocks, kind.values(kind.start(blocks, RECORDS, np.random.default_rng(0)), blocks))
 
 
@@ -132,15 +130,18 @@ def whole() -> Found:
 def step() -> Found:
     """One step of the optimizer at 256 cells of three attributes, 1000 relaxed records; the mean of 200."""
     generator = np.random.default_rng(0)
-    blocks, kind = Blocks((30,) * 10), RELAXATIONS["softmax"]
+    blocks, kind = OneHot((30,) * 10), RELAXATIONS["softmax"]
     rows = np.stack([generator.permutation(10)[:3] * 30 + generator.integers(0, 30, 3) for _ in range(256)])
     cells = ListedCells(CellBlock(rows, 3, np.arange(256)), generator.random(256), np.ones(256), np.ones(256))
-    adam = Adam(kind.start(blocks, RECORDS, generator), kind, blocks, rp.ProjectionSettings())
+    parameters = kind.start(blocks, RECORDS, generator)
+    adam, values, settings = Adam(parameters, 1e-8), kind.values(parameters, blocks), rp.ProjectionSettings()
     start = time.process_time()
-    for _ in range(200):
-        slopes = np.zeros_like(adam.values)
-        cells.add_slopes(adam.values, slopes)
-        adam.step(slopes)
+    for number in range(200):
+        slopes = np.zeros_like(values)
+        cells.add_slopes(values, slopes)
+        adam.add(kind.slopes(values, slopes, blocks))
+        parameters = kind.kept(parameters - adam.step(settings.rate_at(number)), blocks)
+        values = kind.values(parameters, blocks)
     return {"milliseconds": round((time.process_time() - start) * 5, 2)}
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 import residualplanner as rp
 from residualplanner.datasets.adult import adult
-from residualplanner.fits.rap.threshold_table import ThresholdTable, thresholds_of
+from residualplanner.fits.rap.tiles import ThresholdTable, thresholds_of
 from residualplanner.gate.sources.counting import count_groups
 from residualplanner.more.queries.thresholds import threshold_map
 
@@ -159,7 +159,7 @@ def gaussian(case: Case, workload: rp.Workload, rho: float, *, sensitivity: str,
     notion = rp.RapPlan(
         workload, budget=rp.zcdp(1), neighbors=neighbors, rounds=1, choices=None, sensitivity=sensitivity
     )
-    squared = notion.bound.squared({table: table.cells for table in tables}, notion.protected)
+    squared = notion.bound({table: table.cells for table in tables}, notion.protected)
     deviation = math.sqrt(squared / (2 * rho))
 
     def answers(table: ThresholdTable) -> Array:

@@ -26,8 +26,8 @@ import numpy as np
 
 import residualplanner as rp
 from benchmarks.rap_cases import Case, adult_case, all_zero, errors, gaussian, rap_answers, residual_planner
-from residualplanner.fits.mixtures import Mixture
-from residualplanner.fits.rap.threshold_table import ThresholdTable, thresholds_of
+from residualplanner.fits.mixtures.mixture import Mixture
+from residualplanner.fits.rap.tiles import ThresholdTable, thresholds_of
 from residualplanner.gate.sources.counting import count_groups
 
 ALL_RECORDS = 48_842

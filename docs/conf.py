@@ -50,6 +50,7 @@ INTERNAL = [
     "LedgerStage",
     "Loss",
     "NoiseError",
+    "OneHot",
     "PartFile",
     "PlainRows",
     "Provenance",

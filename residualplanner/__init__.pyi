@@ -1,7 +1,7 @@
 from .fits import microdata as microdata
 from .fits.adjusted.rounding import RoundedRelease, rounded
-from .fits.mixtures import Descent, Ensemble
-from .fits.nonnegative.mixture import FitQuality
+from .fits.mixtures.fitting import Descent, Ensemble
+from .fits.nonnegative.measured_tables import FitQuality
 from .fits.nonnegative.nonnegative import NonNegativeRelease, nonnegative
 from .fits.nonnegative.published_errors import PublishedErrors
 from .fits.nonnegative.published_errors_simulation import published_errors

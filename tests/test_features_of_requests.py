@@ -8,7 +8,7 @@ import pytest
 
 import residualplanner as rp
 from residualplanner.fits.microdata import groups_of_release, least_squares, nonnegative_least_squares
-from residualplanner.fits.mixtures import Ensemble
+from residualplanner.fits.mixtures.fitting import Ensemble
 from residualplanner.ground.errors import BudgetError, DomainError, WorkloadError
 from slowness import slow
 

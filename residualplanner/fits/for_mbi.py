@@ -1,6 +1,6 @@
 """Noisy answers as measurements of the package mbi, whose graphical models (Private-PGM) then fit them.
 
-Reads: noisy answers.  Gives: mbi's domain and list of measurements.  Costs no privacy budget.
+Costs no privacy budget.
 Source: eqs. (6), (7) and (48); McKenna, Sheldon and Miklau, Graphical-model based estimation and inference for
 differential privacy, ICML 2019.
 
@@ -10,7 +10,6 @@ table it would not be, as tables share residuals.
 """
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -37,78 +36,30 @@ class MbiProblem(NamedTuple):
     measurements: list[Any]
 
 
-class QueryAxis(ABC):
-    """What is measured along one axis of a table, before the noise."""
-
-    @property
-    @abstractmethod
-    def squared_norm(self) -> float:
-        """The largest singular value of the map, squared."""
-
-    @abstractmethod
-    def apply(self, table: Array, axis: int) -> Array:
-        """The map along an axis of an array of any library, such as one that JAX is tracing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Deviations(QueryAxis):
-    """Deviations from the mean: what the noise of the subtraction basis is about.
-
-    Example:
-        >>> Deviations().apply(np.array([1.0, 2.0, 6.0]), 0).tolist()
-        [-2.0, -1.0, 3.0]
-    """
-
-    @property
-    def squared_norm(self) -> float:
-        """1: it is a projection."""
-        return 1.0
-
-    def apply(self, table: Array, axis: int) -> Array:
-        """The deviations."""
-        return table - table.mean(axis=axis, keepdims=True)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class ResidualRows(QueryAxis):
-    """The products with a residual matrix.
-
-    Attributes:
-        matrix (m, n): the matrix.
-    """
-
-    matrix: FloatArray
-
-    @property
-    def squared_norm(self) -> float:
-        """The largest singular value squared."""
-        return float(np.linalg.norm(self.matrix, 2)) ** 2
-
-    def apply(self, table: Array, axis: int) -> Array:
-        """The products."""
-        return (table.swapaxes(axis, -1) @ self.matrix.T).swapaxes(axis, -1)
-
-
 @dataclass(frozen=True, slots=True)
 class ResidualQuery:
     """The query of a residual, as mbi calls it: from a table to what was measured of it, flat.
 
     Attributes:
-        axes: what is measured along each axis.
+        axes: the matrix (m, n) whose products were measured along each axis; None for deviations from the mean, which
+            are what the noise of the subtraction basis is about.
     """
 
-    axes: tuple[QueryAxis, ...]
+    axes: tuple[FloatArray | None, ...]
 
     def __call__(self, factor: Any) -> Array:
-        """The residual of a factor of mbi, flat."""
+        """The residual of a factor of mbi, flat; its array may be of any library, such as one that JAX is tracing."""
         table = factor.datavector(flatten=False)
-        for number, axis in enumerate(self.axes):
-            table = axis.apply(table, number)
+        for axis, rows in enumerate(self.axes):
+            if rows is None:
+                table = table - table.mean(axis=axis, keepdims=True)
+            else:
+                table = (table.swapaxes(axis, -1) @ rows.T).swapaxes(axis, -1)
         return table.reshape(-1)
 
     def op_norm_sq(self) -> float:
-        """The squared norm of the query, from which mbi takes the length of its steps."""
-        return math.prod(axis.squared_norm for axis in self.axes)
+        """The squared norm of the query, from which mbi takes the length of its steps; a projection has norm 1."""
+        return math.prod(1.0 if each is None else float(np.linalg.norm(each, 2)) ** 2 for each in self.axes)
 
 
 def mbi_problem(measurement: NoisyAnswers) -> MbiProblem:
@@ -127,7 +78,7 @@ def mbi_problem(measurement: NoisyAnswers) -> MbiProblem:
     groups, closure = measurement.residuals.groups, list(plan.closure)
     std_dev, found = np.sqrt(plan.noise_variances), {}
     for group, bases in enumerate(groups.bases):
-        query, components = ResidualQuery(tuple(map(_query_axis, bases))), components_of_answers(bases)
+        query, components = _query_of(bases), components_of_answers(bases)
         values = components.apply(np.array(measurement.residuals.block(group), dtype=np.float64))
         for number, value in zip(groups.members[group].tolist(), values, strict=True):
             clique = tuple(plan.domain.names[position] for position in closure[number])
@@ -140,18 +91,16 @@ def mbi_problem(measurement: NoisyAnswers) -> MbiProblem:
     return MbiProblem(mbi.Domain(names, plan.domain.sizes, labels), measurements)
 
 
+def _query_of(bases: Sequence[Basis]) -> ResidualQuery:
+    return ResidualQuery(tuple(None if basis.takes_differences else basis.before_noise.matrix for basis in bases))
+
+
 def _noise_of_public_total(others: Sequence[Any]) -> float:
     """What to state as the standard deviation of a total that has next to none: the least of all others.
 
     mbi takes the total as it is, whatever its noise; next to none would only shorten its steps.
     """
     return float(min(each.stddev / math.sqrt(each.query.op_norm_sq()) for each in others))
-
-
-def _query_axis(basis: Basis) -> QueryAxis:
-    if basis.takes_differences:
-        return Deviations()
-    return ResidualRows(basis.before_noise.matrix)
 
 
 def _imported() -> Any:

@@ -12,9 +12,9 @@ from residualplanner.fits.adjusted.memory import nonnegative_bytes, require_memo
 from residualplanner.fits.adjusted.release import AdjustedRelease
 from residualplanner.fits.adjusted.rounding import require_base, require_roundable, rounded
 from residualplanner.fits.nonnegative.components import answers_of
+from residualplanner.fits.nonnegative.facts import StatedTable, StatedZeros, read_facts
 from residualplanner.fits.nonnegative.nonnegative import nonnegative
-from residualplanner.fits.nonnegative.reference import reference_map
-from residualplanner.fits.nonnegative.stated_facts import StatedTable, StatedZeros, read_facts
+from residualplanner.fits.nonnegative.table_map import reference_map
 from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.gate.sources.source import Progress

@@ -15,11 +15,10 @@ from residualplanner.fits.nonnegative.ascent import Ascent
 from residualplanner.fits.nonnegative.components import ComponentLayout, answers_of, measured_components, noise_like
 from residualplanner.fits.nonnegative.interior import MOST_CELLS, interior
 from residualplanner.fits.nonnegative.many_cells.solving import facets_of_many, nearly
-from residualplanner.fits.nonnegative.newton import ROUNDING, Candidate, candidate
+from residualplanner.fits.nonnegative.newton import ROUNDING, DualPoint, candidate
 from residualplanner.fits.nonnegative.potentials import first_multipliers
-from residualplanner.fits.nonnegative.problem import Problem
-from residualplanner.fits.nonnegative.reference import reference_map
-from residualplanner.fits.nonnegative.stating import Statement
+from residualplanner.fits.nonnegative.problem import DualProblem, Statement
+from residualplanner.fits.nonnegative.table_map import reference_map
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.errors import SolverError
@@ -100,7 +99,7 @@ def _release(like: NoisyAnswers, layout: ComponentLayout, components: FloatArray
     return Release(like.with_residuals(answers_of(layout, components)))
 
 
-def _moved(problem: Problem, start: FloatArray, *, fixes_total: bool) -> Problem:
+def _moved(problem: DualProblem, start: FloatArray, *, fixes_total: bool) -> DualProblem:
     """The problem with other noisy components."""
     if fixes_total:
         start[0] = max(start[0], 0.0)
@@ -108,7 +107,7 @@ def _moved(problem: Problem, start: FloatArray, *, fixes_total: bool) -> Problem
     return replace(problem, start=start, total=max(float(start[0]), least))
 
 
-def _nearest(problem: Problem, below: float) -> Candidate:
+def _nearest(problem: DualProblem, below: float) -> DualPoint:
     """Components whose tables are nearly the nearest ones, and have no cell below 0 by more than ``below``.
 
     Raises:

@@ -16,7 +16,7 @@ import numpy as np
 
 from residualplanner.fits.adjusted.controlled import apportioned, controlled_rounding
 from residualplanner.fits.adjusted.numbers import LookedUp, Lookup
-from residualplanner.fits.nonnegative.cells import cell_kinds
+from residualplanner.fits.nonnegative.components import cell_kinds
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.ground.errors import memory_for

@@ -5,11 +5,10 @@ Reads: a plan.  Gives: bytes; ResourceError, WorkloadError, or nothing.
 
 import numpy as np
 
-from residualplanner.fits.nonnegative.cells import cell_kinds
+from residualplanner.fits.nonnegative.components import cell_kinds
 from residualplanner.fits.nonnegative.interior import MOST_CELLS
-from residualplanner.fits.nonnegative.reference import reference_map
-from residualplanner.fits.nonnegative.table_map import largest_sets
-from residualplanner.fits.nonnegative.weights import unlimited
+from residualplanner.fits.nonnegative.problem import unlimited
+from residualplanner.fits.nonnegative.table_map import largest_sets, reference_map
 from residualplanner.gate.measurement.resources import require_room
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.attribute import Attribute

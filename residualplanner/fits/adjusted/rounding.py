@@ -12,7 +12,7 @@ from residualplanner.fits.adjusted.drawing import Simulation, unbiased_simulatio
 from residualplanner.fits.adjusted.integers import Integers, RoundedNumbers
 from residualplanner.fits.adjusted.numbers import LookedUp, UnbiasedLookup
 from residualplanner.fits.adjusted.release import AdjustedRelease
-from residualplanner.fits.nonnegative.cells import cell_kinds, determines_counts
+from residualplanner.fits.nonnegative.components import cell_kinds, determines_counts
 from residualplanner.fits.nonnegative.nonnegative import NonNegativeRelease
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.gate.measurement.noise_statement import warning_of

@@ -1,6 +1,5 @@
 """Microdata fitted to noisy answers, and how large their errors must be.
 
-Reads: noisy answers, or a release.  Gives: Fit; bounds on errors.
 Everything here is post-processing: it sees no record and costs no privacy budget.
 Source: Abowd, Ashmead, Cumings-Menon, Garfinkel, Kifer, Leclerc, Sexton, Simpson, Task and Zhuravlev, An Uncertainty
 Principle is a Price of Privacy-Preserving Microdata (NeurIPS 2021); docs/mathematics.md section 14.
@@ -13,14 +12,18 @@ from residualplanner.fits.microdata.bounds import (
     least_cell_error,
     least_total_error,
 )
-from residualplanner.fits.microdata.fit import Fit
-from residualplanner.fits.microdata.groups import CellSums, Marginal, QueryGroup, Residual
+from residualplanner.fits.microdata.fit import Fit, least_squares, least_squares_variance, nonnegative_least_squares
+from residualplanner.fits.microdata.groups import (
+    CellSums,
+    GroupAnswers,
+    Marginal,
+    NoisyGroups,
+    QueryGroup,
+    Residual,
+    groups_of_release,
+)
 from residualplanner.fits.microdata.laws import Gaussian, Laplace, NoiseLaw, noise_for
-from residualplanner.fits.microdata.least_squares import least_squares, least_squares_variance
 from residualplanner.fits.microdata.max_fit import max_fit
-from residualplanner.fits.microdata.noisy_groups import GroupAnswers, NoisyGroups
-from residualplanner.fits.microdata.nonnegative import nonnegative_least_squares
-from residualplanner.fits.microdata.release import groups_of_release
 from residualplanner.fits.microdata.reweighted import reweighted_fit
 from residualplanner.fits.microdata.sequential import sequential_fit
 

@@ -1,6 +1,5 @@
 """The uncertainty principle: how small the errors of single cells and of their total can be together.
 
-Reads: privacy parameters, the number of cells.  Gives: errors that no mechanism is below, and errors that one has.
 Source: eqs. (92) to (98); Abowd et al., Theorems 3 and 4.
 """
 
@@ -13,17 +12,103 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.fits.microdata.laws import noise_for
-from residualplanner.fits.microdata.privacy_notions import PrivacyNotion, notion_of
-from residualplanner.ground.checks import entry_named, float_of, is_integer, value_text
+from residualplanner.ground.checks import entry_named, float_of, is_integer, require_positive, value_text
 from residualplanner.ground.errors import BudgetError, WorkloadError
 
+Array = NDArray[np.float64]
+Formula = Callable[[float, Array, int], Array]
 #: The thresholds k that are tried, in units of the noise, and how many halvings find an error.
 _THRESHOLDS = np.geomspace(1e-6, 1e6, 4801)
 _HALVINGS = 200
-
 #: The published bounds, or those of this library.
 Method = Literal["tight", "published"]
-Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class _Notion:
+    """A notion of privacy with its parameters; one record more or less is to be hidden.
+
+    Attributes:
+        noise_scale: of noise that hides one record in one count, in counts.
+        least_weight: the least B with which m records (t,) in any one of some cells can be told from none, where d k,
+            the number of cells times the threshold, are hidden (t,).
+        published: the published bound on D, if there is one.
+    """
+
+    noise_scale: float
+    least_weight: Callable[[Array, Array], Array]
+    published: Formula | None = None
+
+    @property
+    def formulas(self) -> dict[str, Formula]:
+        """By the name of a method, the least D for a given C, some thresholds (t,) and a number of cells."""
+        return {"tight": self.total_error} | ({} if self.published is None else {"published": self.published})
+
+    def total_error(self, cell_error: float, thresholds: Array, cells: int) -> Array:
+        """The least D for C = ``cell_error`` and each threshold (t,).  Source: eqs. (92) to (94)."""
+        records = np.ceil(2 * cell_error + thresholds)
+        return (self.least_weight(records, cells * thresholds) - records) / 2
+
+
+def _of_counts(found: Array, cell_error: float, thresholds: Array) -> Array:
+    """Published bounds (t,), and none where they do not hold of counts.
+
+    They hide ``m = ceil(2 C + k)`` records at the cost of at most ``2 (2 C + k)``, which is less than one record where
+    ``2 C + k`` is below 1/2.
+    """
+    return np.where(2 * cell_error + thresholds >= 0.5, found, -np.inf)
+
+
+def _pure(epsilon: float) -> _Notion:
+    """Pure differential privacy, by Laplace noise.  Source: eqs. (92) and (95)."""
+
+    def least_weight(records: Array, hidden: Array) -> Array:
+        found: Array = np.exp(-epsilon * records) * hidden / 2
+        return found
+
+    def published(cell_error: float, thresholds: Array, cells: int) -> Array:
+        hidden = thresholds * (cells - 1) * np.exp(-2 * epsilon * (2 * cell_error + thresholds))
+        return _of_counts((hidden - 16 * cell_error - 4 * thresholds) / 8, cell_error, thresholds)
+
+    return _Notion(1 / epsilon, least_weight, published)
+
+
+def _approximate(epsilon: float, delta: float) -> _Notion:
+    """Approximate differential privacy.  Source: eqs. (93) and (96)."""
+    lost = delta * math.exp(-epsilon) / -math.expm1(-epsilon)  # delta / (exp(epsilon) - 1)
+
+    def least_weight(records: Array, hidden: Array) -> Array:
+        found: Array = hidden * (np.exp(-epsilon * records) / 2 - lost)
+        return found
+
+    def published(cell_error: float, thresholds: Array, cells: int) -> Array:
+        kept = np.exp(-epsilon * (4 * cell_error + 2 * thresholds)) / 4 - delta / epsilon
+        return _of_counts((thresholds * (cells - 1) * kept - 4 * cell_error - thresholds) / 2, cell_error, thresholds)
+
+    return _Notion(1 / epsilon, least_weight, published)
+
+
+def _concentrated(rho: float) -> _Notion:
+    """Zero-concentrated differential privacy, by Gaussian noise.  Source: eq. (94)."""
+
+    def least_weight(records: Array, hidden: Array) -> Array:
+        found: Array = hidden * np.exp(-((math.sqrt(math.log(2)) + records * math.sqrt(rho)) ** 2))
+        return found
+
+    return _Notion(1 / math.sqrt(2 * rho), least_weight)
+
+
+def _notion_of(epsilon: float | None, delta: float, rho: float | None) -> _Notion:
+    if (epsilon is None) == (rho is None):
+        raise BudgetError("give epsilon, perhaps with delta, or rho")
+    if not 0 <= delta < 1:
+        raise BudgetError(f"delta must be at least 0 and below 1, got {value_text(delta)}")
+    if epsilon is None:
+        if delta:
+            raise BudgetError("delta belongs to epsilon; give rho alone")
+        return _concentrated(require_positive("rho", rho if rho is not None else math.nan))
+    epsilon = require_positive("epsilon", epsilon)
+    return _approximate(epsilon, float(delta)) if delta else _pure(epsilon)
 
 
 def least_total_error(
@@ -61,7 +146,7 @@ def least_total_error(
         >>> round(least_total_error(20.0, 10_000, epsilon=0.1))
         143
     """
-    bound = _bound_of(notion_of(epsilon, delta, rho), method, cells)
+    bound = _bound_of(_notion_of(epsilon, delta, rho), method, cells)
     scale = bound.notion.noise_scale
     found = bound.total(_require_error("cell_error", cell_error), _THRESHOLDS * scale)
     return float(np.max(found, initial=0.0))
@@ -86,7 +171,7 @@ def least_cell_error(
         >>> round(least_cell_error(800**0.5, 10_000, epsilon=0.1) ** 2)
         639
     """
-    bound = _bound_of(notion_of(epsilon, delta, rho), method, cells)
+    bound = _bound_of(_notion_of(epsilon, delta, rho), method, cells)
     thresholds = _THRESHOLDS * bound.notion.noise_scale
     total = _require_error("total_error", total_error)
     low, high = 0.0, float(thresholds[-1]) * cells
@@ -101,7 +186,7 @@ def least_cell_error(
 class _Bound:
     """The least total error for a cell error and each threshold k."""
 
-    notion: PrivacyNotion
+    notion: _Notion
     cells: int
     formula: Callable[[float, Array, int], Array]
 
@@ -110,7 +195,7 @@ class _Bound:
             return self.formula(cell_error, thresholds, self.cells)
 
 
-def _bound_of(notion: PrivacyNotion, method: object, cells: int) -> _Bound:
+def _bound_of(notion: _Notion, method: object, cells: int) -> _Bound:
     formula = entry_named("method", method, notion.formulas)
     return _Bound(notion, _require_cells(cells, least=2), formula)
 

@@ -1,6 +1,5 @@
 """The law of the noise of an answer: Laplace or Gaussian, with known scale.
 
-Reads: a scale.  Gives: NoiseLaw.
 Protocol: a law has a variance, the logarithm of its distribution function, and the median of the largest of some draws.
 Source: eqs. (84) and (85).
 """

@@ -1,6 +1,5 @@
 """MaxFit: no answer is further off than it must be, and among such cells the least squares.
 
-Reads: noisy answers.  Gives: Fit.
 Source: eqs. (86) and (87); Abowd et al., section 4.
 """
 
@@ -11,15 +10,19 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.fits.microdata.fit import Fit, fit_of
-from residualplanner.fits.microdata.noisy_groups import NoisyGroups
-from residualplanner.fits.microdata.nonnegative import REMEDY, require_counts, solved
-from residualplanner.fits.microdata.solvers.dual import CellProblem
-from residualplanner.fits.microdata.solvers.general import least_bound, least_squares_within
-from residualplanner.fits.microdata.solvers.interior import inside
-from residualplanner.fits.microdata.solvers.matrices import MatrixDual
+from residualplanner.fits.microdata.fit import REMEDY, Fit, fit_of, require_counts, solved
+from residualplanner.fits.microdata.groups import NoisyGroups
+from residualplanner.fits.microdata.solvers.dual import CellProblem, MatrixDual
 from residualplanner.fits.microdata.solvers.newton import is_small
-from residualplanner.fits.microdata.solvers.within import Bounds, Inside, centered_start, objective_of
+from residualplanner.fits.microdata.solvers.within import (
+    Bounds,
+    Inside,
+    centered_start,
+    inside,
+    least_bound,
+    least_squares_within,
+    objective_of,
+)
 from residualplanner.ground.checks import require_positive, require_type
 from residualplanner.ground.errors import WorkloadError, memory_for
 
@@ -58,9 +61,7 @@ def max_fit(noisy: NoisyGroups, *, slack: float = 0.01) -> Fit:
 
     Example:
         >>> from residualplanner import Domain
-        >>> from residualplanner.fits.microdata.laws import Gaussian
-        >>> from residualplanner.fits.microdata.noisy_groups import GroupAnswers
-        >>> from residualplanner.fits.microdata.groups import Marginal
+        >>> from residualplanner.fits.microdata import Gaussian, GroupAnswers, Marginal
         >>> cells = GroupAnswers(Marginal(["a"]), [3.0, -1.0], Gaussian(1.0))
         >>> total = GroupAnswers(Marginal(), 3.0, Gaussian(1.0))
         >>> max_fit(NoisyGroups(Domain({"a": 2}), [total, cells]), slack=1e-6).estimate.round(3) + 0.0
@@ -84,7 +85,6 @@ def max_fit(noisy: NoisyGroups, *, slack: float = 0.01) -> Fit:
 
 
 def _fitted(bounds: Bounds, start: Inside, slack: float) -> tuple[Array, Array, Array]:
-    """Cells, objective and gap of some draws."""
     least, gap_of_bound = inside(bounds, start)
     _again(bounds, least, gap_of_bound, least_bound)
     off = np.abs(bounds.answered(least.cells) - bounds.answers) / bounds.std_err

@@ -1,19 +1,16 @@
 """Reweighted fits: answers that may well be noise alone count less, and their sum counts by itself.
 
-Reads: noisy answers.  Gives: Fit.
 Source: eqs. (84) and (85); Abowd et al., Algorithm 2.
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.fits.microdata.fit import Fit, fit_of
+from residualplanner.fits.microdata.fit import REMEDY, Fit, fit_of, require_counts, solved
+from residualplanner.fits.microdata.groups import NoisyGroups
 from residualplanner.fits.microdata.laws import NoiseLaw
-from residualplanner.fits.microdata.noisy_groups import NoisyGroups
-from residualplanner.fits.microdata.nonnegative import REMEDY, require_counts, solved
 from residualplanner.fits.microdata.solvers.dual import Term
 from residualplanner.fits.microdata.solvers.sums import MaskedSum, Sums
 from residualplanner.ground.checks import require_type
@@ -45,9 +42,7 @@ def reweighted_fit(noisy: NoisyGroups, *, confidence: float = 0.99) -> Fit:
 
     Example:
         >>> from residualplanner import Domain
-        >>> from residualplanner.fits.microdata.noisy_groups import GroupAnswers
-        >>> from residualplanner.fits.microdata.laws import Laplace
-        >>> from residualplanner.fits.microdata.groups import Marginal
+        >>> from residualplanner.fits.microdata import GroupAnswers, Laplace, Marginal
         >>> cells = GroupAnswers(Marginal(["a"]), [-5, 3, 10, 40, 200], Laplace(8.0))
         >>> reweighted_fit(NoisyGroups(Domain({"a": 5}), [cells])).estimate.round(2)
         array([  0.  ,   1.36,   8.36,  38.36, 200.  ])
@@ -60,35 +55,27 @@ def reweighted_fit(noisy: NoisyGroups, *, confidence: float = 0.99) -> Fit:
         _reweighted(sums, values, each.law, confidence)
         for sums, values, each in zip(noisy.groups, noisy.values, noisy.answers, strict=True)
     ]
-    terms = [part.single for part in parts] + [part.together for part in parts]
+    terms = [single for single, _ in parts] + [together for _, together in parts]
     found = solved(noisy.domain.sizes, terms, noisy.cell_group)
     return fit_of(noisy, found.cells, found.objective, gap=found.gap)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Parts:
-    """The terms of one group: its single answers, and the sum of its low ones."""
-
-    single: Term
-    together: Term
-
-
-def _reweighted(sums: Sums, values: Array, law: NoiseLaw, confidence: float) -> _Parts:
-    """The terms of a group with answers (b, k).  Source: eqs. (84) and (85)."""
+def _reweighted(sums: Sums, values: Array, law: NoiseLaw, confidence: float) -> tuple[Term, Term]:
+    """The terms of a group with answers (b, k): single, and the sum of low ones.  Source: eqs. (84) and (85)."""
     low = low_answers(values, law, confidence)
     count = np.maximum(low.sum(axis=1, keepdims=True), 1)
     penalty = np.maximum(law.median_of_largest(count), 1) ** 2
     single = Term(sums, values, law.variance * np.where(low, 2 * penalty, 1))
     mask = low.astype(np.float64)
     together = MaskedSum(sums.shape, sums, mask)
-    return _Parts(single, Term(together, (mask * values).sum(axis=1, keepdims=True), 2 * law.variance * count))
+    return single, Term(together, (mask * values).sum(axis=1, keepdims=True), 2 * law.variance * count)
 
 
 def low_answers(values: Array, law: NoiseLaw, confidence: float) -> NDArray[np.bool_]:
     """Which answers (b, k) the noise of zeros could explain.
 
     Example:
-        >>> from residualplanner.fits.microdata.laws import Laplace
+        >>> from residualplanner.fits.microdata import Laplace
         >>> low_answers(np.array([[-5.0, 3, 10, 40, 200]]), Laplace(8.0), 0.99).tolist()
         [[True, True, True, True, False]]
 

@@ -1,6 +1,5 @@
 """Sequential fits: the most important answers first, and what they say is kept by all that follow.
 
-Reads: noisy answers in the order of their priority.  Gives: Fit.
 Source: eqs. (90) and (91); Abowd et al., Algorithm 1.
 """
 
@@ -10,11 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.fits.microdata.fit import Fit, fit_of
-from residualplanner.fits.microdata.noisy_groups import NoisyGroups
-from residualplanner.fits.microdata.nonnegative import REMEDY, solved
+from residualplanner.fits.microdata.fit import REMEDY, Fit, fit_of, solved
+from residualplanner.fits.microdata.groups import NoisyGroups
 from residualplanner.fits.microdata.solvers.dual import Term
-from residualplanner.fits.microdata.solvers.newton import Solution
+from residualplanner.fits.microdata.solvers.newton import CellFit
 from residualplanner.fits.microdata.solvers.sums import MarginalSums, Sums
 from residualplanner.ground.checks import require_type
 from residualplanner.ground.errors import memory_for
@@ -44,9 +42,7 @@ def sequential_fit(noisy: NoisyGroups) -> Fit:
 
     Example:
         >>> from residualplanner import Domain
-        >>> from residualplanner.fits.microdata.noisy_groups import GroupAnswers
-        >>> from residualplanner.fits.microdata.laws import Laplace
-        >>> from residualplanner.fits.microdata.groups import Marginal
+        >>> from residualplanner.fits.microdata import GroupAnswers, Laplace, Marginal
         >>> total = GroupAnswers(Marginal(), 9.0, Laplace(4.0))
         >>> cells = GroupAnswers(Marginal(["a", "b"]), [[3.0, 2.0, 1.0], [-1.0, -2.0, -1.0]], Laplace(4.0))
         >>> sequential_fit(NoisyGroups(Domain({"a": 2, "b": 3}), [total, cells])).estimate.round(9)
@@ -78,30 +74,30 @@ def _is_decomposable(axes: Sequence[tuple[int, ...]]) -> bool:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Table:
+class _Kept:
     """A marginal that is kept: its axes, and its cells (b, k)."""
 
     axes: tuple[int, ...]
     cells: Array
 
 
-def _by_tables(noisy: NoisyGroups, axes: Sequence[tuple[int, ...]]) -> list[Solution]:
+def _by_tables(noisy: NoisyGroups, axes: Sequence[tuple[int, ...]]) -> list[CellFit]:
     """Every stage as a problem about the cells of one marginal.  Source: eq. (91)."""
     sizes = noisy.domain.sizes
-    stages: list[Solution] = []
-    kept: list[_Table] = []
+    stages: list[CellFit] = []
+    kept: list[_Kept] = []
     for own, values, variance in zip(axes, noisy.values, noisy.variances, strict=True):
         cells = Term(_all_cells(_sizes_of(own, sizes)), values, np.full((1, 1), variance))
         stages.append(_stage(own, kept, sizes, cells))
-        kept.append(_Table(own, stages[-1].cells))
+        kept.append(_Kept(own, stages[-1].cells))
     if not noisy.groups[-1].is_all_cells:
         objective, gap = stages[-1].objective, stages[-1].gap
         whole = _stage(tuple(range(len(sizes))), kept, sizes, None)
-        stages.append(Solution(whole.cells, whole.multipliers, objective, gap, whole.violation))
+        stages.append(CellFit(whole.cells, whole.multipliers, objective, gap, whole.violation))
     return stages
 
 
-def _stage(axes: tuple[int, ...], kept: Sequence[_Table], sizes: tuple[int, ...], cells: Term | None) -> Solution:
+def _stage(axes: tuple[int, ...], kept: Sequence[_Kept], sizes: tuple[int, ...], cells: Term | None) -> CellFit:
     """The cells of a marginal that agree with the tables that are kept, near to answers if there are any."""
     shape = _sizes_of(axes, sizes)
     shared = {tuple(axis for axis in axes if axis in table.axes): table for table in kept}
@@ -112,7 +108,7 @@ def _stage(axes: tuple[int, ...], kept: Sequence[_Table], sizes: tuple[int, ...]
     return solved(shape, [*terms, cells], len(terms))
 
 
-def _exact(own: tuple[int, ...], table: _Table, axes: tuple[int, ...], sizes: tuple[int, ...]) -> Term:
+def _exact(own: tuple[int, ...], table: _Kept, axes: tuple[int, ...], sizes: tuple[int, ...]) -> Term:
     """That the marginal of some axes is that of a table that is kept."""
     known = MarginalSums(_sizes_of(table.axes, sizes), tuple(map(table.axes.index, own)))
     target = known.answer(table.cells.reshape(len(table.cells), *known.shape))
@@ -120,10 +116,10 @@ def _exact(own: tuple[int, ...], table: _Table, axes: tuple[int, ...], sizes: tu
     return Term(sums, target, np.zeros((1, sums.count)))
 
 
-def _by_cells(noisy: NoisyGroups) -> list[Solution]:
+def _by_cells(noisy: NoisyGroups) -> list[CellFit]:
     """Every stage as a problem about all cells.  Source: eq. (90)."""
     sizes = noisy.domain.sizes
-    stages: list[Solution] = []
+    stages: list[CellFit] = []
     for number, term in enumerate(noisy.terms()):
         before = [_as_it_is(sums, stages[-1].cells) for sums in noisy.groups[:number]]
         index = number if term.sums.is_all_cells else None

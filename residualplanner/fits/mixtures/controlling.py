@@ -1,29 +1,32 @@
-"""Records of a mixture whose tables of pairs are controlled: brought nearer to the mixture's by exchanging values.
+"""Records of a mixture whose tables are brought nearer to the mixture's by exchanging values.
 
-Reads: a mixture.  Gives: codes of records.
 Source: docs/mathematics.md section 13; controlled selection, Goodman and Kish (1950).
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.fits.mixtures.margins import correct_margins
-from residualplanner.fits.mixtures.mixture import Mixture
-from residualplanner.fits.mixtures.rounding import (
+from residualplanner.fits.mixtures.mixture import Mixture, OneHot
+from residualplanner.fits.mixtures.records import (
     BELOW_ONE,
     Report,
+    correct_margins,
     even_records_by_class,
     independent_points,
     unreported,
 )
-from residualplanner.fits.mixtures.triples import Beside, tables_beside
 from residualplanner.ground.checks import IntArray
 
 Floats = NDArray[np.float32]
-
+#: The most cells of a table, and of all together: 24 MB in single precision, three times.
+_CELLS, _ALL_CELLS = 100_000, 6_000_000
+#: The most records times tables of an attribute; where there are more records, rounding hardly matters.
+_LOOKED_UP = 1 << 24
 #: How often all attributes are gone through: the fewest and the most times, and how many records are seen in between,
 #: for tables of two attributes and of three.
 _FEWEST, _MOST, _RECORDS = 4, 32, {2: 400_000, 3: 500_000}
@@ -37,6 +40,64 @@ _HALF = 0.5
 _MOST_CELLS = 1 << 22
 #: How many numbers are looked up together.
 _BATCH = 1 << 20
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Beside:
+    """Pairs of other attributes, and the tables of an attribute with each, one beside the other.
+
+    Attributes:
+        pairs (k, 2): the others.
+        sizes (k,): of the second of each pair.
+        starts (k,): the first column of each pair's combinations, less what the offsets of their rows add to it.
+        expected (n, m): counts by the mixture.
+    """
+
+    pairs: IntArray
+    sizes: IntArray
+    starts: IntArray
+    expected: Floats
+
+    def columns(self, rows: IntArray) -> NDArray[np.int32]:
+        """The column of each record's combination of each pair, (r, k), for the rows of all their values, (r, d)."""
+        found = np.empty((len(rows), len(self.pairs)), dtype=np.int32)
+        for place, (one, other) in enumerate(self.pairs.tolist()):  # pair by pair, which takes little memory
+            found[:, place] = rows[:, one] * self.sizes[place] + rows[:, other] + self.starts[place]
+        return found
+
+
+def tables_beside(mixture: Mixture, records: int) -> dict[int, Beside]:
+    """The expected tables of three attributes that are not too large, by each of their attributes."""
+    blocks, sizes = mixture.blocks, mixture.blocks.sizes
+    parts: dict[int, list[tuple[tuple[int, int], Floats]]] = {}
+    for members in _small(sizes):
+        table = (mixture.table(members) * records).astype(np.float32)
+        for axis, attribute in enumerate(members):
+            one, other = (each for each in members if each != attribute)
+            own = np.moveaxis(table, axis, 0).reshape(sizes[attribute], -1)
+            parts.setdefault(attribute, []).append(((one, other), own))
+    few = {attribute: own for attribute, own in parts.items() if records * len(own) <= _LOOKED_UP}
+    return {attribute: _beside(own, blocks) for attribute, own in few.items()}
+
+
+def _small(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """The triples of attributes with more than one value with the fewest cells, as long as all are not too large."""
+    several = [attribute for attribute, size in enumerate(sizes) if size > 1]
+    cells = {members: math.prod(sizes[each] for each in members) for members in combinations(several, 3)}
+    together = 0
+    for members in sorted(cells, key=lambda members: (cells[members], members)):
+        together += cells[members]
+        if cells[members] > _CELLS or together > _ALL_CELLS:
+            return
+        yield members
+
+
+def _beside(parts: Sequence[tuple[tuple[int, int], Floats]], blocks: OneHot) -> Beside:
+    pairs = np.array([pair for pair, _ in parts], dtype=np.int64)
+    sizes = np.array(blocks.sizes)[pairs[:, 1]]
+    starts = np.cumsum([0, *(table.shape[1] for _, table in parts[:-1])])
+    starts -= blocks.offsets[pairs[:, 0]] * sizes + blocks.offsets[pairs[:, 1]]
+    return Beside(pairs, sizes, starts, np.concatenate([table for _, table in parts], axis=1))
 
 
 def controlled_records(
@@ -104,7 +165,7 @@ def _pairs_within(classes: IntArray, generator: np.random.Generator) -> tuple[In
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Tables:
+class _PairTables:
     """The tables of one attribute with all others, one beside the other.
 
     Attributes:
@@ -172,24 +233,22 @@ class _Tables:
         return found
 
 
-def _tables_of(mixture: Mixture, attribute: int, records: int) -> _Tables:
-    """The expected tables of an attribute with all others."""
+def _tables_of(mixture: Mixture, attribute: int, records: int) -> _PairTables:
     own = mixture.blocks.rows(attribute)
     masses = (mixture.of_attribute(attribute) * (mixture.weights * records)).astype(np.float32)
     expected = masses @ mixture.probabilities.T.astype(np.float32)
     weights = _weights(expected)
     weights[:, own] = 0
-    return _Tables(attribute, own.start, expected, weights)
+    return _PairTables(attribute, own.start, expected, weights)
 
 
 def _weights(expected: Floats) -> Floats:
-    """Of squared differences from expected counts."""
     found: Floats = 1 / np.sqrt(expected + np.float32(_HALF))
     return found
 
 
 def _exchange_beside(
-    tables: _Tables,
+    tables: _PairTables,
     beside: Beside,
     rows: IntArray,
     pairs: tuple[IntArray, IntArray],
@@ -198,7 +257,7 @@ def _exchange_beside(
 ) -> None:
     """`_exchange` that looks at the tables of an attribute with two others, too."""
     attribute, width = tables.attribute, tables.expected.shape[1]
-    wider = _Tables(
+    wider = _PairTables(
         attribute,
         tables.first,
         np.concatenate([tables.expected, beside.expected], axis=1),
@@ -212,7 +271,7 @@ def _exchange_beside(
 
 
 def _exchange(
-    tables: _Tables,
+    tables: _PairTables,
     rows: IntArray,
     pairs: tuple[IntArray, IntArray],
     fractions: NDArray[np.float64],

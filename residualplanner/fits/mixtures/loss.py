@@ -1,8 +1,4 @@
-"""How far the tables of a mixture are from noisy answers, in units of the noise.
-
-Reads: views, measured tables, the number of records.  Gives: Loss.
-Source: eqs. (68) and (69).
-"""
+"""How far the tables of a mixture are from noisy answers, in units of the noise.  Source: eqs. (68) to (70)."""
 
 import math
 from collections.abc import Sequence
@@ -11,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.fits.mixtures.blocks import Blocks
-from residualplanner.fits.mixtures.larger import prefix_terms
-from residualplanner.fits.mixtures.terms import Measured, Point, TableTerm, Term, pair_term
-from residualplanner.fits.mixtures.views import Features, View, features_of
+from residualplanner.fits.mixtures.mixture import OneHot
+from residualplanner.fits.mixtures.terms import LossTerm, Measured, Point, TableTerm, pair_term, prefix_terms
+from residualplanner.ground.checks import FloatArray
 
 Floats = NDArray[np.floating]
 #: Pairs are computed together where at least this part of all pairs was measured.
@@ -23,6 +18,110 @@ _DENSE = 0.2
 _MOST = 4000
 #: Rounding errors of single precision, relative to the number of records, that products of columns add up to.
 _SINGLE = 2.0**-20
+
+
+@dataclass(frozen=True, slots=True)
+class CenteredView:
+    """The probabilities of an attribute's values less their mean, as subtraction bases measure them.
+
+    As they add up to 1, the mean is a constant.
+
+    Attributes:
+        attribute: by position.
+    """
+
+    attribute: int
+
+    def rows(self, blocks: OneHot) -> int:
+        """How many numbers it gives: as many as values."""
+        return blocks.sizes[self.attribute]
+
+    def apply(self, probabilities: Floats, out: Floats) -> None:
+        """Write the numbers (e, c) for probabilities (n, c) to ``out``."""
+        np.subtract(probabilities, 1 / len(probabilities), out=out)
+
+    def pull(self, slope: Floats, out: Floats) -> None:
+        """Add the slope in the probabilities (n, c) to ``out``, from that in the numbers, (e, c)."""
+        out += slope
+
+    def squared_norms(self, blocks: OneHot) -> Floats:
+        """The squared length of each column of its matrix, (n, 1)."""
+        size = blocks.sizes[self.attribute]
+        return np.full((size, 1), 1 - 1 / size)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class MatrixView:
+    """The products of the rows of a matrix (e, n), such as a basis, with an attribute's probabilities."""
+
+    attribute: int
+    matrix: FloatArray
+
+    def rows(self, blocks: OneHot) -> int:
+        """As many as the matrix has."""
+        del blocks
+        return len(self.matrix)
+
+    def apply(self, probabilities: Floats, out: Floats) -> None:
+        """Multiply by the matrix."""
+        out[...] = self.matrix.astype(probabilities.dtype, copy=False) @ probabilities
+
+    def pull(self, slope: Floats, out: Floats) -> None:
+        """Add the transposed matrix times the slope."""
+        out += self.matrix.T.astype(slope.dtype, copy=False) @ slope
+
+    def squared_norms(self, blocks: OneHot) -> Floats:
+        """Those of the columns."""
+        del blocks
+        return np.asarray((self.matrix**2).sum(axis=0)[:, None])
+
+
+View = CenteredView | MatrixView
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Features:
+    """The numbers of several views, one below the other, in one array (m, c).
+
+    Attributes:
+        blocks: of the probabilities.
+        views: one or more; several may be of one attribute.
+        layout: their rows, as blocks.
+    """
+
+    blocks: OneHot
+    views: tuple[View, ...]
+    layout: OneHot
+
+    def apply(self, probabilities: Floats) -> Floats:
+        """All numbers, (m, c)."""
+        found = np.empty((self.layout.count, probabilities.shape[1]), dtype=probabilities.dtype)
+        for number, view in enumerate(self.views):
+            view.apply(probabilities[self.blocks.rows(view.attribute)], found[self.layout.rows(number)])
+        return found
+
+    def pull(self, slope: Floats) -> Floats:
+        """The slope in the probabilities, (d', c), from that in the numbers, (m, c)."""
+        found = np.zeros((self.blocks.count, slope.shape[1]), dtype=slope.dtype)
+        for number, view in enumerate(self.views):
+            view.pull(slope[self.layout.rows(number)], found[self.blocks.rows(view.attribute)])
+        return found
+
+    def variances_of_slopes(self, variances: Floats) -> Floats:
+        """The variances of the slopes in the probabilities (d', c), where those in all numbers of a view are equal.
+
+        Args:
+            variances (v, c): of the slopes in the numbers of each view.
+        """
+        found = np.zeros((self.blocks.count, variances.shape[1]), dtype=variances.dtype)
+        for view, variance in zip(self.views, variances, strict=True):
+            found[self.blocks.rows(view.attribute)] += view.squared_norms(self.blocks).astype(found.dtype) * variance
+        return found
+
+
+def features_of(blocks: OneHot, views: Sequence[View]) -> Features:
+    """The features of these views, in their order."""
+    return Features(blocks, tuple(views), OneHot(tuple(view.rows(blocks) for view in views)))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -39,7 +138,7 @@ class Slope:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Loss:
+class MixtureLoss:
     """A sum of terms, each a squared distance in units of its noise.
 
     Attributes:
@@ -50,12 +149,12 @@ class Loss:
     """
 
     features: Features
-    terms: tuple[Term, ...]
+    terms: tuple[LossTerm, ...]
     records: float
     dtype: type[np.floating]
 
     @property
-    def blocks(self) -> Blocks:
+    def blocks(self) -> OneHot:
         """The attributes of the mixture."""
         return self.features.blocks
 
@@ -98,7 +197,7 @@ class Loss:
         return self.features.variances_of_slopes(variances)
 
 
-def loss_of(blocks: Blocks, views: Sequence[View], tables: Sequence[Measured], records: float) -> Loss:
+def loss_of(blocks: OneHot, views: Sequence[View], tables: Sequence[Measured], records: float) -> MixtureLoss:
     """The loss of a mixture beside measured tables.
 
     Args:
@@ -113,7 +212,7 @@ def loss_of(blocks: Blocks, views: Sequence[View], tables: Sequence[Measured], r
     dtype = np.float32 if records * _SINGLE < noise / 4 else np.float64
     layout, pairs = features.layout, [table for table in about if len(table.views) <= 2]
     larger = [table for table in about if len(table.views) > 2]
-    terms: list[Term] = []
+    terms: list[LossTerm] = []
     are_dense = sum(table.values.size for table in pairs) >= _DENSE * layout.count**2 / 2
     if pairs and are_dense and layout.count <= _MOST:
         terms.append(pair_term(layout, pairs, dtype))
@@ -121,7 +220,7 @@ def loss_of(blocks: Blocks, views: Sequence[View], tables: Sequence[Measured], r
         terms += [TableTerm(layout, _rounded(table, dtype)) for table in pairs if len(table.views) == 1]
         larger = [*(table for table in pairs if len(table.views) == 2), *larger]
     terms += prefix_terms(layout, larger, dtype)
-    return Loss(features, tuple(terms), records, dtype)
+    return MixtureLoss(features, tuple(terms), records, dtype)
 
 
 def _rounded(table: Measured, dtype: type[np.floating]) -> Measured:

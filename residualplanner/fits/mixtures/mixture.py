@@ -1,20 +1,160 @@
-"""A mixture of products: records whose attributes are independent of one another within each latent class.
+"""Mixtures of products: records whose attributes are independent of one another within each latent class.
 
-Reads: weights and probabilities.  Gives: Mixture; its tables, which are non-negative and agree with one another.
-Source: eqs. (66) and (67).
+Their tables are non-negative and agree with one another.  Source: eqs. (66), (67), (71) and (75).
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from residualplanner.fits.mixtures.blocks import Blocks
-from residualplanner.fits.mixtures.khatri_rao import khatri_rao, product_sums
-from residualplanner.ground.checks import FloatArray, frozen
+from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.ground.completion import hides
 from residualplanner.ground.words import count_text
+
+Floats = NDArray[np.floating]
+#: Rounds over all tables, at most, and the largest error of a probability at which they end.
+_ROUNDS, _EXACT = 500, 1e-13
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class OneHot:
+    """The rows of an array (d', c) that belong to each attribute, d' being the sum of all sizes.
+
+    Every row is contiguous: a query touches a few rows and all columns.
+
+    Attributes:
+        sizes: the number of values of each attribute, 1 or more.
+        offsets (d + 1,): where the rows of each attribute start, and where the last ones end.
+
+    Example:
+        >>> blocks = OneHot((2, 3))
+        >>> blocks.offsets.tolist(), blocks.rows(1)
+        ([0, 2, 5], slice(2, 5, None))
+        >>> blocks.softmax(np.zeros((5, 1))).ravel().round(3).tolist()
+        [0.5, 0.5, 0.333, 0.333, 0.333]
+    """
+
+    sizes: tuple[int, ...]
+    offsets: IntArray = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "offsets", frozen(np.cumsum([0, *self.sizes], dtype=np.int64)))
+
+    @property
+    def count(self) -> int:
+        """How many rows there are, d'."""
+        return int(self.offsets[-1])
+
+    def rows(self, attribute: int) -> slice:
+        """The rows of an attribute."""
+        return slice(int(self.offsets[attribute]), int(self.offsets[attribute + 1]))
+
+    def sums(self, values: NDArray[np.floating]) -> NDArray[np.floating]:
+        """The sum over the values of each attribute, (d, c), of an array (d', c)."""
+        found: NDArray[np.floating] = np.add.reduceat(values, self.offsets[:-1], axis=0)
+        return found
+
+    def repeated(self, numbers: NDArray[np.floating]) -> NDArray[np.floating]:
+        """A row for each attribute (d, c) as one for each of its values, (d', c)."""
+        return np.repeat(numbers, self.sizes, axis=0)
+
+    def softmax(self, logits: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Probabilities of each attribute's values, (d', c); a logit of minus infinity has probability 0.
+
+        Source: eq. (66).
+        """
+        largest = np.maximum.reduceat(logits, self.offsets[:-1], axis=0)
+        found = np.exp(logits - self.repeated(largest))
+        found /= self.repeated(self.sums(found))
+        return found
+
+    def slope_of_logits(self, probabilities: NDArray[np.floating], slope: NDArray[np.floating]) -> NDArray[np.floating]:
+        """The slope of a function in logits (d', c), from its slope in the probabilities, (d', c).
+
+        Source: eq. (71).
+        """
+        found = probabilities * slope
+        found -= probabilities * self.repeated(self.sums(found))
+        return found
+
+
+def khatri_rao(left: Floats, right: Floats) -> Floats:
+    """The products of all rows of two arrays (n, c) and (m, c), column by column, (n m, c).
+
+    Example:
+        >>> khatri_rao(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[5.0, 6.0]])).tolist()
+        [[5.0, 12.0], [15.0, 24.0]]
+    """
+    return (left[:, None] * right[None]).reshape(-1, left.shape[1])
+
+
+def product_sums(factors: Sequence[Floats], weights: Floats) -> Floats:
+    """``sum_c weights_c prod_i factors_i[r_i, c]`` for all rows, (n_1, .., n_k).
+
+    Args:
+        factors: arrays (n_i, c), in the order of the axes; none gives the sum of the weights.
+        weights (c,): of the columns.
+
+    Example:
+        >>> product_sums([np.ones((2, 3)), np.eye(3)], np.array([1.0, 2.0, 3.0])).tolist()
+        [[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]]
+    """
+    shape = [len(factor) for factor in factors]
+    split = balanced_split(shape)
+    left = _all_products(factors[:split], weights) * weights
+    found: Floats = (left @ _all_products(factors[split:], weights).T).reshape(shape)
+    return found
+
+
+def slopes_of_product_sums(slope: Floats, factors: Sequence[Floats], weights: Floats) -> tuple[list[Floats], Floats]:
+    """The slopes of a function of `product_sums` in every factor and in the weights.
+
+    Args:
+        slope (n_1, .., n_k): the function's slope in the table.
+        factors: as of `product_sums`, at least one.
+        weights (c,): as of `product_sums`.
+
+    Returns:
+        Arrays (n_i, c), and (c,).
+    """
+    split = balanced_split([len(factor) for factor in factors])
+    left, right = _all_products(factors[:split], weights), _all_products(factors[split:], weights)
+    matrix = slope.reshape(len(left), len(right))
+    of_left = matrix @ right  # the weights are put in at the end
+    of_weights = np.einsum("rc,rc->c", left, of_left)
+    of_right = matrix.T @ left
+    found = [*slopes_of_factors(of_left, factors[:split]), *slopes_of_factors(of_right, factors[split:])]
+    return [each * weights for each in found], of_weights
+
+
+def balanced_split(shape: Sequence[int]) -> int:
+    """Where to part the axes so that the larger side is as small as it can be."""
+    return min(range(len(shape) + 1), key=lambda k: max(math.prod(shape[:k]), math.prod(shape[k:])))
+
+
+def _all_products(factors: Sequence[Floats], weights: Floats) -> Floats:
+    found: Floats = np.ones((1, len(weights)), dtype=weights.dtype)
+    for factor in factors:
+        found = khatri_rao(found, factor) if len(found) > 1 else found * factor
+    return found
+
+
+def slopes_of_factors(slope: Floats, factors: Sequence[Floats]) -> list[Floats]:
+    """The slope in each factor of `khatri_rao` of several, from the slope in the product, (n_1 .. n_k, c)."""
+    whole = slope.reshape(*(len(factor) for factor in factors), slope.shape[1])
+    found = []
+    for axis, own in enumerate(factors):
+        rest = whole
+        for other in reversed(range(len(factors))):
+            if other != axis:
+                shape = [1] * rest.ndim
+                shape[other], shape[-1] = rest.shape[other], rest.shape[-1]
+                rest = (rest * factors[other].reshape(shape)).sum(axis=other, keepdims=True)
+        found.append(rest.reshape(own.shape))
+    return found
 
 
 @hides("classes", "of_attribute", "within")
@@ -30,13 +170,13 @@ class Mixture:
     Source: eq. (66).
 
     Example:
-        >>> mixture = Mixture(Blocks((2, 2)), np.array([0.5, 0.5]), np.array([[1.0, 0], [0, 1], [1, 0], [0, 1]]))
+        >>> mixture = Mixture(OneHot((2, 2)), np.array([0.5, 0.5]), np.array([[1.0, 0], [0, 1], [1, 0], [0, 1]]))
         >>> mixture.table((0, 1))
         array([[0.5, 0. ],
                [0. , 0.5]])
     """
 
-    blocks: Blocks
+    blocks: OneHot
     weights: FloatArray
     probabilities: FloatArray
 
@@ -88,7 +228,7 @@ class Mixture:
         return found.astype(np.float64, copy=False)
 
 
-def mixture_of(blocks: Blocks, weights: NDArray[np.floating], probabilities: NDArray[np.floating]) -> Mixture:
+def mixture_of(blocks: OneHot, weights: NDArray[np.floating], probabilities: NDArray[np.floating]) -> Mixture:
     """A mixture in double precision, whose weights and probabilities add up to 1."""
     exact = probabilities.astype(np.float64)
     exact /= blocks.repeated(blocks.sums(exact))
@@ -101,3 +241,36 @@ def averaged(mixtures: Sequence[Mixture]) -> Mixture:
     weights = np.concatenate([each.weights for each in mixtures])
     probabilities = np.concatenate([each.probabilities for each in mixtures], axis=1)
     return mixture_of(mixtures[0].blocks, weights, probabilities)
+
+
+def raked(mixture: Mixture, tables: Mapping[int, FloatArray]) -> Mixture:
+    """The mixture that is nearest to another in relative entropy and has given one-way tables.
+
+    Multiplying all probabilities by a number for each value of an attribute leaves a mixture of products.
+
+    Args:
+        mixture: from which to start.
+        tables: probabilities of the values of some attributes, by position.
+
+    Example:
+        >>> from residualplanner.fits.mixtures.mixture import OneHot
+        >>> even = mixture_of(OneHot((2, 2)), np.ones(2), np.array([[0.9, 0.5], [0.1, 0.5], [0.5, 0.1], [0.5, 0.9]]))
+        >>> raked(even, {0: np.array([0.25, 0.75])}).table((0,)).round(12).tolist()
+        [0.25, 0.75]
+    """
+    weights, probabilities = mixture.weights.copy(), mixture.probabilities.copy()
+    for _ in range(_ROUNDS):
+        away = 0.0
+        for attribute, table in tables.items():
+            part = probabilities[mixture.blocks.rows(attribute)]
+            now = part @ weights
+            away = max(away, float(np.abs(now - table).max()))
+            part *= np.divide(table, now, out=np.zeros_like(table), where=now > 0)[:, None]
+            masses = part.sum(axis=0)
+            part[:, masses == 0] = 1 / len(part)  # a class that has none of the values that occur gets no weight
+            part /= part.sum(axis=0)
+            weights *= masses
+            weights /= weights.sum()
+        if away <= _EXACT:
+            break
+    return mixture_of(mixture.blocks, weights, probabilities)

@@ -1,7 +1,5 @@
 """Components in which combinations of values that cannot occur have probability 0.
 
-Reads: which cells of tables can occur.  Gives: which values each class may have.
-
 The values that a class may have are a set for each attribute, and all combinations of them can occur.
 Source: eq. (74).
 """
@@ -12,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.fits.mixtures.blocks import Blocks
+from residualplanner.fits.mixtures.mixture import OneHot
 from residualplanner.ground.checks import FloatArray
 
 #: How often a first record of a class is drawn table by table before one is searched for, and the most values that the
@@ -34,7 +32,7 @@ class Possible:
 
 
 def supports(
-    blocks: Blocks,
+    blocks: OneHot,
     near: Sequence[FloatArray],
     tables: Sequence[Possible],
     classes: int,
@@ -133,7 +131,7 @@ def _extended(
 
 
 def _grown(
-    record: dict[int, int], tables: Sequence[Possible], blocks: Blocks, generator: np.random.Generator
+    record: dict[int, int], tables: Sequence[Possible], blocks: OneHot, generator: np.random.Generator
 ) -> dict[int, NDArray[np.bool_]]:
     """The values of each attribute in a product of sets around a record, all of whose combinations can occur."""
     values = {}

@@ -1,6 +1,5 @@
 """The dual problem solved: an accelerated ascent finds the cells that are 0, Newton's method makes them exactly 0.
 
-Reads: a problem.  Gives: Solution, with a proved gap.
 Source: eqs. (50) to (56); Nesterov, Soviet Math. Dokl. 27 (1983); O'Donoghue and Candes, Found. Comput. Math. 15
 (2015).
 """
@@ -12,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from residualplanner.fits.nonnegative.interior import MOST_CELLS, interior
-from residualplanner.fits.nonnegative.newton import ROUNDING, Array, Candidate, candidate, newton
+from residualplanner.fits.nonnegative.newton import ROUNDING, Array, DualPoint, candidate, newton
 from residualplanner.fits.nonnegative.potentials import first_multipliers
-from residualplanner.fits.nonnegative.problem import Problem
+from residualplanner.fits.nonnegative.problem import DualProblem
 from residualplanner.ground.checks import FloatArray, frozen
 
 #: How often the gap is computed, in steps.
@@ -55,7 +54,7 @@ class Ascent:
         multipliers (y,): to start from.
     """
 
-    def __init__(self, problem: Problem, multipliers: Array) -> None:
+    def __init__(self, problem: DualProblem, multipliers: Array) -> None:
         self.problem, self.multipliers = problem, multipliers
         self._ahead, self._momentum = multipliers.copy(), 1.0
         self._cells, self._next = np.empty_like(multipliers), np.empty_like(multipliers)
@@ -79,7 +78,7 @@ class Ascent:
 
 
 def solve(
-    problem: Problem, center: tuple[Array, Array] | None, *, gap: float, steps: int, report: Report | None = None
+    problem: DualProblem, center: tuple[Array, Array] | None, *, gap: float, steps: int, report: Report | None = None
 ) -> Solution:
     """The nearest tables that are non-negative.
 
@@ -130,7 +129,7 @@ def solve(
         steps_done += _EVERY
 
 
-def mixed(problem: Problem, found: Candidate, center: tuple[Array, Array] | None, steps_done: int) -> Solution:
+def mixed(problem: DualProblem, found: DualPoint, center: tuple[Array, Array] | None, steps_done: int) -> Solution:
     """A candidate moved towards the center until no cell is negative.  Source: eq. (55)."""
     if center is None:
         return Solution(frozen(found.components), found.gap, max(found.violation, 0.0), steps_done)

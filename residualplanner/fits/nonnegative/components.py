@@ -1,27 +1,167 @@
-"""The components of all sets in one flat array, as noise acts on them.
+"""The smallest counts that a plan determines, and the components that noise acts on.
 
-Reads: a measurement.  Gives: ComponentLayout; flat arrays of components, and residual answers again.
-
+What has to be non-negative are the counts of all values, where these follow from what was measured; else of the
+smallest groups of values that do; and where even these do not, all answers to queries without negative entries.
 The component of a set is what independent noise of one variance would have been: where its attributes have the
 subtraction basis a table whose sum along every axis is 0, else the residual answers themselves.
-Source: eq. (48).
+Source: eqs. (25) and (48).
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.fits.nonnegative.cells import answers_of_components
 from residualplanner.gate.measurement.answers import FloatResiduals
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.ground.checks import FloatArray, frozen
-from residualplanner.method.bases.basis import Basis
-from residualplanner.method.kron import ProductMap
+from residualplanner.method.bases.basis import Basis, basis_codes
+from residualplanner.method.kron import AxisMap, ProductMap, matrix_map
+from residualplanner.method.plan.plan import Plan
+from residualplanner.method.queries.custom import Custom
+from residualplanner.method.queries.identity import Identity
+from residualplanner.method.queries.kind import Kind
 from residualplanner.method.strategy.basis_groups import BasisGroups
 from residualplanner.release.rebuilding import components_of_answers
+
+#: Up to this many entries the matrix of an axis is formed, and its norm is exact.
+_FORMED = 2**18
+#: To what accuracy Lanczos' method finds the norm of larger ones, and the reserve that covers it.
+_LANCZOS, _RESERVE = 1e-3, 0.01
+
+
+def cell_kinds(plan: Plan) -> tuple[Kind, ...]:
+    """The cells of each attribute, (d,), as a kind of query whose rows have no negative entry.
+
+    Attributes of one basis have equal cells, so that their tables can be worked on together.
+    """
+    workload, bases = plan.workload, plan.strategy.of_attributes
+    codes = basis_codes(bases)
+    found = {}
+    for code in np.unique(codes).tolist():
+        used = workload.uses[codes == code].any(axis=0)
+        kinds = [kind for kind, is_used in zip(workload.kinds, used.tolist(), strict=True) if is_used]
+        found[code] = _cell_kind(bases[int(np.argmax(codes == code))], kinds)
+    return tuple(found[code] for code in codes.tolist())
+
+
+def _cell_kind(basis: Basis, kinds: Sequence[Kind]) -> Kind:
+    if basis.answers == basis.size - 1 or not kinds:
+        return Identity()
+    groups = basis.value_groups
+    if groups.max() == basis.answers:
+        return Custom(np.eye(basis.answers + 1)[groups].T)
+    rows = np.vstack([np.ones((1, basis.size)), *(kind.matrix(basis.size) for kind in kinds)])
+    return Custom(np.unique(rows[(rows >= 0).all(axis=1)], axis=0))
+
+
+def determines_counts(kind: Kind, basis: Basis) -> bool:
+    """Whether the cells of an attribute are counts of groups of values that do not overlap.
+
+    Example:
+        >>> from residualplanner.method.bases.subtraction import subtraction_basis
+        >>> determines_counts(Identity(), subtraction_basis(3))
+        True
+    """
+    is_enough = kind.rows(basis.size) == basis.answers + 1
+    return is_enough and bool((kind.sparse_rows(basis.size).sum(axis=0) == 1).all())  # of one value each: an identity
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CellAxis:
+    """How the cells of one attribute follow from its total and its components.
+
+    Attributes:
+        kind: the cells, as a kind of query.
+        spread: the map ``C [u | G N]``: C gives the cells, and N turns noise into noise of answers, so that components
+            are what independent noise would have been.  For subtraction bases ``G N`` is ``I - 1 1^T / n``.
+        gather: the transposed map.
+        absent: the squared norm of ``C u``.
+        present: that of ``C G N``.
+        is_orthogonal: whether the columns of the two are orthogonal.
+
+    Source: eqs. (25) and (48).
+    """
+
+    kind: Kind
+    spread: AxisMap
+    gather: AxisMap
+    absent: float
+    present: float
+    is_orthogonal: bool
+
+
+def cell_axis(basis: Basis, kind: Kind) -> CellAxis:
+    """The axis of an attribute with this basis and these cells."""
+    n = basis.size
+    if basis.is_symmetric and kind == Identity():
+        spread = AxisMap(n + 1, n, lambda: _centered_matrix(n), _spread)
+        gather = AxisMap(n, n + 1, lambda: _centered_matrix(n).T, _gather)
+        return CellAxis(kind, spread, gather, 1 / n, 1.0, True)
+    if kind == Identity() and not basis.takes_differences and n * (1 + basis.answers) > _FORMED:
+        spread, gather = basis.reconstruction, basis.reconstruction_transposed
+        return CellAxis(kind, spread, gather, float(basis.u @ basis.u), _squared_norm(spread, gather), False)
+    matrix = kind.apply(np.column_stack([basis.u, basis.G @ basis.after_noise.matrix]), 0)
+    absent, present = (float(np.linalg.norm(part, 2)) ** 2 for part in (matrix[:, :1], matrix[:, 1:]))
+    return CellAxis(kind, matrix_map(matrix), matrix_map(np.ascontiguousarray(matrix.T)), absent, present, False)
+
+
+def _squared_norm(spread: AxisMap, gather: AxisMap) -> float:
+    """The squared norm of a map without its first column, with a reserve for what Lanczos' method lacks."""
+    from scipy.sparse.linalg import LinearOperator, eigsh
+
+    forward, back, size = ProductMap([spread]), ProductMap([gather]), spread.columns
+
+    def squared(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        without_total = np.concatenate([[0.0], values.ravel()[1:]])
+        found: NDArray[np.float64] = back.apply(forward.apply(without_total[None]))[0]
+        found[0] = 0
+        return found
+
+    operator = LinearOperator((size, size), matvec=squared, dtype=np.float64)
+    first = np.random.default_rng(0).normal(size=size)
+    largest = eigsh(operator, k=1, v0=first, tol=_LANCZOS, return_eigenvectors=False)
+    return float(largest[0]) * (1 + _RESERVE)
+
+
+def answers_of_components(bases: Sequence[Basis]) -> ProductMap:
+    """The map from the components of a set to its residual answers."""
+    return ProductMap([basis.after_noise for basis in bases])
+
+
+def components_of_counts(bases: Sequence[Basis]) -> ProductMap:
+    """The map from a table of counts to the components of its residual.  Source: eq. (7)."""
+    return ProductMap([_component_map(basis) for basis in bases])
+
+
+def _component_map(basis: Basis) -> AxisMap:
+    n = basis.size
+    return AxisMap(n, n, lambda: np.eye(n) - 1 / n, _deviations) if basis.takes_differences else basis.before_noise
+
+
+def _centered_matrix(n: int) -> NDArray[np.float64]:
+    return np.hstack([np.full((n, 1), 1 / n), np.eye(n) - 1 / n])
+
+
+def _spread(stack: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    """A total (first entry of the middle axis) and components whose sum is 0 as values."""
+    turned = stack.transpose(0, 2, 1)
+    np.add(turned[:, :, 1:], turned[:, :, :1] / out.shape[2], out=out)
+
+
+def _deviations(stack: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    np.subtract(stack.transpose(0, 2, 1), np.mean(stack, axis=1)[:, :, None], out=out)
+
+
+def _gather(stack: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    """The transposed map: the mean, and deviations from it."""
+    means = np.add.reduce(stack, axis=1)
+    means /= stack.shape[1]
+    out[:, :, 0] = means
+    np.subtract(stack.transpose(0, 2, 1), means[:, :, None], out=out[:, :, 1:])
 
 
 @dataclass(frozen=True, eq=False)

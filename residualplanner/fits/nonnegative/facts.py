@@ -1,22 +1,32 @@
-"""What is known anyway, from elsewhere: tables that are public, and cells that cannot occur.
+"""What is known anyway, from elsewhere: tables that are public, and cells that cannot occur."""
 
-Reads: a plan.  Gives: Facts: tables of counts by value, and which cells must be 0.  Contradictions are refused by name.
-"""
-
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from residualplanner.fits.nonnegative.cells import cell_kinds
-from residualplanner.ground.checks import FloatArray
-from residualplanner.ground.errors import WorkloadError
+from residualplanner.fits.nonnegative.components import cell_kinds
+from residualplanner.ground.checks import FloatArray, frozen, value_text
+from residualplanner.ground.errors import DomainError, WorkloadError
+from residualplanner.method.domain.domain import Domain
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.queries.identity import Identity
+from residualplanner.method.queries.kind import Kind
+from residualplanner.method.workload.query import QueryLike, query_of, written_query
+from residualplanner.release.table import Table
 
 #: Counts that differ by less than this, relative to the largest, are equal.
 EQUAL = 1e-9
+#: The largest count that is known, up to which every integer is a number of double precision.
+_LARGEST = 2**53
+#: The kinds of arrays that are no counts, though they can be made numbers: texts, and what is true or false.
+_NO_NUMBERS = "USb"
+#: How many labels a message lists.
+_LISTED = 8
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -65,6 +75,11 @@ class Facts:
         return ", ".join(fact.words for fact in self.zeros)
 
     @property
+    def leave_no_records(self) -> bool:
+        """Whether it is known that there are none."""
+        return any(not fact.counts.sum() for fact in self.known)
+
+    @property
     def statements(self) -> tuple[str, ...]:
         """What each says, for readers of the tables."""
         return tuple(fact.statement for fact in self.zeros)
@@ -105,7 +120,7 @@ def require_agreement(plan: Plan, facts: Facts) -> None:
 
 def _require_possible(facts: Facts) -> None:
     """Raise WorkloadError where cells that cannot occur are all that there are, and it is not known that all are 0."""
-    if any(not fact.counts.sum() for fact in facts.known):
+    if facts.leave_no_records:
         return
     for attributes in {fact.attributes for fact in facts.impossible}:
         about = [fact for fact in facts.impossible if fact.attributes == attributes]
@@ -115,3 +130,197 @@ def _require_possible(facts: Facts) -> None:
                 f"{words}: no cell is left in which a record could be; correct this, or write known={{(): 0}} if there "
                 "are no records"
             )
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class StatedTable:
+    """A table that is known, and what messages call it, such as where it stands in a file.
+
+    Attributes:
+        query: which table.
+        counts: in the shape of the query's table.
+        words: what messages call it; ``known[query]`` if empty.
+    """
+
+    query: QueryLike
+    counts: ArrayLike | Table
+    words: str = ""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class StatedZeros:
+    """Cells that cannot occur, and what messages call them.
+
+    Attributes:
+        cells: from attribute names to a label, or several.
+        words: what messages call them; ``impossible[cells]`` if empty.
+    """
+
+    cells: Mapping[str, Any]
+    words: str = ""
+
+
+#: Cells that cannot occur, as users write them: from attribute names to a label, or several.
+Impossible = Mapping[str, Any] | StatedZeros
+
+#: Known tables, as users write them: by query, or, for queries in other kinds, as pairs of a query and a table.
+Known = Mapping[QueryLike, ArrayLike | Table] | Iterable[tuple[QueryLike, ArrayLike | Table] | StatedTable]
+
+
+def read_facts(plan: Plan, known: Known | None, impossible: Iterable[Impossible]) -> Facts:
+    """The facts as arrays by value.
+
+    Args:
+        plan: whose tables they are about.
+        known: counts by query, in the shape of the query's table.
+        impossible: for each a mapping from attribute names to a label, or several.
+
+    Raises:
+        DomainError: an attribute or label is not in the domain.
+        WorkloadError: a fact is not about a table of the release, is of the wrong shape, negative or not finite, or
+            does not follow from what was measured; facts contradict one another, which are named.
+    """
+    if isinstance(impossible, Mapping | str) or not isinstance(impossible, Iterable):
+        raise WorkloadError('impossible must be a list of mappings; write [{"age": [0, 1], "marital": "married"}]')
+    facts = Facts(
+        tuple(_known(plan, stated) for stated in _stated_tables(known)),
+        tuple(_impossible(plan, stated) for stated in map(_stated_zeros, impossible)),
+    )
+    require_agreement(plan, facts)
+    return facts
+
+
+def _stated_tables(known: Known | None) -> list[StatedTable]:
+    try:
+        entries = list(known.items() if isinstance(known, Mapping) else known or ())
+        return [entry if isinstance(entry, StatedTable) else StatedTable(*entry) for entry in entries]
+    except (TypeError, ValueError):
+        raise WorkloadError(
+            "known must be a mapping from queries to tables, or a list of pairs of these; write {(): 40_000} for a "
+            "known total"
+        ) from None
+
+
+def _stated_zeros(cells: Impossible) -> StatedZeros:
+    return cells if isinstance(cells, StatedZeros) else StatedZeros(cells)
+
+
+@contextmanager
+def _told_where(words: str) -> Iterator[None]:
+    """Put what messages call a fact before those about attributes and labels that are not in the domain."""
+    try:
+        yield
+    except DomainError as error:
+        if not words:
+            raise
+        raise DomainError(f"{words}: {error}", attributes=error.attributes) from None
+
+
+def _known(plan: Plan, stated: StatedTable) -> Fact:
+    domain = plan.domain
+    with _told_where(stated.words):
+        written = written_query(domain, stated.query)
+    words = stated.words or f"known[{query_of(domain, *written)!r}]"
+    if written.universe.positions:
+        raise WorkloadError(
+            f"{words}: it is about some of the records; give the table of all of them, with the attributes "
+            f"{[domain.names[position] for position in written.positions]}, or leave it out"
+        )
+    shape = written.shape(domain)
+    counts = _numbers(words, stated.counts, shape).transpose(np.argsort(written.positions, kind="stable").tolist())
+    positions, kinds = written.in_domain_order
+    if any(kind.at_least for kind in kinds):
+        raise WorkloadError(f"{words}: give the marginal of these attributes, from which the threshold follows")
+    for axis, (position, kind) in enumerate(zip(positions, kinds, strict=True)):
+        if not kind.is_identity:
+            counts = _by_value(plan, words, position, kind, counts, axis)
+    several = tuple(position for position in positions if domain.sizes[position] > 1)
+    _require_measured(plan, words, several)
+    counts = counts.reshape([domain.sizes[position] for position in several])
+    if (cell_counts(plan, several, counts) < -EQUAL * np.abs(counts).max(initial=1)).any():
+        raise WorkloadError(f"{words} has a negative count; no table without one can agree with it")
+    names = " × ".join(domain.names[position] for position in positions)
+    statement = f"the table of {names}" if positions else "the number of records"
+    return Fact(words, statement, several, frozen(np.array(counts)))
+
+
+def _numbers(words: str, table: ArrayLike | Table, shape: tuple[int, ...]) -> FloatArray:
+    """What the user states, as an array of the shape of the query's table."""
+    try:
+        given = np.asarray(table.estimate if isinstance(table, Table) else table)
+        if given.dtype.kind in _NO_NUMBERS:
+            raise TypeError
+        counts = given.astype(np.float64)
+    except (TypeError, ValueError):
+        raise WorkloadError(f"{words} must be an array of counts of shape {shape}, got {value_text(table)}") from None
+    if counts.shape != shape:
+        raise WorkloadError(f"{words} must be finite counts of shape {shape}, got shape {counts.shape}")
+    if not (np.abs(counts) <= _LARGEST).all():
+        raise WorkloadError(
+            f"{words} must be finite counts, of at most {_LARGEST:,}; leave out a table that is not known"
+        )
+    return counts
+
+
+def _by_value(plan: Plan, words: str, position: int, kind: Kind, counts: FloatArray, axis: int) -> FloatArray:
+    """Answers in a kind of query, along one axis, as counts by value that have these answers."""
+    basis = plan.strategy.of_attributes[position]
+    W = kind.matrix(basis.size)
+    back = np.linalg.pinv(W)
+    measured = basis.after_noise.matrix @ basis.before_noise.matrix
+    if not np.allclose(measured @ back @ W, measured, atol=1e-8 * np.abs(measured).max()):
+        raise WorkloadError(
+            f"{words}: {kind.name} answers on {plan.domain.names[position]!r} do not determine what was measured of "
+            "it; give the table by value"
+        )
+    found: FloatArray = np.moveaxis(np.tensordot(back, counts, axes=(1, axis)), 0, axis)
+    again = np.moveaxis(np.tensordot(W, found, axes=(1, axis)), 0, axis)
+    if not np.allclose(again, counts, atol=EQUAL * np.abs(counts).max(initial=1)):
+        raise WorkloadError(f"{words} contradicts itself: no counts have these {kind.name} answers")
+    return found
+
+
+def _impossible(plan: Plan, stated: StatedZeros) -> Fact:
+    """The fact of cells that cannot occur: 1 where something can."""
+    domain, cells = plan.domain, stated.cells
+    if not isinstance(cells, Mapping) or not cells:
+        raise WorkloadError(
+            f"cells that cannot occur must be a mapping from attributes to labels, got {value_text(cells)}; write "
+            '{"age": [0, 1], "marital": "married"}'
+        )
+    with _told_where(stated.words):
+        codes = {name: _codes(domain, name, labels) for name, labels in cells.items()}
+    empty = [name for name, found in codes.items() if not found]
+    if empty:
+        raise WorkloadError(f"{stated.words or 'impossible'}: no label of {empty[0]!r} is given; write one, or several")
+    shown = {name: [domain[name].value_labels[code] for code in found] for name, found in codes.items()}
+    words = (
+        stated.words
+        or "impossible[{" + ", ".join(f"{name!r}: {_listed(labels)}" for name, labels in shown.items()) + "}]"
+    )
+    positions = domain.positions(tuple(codes))
+    several = tuple(position for position in positions if domain.sizes[position] > 1)
+    _require_measured(plan, words, several)
+    possible = np.ones([domain.sizes[position] for position in positions])
+    possible[np.ix_(*(codes[domain.names[position]] for position in positions))] = 0
+    labels = (f"{name} is {' or '.join(map(str, found))}" for name, found in shown.items())
+    statement = f"that there is no record in which {' and '.join(labels)}"
+    return Fact(words, statement, several, frozen(possible.reshape([domain.sizes[position] for position in several])))
+
+
+def _listed(labels: Sequence[object]) -> str:
+    """Labels of the domain in a message: one by itself, and only the first of many."""
+    if len(labels) == 1:
+        return repr(labels[0])
+    return repr(labels) if len(labels) <= _LISTED else f"{repr(labels[:_LISTED])[:-1]}, ...]"
+
+
+def _codes(domain: Domain, name: str, labels: Any) -> list[int]:
+    several = [labels] if isinstance(labels, str | int) or not isinstance(labels, Iterable) else list(labels)
+    return [domain[name].code_of_label(label) for label in several]
+
+
+def _require_measured(plan: Plan, words: str, attributes: Sequence[int]) -> None:
+    if plan.closure.position_of(attributes) < 0:
+        names = tuple(plan.domain.names[position] for position in attributes)
+        raise WorkloadError(f"{words}: no table of the release has the attributes {names!r} together; leave it out")

@@ -5,7 +5,6 @@ ascent hardly moves.  A residual that no query of the plan depends on may have n
 thresholds have: in the matrix of the dual problem it hides all others, to the last digit.  So steps are those of the
 components themselves, where much noise is a small entry of the matrix, and does not harm.
 
-Reads: a problem.  Gives: Candidate.
 Source: eqs. (49), (50) and (55); Mehrotra, SIAM J. Optim. 2 (1992).
 """
 
@@ -18,12 +17,12 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, helmert
 
 from residualplanner.fits.nonnegative.components import ComponentLayout
-from residualplanner.fits.nonnegative.newton import Array, Candidate, candidate, units, violation_of
-from residualplanner.fits.nonnegative.problem import Problem
+from residualplanner.fits.nonnegative.newton import Array, DualPoint, candidate, units, violation_of
+from residualplanner.fits.nonnegative.problem import DualProblem
 from residualplanner.method.bases.basis import Basis
 from residualplanner.method.kron import AxisMap, ProductMap, keeping, matrix_map
 
-#: Up to this many cells the matrix is made and factored: at 4,000, in a minute, and some 600 MB.
+#: Up to this many cells the matrix is made and factored: at 4,000, in a minute of one core, and some 600 MB.
 MOST_CELLS = 4_000
 #: At most so many steps, until the sum of products of cell and multiplier is this part of the distance, plus 1.
 _STEPS, _CLOSE = 80, 1e-13
@@ -186,7 +185,7 @@ class _Factor:
         return solution
 
 
-def interior(problem: Problem) -> Candidate:
+def interior(problem: DualProblem) -> DualPoint:
     """A candidate with components and multipliers near the best ones.
 
     Args:
@@ -235,7 +234,7 @@ def _solved(point: _Interior, one: float) -> Array:
     return multipliers
 
 
-def _with_components(problem: Problem, found: Candidate, components: Array) -> Candidate:
+def _with_components(problem: DualProblem, found: DualPoint, components: Array) -> DualPoint:
     """A candidate with other components, which need not be the best for its multipliers.
 
     Multipliers cannot say them: where noise is large they cancel.

@@ -1,7 +1,4 @@
-"""Between which numbers the true counts of a table are known to be.
-
-Reads: facts, tables of unbiased estimates.  Gives: Origin, from which intervals follow.
-"""
+"""Between which numbers the true counts of a table are known to be."""
 
 from collections.abc import Sequence
 
@@ -23,10 +20,6 @@ def origin_of(table: Table, facts: Facts) -> Origin:
 
     Counts are non-negative; those of a table whose attributes are all in a known one are known; a part of a known count
     is at most that; cells that cannot occur are 0.
-
-    Args:
-        table: of unbiased estimates.
-        facts: what is known.
     """
     axes = [_entries(kind, table.plan.domain.sizes[at]) for at, kind in zip(table.positions, table.kinds, strict=True)]
     signs, largest = ([axis[part] for axis in axes] for part in (0, 1))
@@ -74,12 +67,10 @@ def _shape(table: Table) -> tuple[int, ...]:
 
 
 def _has_all(plan: Plan, positions: Sequence[int], fact: Fact) -> bool:
-    """Whether a fact tells all counts of these attributes."""
     return all(position in fact.attributes or plan.domain.sizes[position] == 1 for position in positions)
 
 
 def _product(vectors: Sequence[FloatArray], shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """The outer product of a vector for each axis, at least of a shape."""
     found = np.ones(shape)
     for axis, vector in enumerate(vectors):
         found = found * vector.reshape(-1, *(1,) * (len(vectors) - axis - 1))

@@ -1,6 +1,5 @@
 """Newton's method for the dual problem: the cells that should be 0 are made so, all at once.
 
-Reads: a problem, multipliers.  Gives: Candidate, with a bound of the objective.
 Source: eqs. (50), (55) and (56); Hintermueller, Ito and Kunisch, SIAM J. Optim. 13 (2002).
 """
 
@@ -10,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.fits.nonnegative.problem import Problem
+from residualplanner.fits.nonnegative.problem import DualProblem
+from residualplanner.fits.optimizers import conjugate_gradients
 
 #: Cells this close to 0, relative to the total, are 0: what is left of rounding.
 ROUNDING = 1e-11
@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Candidate:
+class DualPoint:
     """Multipliers, and what follows from them.
 
     Attributes:
@@ -47,26 +47,26 @@ class Candidate:
         """How far the objective is from the bound, as a fraction."""
         return abs(self.distance - self.bound) / (1 + max(self.bound, 0.0))
 
-    def is_exact(self, problem: Problem) -> bool:
+    def is_exact(self, problem: DualProblem) -> bool:
         """Whether no cell is off by more than rounding."""
         return self.violation <= ROUNDING * max(problem.total, 1.0)
 
 
-def candidate(problem: Problem, multipliers: Array) -> Candidate:
+def candidate(problem: DualProblem, multipliers: Array) -> DualPoint:
     """The candidate of some multipliers.  Source: eqs. (50) and (55)."""
     components = problem.components(multipliers)
     cells = problem.cells(components, np.empty_like(multipliers))
     distance = problem.distance(components)
     bound = distance - float(np.vdot(multipliers, cells))
-    return Candidate(multipliers, components, distance, bound, cells, violation_of(problem, cells))
+    return DualPoint(multipliers, components, distance, bound, cells, violation_of(problem, cells))
 
 
-def violation_of(problem: Problem, cells: Array) -> float:
+def violation_of(problem: DualProblem, cells: Array) -> float:
     """By how much the worst cell is off, in counts."""
     return max(-float(cells.min()), float(np.abs(cells[problem.lowest < 0]).max(initial=-np.inf)))
 
 
-def newton(problem: Problem, found: Candidate, gradients: int) -> Candidate:
+def newton(problem: DualProblem, found: DualPoint, gradients: int) -> DualPoint:
     """Steps of Newton's method, each halved until it raises the bound, as long as there are such.
 
     Args:
@@ -87,7 +87,7 @@ def newton(problem: Problem, found: Candidate, gradients: int) -> Candidate:
     return found
 
 
-def polished(problem: Problem, found: Candidate, gradients: int) -> Array:
+def polished(problem: DualProblem, found: DualPoint, gradients: int) -> Array:
     """Multipliers for which the cells that should be 0 are; then none below the least.
 
     These are the cells that a step of the ascent leaves a multiplier.
@@ -105,7 +105,7 @@ def polished(problem: Problem, found: Candidate, gradients: int) -> Array:
     return np.maximum(sought + change, problem.lowest)
 
 
-def _by_factors(problem: Problem, active: NDArray[np.bool_], residual: Array) -> Array:
+def _by_factors(problem: DualProblem, active: NDArray[np.bool_], residual: Array) -> Array:
     """The least change of multipliers that moves the active cells by ``residual``, from singular values."""
     numbers, roots = np.flatnonzero(active), np.sqrt(problem.steps[active])
     matrix = np.empty((len(numbers), len(numbers)))
@@ -124,23 +124,15 @@ def units(numbers: NDArray[np.int64], size: int) -> Iterator[Array]:
         yield unit
 
 
-def _by_gradients(problem: Problem, active: NDArray[np.bool_], residual: Array, most: int) -> Array:
+def _by_gradients(problem: DualProblem, active: NDArray[np.bool_], residual: Array, most: int) -> Array:
     """The same by at most so many steps of conjugate gradients, scaled by the steps."""
-    goal, change, image = 0.1 * ROUNDING * problem.total, np.zeros_like(residual), np.empty_like(residual)
-    scaled = residual * problem.steps
-    direction, product = scaled.copy(), float(np.vdot(residual, scaled))
-    for _ in range(most):
-        if np.abs(residual).max(initial=0.0) <= goal:
-            break
+    goal, image = 0.1 * ROUNDING * problem.total, np.empty_like(residual)
+
+    def curvature(direction: Array) -> Array:
         problem.curvature(direction, image)
-        image *= active
-        curved = float(np.vdot(direction, image))
-        if not curved > 0:
-            break
-        change += (product / curved) * direction
-        residual -= (product / curved) * image
-        np.multiply(residual, problem.steps, out=scaled)
-        product, before = float(np.vdot(residual, scaled)), product
-        direction *= product / before
-        direction += scaled
-    return change
+        return np.multiply(image, active, out=image)
+
+    def is_enough(left: Array, _: float) -> bool:
+        return bool(np.abs(left).max(initial=0.0) <= goal)
+
+    return conjugate_gradients(curvature, residual, problem.steps, most=most, is_enough=is_enough)

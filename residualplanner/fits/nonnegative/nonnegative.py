@@ -15,19 +15,15 @@ from residualplanner.fits.adjusted.drawing import Simulation, nonnegative_draws
 from residualplanner.fits.adjusted.memory import require_memory_for_nonnegative
 from residualplanner.fits.adjusted.numbers import AdjustedAnswers, AdjustedNumbers, cleared
 from residualplanner.fits.adjusted.release import AdjustedRelease
-from residualplanner.fits.mixtures import unreported
+from residualplanner.fits.mixtures.records import unreported
 from residualplanner.fits.nonnegative.ascent import Solution, solve
 from residualplanner.fits.nonnegative.components import answers_of
-from residualplanner.fits.nonnegative.facts import Facts
+from residualplanner.fits.nonnegative.facts import Facts, Impossible, Known, read_facts
+from residualplanner.fits.nonnegative.fitted_mixture import fit_mixture, mixture_draws
 from residualplanner.fits.nonnegative.limits import origin_of
 from residualplanner.fits.nonnegative.many_cells.solving import facets_of_many, solve_many
-from residualplanner.fits.nonnegative.mixture import fit_mixture
-from residualplanner.fits.nonnegative.mixture.drawing import mixture_draws
 from residualplanner.fits.nonnegative.newton import ROUNDING
-from residualplanner.fits.nonnegative.problem import Problem
-from residualplanner.fits.nonnegative.stated_facts import Impossible, Known, read_facts
-from residualplanner.fits.nonnegative.stating import Statement, center_of
-from residualplanner.fits.nonnegative.weights import WeightsName, weights_named
+from residualplanner.fits.nonnegative.problem import DualProblem, Statement, WeightsName, center_of, weights_named
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.gate.measurement.noise_statement import warning_of
 from residualplanner.gate.sources.source import Progress
@@ -192,9 +188,9 @@ def nonnegative(  # noqa: PLR0913
         The gap is proved by the dual problem.
     Cost: some dozens of passes over all cells with the default weights and subtraction bases; else a few hundred steps,
         each O(cells) for a pass along each axis.  Where that is slow, and there are at most 4,000 cells, two dozen
-        factorizations of a matrix of them: half a minute and some 600 MB at most.  From two million cells on, minutes:
-        some hundreds of steps in single precision; give ``gap``, ``max_steps`` and ``progress``.  Memory of up to 24
-        numbers a cell.
+        factorizations of a matrix of them: a minute of one core and some 600 MB at most.  From two million cells on,
+        minutes: some hundreds of steps in single precision; give ``gap``, ``max_steps`` and ``progress``.  Memory of up
+        to 24 numbers a cell.
     Source: eqs. (48) to (56), (62) to (65) and (99); for a mixture eqs. (66) to (78).
 
     Example:
@@ -236,7 +232,7 @@ def _of_mixture(release: Release, facts: Facts, progress: Progress | None) -> No
     return NonNegativeRelease(release, math.inf, sum(fitted.steps), facts.statements, made, least, facts, draws)
 
 
-def _solution(problem: Problem, facts: Facts, *, gap: float, steps: int, progress: Progress | None) -> Solution:
+def _solution(problem: DualProblem, facts: Facts, *, gap: float, steps: int, progress: Progress | None) -> Solution:
     """The solution of a problem, or WorkloadError where the facts leave none."""
     if problem.total == 0 and not problem.freedom[0]:
         return Solution(np.zeros_like(problem.start), 0.0, 0.0, 0)  # no records: every table is 0

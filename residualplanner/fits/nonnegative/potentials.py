@@ -1,9 +1,7 @@
 """The dual problem of agreement: potentials on the margins of tables, one for each cell of a margin, not of a table.
 
-Reads: a problem.  Gives: multipliers near those of the solution.
-
 Tables are kept non-negative, and made to agree; most of their cells are 0, and steps of Newton's method touch only the
-others.  Source: eqs. (62) to (65); Lorenz, Manns and Meyer, Appl. Math. Optim. 83 (2021), for two attributes.
+others.  Source: eqs. (48) and (62) to (65); Lorenz, Manns and Meyer, Appl. Math. Optim. 83 (2021), for two attributes.
 """
 
 from collections.abc import Callable
@@ -13,10 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from residualplanner.fits.nonnegative.facets import Facets, facets_of
-from residualplanner.fits.nonnegative.problem import Problem
-from residualplanner.fits.nonnegative.table_map import TableStack
+from residualplanner.fits.nonnegative.problem import DualProblem
+from residualplanner.fits.nonnegative.table_map import TableMap, TableStack
+from residualplanner.fits.optimizers import conjugate_gradients
+from residualplanner.ground.checks import FloatArray, IntArray, frozen
+from residualplanner.method.workload.closure import subset_products
 
+#: Residuals that tables share must be so much less free than the tables' own: the least w, times the freedom.
+_LEAST_STIFFNESS = 1e-2
 #: Steps of Newton's method at most; of conjugate gradients for each, and by what these lower the residual.
 _ROUNDS, _GRADIENTS, _ACCURACY = 80, 100, 0.1
 #: Damping, in units of the diagonal: at first, at least and at most; and by what it changes.
@@ -25,12 +27,114 @@ _DAMPING, _LEAST, _MOST, _CHANGE = 0.1, 1e-9, 10.0, 4.0
 _HALVINGS, _PROMISE = 25, 1e-4
 #: Steps of Newton's method for the threshold of a table, after which the total is right but for little.
 _THRESHOLDS = 12
-
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Point:
+class Facets:
+    """The margins of the largest tables over one attribute: each by its table, (p,), and each once, (f,).
+
+    Attributes:
+        joint: the map from the residuals that facets follow from, to the cells of all facets, each once.
+        looseness: ``1 / w`` of each of these residuals' components; 0 where it is fixed.
+        shared: the freedom of each.
+        curvature (f,): the diagonal of ``joint * looseness * joint^T``.
+        unbiased (f,): what was measured.
+        cell (p,): which cell of the facets each cell of a table's margin is.
+        starts: for each stack of tables, where the margins over each attribute start among all (p,).
+        freedom: for each stack, of the tables' own residuals, (b,).
+    """
+
+    joint: TableMap
+    looseness: FloatArray
+    shared: FloatArray
+    curvature: FloatArray
+    unbiased: FloatArray
+    cell: IntArray
+    starts: tuple[tuple[int, ...], ...]
+    freedom: tuple[FloatArray, ...]
+
+    def moved(self, potentials: NDArray[np.float64]) -> NDArray[np.float64]:
+        """By how much potentials (p,) lower the facets, (f,)."""
+        return self._answers(potentials, self.looseness)
+
+    def spread(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The facets of the residuals that these margins of multipliers (p,) give to what tables share, (f,)."""
+        return self._answers(margins, self.shared)
+
+    def _answers(self, margins: NDArray[np.float64], freedoms: FloatArray) -> NDArray[np.float64]:
+        together = np.bincount(self.cell, margins, self.joint.size).astype(np.float64, copy=False)
+        pulled = self.joint.transposed(together)
+        pulled *= freedoms
+        return self.joint.cells(pulled, np.empty(self.joint.size))
+
+
+def facets_of(problem: DualProblem) -> Facets | None:
+    """The facets of a problem, or None where its tables are not described by them.
+
+    They are if all bases are subtraction bases, no cell must be 0, and all residuals that tables share are less free
+    than the tables' own: w of eq. (62) is positive.
+    """
+    tables = problem.tables
+    if not (problem.reference.is_identity and problem.lowest.ndim == 0) or not _has_facets(tables):
+        return None
+    freedoms = problem.freedom[tables.layout.firsts]
+    shared = np.zeros(len(freedoms))
+    for stack in tables.stacks:
+        sizes = _sizes(stack)
+        parts = subset_products(1 / sizes, np.ones_like(sizes))[:, :-1] / freedoms[stack.sets][:, None]
+        np.add.at(shared, stack.subsets[:, :-1], parts)
+    stiffness = 1 - freedoms * shared
+    if stiffness.min() < _LEAST_STIFFNESS:
+        return None
+    return _joined(problem, freedoms, freedoms / stiffness)
+
+
+def _has_facets(tables: TableMap) -> bool:
+    return all(stack.axes and all(axis.is_orthogonal for axis in stack.axes) for stack in tables.stacks)
+
+
+def _joined(problem: DualProblem, freedoms: FloatArray, looseness: FloatArray) -> Facets:
+    """The facets, with what is shared by tables at this looseness (m,)."""
+    tables = problem.tables
+    sides = [_sides(stack) for stack in tables.stacks]
+    joint = TableMap(tables.plan, tables.layout, np.unique(np.concatenate([side.ravel() for side in sides])))
+    used = joint.restrict()
+    first, curvature = np.empty(len(freedoms), dtype=np.int64), np.empty(joint.size)
+    for stack in joint.stacks:
+        cells = stack.cells.stop - stack.cells.start
+        first[stack.sets] = stack.cells.start + np.arange(len(stack.sets)) * (cells // len(stack.sets))
+        sizes = _sizes(stack)
+        rows = looseness[stack.subsets] * subset_products(1 / sizes**2, 1 - 1 / sizes)
+        stack.per_table(curvature)[...] = rows.sum(axis=1)[:, None]
+    parts, starts, end = [], [], 0
+    for stack, side in zip(tables.stacks, sides, strict=True):
+        own = []
+        for axis, size in enumerate(stack.shape[1:]):
+            cells = int(np.prod(stack.shape[1:])) // size
+            parts.append((first[side[:, axis]][:, None] + np.arange(cells)).ravel())
+            own.append(end)
+            end += parts[-1].size
+        starts.append(tuple(own))
+    unbiased = joint.cells(problem.start[used], np.empty(joint.size))
+    loose, shared = (tables.layout.spread(frozen(each))[used] for each in (looseness, freedoms))
+    own_freedoms = tuple(frozen(freedoms[stack.sets]) for stack in tables.stacks)
+    cell = frozen(np.concatenate(parts))
+    return Facets(joint, loose, shared, frozen(curvature), frozen(unbiased), cell, tuple(starts), own_freedoms)
+
+
+def _sides(stack: TableStack) -> IntArray:
+    order = len(stack.axes)
+    sides: IntArray = stack.subsets[:, [(1 << order) - 1 - (1 << axis) for axis in range(order)]]
+    return sides
+
+
+def _sizes(stack: TableStack) -> NDArray[np.float64]:
+    return np.array([stack.shape[1:]], dtype=np.float64).reshape(1, -1)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _AgreementPoint:
     """Potentials, and what follows from them.
 
     Attributes:
@@ -51,7 +155,7 @@ class _Point:
 class Agreement:
     """The dual problem of tables that are non-negative, and must agree."""
 
-    def __init__(self, problem: Problem, facets: Facets) -> None:
+    def __init__(self, problem: DualProblem, facets: Facets) -> None:
         self.problem, self.facets = problem, facets
         self.unbiased = problem.cells(problem.start, np.empty(problem.tables.size))
         self._stacks = list(zip(problem.tables.stacks, facets.starts, facets.freedom, strict=True))
@@ -74,7 +178,7 @@ class Agreement:
             stack.per_table(found)[...] = cut.reshape(len(cut), -1) / freedom[:, None]
         return found
 
-    def at(self, potentials: Array) -> _Point:
+    def at(self, potentials: Array) -> _AgreementPoint:
         """The value of the dual problem, and its derivatives.  Source: eqs. (63) and (64)."""
         values, columns, freedoms, orders = [], [], [], []
         for stack, starts, freedom in self._stacks:
@@ -93,7 +197,7 @@ class Agreement:
         moved = self.facets.moved(potentials)
         value = float(together @ (self.facets.unbiased - moved / 2)) - float(counts @ (counts / freedom)) / 2
         gradient = (self.facets.unbiased - moved)[self.facets.cell] - margins.T @ counts
-        return _Point(potentials, value, gradient, margins, freedom)
+        return _AgreementPoint(potentials, value, gradient, margins, freedom)
 
     def start(self) -> Array:
         """Potentials for which every table has its total: one number is subtracted from all of its cells."""
@@ -112,7 +216,7 @@ class Agreement:
 
 
 def first_multipliers(
-    problem: Problem, off: float, *, steps: int = _ROUNDS, report: Callable[[int, float], None] | None = None
+    problem: DualProblem, off: float, *, steps: int = _ROUNDS, report: Callable[[int, float], None] | None = None
 ) -> Array:
     """Multipliers from which to start: those of tables whose margins agree to ``off``; 0 where this does not apply.
 
@@ -142,36 +246,29 @@ def first_multipliers(
     return agreement.multipliers(point.potentials)
 
 
-def _direction(agreement: Agreement, point: _Point, damping: float) -> Array:
+def _direction(agreement: Agreement, point: _AgreementPoint, damping: float) -> Array:
     """The damped step of Newton's method, by conjugate gradients.  Source: eq. (64)."""
     facets, forward = agreement.facets, point.margins
     back = forward.T.tocsr()
     diagonal = back @ point.freedoms + facets.curvature[facets.cell]
     damped = damping * diagonal
     scale = 1 / (diagonal + damped)
-    residual, found = point.gradient.copy(), np.zeros_like(point.gradient)
-    scaled = residual * scale
-    direction, product = scaled.copy(), float(residual @ scaled)
-    goal = _ACCURACY**2 * product
-    for _ in range(_GRADIENTS):
-        image = back @ (point.freedoms * (forward @ direction))
-        image += facets.moved(direction)[facets.cell]
-        image += damped * direction
-        curved = float(direction @ image)
-        if not curved > 0:
-            break
-        found += (product / curved) * direction
-        residual -= (product / curved) * image
-        scaled = residual * scale
-        product, before = float(residual @ scaled), product
-        if product <= goal:
-            break
-        direction *= product / before
-        direction += scaled
-    return found
+    residual = point.gradient.copy()
+    goal = _ACCURACY**2 * float(residual @ (residual * scale))
+
+    def curvature(step: Array) -> Array:
+        image: Array = back @ (point.freedoms * (forward @ step))
+        image += facets.moved(step)[facets.cell]
+        image += damped * step
+        return image
+
+    def is_enough(_: Array, product: float) -> bool:
+        return product <= goal
+
+    return conjugate_gradients(curvature, residual, scale, most=_GRADIENTS, is_enough=is_enough)
 
 
-def _along(agreement: Agreement, point: _Point, direction: Array) -> tuple[_Point | None, float]:
+def _along(agreement: Agreement, point: _AgreementPoint, direction: Array) -> tuple[_AgreementPoint | None, float]:
     """The next point, with the part of the step that leads there; None where no part of it ascends."""
     slope, part = float(point.gradient @ direction), 1.0
     rounding = 1e-12 * (1 + abs(point.value))

@@ -1,21 +1,100 @@
 """The problem of the nearest tables that are non-negative and keep to known facts, and its dual.
 
-Reads: components, freedoms.  Gives: Problem.
-Source: eqs. (49) to (51) and (55).
+Source: eqs. (48) to (52) and (55).
 """
 
 from dataclasses import dataclass
+from functools import reduce
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.fits.nonnegative.reference import ReferenceMap
-from residualplanner.fits.nonnegative.table_map import TableMap
-from residualplanner.ground.checks import FloatArray
+from residualplanner.fits.nonnegative.components import ComponentLayout, components_of_counts, measured_components
+from residualplanner.fits.nonnegative.facts import Fact, Facts, cell_counts
+from residualplanner.fits.nonnegative.table_map import ReferenceMap, TableMap, TableStack, dual_steps, reference_map
+from residualplanner.gate.measurement.combined import NoisyAnswers
+from residualplanner.ground.checks import FloatArray, entry_named
+from residualplanner.method.plan.plan import Plan
+from residualplanner.method.workload.attribute_sets import subsets_of
+
+#: The names of weights.
+WeightsName = Literal["protect-margins", "variance", "order"]
+#: Noise is without a limit where its variance, in that of independent counts, is so many times the least of a plan's.
+_UNLIMITED = 1e9
+#: Rounds of the power method that measures how long steps may be where bases vary.
+_ROUNDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class FreedomWeights:
+    """Freedoms v_A: the noise variance of a set, or that of independent counts, times a factor for each attribute.
+
+    A residual whose noise is without a limit, as some of thresholds have, moves by its noise in either case: it is no
+    number to keep to, and all others would be bent to it.
+
+    Attributes:
+        has_variance: whether noise variances count.
+        factor: how much more freely the residual of a set may move than that of a set with one attribute less.
+    """
+
+    has_variance: bool
+    factor: float
+
+    def freedoms(self, noise_variances: FloatArray, units: FloatArray, orders: NDArray[np.int64]) -> FloatArray:
+        """v_A of every set, (m,).
+
+        Args:
+            noise_variances (m,): in counts squared.
+            units (m,): the variances that components have where counts are independent of variance 1.
+            orders (m,): how many attributes each set has.
+
+        Source: eq. (52).
+
+        Example:
+            >>> variances, units, orders = np.array([1.0, 2.0]), np.ones(2), np.array([0, 1])
+            >>> [weights.freedoms(variances, units, orders).tolist() for weights in WEIGHTS.values()]
+            [[1.0, 60.0], [1.0, 2.0], [1.0, 4.0]]
+        """
+        own = noise_variances if self.has_variance else units * unlimited(noise_variances, units)
+        return own * self.factor**orders
+
+
+def unlimited(noise_variances: FloatArray, units: FloatArray) -> FloatArray:
+    """How much more noise each set (m,) has than the one with least where it is without a limit; else 1.
+
+    Args:
+        noise_variances (m,): in counts squared.
+        units (m,): the variances that components have where counts are independent of variance 1.
+
+    Example:
+        >>> unlimited(np.array([1.0, 10.0, 6e17]), np.ones(3)).tolist()
+        [1.0, 1.0, 6e+17]
+    """
+    excess = noise_variances / units
+    excess /= excess.min()
+    return np.where(excess > _UNLIMITED, excess, 1.0)
+
+
+#: By name: large tables move first and small ones hardly; all by their noise alone; all by their order alone.
+WEIGHTS: dict[str, FreedomWeights] = {
+    "protect-margins": FreedomWeights(has_variance=True, factor=30.0),
+    "variance": FreedomWeights(has_variance=True, factor=1.0),
+    "order": FreedomWeights(has_variance=False, factor=4.0),
+}
+
+
+def weights_named(name: object) -> FreedomWeights:
+    """The weights of this name.
+
+    Raises:
+        WorkloadError: there are none.
+    """
+    return entry_named("weights", name, WEIGHTS)
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class DualProblem:
     """Minimize ``sum (w - start)**2 / freedom / 2`` over components w whose tables have no negative cell.
 
     Attributes:
@@ -37,10 +116,7 @@ class Problem:
     total: float
 
     def components(self, multipliers: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The best components for given multipliers (y,): ``start + freedom * M^T multipliers``.
-
-        Source: eq. (50).
-        """
+        """The best components for given multipliers (y,): ``start + freedom * M^T multipliers``.  Source: eq. (50)."""
         pulled = self.reference.transposed(self.tables.transposed(multipliers))
         pulled *= self.freedom
         pulled += self.start
@@ -62,3 +138,101 @@ class Problem:
         moved *= moved
         np.divide(moved, self.freedom, out=moved, where=self.freedom > 0)
         return float(moved.sum()) / 2
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Statement:
+    """What was asked for beside a measurement.
+
+    Attributes:
+        facts: what is known anyway.
+        weights: how freely residuals move.
+        fixes_total: whether the number of records stays at its estimate, where it is not known.
+    """
+
+    facts: Facts
+    weights: FreedomWeights
+    fixes_total: bool
+
+    def problem(self, measurement: NoisyAnswers) -> DualProblem:
+        """The problem of the nearest non-negative tables."""
+        plan = measurement.plan
+        reference = reference_map(plan)
+        tables = TableMap(plan, reference.reference)
+        start = measured_components(reference.own, measurement)
+        freedoms = self.weights.freedoms(plan.noise_variances, reference.own.squared_units, plan.closure.orders)
+        if self.fixes_total:
+            start[0], freedoms[0] = max(start[0], 0.0), 0.0
+        fix_known(plan, reference.own, self.facts, start, freedoms)
+        spread = reference.own.spread(freedoms)
+        steps = dual_steps(tables, freedoms)
+        if not reference.is_identity:
+            steps *= _shortening(reference, tables, spread, steps)
+        lowest = np.zeros(tables.size if self.facts.are_about_tables else ())  # one number for all cells where it is 0
+        for fact in self.facts.zeros:
+            for stack in tables.stacks:
+                mark_zeros(plan, stack, fact, lowest)
+        scale = max(float(start[0]), 1.0 if freedoms[0] > 0 else 0.0)
+        return DualProblem(reference, tables, start, spread, steps, lowest, scale)
+
+    def noise_variances(self, plan: Plan, layout: ComponentLayout) -> FloatArray:
+        """The noise variance of every set, (m,), in counts squared; 0 where the set is known."""
+        variances, components = plan.noise_variances.copy(), np.empty(layout.count)
+        fix_known(plan, layout, self.facts, components, variances)
+        return variances
+
+
+def fix_known(plan: Plan, layout: ComponentLayout, facts: Facts, start: FloatArray, freedoms: FloatArray) -> None:
+    """Give the components of all subsets of known tables their known values, and no freedom or noise, in place.
+
+    Args:
+        plan: of the tables.
+        layout: of the components.
+        facts: what is known.
+        start (c,): the components.
+        freedoms (m,): of every set.
+    """
+    for fact in facts.known:
+        for members in subsets_of(fact.attributes):
+            number = plan.closure.position_of(members)
+            bases = layout.groups.bases[int(layout.groups.group[number])]
+            layout.put(start, number, components_of_counts(bases).apply(fact.over(members)[None])[0])
+            freedoms[number] = 0.0
+
+
+def mark_zeros(plan: Plan, stack: TableStack, fact: Fact, lowest: FloatArray) -> None:
+    """Let the multipliers of the cells of some tables that must be 0 by a fact have any sign."""
+    must = cell_counts(plan, fact.attributes, fact.counts) == 0
+    if not fact.attributes or not must.any():
+        return
+    has = stack.attributes[:, :, None] == np.array(fact.attributes, dtype=np.int32)
+    where, has_all = has.argmax(axis=1), has.any(axis=1).all(axis=1)
+    view = lowest[stack.cells].reshape(stack.shape)
+    for places in np.unique(where[has_all], axis=0):
+        rows = np.flatnonzero(has_all & (where == places).all(axis=1))
+        shape = [1] * (len(stack.shape) - 1)
+        for axis, place in enumerate(places.tolist()):
+            shape[place] = must.shape[axis]
+        view[rows] = np.where(must.reshape(shape), -np.inf, view[rows])
+
+
+def center_of(problem: DualProblem) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The components of records spread evenly over all values, as many as are estimated, and their cells."""
+    layout, found = problem.reference.own, np.empty_like(problem.start)
+    for group, bases in enumerate(layout.groups.bases):
+        rows = [components_of_counts([basis]).apply(np.full((1, basis.size), 1 / basis.size))[0] for basis in bases]
+        layout.block(found, group)[...] = problem.total * reduce(np.multiply.outer, rows, np.ones(()))
+    return found, problem.cells(found, np.empty(problem.tables.size))
+
+
+def _shortening(reference: ReferenceMap, tables: TableMap, spread: FloatArray, steps: FloatArray) -> float:
+    """By what to multiply steps so that none overshoots, by the power method, with a reserve of a twentieth."""
+    roots = np.sqrt(steps)
+    vector = np.random.default_rng(0).normal(size=tables.size)
+    norm = 1.0
+    for _ in range(_ROUNDS):
+        vector /= max(float(np.linalg.norm(vector)), 1e-300)
+        pulled = spread * reference.transposed(tables.transposed(roots * vector))
+        vector = roots * tables.cells(reference.apply(pulled), np.empty(tables.size))
+        norm = float(np.linalg.norm(vector))
+    return 1 / (1.05 * norm) if norm > 0 else 1.0

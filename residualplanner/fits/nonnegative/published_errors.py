@@ -1,7 +1,4 @@
-"""How far published numbers are from the truth where they are no longer unbiased: a row for each table.
-
-Reads: errors from `published_errors`.  Gives: PublishedErrors, and a data frame.
-"""
+"""How far published numbers are from the truth where they are no longer unbiased: a row for each table."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING

@@ -1,6 +1,6 @@
 """The errors of published numbers, by drawing the plan's noise around them and making tables again.
 
-Reads: non-negative or rounded tables.  Gives: PublishedErrors.  Costs no privacy budget: records are not read.
+Costs no privacy budget: records are not read.
 Source: parametric bootstrap, Efron and Tibshirani (1993), chapter 6; jackknife, the same, chapter 11.
 """
 

@@ -1,6 +1,6 @@
 """All noisy answers of a run so far, and how relaxed records are fitted to them.
 
-Reads: noisy answers, which are public.  Gives: Answered, which gives a Fit.  No record is involved.
+No record is involved.
 Source: docs/adaptive-projection.md eq. (e), and "Limits" on cells that are off the model.
 """
 
@@ -9,13 +9,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from residualplanner.fits.mixtures import Blocks
-from residualplanner.fits.rap.projection import Fit, ProjectionSettings, relaxed_projection
+from residualplanner.fits.mixtures.mixture import OneHot
+from residualplanner.fits.rap.projection import Projection, ProjectionSettings, relaxed_projection
 from residualplanner.fits.rap.relaxation import Relaxed
 from residualplanner.fits.rap.relaxed_records import RelaxedRecords
-from residualplanner.fits.rap.targets import ListedCells, Targets, WholeTable, listed_cells
-from residualplanner.fits.rap.threshold_table import ThresholdTable
-from residualplanner.fits.rap.tiles import ROOM, Tile, tiles_of
+from residualplanner.fits.rap.targets import ListedCells, NoisyTargets, WholeTable, listed_cells
+from residualplanner.fits.rap.tiles import ROOM, ThresholdTable, Tile, tiles_of
 from residualplanner.ground.checks import FloatArray, IntArray
 
 #: Tables of more cells are fitted by some of them: the noise of many empty cells would hide those that matter.
@@ -40,11 +39,11 @@ class Answered:
         active: of each large table, which cells (its own shape) are fitted.
     """
 
-    blocks: Blocks
+    blocks: OneHot
     settings: ProjectionSettings
     importance: Sequence[float]
     room: int = ROOM
-    targets: list[Targets] = field(default_factory=list)
+    targets: list[NoisyTargets] = field(default_factory=list)
     large: list[WholeTable] = field(default_factory=list)
     active: list[IntArray] = field(default_factory=list)
 
@@ -88,7 +87,7 @@ class Answered:
         is_mapped = is_marginal or self.settings.kind.sums_to_one or threshold.cells > WHOLE_CELLS
         return measured < threshold.cells or not is_mapped
 
-    def fit(self, parameters: Relaxed) -> Fit:
+    def fit(self, parameters: Relaxed) -> Projection:
         """Fit relaxed records to all answers; large tables by the cells that surprise, which are looked for anew.
 
         Args:
@@ -103,7 +102,7 @@ class Answered:
                 break
             fit = relaxed_projection(parameters, self.blocks, targets, self.settings)
             parameters, losses, steps = fit.parameters, losses + fit.losses, steps + fit.steps
-        return Fit(parameters, losses, steps)
+        return Projection(parameters, losses, steps)
 
     def _activate(self, parameters: Relaxed) -> bool:
         """Add the most surprising cells of large tables to those that are fitted; whether there are any."""
@@ -134,7 +133,6 @@ class Answered:
         return cells + first, wrong[cells]
 
     def _active(self) -> list[ListedCells]:
-        """The cells of large tables that are fitted."""
         found = [(each, active) for each, active in zip(self.large, self.active, strict=True) if active.size]
         if not found:
             return []

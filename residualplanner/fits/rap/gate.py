@@ -1,7 +1,4 @@
-"""The gate of RAP: what opens the records, after everything that can be decided without them.
-
-Reads: a plan, confidential records, perhaps a ledger.  Gives: RapResult.
-"""
+"""The gate of RAP: what opens the records, after everything that can be decided without them."""
 
 import math
 import secrets
@@ -11,10 +8,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from residualplanner.fits.rap.counts import Counts, KeptCounts, RecountedCounts, count_records
 from residualplanner.fits.rap.mechanism import Run, require_records
 from residualplanner.fits.rap.plan import RapPlan
 from residualplanner.fits.rap.result import RapResult
+from residualplanner.fits.rap.selection import ExactCounts, KeptCounts, RecountedCounts, count_records
 from residualplanner.fits.rap.tiles import tiles_of
 from residualplanner.gate.discrete_gaussian import ByteSource, InsecureTestBits, OperatingSystemBits
 from residualplanner.gate.ledger import Ledger
@@ -122,14 +119,14 @@ def rap(
         require_ready_engine(data)
         return source
 
-    def counted(source: Source) -> tuple[Counts, int]:
+    def counted(source: Source) -> tuple[ExactCounts, int]:
         records = require_records(plan, count_records(source, tiles))
         cells = half // _COUNT_BYTES
         return KeptCounts(source, tiles) if keeps else RecountedCounts(source, tiles, cells), records
 
     kept = kept_records(data, plan.protected)
 
-    def drawn(found: tuple[Counts, int]) -> RapResult:
+    def drawn(found: tuple[ExactCounts, int]) -> RapResult:
         result = Run(plan, found[0], bits, generator, half).result(found[1])
         noise = result.noise if ledger is None else result.noise.charged_to(ledger)
         return replace(result, noise=replace(noise, kept=kept).told(plan.workload.domain))
@@ -164,7 +161,6 @@ def _require_room(plan: RapPlan, data: object, memory: int) -> bool:
 
 
 def _require_bytes(memory: object) -> int:
-    """The bytes that ``memory=`` allows, an integer."""
     if not 0 <= float_of(memory) < math.inf:
         raise ResourceError(f"memory must be a number of bytes, such as 2**30, got {value_text(memory)}")
     return int(float_of(memory))

@@ -1,6 +1,5 @@
 """RAP as a mechanism: the loop that chooses, answers and fits, between the charge and the result.
 
-Reads: a plan, exact counts, random bytes.  Gives: RapResult.
 Source: docs/adaptive-projection.md eqs. (a) to (e).
 """
 
@@ -11,14 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from residualplanner.fits.mixtures import Blocks
-from residualplanner.fits.rap.account import Account, root_down, rounded_down
+from residualplanner.fits.mixtures.mixture import OneHot
 from residualplanner.fits.rap.answered import Answered
-from residualplanner.fits.rap.counts import Counts
-from residualplanner.fits.rap.plan import RapPlan
+from residualplanner.fits.rap.plan import Account, RapPlan, root_down, rounded_down
 from residualplanner.fits.rap.relaxed_records import RelaxedRecords
 from residualplanner.fits.rap.result import RapResult, RapRound
-from residualplanner.fits.rap.selection import Candidate, Model, Selection
+from residualplanner.fits.rap.selection import Candidate, CandidateSelection, ExactCounts, Model
 from residualplanner.fits.rap.tiles import ROOM
 from residualplanner.gate.discrete_gaussian import ByteSource, Scales, draw_arrays
 from residualplanner.gate.measurement.noise_record import NoiseRecord
@@ -56,7 +53,7 @@ class Run:
     """
 
     plan: RapPlan
-    counts: Counts
+    counts: ExactCounts
     source: ByteSource
     generator: np.random.Generator
     room: int = ROOM
@@ -76,7 +73,7 @@ class Run:
             NoiseError: the random bytes or the machine's arithmetic failed a check.
         """
         plan, kind = self.plan, self.plan.projection.kind
-        blocks = Blocks(plan.workload.domain.sizes)
+        blocks = OneHot(plan.workload.domain.sizes)
         parameters = kind.start(blocks, plan.projection.relaxed_records, self.generator)
         total, selection = self._total(records), self.selection()
         rounds: list[RapRound] = []
@@ -93,11 +90,11 @@ class Run:
         noise = NoiseRecord("discrete", None, self.source.mark, plan.cost, plan.protected.words)
         return RapResult(plan, fitted, total, tuple(rounds), tuple(self.account.entries), noise)
 
-    def selection(self) -> Selection:
+    def selection(self) -> CandidateSelection:
         """What the first round can choose from."""
-        return Selection(self.counts, self.plan.chosen, [set() for _ in self.plan.thresholds])
+        return CandidateSelection(self.counts, self.plan.chosen, [set() for _ in self.plan.thresholds])
 
-    def drawn(self, selection: Selection, model: Model, number: int) -> Drawn:
+    def drawn(self, selection: CandidateSelection, model: Model, number: int) -> Drawn:
         """Make the draws of a round; whatever follows from them is post-processing.
 
         Args:
@@ -122,7 +119,7 @@ class Run:
         self.account.charge("the number of records", precision * plan.protected.cost_factor)
         return max(1, records + int(self._noise(1 / precision, [1])[0][0]))
 
-    def _choose(self, selection: Selection, model: Model, number: int) -> list[Candidate]:
+    def _choose(self, selection: CandidateSelection, model: Model, number: int) -> list[Candidate]:
         """What to measure in a round; nothing is chosen where everything is measured."""
         plan = self.plan
         if plan.choices is None:
@@ -133,7 +130,6 @@ class Run:
         return selection.choose(model, rate, plan.choices, self.source)
 
     def _cells(self, chosen: Sequence[Candidate]) -> dict[int, IntArray]:
-        """The cells to measure of each table."""
         plan = self.plan
         if plan.choices is None:
             return {number: np.arange(each.cells) for number, each in enumerate(plan.thresholds)}
@@ -146,7 +142,7 @@ class Run:
         """Noisy counts of some cells, and the variance of their noise; charged before it is drawn."""
         plan = self.plan
         measured = {plan.thresholds[table]: len(found) for table, found in cells.items()}
-        sensitivity = max(1, plan.bound.squared(measured, plan.protected)) * plan.protected.cost_factor
+        sensitivity = max(1, plan.bound(measured, plan.protected)) * plan.protected.cost_factor
         precision = rounded_down(plan.answer_cost / sensitivity)
         self.account.charge(f"answers of round {number + 1}", sensitivity * precision)
         tables = sorted(cells)

@@ -1,19 +1,16 @@
-"""What a run of RAP will do and cost, decided before any record is read.
-
-Reads: a workload, a budget, how many rounds.  Gives: RapPlan.
-"""
+"""What a run of RAP will do and cost, decided before any record is read."""
 
 import hashlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from math import isqrt
 from typing import Any
 
-from residualplanner.fits.rap.account import rounded_down
 from residualplanner.fits.rap.projection import ProjectionSettings
-from residualplanner.fits.rap.sensitivity import SENSITIVITIES, Sensitivity
-from residualplanner.fits.rap.threshold_table import ThresholdTable, thresholds_of
-from residualplanner.fits.rap.units import UNITS, Unit
+from residualplanner.fits.rap.selection import UNITS, Unit
+from residualplanner.fits.rap.tiles import ThresholdTable, thresholds_of
 from residualplanner.ground.checks import entry_named, require_fraction, require_integer, require_type, value_text
 from residualplanner.ground.errors import BudgetError, WorkloadError
 from residualplanner.ground.json import json_text
@@ -22,8 +19,100 @@ from residualplanner.method.privacy import Budget, Neighbors, Notion, claim_of_b
 from residualplanner.method.strategy.costs import require_public_total
 from residualplanner.method.workload.workload import Workload
 
+#: How many bits the rates and precisions of noise have, so that their exact costs stay short.
+BITS = 40
 #: The largest pcost by policy: noise of a standard deviation below 1e-9 protects nobody.
 _LARGEST_PCOST = 2**60
+
+
+@dataclass(slots=True)
+class Account:
+    """The exact privacy costs of a run's draws, whose sum never exceeds its limit.
+
+    Attributes:
+        limit: the pcost that may be spent.
+        entries: what was drawn, and its pcost.
+    """
+
+    limit: Fraction
+    entries: list[tuple[str, Fraction]] = field(default_factory=list)
+
+    @property
+    def spent(self) -> Fraction:
+        """The sum of all costs, computed anew."""
+        return sum((cost for _, cost in self.entries), Fraction(0))
+
+    def charge(self, what: str, cost: Fraction) -> None:
+        """Record a cost before the draw is made.
+
+        Raises:
+            BudgetError: the costs would exceed the limit together.
+
+        Example:
+            >>> account = Account(Fraction(1))
+            >>> account.charge("selection", Fraction(2, 3))
+            >>> account.charge("answers", Fraction(2, 3))
+            Traceback (most recent call last):
+            ...
+            residualplanner.ground.errors.BudgetError: the draws of this run would cost more than its budget ...
+        """
+        if not cost > 0 or not self.spent + cost <= self.limit:
+            raise BudgetError("the draws of this run would cost more than its budget; nothing was drawn")
+        self.entries.append((what, cost))
+
+
+def rounded_down(value: Fraction) -> Fraction:
+    """The largest number of `BITS` significant binary digits that is at most ``value``, which must be positive.
+
+    Example:
+        >>> 0 < Fraction(1, 3) - rounded_down(Fraction(1, 3)) < Fraction(1, 2**40)
+        True
+    """
+    shift = BITS - value.numerator.bit_length() + value.denominator.bit_length()
+    scale = Fraction(2) ** shift
+    return Fraction(int(value * scale)) / scale
+
+
+def root_down(value: Fraction) -> Fraction:
+    """A number of about `BITS` binary digits whose square is at most ``value``, which must be positive.
+
+    Example:
+        >>> root_down(Fraction(9, 4))
+        Fraction(3, 2)
+    """
+    shift = BITS - (value.numerator.bit_length() - value.denominator.bit_length()) // 2
+    scale = Fraction(4) ** shift
+    return Fraction(isqrt(int(value * scale))) / Fraction(2) ** shift
+
+
+def joint_sensitivity(measured: Mapping[ThresholdTable, int], neighbors: Neighbors) -> int:
+    """All cells together: a record counts in few cells of a table, however many are measured.
+
+    Returns:
+        The sum over tables of the cells measured, or of those that a record can change, if these are fewer: a bound on
+        the squared L2 distance of the answers of neighbors that differ in one record.
+
+    Source: docs/adaptive-projection.md eq. (a).
+
+    Example:
+        >>> table = ThresholdTable((0, 1), (10, 10), 2)
+        >>> [joint_sensitivity({table: 50}, Neighbors(notion)) for notion in ("add-remove", "replace")]
+        [1, 2]
+    """
+    return sum(min(cells, table.most_changed(neighbors)) for table, cells in measured.items())
+
+
+def sensitivity_per_cell(measured: Mapping[ThresholdTable, int], neighbors: Neighbors) -> int:
+    """Each cell on its own, as the papers charge: a record may change every one of them."""
+    del neighbors
+    return sum(measured.values())
+
+
+#: By the word in a plan: a bound on the squared L2 distance that one record makes, from the cells of each table.
+SENSITIVITIES: dict[str, Callable[[Mapping[ThresholdTable, int], Neighbors], int]] = {
+    "joint": joint_sensitivity,
+    "per-cell": sensitivity_per_cell,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,8 +229,8 @@ class RapPlan:
         return UNITS[self.unit]
 
     @property
-    def bound(self) -> Sensitivity:
-        """How the answers of a round are charged, as an object."""
+    def bound(self) -> Callable[[Mapping[ThresholdTable, int], Neighbors], int]:
+        """How much one record may change the answers of a round together, squared."""
         return SENSITIVITIES[self.sensitivity]
 
     @cached_property

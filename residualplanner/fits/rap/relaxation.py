@@ -1,16 +1,14 @@
 """Relaxed records: how each attribute's block of numbers is kept in its domain while it is fitted.
 
-Reads: parameters, one column for each relaxed record.  Gives: values, which are probabilities but for "clip".
 Source: docs/adaptive-projection.md eq. (f).
 """
 
 from abc import ABC, abstractmethod
-from typing import Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.fits.mixtures import Blocks
+from residualplanner.fits.mixtures.mixture import OneHot
 
 #: A row for each value of each attribute, a column for each relaxed record; single precision.
 Relaxed = NDArray[np.float32]
@@ -18,110 +16,82 @@ Relaxed = NDArray[np.float32]
 _NEWTON_STEPS = 100
 
 
-class Relaxation(Protocol):
-    """How parameters become values, and stay in their domain."""
+class Relaxation(ABC):
+    """How parameters become values, and stay in their domain: the values themselves, projected after each step.
 
-    @property
-    def name(self) -> str:
-        """The word for it in a plan."""
+    Attributes:
+        name: the word for it in a plan.
+        learning_rate: the size of the first step of the optimizer.
+        merges: whether values of an attribute that no measured cell mentions may be fitted together.
+        sums_to_one: whether the values of each attribute add up to 1.
+    """
 
-    @property
-    def learning_rate(self) -> float:
-        """The size of the first step of the optimizer."""
+    name: str
+    learning_rate = 0.001
+    merges = False
+    sums_to_one = True
 
-    @property
-    def merges(self) -> bool:
-        """Whether values of an attribute that no measured cell mentions may be fitted together."""
-
-    @property
-    def sums_to_one(self) -> bool:
-        """Whether the values of each attribute add up to 1."""
-
-    def start(self, blocks: Blocks, records: int, generator: np.random.Generator) -> Relaxed:
+    def start(self, blocks: OneHot, records: int, generator: np.random.Generator) -> Relaxed:
         """Parameters (rows, records) to begin with."""
+        return self.kept(generator.random((blocks.count, records), dtype=np.float32), blocks)
 
-    def values(self, parameters: Relaxed, blocks: Blocks) -> Relaxed:
+    def values(self, parameters: Relaxed, blocks: OneHot) -> Relaxed:
         """The values (rows, records) that the parameters stand for."""
+        del blocks
+        return parameters
 
-    def slopes(self, values: Relaxed, slopes: Relaxed, blocks: Blocks) -> Relaxed:
+    def slopes(self, values: Relaxed, slopes: Relaxed, blocks: OneHot) -> Relaxed:
         """The gradient by the parameters (rows, records), from that by the values, which may be overwritten."""
+        del values, blocks
+        return slopes
 
-    def kept(self, parameters: Relaxed, blocks: Blocks) -> Relaxed:
-        """The parameters (rows, records) after a step, back in their domain."""
+    @abstractmethod
+    def kept(self, parameters: Relaxed, blocks: OneHot) -> Relaxed:
+        """The nearest parameters (rows, records) in their domain."""
 
 
-@final
-class Softmax:
+class Softmax(Relaxation):
     """Every block is the softmax of free parameters."""
 
     name = "softmax"
     learning_rate = 0.1
     merges = True
-    sums_to_one = True
 
-    def start(self, blocks: Blocks, records: int, generator: np.random.Generator) -> Relaxed:
+    def start(self, blocks: OneHot, records: int, generator: np.random.Generator) -> Relaxed:
         """Standard normal logits."""
         return generator.standard_normal((blocks.count, records), dtype=np.float32)
 
-    def values(self, parameters: Relaxed, blocks: Blocks) -> Relaxed:
+    def values(self, parameters: Relaxed, blocks: OneHot) -> Relaxed:
         """The softmax of every block."""
         return blocks.softmax(parameters).astype(np.float32, copy=False)
 
-    def slopes(self, values: Relaxed, slopes: Relaxed, blocks: Blocks) -> Relaxed:
+    def slopes(self, values: Relaxed, slopes: Relaxed, blocks: OneHot) -> Relaxed:
         """``p (g - sum p g)``, where p are the values and g the slopes."""
         return blocks.slope_of_logits(values, slopes).astype(np.float32, copy=False)
 
-    def kept(self, parameters: Relaxed, blocks: Blocks) -> Relaxed:
+    def kept(self, parameters: Relaxed, blocks: OneHot) -> Relaxed:
         """As they are."""
         del blocks
         return parameters
 
 
-class Projected(ABC):
-    """Values that are fitted themselves, and projected back into their domain after each step."""
-
-    learning_rate = 0.001
-    merges = False
-
-    def start(self, blocks: Blocks, records: int, generator: np.random.Generator) -> Relaxed:
-        """Uniform numbers, projected."""
-        return self.kept(generator.random((blocks.count, records), dtype=np.float32), blocks)
-
-    def values(self, parameters: Relaxed, blocks: Blocks) -> Relaxed:
-        """The parameters themselves."""
-        del blocks
-        return parameters
-
-    def slopes(self, values: Relaxed, slopes: Relaxed, blocks: Blocks) -> Relaxed:
-        """As they are."""
-        del values, blocks
-        return slopes
-
-    @abstractmethod
-    def kept(self, parameters: Relaxed, blocks: Blocks) -> Relaxed:
-        """The nearest values in their domain."""
-
-
-@final
-class Sparsemax(Projected):
+class Sparsemax(Relaxation):
     """Every block is the nearest point of the simplex, many of whose entries are 0; as published."""
 
     name = "sparsemax"
-    sums_to_one = True
 
-    def kept(self, parameters: Relaxed, blocks: Blocks) -> Relaxed:
+    def kept(self, parameters: Relaxed, blocks: OneHot) -> Relaxed:
         """The nearest points of the simplices."""
         return sparsemax(parameters, blocks)
 
 
-@final
-class Clip(Projected):
+class Clip(Relaxation):
     """Every number lies between 0 and 1 on its own; blocks need not sum to 1, so there are no records to sample."""
 
     name = "clip"
     sums_to_one = False
 
-    def kept(self, parameters: Relaxed, blocks: Blocks) -> Relaxed:
+    def kept(self, parameters: Relaxed, blocks: OneHot) -> Relaxed:
         """Numbers beyond 0 or 1 are set to these."""
         del blocks
         return np.clip(parameters, 0, 1)
@@ -140,7 +110,7 @@ def equal_weights(values: Relaxed) -> Relaxed:
     return np.full(records, 1 / records, dtype=np.float32)
 
 
-def sparsemax(points: Relaxed, blocks: Blocks) -> Relaxed:
+def sparsemax(points: Relaxed, blocks: OneHot) -> Relaxed:
     """Project every block of every column on the simplex, by Newton's method and without sorting.
 
     Args:
@@ -153,7 +123,7 @@ def sparsemax(points: Relaxed, blocks: Blocks) -> Relaxed:
     Source: docs/adaptive-projection.md eq. (f).
 
     Example:
-        >>> sparsemax(np.array([[1], [0.5], [0.1]], dtype=np.float32), Blocks((3,))).ravel().tolist()
+        >>> sparsemax(np.array([[1], [0.5], [0.1]], dtype=np.float32), OneHot((3,))).ravel().tolist()
         [0.75, 0.25, 0.0]
     """
     shifted = points - blocks.repeated(np.maximum.reduceat(points, blocks.offsets[:-1], axis=0))

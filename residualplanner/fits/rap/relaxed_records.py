@@ -1,22 +1,59 @@
 """Relaxed records: what a run of RAP gives, which answers every query and has seen none but noisy answers.
 
-Reads: values of relaxed records, a total.  Gives: RelaxedRecords.
+Source: eqs. (58) and (67); docs/adaptive-projection.md eq. (g).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from residualplanner.fits.mixtures import Blocks, Mixture, mixture_of, product_sums
+from residualplanner.fits.mixtures.mixture import Mixture, OneHot, balanced_split, khatri_rao, mixture_of, product_sums
 from residualplanner.fits.rap.relaxation import Relaxed, equal_weights
-from residualplanner.fits.rap.threshold_products import threshold_means
-from residualplanner.fits.rap.threshold_table import ThresholdTable
-from residualplanner.fits.rap.tiles import Tile, tiles_of
+from residualplanner.fits.rap.tiles import ThresholdTable, Tile, tiles_of
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.workload.query import WrittenQuery
+
+
+def threshold_means(columns: Sequence[Relaxed], at_least: int) -> Relaxed:
+    """The mean over relaxed records of the polynomial of eq. (58), for all cells (t_1, .., t_k).
+
+    Args:
+        columns: of each attribute its values (t_i, n'), any real numbers; at least one attribute.
+        at_least: r, from 1 to k.
+
+    Cost: at most as many matrix products as the smaller half has attributes, and one.
+    Source: docs/adaptive-projection.md eq. (g): j matches in one half of the attributes, at least r - j in the other.
+
+    Example:
+        >>> half = np.full((2, 1), 0.5)
+        >>> threshold_means([half, half], 1).tolist()
+        [[0.75, 0.75], [0.75, 0.75]]
+    """
+    shape = tuple(len(column) for column in columns)
+    split = balanced_split(shape)
+    one, other = _exactly(columns[:split], columns[0]), _exactly(columns[split:], columns[0])
+    tails = np.cumsum(other[::-1], axis=0)[::-1]
+    tails[0] = 1
+    found = sum(
+        each @ tails[max(0, at_least - matches)].T
+        for matches, each in enumerate(one)
+        if at_least - matches < len(tails)
+    )
+    return np.asarray(found / columns[0].shape[1]).reshape(shape)
+
+
+def _exactly(columns: Sequence[Relaxed], like: Relaxed) -> list[Relaxed]:
+    """For j = 0 .. k the probability that exactly j of the attributes match, of all cells (cells, n')."""
+    states: list[Relaxed] = [np.ones_like(like[:1])]
+    for column in columns:
+        missed = [khatri_rao(state, 1 - column) for state in states]
+        matched = [khatri_rao(state, column) for state in states]
+        inner = [np.add(one, other) for one, other in zip(missed[1:], matched[:-1], strict=True)]
+        states = [missed[0], *inner, matched[-1]]
+    return states
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,7 +65,7 @@ class RelaxedRecords:
         values (d', n'): a row for each value of each attribute and a column for each record.
     """
 
-    blocks: Blocks
+    blocks: OneHot
     values: Relaxed
 
     def fractions(self, threshold: ThresholdTable) -> FloatArray:
@@ -38,7 +75,7 @@ class RelaxedRecords:
         relaxation "clip", it is the polynomial of eq. (58) that is fitted.
 
         Example:
-            >>> records = RelaxedRecords(Blocks((2, 2)), np.full((4, 8), 0.5, dtype=np.float32))
+            >>> records = RelaxedRecords(OneHot((2, 2)), np.full((4, 8), 0.5, dtype=np.float32))
             >>> records.fractions(ThresholdTable((0, 1), (2, 2), 1)).tolist()
             [[0.75, 0.75], [0.75, 0.75]]
         """
@@ -61,7 +98,7 @@ class RelaxedRecords:
             values = self.values[self.blocks.rows(position)]
             parts.append(values if kind.is_identity else kind.apply(values.astype(np.float64), 0))
         shape = query.shape(domain)
-        rows, axes = RelaxedRecords(Blocks(shape), np.concatenate(parts)), tuple(range(len(shape)))
+        rows, axes = RelaxedRecords(OneHot(shape), np.concatenate(parts)), tuple(range(len(shape)))
         at_least = max((kind.at_least for kind in query.kinds), default=0)
         if at_least and not self._are_distributions:
             if any(kind.at_least != at_least for kind in query.kinds):

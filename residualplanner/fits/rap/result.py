@@ -1,6 +1,6 @@
 """What a run of RAP gives: relaxed records, what was chosen and answered, and what it cost.
 
-Reads: the outcome of a run.  Gives: RapResult.  Everything here may be published.
+Everything here may be published.
 """
 
 from collections.abc import Iterator

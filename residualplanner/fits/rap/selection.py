@@ -1,26 +1,187 @@
 """The choice of what to measure next: exact draws of the exponential mechanism over all cells or tables.
 
-Reads: exact counts and the answers of relaxed records, as integers.  Gives: Chosen candidates, and nothing else.
+Exact counts are kept where memory allows, counted anew where it does not, and never leave this room.
 Source: docs/adaptive-projection.md eqs. (c) and (d).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from residualplanner.fits.rap.counts import Counts
-from residualplanner.fits.rap.tiles import Tile
-from residualplanner.fits.rap.units import Tiles, Unit
+from residualplanner.fits.rap.tiles import ThresholdTable, Tile
 from residualplanner.gate.discrete_gaussian import ByteSource, NoiseError, exponential_choices
+from residualplanner.gate.sources.source import Source
 from residualplanner.ground.checks import IntArray
 
+Answers = NDArray[np.int64]
+#: Tiles of one table whose candidates get their scores together.
+Tiles = tuple[Tile, ...]
 #: Scores that differ by more than this many times their number are sorted instead of counted.
 _SPARSE = 64
 #: The answers of relaxed records in a tile: integers (cells,), the same at each call.
 Model = Callable[[Tile], IntArray]
+
+
+class KeptCounts:
+    """The exact answers of all tables, which must not leave this room; each of their tiles is counted once.
+
+    Args:
+        source: the records.
+        tiles: of all tables, table by table.
+    """
+
+    def __init__(self, source: Source, tiles: Sequence[Tile]) -> None:
+        self.tiles = tiles
+        cells = sum(len(tile.numbers) for tile in tiles)  # as few passes as can be
+        answers = RecountedCounts(source, tiles, cells).answers(tiles)
+        self._answers = dict(zip(tiles, answers, strict=True))
+
+    def answers(self, tiles: Sequence[Tile]) -> Iterator[Answers]:
+        """The exact answers (cells,) in each of some tiles, in their order."""
+        yield from (self._answers[tile] for tile in tiles)
+
+
+class RecountedCounts:
+    """The same, some tables at a time; the records are read again for each request.
+
+    Args:
+        source: the records.
+        tiles: of all tables, table by table.
+        cells: how many whole tables may have together that are counted in one pass.
+    """
+
+    def __init__(self, source: Source, tiles: Sequence[Tile], cells: int) -> None:
+        self.tiles = tiles
+        self._source, self._cells = source, cells
+
+    def answers(self, tiles: Sequence[Tile]) -> Iterator[Answers]:
+        """The exact answers (cells,) in each of some tiles, in their order."""
+        for batch in batches(tiles, self._cells):
+            yield from _counted(self._source, batch)
+
+
+ExactCounts = KeptCounts | RecountedCounts
+
+
+def batches(tiles: Iterable[Tile], most: int) -> Iterator[list[Tile]]:
+    """Consecutive tiles for which the same values are merged, as many as have ``most`` cells together, or one.
+
+    Example:
+        >>> of_size = [Tile(0, ThresholdTable((0,), (size,), 1), (range(size),)) for size in (3, 1, 5, 9)]
+        >>> [[len(tile.numbers) for tile in batch] for batch in batches(of_size, 4)]
+        [[3, 1], [5], [9]]
+    """
+    batch: list[Tile] = []
+    cells = 0
+    for tile in tiles:
+        if batch and (cells + len(tile.numbers) > most or tile.merged != batch[0].merged):
+            yield batch
+            batch, cells = [], 0
+        batch.append(tile)
+        cells += len(tile.numbers)
+    if batch:
+        yield batch
+
+
+def count_records(source: Source, tiles: Sequence[Tile]) -> int:
+    """The number of records, which is confidential unless neighbors have equally many; all columns are checked."""
+    total: IntArray = source.count([np.empty((1, 0), dtype=np.int64)], later=_groups(tiles))[0]
+    return int(total[0])
+
+
+def _counted(source: Source, tiles: Sequence[Tile]) -> Iterator[Answers]:
+    counted = source.count(_groups(tiles), merged=tiles[0].merged)
+    for number, tile in enumerate(tiles):
+        yield tile.answers(counted[number][0]).ravel()
+        counted[number] = _NOTHING
+
+
+def _groups(tiles: Sequence[Tile]) -> list[IntArray]:
+    return [np.array([each.threshold.positions], dtype=np.int64).reshape(1, -1) for each in tiles]
+
+
+_NOTHING: IntArray = np.empty(0, dtype=np.int64)
+
+
+class CellUnit:
+    """Cells are chosen: the score is how far the cell is from the exact count.
+
+    Guarantees: if every count changes by at most 1, so does every score.
+    """
+
+    name = "cell"
+
+    def candidates(self, thresholds: Sequence[ThresholdTable]) -> int:
+        """How many cells some tables have."""
+        return sum(each.cells for each in thresholds)
+
+    def together(self, tiles: Sequence[Tile]) -> list[Tiles]:
+        """Tiles of all tables, in their order; together are those whose candidates get their scores together: none."""
+        return [(tile,) for tile in tiles]
+
+    def numbers(self, tiles: Tiles) -> range:
+        """The numbers of the candidates of some tiles that get their scores together."""
+        [tile] = tiles
+        return tile.numbers
+
+    def scores(self, errors: Iterable[IntArray]) -> IntArray:
+        """The scores (c,): the errors of the one tile (cells,), integers of at least 0."""
+        [found] = errors
+        return found
+
+    def largest(self, thresholds: Sequence[ThresholdTable], choices: int) -> list[int]:
+        """How many cells each of the largest candidates has: 1."""
+        del thresholds
+        return [1] * choices
+
+    def cells(self, number: int, threshold: ThresholdTable) -> IntArray:
+        """The cells (m,) that are measured where a candidate of this table was chosen: itself."""
+        del threshold
+        return np.array([number])
+
+
+class TableUnit:
+    """Tables are chosen: the score is the largest distance of one of its cells; each table has the number 0.
+
+    Guarantees: if every count changes by at most 1, so does every score.
+    """
+
+    name = "table"
+
+    def candidates(self, thresholds: Sequence[ThresholdTable]) -> int:
+        """All tables."""
+        return len(thresholds)
+
+    def together(self, tiles: Sequence[Tile]) -> list[Tiles]:
+        """All tiles of a table."""
+        return [tuple(of_table) for _, of_table in groupby(tiles, key=lambda tile: tile.table)]
+
+    def numbers(self, tiles: Tiles) -> range:
+        """The number 0."""
+        del tiles
+        return range(1)
+
+    def scores(self, errors: Iterable[IntArray]) -> IntArray:
+        """The largest of all errors (1,)."""
+        return np.array([max(int(each.max()) for each in errors)])
+
+    def largest(self, thresholds: Sequence[ThresholdTable], choices: int) -> list[int]:
+        """The numbers of cells of the largest tables."""
+        return sorted(each.cells for each in thresholds)[-choices:]
+
+    def cells(self, number: int, threshold: ThresholdTable) -> IntArray:
+        """All cells of the table."""
+        del number
+        return np.arange(threshold.cells)
+
+
+Unit = CellUnit | TableUnit
+UNITS: dict[str, Unit] = {each.name: each for each in (CellUnit(), TableUnit())}
 
 
 class Candidate(NamedTuple):
@@ -51,7 +212,7 @@ class _Place(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Selection:
+class CandidateSelection:
     """What can be chosen, and what was chosen before.
 
     Attributes:
@@ -60,7 +221,7 @@ class Selection:
         earlier: of each table the candidates that were chosen before.
     """
 
-    counts: Counts
+    counts: ExactCounts
     unit: Unit
     earlier: list[set[int]]
 
@@ -79,7 +240,7 @@ class Selection:
             for more than one tile.
         """
         found = {
-            tiles: _counted(scores) for tiles, scores in self._scores(model, self.unit.together(self.counts.tiles))
+            tiles: _score_counts(scores) for tiles, scores in self._scores(model, self.unit.together(self.counts.tiles))
         }
         scores, places = np.unique(np.concatenate([each.scores for each in found.values()]), return_inverse=True)
         members = np.bincount(places, np.concatenate([each.members for each in found.values()])).astype(np.int64)
@@ -107,7 +268,7 @@ class Selection:
         candidates: dict[_Place, Candidate] = {}
         drawn = {place.tiles for place in places}
         for tiles, scores in self._scores(model, [tiles for tiles in found if tiles in drawn]):
-            if not all(map(np.array_equal, _counted(scores), found[tiles])):
+            if not all(map(np.array_equal, _score_counts(scores), found[tiles])):
                 raise NoiseError("the same sums came out otherwise the second time; nothing may be released")
             every = self.unit.numbers(tiles)
             numbers = self._left(np.arange(every.start, every.stop), tiles)
@@ -119,13 +280,11 @@ class Selection:
 
 
 def _errors(exact: IntArray, fitted: IntArray) -> IntArray:
-    """How far answers (cells,) are from the exact ones."""
     errors: IntArray = exact - fitted
     return np.abs(errors, out=errors)
 
 
-def _counted(scores: IntArray) -> _Scores:
-    """How often each score occurs."""
+def _score_counts(scores: IntArray) -> _Scores:
     if not scores.size:
         return _Scores(scores, scores)
     if scores.max() > _SPARSE * scores.size:

@@ -1,6 +1,6 @@
-"""Tables in tiles: consecutive cells, so few at a time that all that is computed of them has room.
+"""The prespecified tables, r-of-k thresholds of which marginals are the case r = k, and their division into tiles.
 
-Reads: tables, a number of bytes.  Gives: Tile.
+A tile is consecutive cells, so few that all that is computed of them has room.
 Source: docs/adaptive-projection.md eq. (h).
 """
 
@@ -8,17 +8,20 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, product
+from itertools import combinations, islice, product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.fits.mixtures import balanced_split
-from residualplanner.fits.rap.threshold_table import ThresholdTable
+from residualplanner.fits.mixtures.mixture import balanced_split
 from residualplanner.gate.sources.merging import MergedValues
 from residualplanner.ground.checks import IntArray
-from residualplanner.ground.errors import ResourceError
+from residualplanner.ground.errors import ResourceError, WorkloadError
 from residualplanner.method.kron import SameArray
+from residualplanner.method.privacy import Neighbors
+from residualplanner.method.queries.kind import Kind
+from residualplanner.method.workload.workload import Workload
+from residualplanner.more.queries.thresholds import threshold_count, threshold_distance, threshold_map
 
 #: Bytes for what is computed of one tile, unless more or less is allowed.
 ROOM = 2**29
@@ -29,6 +32,80 @@ MOST_TILES = 100_000
 _CELL_BYTES, _ATTRIBUTE_BYTES = 64, 16
 #: Bytes for each row and relaxed record of the factors of eq. (67); of thresholds for each of their attributes.
 _FACTOR_BYTES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdTable:
+    """One table: for each combination of values, how many records match it in at least r of k attributes.
+
+    Attributes:
+        positions: of the attributes in the domain, ascending.
+        shape: how many values each has.
+        at_least: r, from 1 to k; k for a marginal.
+    """
+
+    positions: tuple[int, ...]
+    shape: tuple[int, ...]
+    at_least: int
+
+    @property
+    def cells(self) -> int:
+        """How many answers it has."""
+        return math.prod(self.shape)
+
+    def answers(self, marginal: SameArray) -> SameArray:
+        """Its table, from that of the marginal over its attributes.  Source: eq. (58)."""
+        return threshold_map(marginal, self.at_least) if self.at_least < len(self.positions) else marginal
+
+    def most_changed(self, neighbors: Neighbors) -> int:
+        """In how many cells at most the tables of two data sets differ if one record does.
+
+        Source: eq. (59) of no attribute; docs/adaptive-projection.md eq. (b).
+
+        Example:
+            >>> ThresholdTable((0, 1, 2), (3, 2, 4), 2).most_changed(Neighbors("replace"))
+            14
+        """
+        if not neighbors.has_public_total:
+            return threshold_count(self.shape, self.at_least) if self.positions else 1
+        return max(
+            (threshold_distance(self.shape, self.at_least, agreeing=same) for same in self._agreements()), default=0
+        )
+
+    def _agreements(self) -> Iterator[tuple[int, ...]]:
+        """The axes in which two different records may have equal values."""
+        axes = range(len(self.shape))
+        free = [axis for axis in axes if self.shape[axis] > 1]
+        for count in range(1, len(free) + 1):
+            for differing in combinations(free, count):
+                yield tuple(axis for axis in axes if axis not in differing)
+
+
+def thresholds_of(workload: Workload) -> tuple[ThresholdTable, ...]:
+    """The tables of a workload, in its order, with their attributes in the order of the domain.
+
+    Raises:
+        WorkloadError: a query is neither a marginal nor a threshold of all its attributes.
+
+    Example:
+        >>> from residualplanner.method.domain.domain import Domain
+        >>> from residualplanner.more.queries.threshold import Threshold
+        >>> thresholds_of(Workload(Domain({"a": 2, "b": 3}), [("a", "b"), Threshold(("a", "b"), 1)]))
+        (ThresholdTable(positions=(0, 1), shape=(2, 3), at_least=2),
+         ThresholdTable(positions=(0, 1), shape=(2, 3), at_least=1))
+    """
+    sizes, found = workload.domain.sizes, []
+    for block in workload.blocks:
+        for positions, codes in zip(block.attributes.tolist(), block.kinds.tolist(), strict=True):
+            shape = tuple(sizes[position] for position in positions)
+            found.append(ThresholdTable(tuple(positions), shape, _at_least([workload.kinds[code] for code in codes])))
+    return tuple(found)
+
+
+def _at_least(kinds: Sequence[Kind]) -> int:
+    if any(kind != kinds[0] for kind in kinds) or not all(kind.is_identity for kind in kinds):
+        raise WorkloadError("RAP measures marginals and thresholds; plan ranges and other kinds of query with select")
+    return (kinds[0].at_least if kinds else 0) or len(kinds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +162,6 @@ class Tile:
 
 def tiles_of(thresholds: Sequence[ThresholdTable], *, relaxed_records: int, room: int = ROOM) -> tuple[Tile, ...]:
     """Divide tables into tiles, each as large as has room, in the order of the tables and of their cells.
-
-    Args:
-        thresholds: the tables.
-        relaxed_records: how many there are.
-        room: the most bytes for what is computed of one tile.
 
     Raises:
         ResourceError: a tile of one cell needs more, or there are more than `MOST_TILES`.

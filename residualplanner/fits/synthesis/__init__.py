@@ -1,13 +1,11 @@
 """Records from a release, and what to measure for them.
 
-Reads: a release, facts; or a domain and a budget.  Gives: SyntheticRecords; a plan.
 Everything here is post-processing, or planning: it sees no record and costs no privacy budget.
 """
 
-from residualplanner.fits.synthesis.columns import BinsName
 from residualplanner.fits.synthesis.records import SyntheticRecords
 from residualplanner.fits.synthesis.rounding import RoundingName, rounding_named
-from residualplanner.fits.synthesis.saving import is_sidecar, require_records_file, sidecar_path
+from residualplanner.fits.synthesis.saving import BinsName, is_sidecar, require_records_file, sidecar_path
 from residualplanner.fits.synthesis.synthesis_plan import synthesis_plan
 from residualplanner.fits.synthesis.synthesize import count_to_make, synthesize
 

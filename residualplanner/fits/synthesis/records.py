@@ -1,21 +1,18 @@
-"""Records that were made from a release.
-
-Reads: codes, weights, how they were made.  Gives: SyntheticRecords.
-"""
+"""Records that were made from a release."""
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from residualplanner.fits.mixtures import Mixture, Report, product_sums, unreported
+from residualplanner.fits.mixtures.mixture import Mixture, product_sums
+from residualplanner.fits.mixtures.records import Report, unreported
 from residualplanner.fits.nonnegative.facts import Facts
-from residualplanner.fits.nonnegative.mixture import FitQuality, FittedMixture, fit_quality, quality_of_records
-from residualplanner.fits.synthesis.columns import BinsName, column_of, weight_column
-from residualplanner.fits.synthesis.raking import raked_weights
-from residualplanner.fits.synthesis.rounding import RoundingName, rounding_named
-from residualplanner.fits.synthesis.saving import Sidecar, save_frame
+from residualplanner.fits.nonnegative.fitted_mixture import FittedMixture
+from residualplanner.fits.nonnegative.measured_tables import FitQuality, fit_quality, quality_of_records
+from residualplanner.fits.synthesis.rounding import RoundingName, raked_weights, rounding_named
+from residualplanner.fits.synthesis.saving import STATEMENT, BinsName, column_of, save_frame, weight_column
 from residualplanner.gate.measurement.noise_statement import warning_of
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.atomic import PathLike
@@ -24,12 +21,20 @@ from residualplanner.ground.errors import ArgumentError, WorkloadError
 from residualplanner.ground.html import ROWS, caption_of, html_table, rest_note
 from residualplanner.ground.words import count_text
 from residualplanner.method.domain.domain import Domain
+from residualplanner.method.plan.files import plan_hash
 from residualplanner.method.workload.query import QueryLike, written_query
+from residualplanner.release.product import Product
 from residualplanner.release.release import Release
 
 if TYPE_CHECKING:
     import pandas as pd
 
+#: The version of the JSON file beside records, and what it says of their fit.
+_VERSION = 2
+_FIT = (
+    "the squared distance between the tables of the records and what was measured, in units of the noise, beside what "
+    "noise alone explains; and the sets of attributes whose tables are farther away than noise explains"
+)
 #: The most records that are made.
 MOST_RECORDS = 10**9
 
@@ -179,18 +184,36 @@ class SyntheticRecords:
             ArgumentError: the name ends otherwise.
             OSError: the files cannot be written.
         """
-        about = Sidecar(
-            self.release,
-            len(self),
-            float(self.weights.sum()),
-            self.method,
-            self.seed,
-            self.facts,
-            self.weight_column,
-            self.unmeasured,
-            self.quality_of_records,
-        )
-        save_frame(file, about, lambda: self.to_frame(bins=bins))
+        save_frame(file, self._described, self.release.noise.guarantee, lambda: self.to_frame(bins=bins))
+
+    def _described(self, file: str, sha256: str) -> dict[str, Any]:
+        plan, noise, quality = self.release.plan, self.release.noise, self.quality_of_records
+        return {
+            "version": _VERSION,
+            "file": file,
+            "sha256": sha256,
+            "statement": STATEMENT,
+            "guarantee": noise.guarantee,
+            "facts": list(self.facts),
+            "facts_statement": Product(facts=self.facts).elsewhere,
+            "noise": noise.published(plan),
+            "plan_sha256": plan_hash(plan),
+            "rows": len(self),
+            "records": float(self.weights.sum()),
+            "method": self.method,
+            "seed": self.seed,
+            "seed_statement": "of the model's start and of the drawing of records; the noise does not depend on it",
+            "weight_column": self.weight_column,
+            "unmeasured": list(self.unmeasured),
+            "unmeasured_statement": "nothing was measured of these attributes; their values are drawn evenly",
+            "fit": {
+                "statement": _FIT,
+                "distance": float(quality.distances.sum()),
+                "freedom": int(quality.freedoms.sum()),
+                "worse": [list(names) for names in quality.worse],
+            },
+            "attributes": [{"name": each.name, "size": each.size} for each in self.domain.attributes],
+        }
 
 
 def drawn(

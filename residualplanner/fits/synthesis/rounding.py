@@ -1,29 +1,64 @@
 """How records are made of a mixture: controlled, spread evenly, as weighted copies, or independent of one another.
 
-Reads: a mixture.  Gives: Rounding, by name.
-Source: docs/mathematics.md section 13.
+Source: docs/mathematics.md section 13; eq. (75); iterative proportional fitting, Deming and Stephan (1940).
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
 import numpy as np
 
-from residualplanner.fits.mixtures import (
-    Mixture,
-    Report,
-    controlled_records,
-    even_records,
-    independent_records,
-    unreported,
-)
+from residualplanner.fits.mixtures.controlling import controlled_records
+from residualplanner.fits.mixtures.mixture import Mixture
+from residualplanner.fits.mixtures.records import Report, even_records, independent_records, unreported
+from residualplanner.fits.nonnegative.facts import Fact
 from residualplanner.gate.measurement.resources import require_room
 from residualplanner.ground.checks import FloatArray, IntArray, entry_named
 
+#: Rounds over all tables, at most, and the largest error of a count, relative to all records, at which they end.
+_ROUNDS, _EXACT = 200, 1e-12
 #: The names of methods.
 RoundingName = Literal["controlled", "sobol", "weighted", "independent"]
+
+
+def raked_weights(codes: IntArray, weights: FloatArray, known: Sequence[Fact]) -> FloatArray:
+    """The weights nearest to given ones in relative entropy with which the records have known tables.
+
+    A cell that no record is in stays empty.
+
+    Args:
+        codes (n, d): the records.
+        weights (n,): to start from.
+        known: tables of counts by value.
+
+    Example:
+        >>> from residualplanner.fits.nonnegative.facts import Fact
+        >>> known = Fact("", "", (0,), np.array([2.0, 4.0]))
+        >>> raked_weights(np.array([[0], [1], [1]]), np.ones(3), [known])
+        array([2., 2., 2.])
+    """
+    cells = [cells_of(codes, fact) for fact in known]
+    found = weights.copy()
+    for _ in range(_ROUNDS):
+        away = 0.0
+        for fact, own in zip(known, cells, strict=True):
+            wanted = fact.counts.ravel()
+            now = np.bincount(own, found, len(wanted))
+            away = max(away, float(np.abs(now - wanted)[now > 0].max(initial=0.0)))
+            found *= np.divide(wanted, now, out=np.zeros_like(now), where=now > 0)[own]
+        if away <= _EXACT * max(float(weights.sum()), 1.0):
+            break
+    return found
+
+
+def cells_of(codes: IntArray, fact: Fact) -> IntArray:
+    """The number of the cell of a known table that each record is in, (n,)."""
+    found = np.zeros(len(codes), dtype=np.int64)
+    for attribute, size in zip(fact.attributes, fact.counts.shape, strict=True):
+        found = found * size + codes[:, attribute]
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +69,13 @@ class Rounding:
         codes: gives so many records (n, d) of a mixture, from random numbers, and reports how much is done.
         entry_bytes: about how many bytes each entry takes while so many records are made, or a little less.
         copies: how many records are made for each that is wanted, each of a fraction of weight 1.
+        has_order: whether tables of three attributes can be controlled besides pairs.
     """
 
     codes: Callable[..., IntArray]
     entry_bytes: int
     copies: int = 1
+    has_order: bool = False
 
     @property
     def is_weighted(self) -> bool:
@@ -61,23 +98,14 @@ class Rounding:
         return self.codes(mixture, count, generator, report=report), np.full(count, 1 / self.copies)
 
     def of_order(self, order: int) -> "Rounding":
-        """The method for a mixture that was fitted to tables of so many attributes at most; the same by default."""
-        del order
-        return self
-
-
-class Controlled(Rounding):
-    """Records whose tables of pairs are near those of the mixture."""
-
-    __slots__ = ()
-
-    def of_order(self, order: int) -> Rounding:
-        """Tables of three attributes are controlled where such were measured."""
-        return Rounding(partial(controlled_records, order=min(max(order, 2), 3)), self.entry_bytes)
+        """The method for a mixture fitted to tables of so many attributes; of three are controlled where measured."""
+        if not self.has_order:
+            return self
+        return replace(self, codes=partial(controlled_records, order=min(max(order, 2), 3)))
 
 
 ROUNDINGS: dict[str, Rounding] = {
-    "controlled": Controlled(controlled_records, 30),
+    "controlled": Rounding(controlled_records, 30, has_order=True),
     "sobol": Rounding(even_records, 18),
     "weighted": Rounding(even_records, 18, copies=4),
     "independent": Rounding(independent_records, 15),

@@ -1,28 +1,32 @@
-"""Files of synthetic records, and what they say of themselves.
-
-Reads: a frame, a release.  Gives: a CSV or Parquet file with a JSON file beside it.
-"""
+"""Files of synthetic records: their columns, and what they say of themselves."""
 
 import csv
+import datetime as dt
 import hashlib
 import io
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from residualplanner.fits.nonnegative.mixture import FitQuality
+import numpy as np
+from numpy.typing import NDArray
+
 from residualplanner.ground.atomic import PathLike, write_atomically
-from residualplanner.ground.checks import require_path
+from residualplanner.ground.checks import IntArray, require_path
 from residualplanner.ground.errors import ArgumentError
-from residualplanner.method.plan.files import plan_hash
-from residualplanner.release.product import Product
-from residualplanner.release.release import Release
+from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.domain.bins import Bins
+from residualplanner.method.domain.domain import Domain
 
 if TYPE_CHECKING:
     import pandas as pd
 
+#: How bins are shown.
+BinsName = Literal["labels", "middles"]
+#: The name of the column of weights: the first of these that no attribute has.
+_WEIGHTS = ("weight", "record_weight", "weight_of_record")
 #: What every file of synthetic records says of them.
 STATEMENT = (
     "Synthetic records: none is that of a person. They were made from the noisy answers of a release alone, as "
@@ -30,80 +34,84 @@ STATEMENT = (
     "Their tables are near those that were measured; what they say beyond these is a model's assumption. Standard "
     "errors computed from them as if they were records of people are too small."
 )
-_FIT = (
-    "the squared distance between the tables of the records and what was measured, in units of the noise, beside what "
-    "noise alone explains; and the sets of attributes whose tables are farther away than noise explains"
-)
-#: What the JSON file is about, and its version.
-_KIND, _VERSION = "synthetic records", 2
+#: What the JSON file is about.
+_KIND = "synthetic records"
 #: The most bytes that are read of it.
 _LONGEST = 1 << 24
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Sidecar:
-    """What is said of a file of synthetic records.
+def weight_column(domain: Domain) -> str:
+    """The name of the column of weights.
 
-    Attributes:
-        release: what they were made from.
-        rows: how many there are.
-        records: the sum of their weights.
-        method: how they were drawn.
-        seed: of the fit and the records.
-        facts: the public facts from other sources.
-        weight: the name of the column of weights, if there is one.
-        unmeasured: the attributes that nothing was measured of.
-        quality: how well the tables of the records fit what was measured.
+    Example:
+        >>> weight_column(Domain({"weight": 3, "sex": 2}))
+        'record_weight'
     """
-
-    release: Release
-    rows: int
-    records: float
-    method: str
-    seed: int
-    facts: tuple[str, ...]
-    weight: str | None
-    unmeasured: tuple[str, ...]
-    quality: FitQuality
-
-    def to_json(self, file: str, sha256: str) -> dict[str, Any]:
-        """It as JSON values."""
-        plan, noise = self.release.plan, self.release.noise
-        return {
-            "kind": _KIND,
-            "version": _VERSION,
-            "file": file,
-            "sha256": sha256,
-            "statement": STATEMENT,
-            "guarantee": noise.guarantee,
-            "facts": list(self.facts),
-            "facts_statement": Product(facts=self.facts).elsewhere,
-            "noise": noise.published(plan),
-            "plan_sha256": plan_hash(plan),
-            "rows": self.rows,
-            "records": self.records,
-            "method": self.method,
-            "seed": self.seed,
-            "seed_statement": "of the model's start and of the drawing of records; the noise does not depend on it",
-            "weight_column": self.weight,
-            "unmeasured": list(self.unmeasured),
-            "unmeasured_statement": "nothing was measured of these attributes; their values are drawn evenly",
-            "fit": {
-                "statement": _FIT,
-                "distance": float(self.quality.distances.sum()),
-                "freedom": int(self.quality.freedoms.sum()),
-                "worse": [list(names) for names in self.quality.worse],
-            },
-            "attributes": [{"name": each.name, "size": each.size} for each in plan.domain.attributes],
-        }
+    free = (name for name in _WEIGHTS if name not in domain.names)
+    return next(free, f"{'_'.join(domain.names)}_weight")
 
 
-def save_frame(file: PathLike, about: Sidecar, make: Callable[[], "pd.DataFrame"]) -> None:
+def column_of(attribute: Attribute, codes: IntArray, bins: BinsName) -> NDArray[Any]:
+    """The entries of a column for codes (n,), as objects or integers.
+
+    Args:
+        attribute: of the column.
+        codes (n,): of the records.
+        bins: "labels", or "middles": the middle of each bin, and None for a label that is not a bin.
+
+    Raises:
+        ArgumentError: there is no such way to show bins.
+    """
+    if bins not in ("labels", "middles"):
+        raise ArgumentError(f'bins must be "labels" or "middles", got {bins!r}')
+    if bins == "middles" and attribute.bins is not None:
+        own: list[object] = [None] * len(attribute.own_labels)
+        return _entries([*middles(attribute.bins), *own])[codes]
+    return _entries(attribute.value_labels)[codes]
+
+
+def middles(bins: Bins) -> list[float | dt.date]:
+    """The middle of each bin; of a bin without an end, the edge that it has.
+
+    Example:
+        >>> middles(Bins([0, 10, float("inf")]))
+        [5.0, 10.0]
+        >>> middles(Bins.months("2020-01", "2020-01"))
+        [datetime.date(2020, 1, 16)]
+    """
+    return [_middle(low, high) for low, high in zip(bins.edges[:-1], bins.edges[1:], strict=True)]
+
+
+def _middle(low: Any, high: Any) -> Any:
+    if _is_infinite(low):
+        return 0.0 if _is_infinite(high) else high
+    if _is_infinite(high):
+        return low
+    return low + (high - low) // 2 if isinstance(low, dt.date) else float(low) + (float(high) - float(low)) / 2
+
+
+def _is_infinite(edge: object) -> bool:
+    return isinstance(edge, float) and math.isinf(edge)
+
+
+def _entries(values: Sequence[object]) -> NDArray[Any]:
+    """Values of one type as an array: integers as such, all others as objects."""
+    if all(type(value) in (int, float) for value in values):
+        return np.array(values)
+    found = np.empty(len(values), dtype=object)
+    found[:] = values
+    return found
+
+
+def save_frame(
+    file: PathLike, describe: Callable[[str, str], dict[str, Any]], guarantee: str, make: Callable[[], "pd.DataFrame"]
+) -> None:
     """Write a frame, and before it what it is.
 
     Args:
         file: its name ends with ``.csv`` or ``.parquet``.
-        about: what is said of it.
+        describe: gives what is said of it as JSON values, from its name and hash.
+        guarantee: what is promised of it.
         make: gives the frame.
 
     Raises:
@@ -111,8 +119,8 @@ def save_frame(file: PathLike, about: Sidecar, make: Callable[[], "pd.DataFrame"
         OSError: the files cannot be written.
     """
     path = require_records_file(file)
-    content = _bytes(make(), path.suffix, about.release.noise.guarantee)
-    described = about.to_json(path.name, hashlib.sha256(content).hexdigest())
+    content = _bytes(make(), path.suffix, guarantee)
+    described = {"kind": _KIND} | describe(path.name, hashlib.sha256(content).hexdigest())
     with write_atomically(sidecar_path(path)) as sidecar:
         sidecar.write(json.dumps(described, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n")
     with write_atomically(path) as target:

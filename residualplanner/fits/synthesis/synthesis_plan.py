@@ -1,7 +1,4 @@
-"""What to measure for synthetic records: all pairs of attributes, and small triples where noise is low.
-
-Reads: a domain, a budget.  Gives: a plan.
-"""
+"""What to measure for synthetic records: all pairs of attributes, and small triples where noise is low."""
 
 import math
 from collections.abc import Iterator
@@ -89,7 +86,6 @@ def synthesis_plan(
 
 
 def _count(budget: Budget, triples: int | None, pairs: int) -> int:
-    """How many triples to measure."""
     if triples is None:
         return round(_TRIPLES_TO_A_PAIR * pairs) if budget.pcost >= _PCOST_OF_TRIPLES else 0
     if not is_integer(triples):

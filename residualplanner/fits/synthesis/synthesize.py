@@ -1,14 +1,11 @@
-"""Records from a release.
-
-Reads: a release, facts.  Gives: SyntheticRecords.  Costs no privacy budget.
-"""
+"""Records from a release.  Costs no privacy budget."""
 
 from collections.abc import Iterable
 
-from residualplanner.fits.mixtures import Ensemble, unreported
-from residualplanner.fits.nonnegative.facts import Facts
-from residualplanner.fits.nonnegative.mixture import fit_mixture
-from residualplanner.fits.nonnegative.stated_facts import Impossible, Known, read_facts
+from residualplanner.fits.mixtures.fitting import Ensemble
+from residualplanner.fits.mixtures.records import unreported
+from residualplanner.fits.nonnegative.facts import Facts, Impossible, Known, read_facts
+from residualplanner.fits.nonnegative.fitted_mixture import fit_mixture
 from residualplanner.fits.synthesis.records import MOST_RECORDS, SyntheticRecords, drawn, require_count, require_seed
 from residualplanner.fits.synthesis.rounding import RoundingName, rounding_named
 from residualplanner.gate.sources.source import Progress

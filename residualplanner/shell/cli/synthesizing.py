@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from residualplanner.fits.nonnegative.mixture import FitQuality
-from residualplanner.fits.nonnegative.stated_facts import read_facts
+from residualplanner.fits.nonnegative.facts import read_facts
+from residualplanner.fits.nonnegative.measured_tables import FitQuality
 from residualplanner.fits.synthesis import (
     BinsName,
     RoundingName,

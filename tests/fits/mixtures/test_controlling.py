@@ -5,10 +5,16 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from residualplanner.fits.mixtures import Blocks, controlled_records, mixture_of, triples
-from residualplanner.fits.mixtures.controlling import _exchange, _pairs_within, _tables_of
-from residualplanner.fits.mixtures.margins import correct_margins
-from residualplanner.fits.mixtures.triples import tables_beside
+from residualplanner.fits.mixtures import controlling
+from residualplanner.fits.mixtures.controlling import (
+    _exchange,
+    _pairs_within,
+    _tables_of,
+    controlled_records,
+    tables_beside,
+)
+from residualplanner.fits.mixtures.mixture import OneHot, mixture_of
+from residualplanner.fits.mixtures.records import correct_margins
 
 SIZES = (3, 2, 4)
 
@@ -17,7 +23,7 @@ SIZES = (3, 2, 4)
 def mixture():
     rng = np.random.default_rng(0)
     probabilities = np.concatenate([rng.dirichlet(np.ones(size), 3).T for size in SIZES])
-    return mixture_of(Blocks(SIZES), np.array([0.5, 0.3, 0.2]), probabilities)
+    return mixture_of(OneHot(SIZES), np.array([0.5, 0.3, 0.2]), probabilities)
 
 
 @pytest.fixture
@@ -88,7 +94,7 @@ def test_pairs_are_of_one_class_and_disjoint():
 
 def test_values_are_corrected_only_within_what_their_class_has_and_as_few_as_it_takes():
     """Class 0 has the values 0 and 1, class 1 has 2 alone: nobody there can give or get one."""
-    mixture = mixture_of(Blocks((3,)), np.array([0.5, 0.5]), np.array([[0.5, 0.0], [0.5, 0.0], [0.0, 1.0]]))
+    mixture = mixture_of(OneHot((3,)), np.array([0.5, 0.5]), np.array([[0.5, 0.0], [0.5, 0.0], [0.0, 1.0]]))
     codes, classes = np.array([0, 0, 0, 1, 2, 2, 2, 2])[:, None], np.repeat([0, 1], 4)
     old = codes.copy()
     correct_margins(mixture, codes, classes, np.random.default_rng(0))
@@ -125,9 +131,9 @@ def test_tables_of_three_attributes_are_nearer_where_they_are_controlled(mixture
 
 
 def test_tables_of_three_attributes_that_are_too_large_are_left_alone(monkeypatch, mixture):
-    monkeypatch.setattr(triples, "_ALL_CELLS", 23)
+    monkeypatch.setattr(controlling, "_ALL_CELLS", 23)
     assert tables_beside(mixture, 60) == {}
-    monkeypatch.setattr(triples, "_ALL_CELLS", 24)
+    monkeypatch.setattr(controlling, "_ALL_CELLS", 24)
     assert sorted(tables_beside(mixture, 60)) == [0, 1, 2]
-    monkeypatch.setattr(triples, "_LOOKED_UP", 59)
+    monkeypatch.setattr(controlling, "_LOOKED_UP", 59)
     assert tables_beside(mixture, 60) == {}

@@ -6,9 +6,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from residualplanner.fits.mixtures import Blocks, Centered, Measured, Rows, Values, features_of, loss_of, product_sums
-from residualplanner.fits.mixtures.larger import prefix_terms
-from residualplanner.fits.mixtures.terms import Point, TableTerm, pair_term
+from residualplanner.fits.mixtures.loss import CenteredView, MatrixView, features_of, loss_of
+from residualplanner.fits.mixtures.mixture import OneHot, product_sums
+from residualplanner.fits.mixtures.terms import Measured, Point, TableTerm, pair_term, prefix_terms
 
 SIZES = (3, 2, 4)
 RNG = np.random.default_rng(7)
@@ -26,7 +26,7 @@ def centering(size):
 
 def views_and_matrices():
     basis = np.array([[1.0, -1, 0, 0], [1, 1, -1, -1]])
-    return [Centered(0), Values(1), Rows(2, basis)], [centering(3), np.eye(2), basis]
+    return [CenteredView(0), MatrixView(1, np.eye(2)), MatrixView(2, basis)], [centering(3), np.eye(2), basis]
 
 
 def table_of(probabilities, weights, matrices, attributes):
@@ -56,7 +56,7 @@ ALL_SETS = [members for order in (1, 2, 3) for members in combinations(range(3),
 def test_the_loss_is_the_sum_of_squared_distances_in_units_of_the_noise(sets):
     views, matrices = views_and_matrices()
     tables, (probabilities, weights) = measured_sets(matrices, sets), mixture_arrays(5)
-    loss = loss_of(Blocks(SIZES), views, tables, 50.0)
+    loss = loss_of(OneHot(SIZES), views, tables, 50.0)
     expected = sum(
         each.precision * ((50 * table_of(probabilities, weights, matrices, each.views) - each.values) ** 2).sum()
         for each in tables
@@ -70,7 +70,7 @@ def test_the_slope_is_that_of_finite_differences(sets):
     views, matrices = views_and_matrices()
     tables = measured_sets(matrices, sets)
     scaled = [Measured(t.views, t.values * 2e7, t.precision, t.freedom) for t in tables]
-    loss = loss_of(Blocks(SIZES), views, scaled, 1e9)  # so many records that all is in double precision
+    loss = loss_of(OneHot(SIZES), views, scaled, 1e9)  # so many records that all is in double precision
     assert loss.dtype is np.float64
     probabilities, weights = mixture_arrays(4)
     _, slope = loss.evaluate(probabilities, weights)
@@ -78,7 +78,7 @@ def test_the_slope_is_that_of_finite_differences(sets):
         one, other = RNG.normal(size=probabilities.shape), RNG.normal(size=weights.shape)
         step = 1e-6
         # centered views take it for granted that probabilities add up to 1, which a step must keep
-        shift = Blocks(SIZES).repeated(Blocks(SIZES).sums(one) / np.array(SIZES)[:, None])
+        shift = OneHot(SIZES).repeated(OneHot(SIZES).sums(one) / np.array(SIZES)[:, None])
         kept = one - shift
         up, _ = loss.evaluate(probabilities + step * kept, weights + step * other)
         down, _ = loss.evaluate(probabilities - step * kept, weights - step * other)
@@ -90,7 +90,7 @@ def test_pairs_in_one_product_are_the_pairs_one_by_one():
     views, matrices = views_and_matrices()
     tables = measured_sets(matrices, [(0,), (1,), (0, 1), (1, 2)])
     probabilities, weights = mixture_arrays(5)
-    features = loss_of(Blocks(SIZES), views, tables, 50.0).features
+    features = loss_of(OneHot(SIZES), views, tables, 50.0).features
     point = Point(features.apply(probabilities), weights * 50)
     together = pair_term(features.layout, tables, np.float64)
     slopes = [Point(np.zeros_like(point.features), np.zeros_like(point.weights)) for _ in range(2)]
@@ -110,7 +110,7 @@ def test_pairs_in_one_product_are_the_pairs_one_by_one():
 def test_tables_with_views_in_common_are_the_tables_one_by_one():
     sizes = (3, 2, 4, 2)
     probabilities, weights = mixture_arrays(5, sizes=sizes)
-    features = features_of(Blocks(sizes), [Values(i) for i in range(4)])
+    features = features_of(OneHot(sizes), [MatrixView(i, np.eye(size)) for i, size in enumerate(sizes)])
     tables = [
         Measured(members, 30 * RNG.normal(size=[sizes[i] for i in members]), precision, 1)
         for members, precision in [
@@ -151,7 +151,7 @@ def test_at_the_truth_the_loss_has_as_many_degrees_of_freedom_as_it_says():
                 noise -= noise.mean(axis=axis, keepdims=True)
             truth = 500 * table_of(probabilities, weights, matrices, members)
             tables.append(Measured(members, truth + noise, 1 / 9, math.prod(SIZES[i] - 1 for i in members)))
-        loss = loss_of(Blocks(SIZES), [Centered(i) for i in range(3)], tables, 500.0)
+        loss = loss_of(OneHot(SIZES), [CenteredView(i) for i in range(3)], tables, 500.0)
         losses.append(loss.evaluate(probabilities.astype(loss.dtype), weights.astype(loss.dtype))[0])
     assert loss.freedom == 3 * 2 * 4 - 1
     assert np.mean(losses) == pytest.approx(loss.freedom, abs=4 * math.sqrt(2 * loss.freedom / 400))
@@ -161,7 +161,10 @@ def test_at_the_truth_the_loss_has_as_many_degrees_of_freedom_as_it_says():
 @pytest.mark.slow
 def test_noise_gives_slopes_the_variances_that_are_stated():
     views, matrices = views_and_matrices()
-    views, matrices = [Values(0), Values(1), views[2]], [np.eye(3), np.eye(2), matrices[2]]
+    views, matrices = (
+        [MatrixView(0, np.eye(3)), MatrixView(1, np.eye(2)), views[2]],
+        [np.eye(3), np.eye(2), matrices[2]],
+    )
     probabilities, weights = mixture_arrays(4)
     rng, slopes, sets = np.random.default_rng(1), [], [(0, 1), (0, 1, 2), (1, 2), (2,)]
     for _ in range(3000):
@@ -169,7 +172,7 @@ def test_noise_gives_slopes_the_variances_that_are_stated():
         for members in sets:
             truth = 100 * table_of(probabilities, weights, matrices, members)
             tables.append(Measured(members, truth + 2 * rng.normal(size=truth.shape), 1 / 4, truth.size))
-        loss = loss_of(Blocks(SIZES), views, tables, 100.0)
+        loss = loss_of(OneHot(SIZES), views, tables, 100.0)
         slopes.append(loss.evaluate(probabilities.astype(loss.dtype), weights.astype(loss.dtype))[1].probabilities)
     stated = loss.slope_variances(probabilities.astype(loss.dtype), weights.astype(loss.dtype))
     np.testing.assert_allclose(np.var(slopes, axis=0), stated, rtol=0.15)

@@ -14,7 +14,7 @@ from made_releases import answers_of, any_release, exact_release
 from nearest_tables import EXACT, nearest
 from random_plans import noise_of, plan_by_set, query_rows, sample_workload
 from residualplanner.fits.adjusted.adjustments import Adjustments
-from residualplanner.fits.nonnegative.stated_facts import StatedTable, StatedZeros
+from residualplanner.fits.nonnegative.facts import StatedTable, StatedZeros
 from residualplanner.ground.errors import DomainError, WorkloadError
 from residualplanner.method.queries.runs import Prefix
 

@@ -7,14 +7,12 @@ import pytest
 
 import residualplanner as rp
 from made_releases import exact_release
-from residualplanner.fits.nonnegative.facets import facets_of
 from residualplanner.fits.nonnegative.facts import Facts
 from residualplanner.fits.nonnegative.many_cells.covering import covering, records_for
-from residualplanner.fits.nonnegative.many_cells.limited_memory import LimitedMemory
-from residualplanner.fits.nonnegative.many_cells.margin_ascent import MarginAscent
-from residualplanner.fits.nonnegative.many_cells.potential_ascent import PotentialAscent
-from residualplanner.fits.nonnegative.stating import Statement
-from residualplanner.fits.nonnegative.weights import WEIGHTS
+from residualplanner.fits.nonnegative.many_cells.potential_ascent import LimitedMemory, PotentialAscent
+from residualplanner.fits.nonnegative.many_cells.solving import MarginAscent
+from residualplanner.fits.nonnegative.potentials import facets_of
+from residualplanner.fits.nonnegative.problem import WEIGHTS, Statement
 
 SHAPE = (4, 3, 5, 2)
 DOMAIN = rp.Domain(dict(zip("abcd", SHAPE, strict=True)))

@@ -23,10 +23,9 @@ from random_plans import (
     random_matrix,
     sample_workload,
 )
-from residualplanner.fits.nonnegative.cells import cell_kinds
+from residualplanner.fits.nonnegative.components import cell_kinds
 from residualplanner.fits.nonnegative.facts import Facts
-from residualplanner.fits.nonnegative.stating import Statement
-from residualplanner.fits.nonnegative.weights import WEIGHTS
+from residualplanner.fits.nonnegative.problem import WEIGHTS, Statement
 from residualplanner.ground.errors import ArgumentError, BudgetError, SolverError, WorkloadError
 from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.runs import Prefix, Range

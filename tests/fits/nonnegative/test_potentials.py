@@ -7,12 +7,9 @@ import dense
 import residualplanner as rp
 from made_releases import any_release, exact_release
 from random_plans import plan_by_set, sample_workload
-from residualplanner.fits.nonnegative.facets import facets_of
-from residualplanner.fits.nonnegative.facts import Facts
-from residualplanner.fits.nonnegative.potentials import Agreement, first_multipliers
-from residualplanner.fits.nonnegative.stated_facts import read_facts
-from residualplanner.fits.nonnegative.stating import Statement
-from residualplanner.fits.nonnegative.weights import WEIGHTS
+from residualplanner.fits.nonnegative.facts import Facts, read_facts
+from residualplanner.fits.nonnegative.potentials import Agreement, facets_of, first_multipliers
+from residualplanner.fits.nonnegative.problem import WEIGHTS, Statement
 
 SHAPE = (4, 3, 5)
 DOMAIN = rp.Domain(dict(zip("abc", SHAPE, strict=True)))

@@ -108,7 +108,7 @@ def test_simulations_of_pairs_agree_with_fits_made_one_by_one():
 def _fit_by_hand(made, generator):
     """`nonnegative` of the published tables' answers with the noise of a measurement."""
     from residualplanner.fits.nonnegative.components import answers_of, measured_components, noise_like
-    from residualplanner.fits.nonnegative.reference import reference_map
+    from residualplanner.fits.nonnegative.table_map import reference_map
     from residualplanner.gate.measurement.answers import FloatResiduals
     from residualplanner.gate.measurement.measurement import Measurement
     from residualplanner.gate.measurement.noise_record import NoiseRecord

@@ -7,19 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from residualplanner.fits.mixtures import Blocks
+from residualplanner.fits.mixtures.mixture import OneHot
 from residualplanner.fits.rap import ProjectionSettings, RelaxedRecords
 from residualplanner.fits.rap.answered import Answered
-from residualplanner.fits.rap.cells import cell_blocks
-from residualplanner.fits.rap.fitted_rows import FittedRows
-from residualplanner.fits.rap.projection import relaxed_projection
+from residualplanner.fits.rap.projection import FittedRows, relaxed_projection
 from residualplanner.fits.rap.relaxation import RELAXATIONS, sparsemax
-from residualplanner.fits.rap.targets import ListedCells, WholeTable, listed_cells
-from residualplanner.fits.rap.threshold_table import ThresholdTable
+from residualplanner.fits.rap.targets import ListedCells, WholeTable, cell_blocks, listed_cells
+from residualplanner.fits.rap.tiles import ThresholdTable
 from residualplanner.ground.errors import WorkloadError
 
 SIZES = (3, 2, 4, 5)
-BLOCKS = Blocks(SIZES)
+BLOCKS = OneHot(SIZES)
 
 
 def by_definition(columns, r):
@@ -91,7 +89,7 @@ def test_a_whole_table_is_all_of_its_cells(threshold):
 
 @given(st.lists(st.floats(-3, 3, width=32), min_size=9, max_size=9), st.floats(-2, 2, width=32))
 def test_sparsemax_is_the_nearest_point_of_every_simplex(numbers, shift):
-    points, blocks = np.array(numbers, dtype=np.float32)[:, None], Blocks((4, 5))
+    points, blocks = np.array(numbers, dtype=np.float32)[:, None], OneHot((4, 5))
     found = sparsemax(points, blocks)
     for rows in (slice(0, 4), slice(4, 9)):
         p, z = found[rows, 0].astype(float), points[rows, 0].astype(float)
@@ -105,9 +103,9 @@ def test_sparsemax_is_the_nearest_point_of_every_simplex(numbers, shift):
 
 def test_sparsemax_of_known_points():
     points = np.array([[0, 1], [0, 0], [1, 0.5]], dtype=np.float32)
-    assert sparsemax(points, Blocks((2, 1))).tolist() == [[0.5, 1], [0.5, 0], [1, 1]]
+    assert sparsemax(points, OneHot((2, 1))).tolist() == [[0.5, 1], [0.5, 0], [1, 1]]
     many = np.random.default_rng(3).standard_normal((200, 3)).astype(np.float32)
-    assert np.allclose(sparsemax(many, Blocks((200,))).sum(axis=0), 1, atol=1e-5)
+    assert np.allclose(sparsemax(many, OneHot((200,))).sum(axis=0), 1, atol=1e-5)
 
 
 def test_values_that_no_cell_mentions_keep_their_proportions():

@@ -9,13 +9,9 @@ import pytest
 import residualplanner as rp
 from residualplanner import BudgetError, DataError, Ledger, ResourceError, WorkloadError
 from residualplanner.fits.rap import gate
-from residualplanner.fits.rap.account import root_down, rounded_down
-from residualplanner.fits.rap.counts import KeptCounts, RecountedCounts
-from residualplanner.fits.rap.selection import Selection
-from residualplanner.fits.rap.sensitivity import SENSITIVITIES
-from residualplanner.fits.rap.threshold_table import ThresholdTable, thresholds_of
-from residualplanner.fits.rap.tiles import tiles_of
-from residualplanner.fits.rap.units import UNITS
+from residualplanner.fits.rap.plan import SENSITIVITIES, root_down, rounded_down
+from residualplanner.fits.rap.selection import UNITS, CandidateSelection, KeptCounts, RecountedCounts
+from residualplanner.fits.rap.tiles import ThresholdTable, thresholds_of, tiles_of
 from residualplanner.gate.discrete_gaussian import InsecureTestBits
 from residualplanner.gate.sources.opening import open_source
 from residualplanner.method.privacy import Neighbors
@@ -79,11 +75,11 @@ def test_joint_sensitivity_is_that_of_all_pairs_of_records(r):
         marginals[-1][record] = 1
     answers = [table.answers(each) for each in marginals]
     joint, all_cells = SENSITIVITIES["joint"], {table: table.cells}
-    assert joint.squared(all_cells, Neighbors()) == max((each**2).sum() for each in answers)
+    assert joint(all_cells, Neighbors()) == max((each**2).sum() for each in answers)
     pairs = product(answers, repeat=2)
-    assert joint.squared(all_cells, Neighbors("replace")) == max(((x - y) ** 2).sum() for x, y in pairs)
-    assert joint.squared({table: 1}, Neighbors()) == 1
-    assert SENSITIVITIES["per-cell"].squared(all_cells, Neighbors()) == 12
+    assert joint(all_cells, Neighbors("replace")) == max(((x - y) ** 2).sum() for x, y in pairs)
+    assert joint({table: 1}, Neighbors()) == 1
+    assert SENSITIVITIES["per-cell"](all_cells, Neighbors()) == 12
 
 
 def test_answers_come_near_the_truth_where_there_is_hardly_any_noise():
@@ -162,7 +158,7 @@ def test_counting_anew_in_little_memory_gives_the_same(monkeypatch):
 def test_choices_over_several_tables_are_found_by_their_score():
     thresholds = thresholds_of(PAIRS)
     counts = KeptCounts(open_source(RECORDS, DOMAIN), tiles_of(thresholds, relaxed_records=1))
-    selection = Selection(counts, UNITS["cell"], [set() for _ in thresholds])
+    selection = CandidateSelection(counts, UNITS["cell"], [set() for _ in thresholds])
     model = [np.zeros(each.cells, dtype=np.int64) for each in thresholds]
     exact = list(counts.answers(counts.tiles))
     chosen = selection.choose(lambda tile: model[tile.table], Fraction(1000), 47, InsecureTestBits(1))
@@ -253,7 +249,7 @@ def test_a_run_is_charged_once_and_records_that_do_not_fit_cost_nothing_unless_t
         rp.rap(plan_of(), RECORDS, ledger=ledger, again=True)
     with pytest.raises(BudgetError, match="left"):
         rp.rap(plan_of(), RECORDS, ledger=ledger, again=True)
-    with pytest.raises(BudgetError, match=r"entry 1 of the ledger is for this plan already .*again=True"):
+    with pytest.raises(BudgetError, match=r"entry 1 of the ledger is for this plan already .*has too little left"):
         rp.rap(plan_of(), RECORDS, ledger=ledger)
     with pytest.raises(BudgetError, match="neighbors"):
         rp.rap(plan_of(), RECORDS, ledger=Ledger(rp.zcdp(1)))

@@ -10,14 +10,11 @@ from hypothesis import strategies as st
 
 import residualplanner as rp
 from residualplanner import ResourceError
-from residualplanner.fits.mixtures import Blocks
+from residualplanner.fits.mixtures.mixture import OneHot
 from residualplanner.fits.rap import RelaxedRecords
 from residualplanner.fits.rap.answered import Answered
-from residualplanner.fits.rap.counts import KeptCounts, RecountedCounts
-from residualplanner.fits.rap.selection import Selection
-from residualplanner.fits.rap.threshold_table import ThresholdTable
-from residualplanner.fits.rap.tiles import Tile, tiles_of
-from residualplanner.fits.rap.units import UNITS
+from residualplanner.fits.rap.selection import UNITS, CandidateSelection, KeptCounts, RecountedCounts
+from residualplanner.fits.rap.tiles import ThresholdTable, Tile, tiles_of
 from residualplanner.gate.discrete_gaussian import InsecureTestBits
 from residualplanner.gate.sources.opening import open_source
 
@@ -87,7 +84,7 @@ def test_counts_of_tiles_are_those_of_the_definition(make):
 
 @pytest.mark.parametrize("is_distribution", [True, False])
 def test_answers_of_relaxed_records_are_the_same_in_tiles(is_distribution):
-    blocks = Blocks(SIZES)
+    blocks = OneHot(SIZES)
     values = np.random.default_rng(1).random((blocks.count, 30)).astype(np.float32)
     records = RelaxedRecords(blocks, blocks.softmax(values) if is_distribution else values)
     for tile in tiles_of(TABLES, relaxed_records=30, room=16_000):
@@ -101,7 +98,7 @@ def test_the_same_candidates_are_drawn_whatever_the_tiles_are(unit):
     for room in (SMALL, 10**6):
         tiles = tiles_of(TABLES, relaxed_records=1, room=room)
         counts = KeptCounts(open_source(RECORDS, DOMAIN), tiles)
-        selection = Selection(counts, UNITS[unit], [set() for _ in TABLES])
+        selection = CandidateSelection(counts, UNITS[unit], [set() for _ in TABLES])
         bits = InsecureTestBits(3)
         drawn.append(
             [
@@ -131,7 +128,7 @@ def test_a_run_in_tiles_is_the_run_with_whole_tables(changes):
 def test_the_most_surprising_cells_are_found_in_tiles(monkeypatch):
     monkeypatch.setattr("residualplanner.fits.rap.answered.WHOLE_CELLS", 1)
     monkeypatch.setattr("residualplanner.fits.rap.answered.ADDED", 5)
-    table, blocks = TABLES[-1], Blocks(SIZES)
+    table, blocks = TABLES[-1], OneHot(SIZES)
     noisy = np.random.default_rng(2).random(table.cells)
     active = []
     for room in (SMALL, 10**6):

@@ -15,7 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from residualplanner.fits.mixtures import Blocks, controlled_records, even_records, independent_records, mixture_of
+from residualplanner.fits.mixtures.controlling import controlled_records
+from residualplanner.fits.mixtures.mixture import OneHot, mixture_of
+from residualplanner.fits.mixtures.records import even_records, independent_records
 from residualplanner.fits.synthesis import rounding
 from residualplanner.fits.synthesis.synthesis_plan import _smallest_triples
 
@@ -50,7 +52,7 @@ def some_mixture(classes=5, seed=0):
     rng = np.random.default_rng(seed)
     sizes = (3, 2, 4)
     probabilities = np.concatenate([rng.dirichlet(np.ones(size), classes).T for size in sizes])
-    return mixture_of(Blocks(sizes), rng.dirichlet(np.ones(classes)), probabilities)
+    return mixture_of(OneHot(sizes), rng.dirichlet(np.ones(classes)), probabilities)
 
 
 def table_of(codes, sizes):
@@ -61,7 +63,7 @@ def table_of(codes, sizes):
 
 def test_of_three_even_records_all_combinations_of_values_are_equally_probable():
     """Points of a sequence alone, without their rotation, are not independent of one another's order."""
-    mixture, rng, draws = mixture_of(Blocks((3, 3)), np.ones(1), np.full((6, 1), 1 / 3)), np.random.default_rng(0), 600
+    mixture, rng, draws = mixture_of(OneHot((3, 3)), np.ones(1), np.full((6, 1), 1 / 3)), np.random.default_rng(0), 600
     mean = sum(table_of(even_records(mixture, 3, rng), (3, 3)) for _ in range(draws)) / draws
     assert np.abs(mean - 1 / 3).max() < 4 * np.sqrt(1 / 3 / draws)
 
@@ -120,7 +122,7 @@ def test_controlled_records_have_tables_of_pairs_nearer_to_their_mixture_than_ev
 
 
 def test_records_of_one_attribute_or_too_few_have_nothing_to_exchange():
-    alone = mixture_of(Blocks((3,)), np.ones(1), np.array([[0.5], [0.3], [0.2]]))
+    alone = mixture_of(OneHot((3,)), np.ones(1), np.array([[0.5], [0.3], [0.2]]))
     assert np.bincount(controlled_records(alone, 10, np.random.default_rng(0))[:, 0]).tolist() == [5, 3, 2]
     several = some_mixture(classes=4)
     assert controlled_records(several, 1, np.random.default_rng(3)).shape == (1, 3)
@@ -128,7 +130,7 @@ def test_records_of_one_attribute_or_too_few_have_nothing_to_exchange():
 
 
 def test_values_of_probability_0_are_never_drawn():
-    blocks = Blocks((3, 3))
+    blocks = OneHot((3, 3))
     probabilities = np.array([[0.0, 0.5], [1, 0.5], [0, 0], [0.3, 0], [0, 0], [0.7, 1]])
     mixture = mixture_of(blocks, np.array([0.4, 0.6]), probabilities)
     for draw in (controlled_records, even_records, independent_records):

@@ -9,7 +9,7 @@ import residualplanner as rp
 from residualplanner.fits.adjusted import memory
 from residualplanner.fits.adjusted.adjustments import Adjustments
 from residualplanner.fits.adjusted.rounding import RoundedRelease
-from residualplanner.fits.nonnegative.stated_facts import StatedTable, StatedZeros
+from residualplanner.fits.nonnegative.facts import StatedTable, StatedZeros
 from residualplanner.gate.ledger import Ledger
 
 SPEC = """

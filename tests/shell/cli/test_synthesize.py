@@ -7,7 +7,7 @@ import pytest
 
 import residualplanner as rp
 from residualplanner.fits import synthesis
-from residualplanner.fits.nonnegative.mixture import fitted
+from residualplanner.fits.nonnegative import fitted_mixture
 
 FACTS = """
 nonnegative = true
@@ -20,7 +20,7 @@ impossible = [{ sex = "F", grade = [3, 4] }]
 def small_model(monkeypatch):
     """A model that is fitted in no time."""
     small = rp.Ensemble(2, 20, rp.Descent(steps=60), rp.Descent(steps=30, rate=0.1))
-    monkeypatch.setattr(fitted, "ensemble_for", lambda _doublings: small)
+    monkeypatch.setattr(fitted_mixture, "ensemble_for", lambda _doublings: small)
 
 
 @pytest.fixture

@@ -1,18 +1,17 @@
 """Newton's method for the dual problem of fits: exact once the positive cells are found.
 
-Reads: a problem.  Gives: Solution, with a proved gap.
-Source: eqs. (81) to (83); Qi and Sun, Math. Programming 58 (1993).
+Source: eqs. (81) to (83) and (88); Qi and Sun, Math. Programming 58 (1993); Rockafellar, SIAM J. Control Optim. 14
+(1976).
 """
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.fits.microdata.solvers.dual import CellProblem, Dual
-from residualplanner.fits.microdata.solvers.maps import MapDual
-from residualplanner.fits.microdata.solvers.matrices import MatrixDual
+from residualplanner.fits.microdata.solvers.dual import CellProblem, Dual, MapDual, MatrixDual, Term
 
 #: Newton steps at most; halvings of one; how much of the slope a step must gain; rounding of the dual value.
 _STEPS, _HALVINGS, _GAIN, _ROUNDING = 200, 40, 1e-4, 1e-13
@@ -24,12 +23,13 @@ _GAP, _OFF = 1e-13, 1e-11
 _AT_ONCE = 100_000
 #: How much is added to the diagonal where sums are exact, as a part of it, at most.
 _RIDGE = 1e-2
-
 Array = NDArray[np.float64]
+#: How much cells are held at first, beside the sums, and each time; how often at most; the gap to reach.
+_FIRST, _LESS, _TIMES, _PROXIMAL_GAP = 1e-2, 0.1, 12, 1e-9
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Solution:
+class CellFit:
     """The cells of all draws, and what is proved of them.
 
     Attributes:
@@ -47,7 +47,7 @@ class Solution:
     violation: Array
 
 
-def solve(problem: CellProblem, start: Array | None = None) -> Solution:
+def solve(problem: CellProblem, start: Array | None = None) -> CellFit:
     """The solution of a problem.
 
     Args:
@@ -68,7 +68,7 @@ def is_small(problem: CellProblem) -> bool:
     return count - max(counts, default=0) <= _FEW_SUMS and count * problem.cells <= _FEW_ENTRIES
 
 
-def _solved(dual: Dual, start: Array | None) -> Solution:
+def _solved(dual: Dual, start: Array | None) -> CellFit:
     """The solution for all draws, some at a time, so that arrays stay in the processor's cache."""
     draws, cells = dual.center.shape
     count = min(draws, max(1, draws * cells // _AT_ONCE))
@@ -82,10 +82,10 @@ def _solved(dual: Dual, start: Array | None) -> Solution:
     return parts[0] if count == 1 else together(parts)
 
 
-def together(parts: Sequence[Solution]) -> Solution:
+def together(parts: Sequence[CellFit]) -> CellFit:
     """The solutions of some draws, and of others after them, as one."""
     names = ("cells", "multipliers", "objective", "gap", "violation")
-    return Solution(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+    return CellFit(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 def _descend(dual: Dual, multipliers: Array, cells: Array) -> None:
@@ -123,7 +123,6 @@ def _objective(dual: Dual, cells: Array) -> Array:
 
 
 def _scale(dual: Dual) -> Array:
-    """The size of the counts of each draw."""
     found: Array = 1 + np.abs(dual.target).max(axis=1, initial=0.0)
     return found
 
@@ -163,8 +162,75 @@ def _diagonal(dual: Dual, part: Array, residual: Array) -> Array:
     return dual.spread + np.where(is_exact, np.clip(off, 1e-10, _RIDGE) * typical, 0)
 
 
-def _certified(dual: Dual, multipliers: Array, cells: Array) -> Solution:
+def _certified(dual: Dual, multipliers: Array, cells: Array) -> CellFit:
     residual = dual.residual(multipliers, cells)
     objective = _objective(dual, cells)
     violation = np.abs(np.where(dual.spread == 0, residual, 0)).max(axis=1, initial=0.0)
-    return Solution(cells, multipliers, objective, _above(dual, residual) / (1 + objective), violation)
+    return CellFit(cells, multipliers, objective, _above(dual, residual) / (1 + objective), violation)
+
+
+def solve_without_cells(shape: tuple[int, ...], terms: Sequence[Term]) -> CellFit:
+    """The cells whose sums are best: of all solutions one that is near 0.
+
+    Args:
+        shape (d,): of the cells.
+        terms: sums, one group of which has every cell.
+
+    Source: eq. (88).
+    """
+    draws, count = max(len(term.target) for term in terms), math.prod(shape)
+    spreads = np.concatenate([term.spread.ravel() for term in terms])
+    center, one = np.zeros((draws, count)), np.ones((1, 1))
+    if not (spreads > 0).any():
+        return solve(CellProblem(shape, center, one, tuple(terms)))
+    weight = _FIRST / float(np.median(spreads[spreads > 0]))
+    best, multipliers = _Best.of_none(draws, count), None
+    for _ in range(_TIMES):
+        found = solve(CellProblem(shape, center, weight * one, tuple(terms)), multipliers)
+        is_better = best.improve(_without_center(found, center, weight, terms))
+        if not is_better or (best.gap <= _PROXIMAL_GAP).all():
+            break
+        center, multipliers, weight = found.cells, found.multipliers, weight * _LESS
+    return CellFit(best.cells, found.multipliers, best.objective, best.gap, best.violation)
+
+
+def _without_center(found: CellFit, center: Array, weight: float, terms: Sequence[Term]) -> CellFit:
+    """The solution as one of the problem in which cells are not held, with its gap.  Source: eq. (88)."""
+    moved = found.cells - center
+    objective = found.objective - weight * (moved**2).sum(axis=1) / 2
+    most = found.cells.sum(axis=1) + _most_in_total(terms, objective)
+    above = found.gap * (1 + found.objective) + weight * np.abs(moved).max(axis=1) * most
+    return replace(found, objective=objective, gap=above / (1 + objective))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Best:
+    """The solution of each draw whose objective is proved to be nearest to the least one so far."""
+
+    cells: Array
+    objective: Array
+    gap: Array
+    violation: Array
+
+    @staticmethod
+    def of_none(draws: int, count: int) -> "_Best":
+        """Before there is a solution."""
+        return _Best(np.zeros((draws, count)), np.zeros(draws), np.full(draws, np.inf), np.zeros(draws))
+
+    def improve(self, found: CellFit) -> bool:
+        """Take the draws that are nearer, in place; whether there are any."""
+        rows = found.gap * (1 + found.objective) < self.gap * (1 + self.objective)
+        for name in ("cells", "objective", "gap", "violation"):
+            getattr(self, name)[rows] = getattr(found, name)[rows]
+        return bool(rows.any())
+
+
+def _most_in_total(terms: Sequence[Term], objective: Array) -> Array:
+    """No better cells have a larger total than this, (b,).  Source: eq. (88)."""
+    found = np.full(len(objective), np.inf)
+    for term in terms:
+        if term.sums.covers:
+            room = np.sqrt(2 * np.maximum(objective, 0) * term.spread.sum(axis=1))
+            found = np.minimum(found, term.target.sum(axis=1) + room)
+    most: Array = np.maximum(found, 0.0)
+    return most

@@ -1,6 +1,5 @@
 """Sums of cells as linear maps of whole arrays of cells, and their transposed maps.
 
-Reads: the shape of the cells.  Gives: Sums.
 Protocol: `answer` maps cells (b, n_1, .., n_d) to sums (b, k), `spread` is the transposed map; b counts draws.
 """
 
@@ -131,11 +130,8 @@ class MarginalSums(Sums):
 
 
 @dataclass(frozen=True, slots=True)
-class ResidualSums(Sums):
-    """The component of a set of axes: the marginal less its means along each axis."""
-
-    shape: tuple[int, ...]
-    axes: tuple[int, ...]
+class ResidualSums(MarginalSums):
+    """The component of a set of axes: the marginal less its means along each axis; only the total is whole sums."""
 
     @property
     def covers(self) -> bool:
@@ -143,9 +139,9 @@ class ResidualSums(Sums):
         return not self.axes
 
     @property
-    def count(self) -> int:
-        """How many cells the marginal has."""
-        return self._marginal.count
+    def marginal_axes(self) -> tuple[int, ...] | None:
+        """It is no marginal."""
+        return None
 
     @property
     def is_disjoint(self) -> bool:
@@ -154,23 +150,19 @@ class ResidualSums(Sums):
 
     def squares(self, part: Array) -> Array:
         """Those of the marginal, which are larger."""
-        return self._marginal.answer(part)
-
-    @property
-    def _marginal(self) -> MarginalSums:
-        return MarginalSums(self.shape, self.axes)
+        return MarginalSums.answer(self, part)
 
     def answer(self, cells: Array) -> Array:
         """The centered marginals, in C order."""
-        return self._centered(self._marginal.answer(cells))
+        return self._centered(MarginalSums.answer(self, cells))
 
     def spread(self, values: Array) -> Array:
         """The centered value for each cell."""
-        return self._marginal.spread(self._centered(values))
+        return MarginalSums.spread(self, self._centered(values))
 
     def precision(self, subset: Sequence[int]) -> float | None:
         """As of the marginal, for components of just these axes; else 0.  Source: eq. (80)."""
-        return self._marginal.precision(subset) if set(subset) == set(self.axes) else 0.0
+        return MarginalSums.precision(self, subset) if set(subset) == set(self.axes) else 0.0
 
     def _centered(self, values: Array) -> Array:
         tables = values.reshape(-1, *(self.shape[axis] for axis in self.axes))

@@ -1,11 +1,8 @@
-"""Bounds on the error of every answer, points inside them, and what is proved of a point.
-
-Reads: answers.  Gives: Bounds, Inside.
+"""Fits within bounds on every answer's error, by an interior-point method for many draws of the noise at once.
 
 Minimize ``t`` or ``sum_q w_q (q x - a_q)**2 / 2`` over ``x >= f`` subject to ``|q x - a_q| <= t s_q`` for all answers.
 Cells x are measured from a fit, so that they and the answers a are small however large the counts are; f is minus that
-fit.
-Source: eqs. (86) and (87).
+fit.  Source: eqs. (86) and (87); Mehrotra, SIAM J. Optim. 2 (1992).
 """
 
 from collections.abc import Callable
@@ -13,14 +10,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from residualplanner.fits.microdata.solvers.matrices import MatrixDual
+from residualplanner.fits.microdata.solvers.dual import MatrixDual
 from residualplanner.ground.checks import IntArray
 
 #: How often the solution of equations is corrected by what is left of them.
 _REFINEMENTS = 1
-
 Array = NDArray[np.float64]
+#: Steps at most; after how many that do not help one gives up; how near to the boundary they go; the gap to reach.
+_STEPS, _PATIENCE, _NEAR, _GAP = 100, 4, 0.995, 1e-9
+#: How far beyond its bounds an answer may be, in standard errors; what is proved holds within them.
+_OUTSIDE = 1e-7
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -195,3 +196,170 @@ def state_of(bounds: Bounds, point: Inside) -> State:
     )
     gap = repaired + np.abs(slope_of_bound) * point.bound
     return State(room_above, room_below, room_of_cells, slope, slope_of_bound, products, gap)
+
+
+def inside(bounds: Bounds, start: Inside) -> tuple[Inside, Array]:
+    """The solution, and for every draw by how much its objective is proved to be above the least, at most."""
+    draws = len(start.cells)
+    point, current = start.take(np.arange(draws)), start.take(np.arange(draws))
+    rows, gap, stuck = np.arange(draws), np.full(draws, np.inf), np.zeros(draws, dtype=np.int64)
+    for _ in range(_STEPS):
+        some, here = bounds.take(rows), current.take(rows)
+        with np.errstate(all="ignore"):
+            found, scale = state_of(some, here).gap, 1 + objective_of(some, here)
+        is_better = found < gap[rows]
+        gap[rows[is_better]] = found[is_better]
+        point.put(rows[is_better], here.take(np.flatnonzero(is_better)))
+        stuck[rows] = np.where(is_better, 0, stuck[rows] + 1)
+        goes_on = (found > _GAP * scale) & (stuck[rows] < _PATIENCE)
+        rows = rows[goes_on]
+        if not len(rows):
+            break
+        with np.errstate(all="ignore"):  # draws that rounding stops are dropped, since their gap is no better
+            current.put(rows, _stepped(bounds.take(rows), here.take(np.flatnonzero(goes_on))))
+    return point, gap
+
+
+def _stepped(bounds: Bounds, point: Inside) -> Inside:
+    """A predicted step to the boundary, and a corrected one that stays near the center.  Source: eq. (87)."""
+    state = state_of(bounds, point)
+    solve = _newton(bounds, point, state)
+    count = 2 * bounds.answers.shape[1] + point.cells.shape[1]
+    level = state.products / count
+    rooms = (state.room_above, state.room_below, state.room_of_cells)
+    multipliers = (point.above, point.below, point.of_cells)
+    straight = tuple(-y * room for y, room in zip(multipliers, rooms, strict=True))
+    ahead, drift = solve(*straight)
+    length = _length(point, state, ahead, drift, 1.0)
+    reached = sum(
+        ((y + length[:, None] * dy) * (room + length[:, None] * dr)).sum(axis=1)
+        for y, dy, room, dr in zip(multipliers, (ahead.above, ahead.below, ahead.of_cells), rooms, drift, strict=True)
+    )
+    goal = (level * (reached / state.products) ** 3)[:, None]
+    bent = tuple(
+        own + goal - dy * dr
+        for own, dy, dr in zip(straight, (ahead.above, ahead.below, ahead.of_cells), drift, strict=True)
+    )
+    direction, drift = solve(*bent)
+    return point.moved(direction, _length(point, state, direction, drift, _NEAR))
+
+
+Drift = tuple[Array, Array, Array]
+
+
+def _newton(bounds: Bounds, point: Inside, state: State) -> Callable[[Array, Array, Array], tuple[Inside, Drift]]:
+    """Newton's equations for any products of slacks and multipliers; the direction, and how slacks change.
+
+    Source: eq. (87).
+    """
+    stiff_above, stiff_below = point.above / state.room_above, point.below / state.room_below
+    equations = bounds.equations(bounds.weight + stiff_above + stiff_below, point.of_cells / state.room_of_cells)
+    tilt = (stiff_above - stiff_below) * bounds.std_err
+    border = bounds.pulled(tilt)
+    toward = equations(border) if bounds.minimizes_bound else border
+    corner = ((stiff_above + stiff_below) * bounds.std_err**2).sum(axis=1) - (border * toward).sum(axis=1)
+
+    def solution(above: Array, below: Array, of_cells: Array) -> tuple[Inside, Drift]:
+        change_above, change_below = above / state.room_above, below / state.room_below
+        right = -state.slope - bounds.pulled(change_above - change_below) + of_cells / state.room_of_cells
+        cells = equations(right)
+        bound = np.zeros(len(cells))
+        if bounds.minimizes_bound:
+            right_of_bound = ((change_above + change_below) * bounds.std_err).sum(axis=1) - state.slope_of_bound
+            bound = (right_of_bound + (border * cells).sum(axis=1)) / corner
+            cells = cells + bound[:, None] * toward
+        moved, slack = bounds.answered(cells), bound[:, None] * bounds.std_err
+        drift = (slack - moved, slack + moved, cells)
+        direction = Inside(
+            cells,
+            bound,
+            change_above - stiff_above * drift[0],
+            change_below - stiff_below * drift[1],
+            (of_cells - point.of_cells * cells) / state.room_of_cells,
+        )
+        return direction, drift
+
+    return solution
+
+
+def _length(point: Inside, state: State, direction: Inside, drift: Drift, near: float) -> Array:
+    """How far a direction may be followed, (b,), at most 1."""
+    found = np.full(len(point.cells), np.inf)
+    values = (point.above, point.below, point.of_cells, state.room_above, state.room_below, state.room_of_cells)
+    changes = (direction.above, direction.below, direction.of_cells, *drift)
+    for value, change in zip(values, changes, strict=True):
+        ratio = np.where(change < 0, value / np.where(change < 0, -change, 1), np.inf)
+        found = np.minimum(found, ratio.min(axis=1))
+    return np.minimum(near * found, 1.0)
+
+
+def least_bound(bounds: Bounds, rough: Inside) -> tuple[Inside, Array]:
+    """The least largest error by the simplex method; the rough solution where that fails, with a gap that says so."""
+    from scipy.optimize import linprog  # takes a fifth of the time to import the package
+
+    rows, errors, near = _rows(bounds), bounds.std_err.T, rough.cells[0]
+    count, cells = rows.shape
+    sides = np.vstack([np.hstack([rows, -errors]), np.hstack([-rows, -errors])])
+    limits = np.concatenate([bounds.answers[0] - rows @ near, rows @ near - bounds.answers[0]])
+    ends = [*((low, None) for low in (bounds.floor[0] - near).tolist()), (0, None)]
+    answer = linprog(np.eye(cells + 1)[-1], A_ub=sides, b_ub=limits, bounds=ends, method="highs-ds")
+    if answer.x is None:
+        return rough, np.array([np.inf])
+    forces = np.maximum(-answer.ineqlin.marginals, 0)
+    found = _clipped(bounds, near + answer.x[:-1], forces[:count], forces[count:], answer.lower.marginals[:-1])
+    off = np.abs(bounds.answered(found.cells) - bounds.answers) / bounds.std_err
+    found.bound[:] = off.max(axis=1)
+    return found, state_of(bounds, _balanced(bounds, rows, found)).gap
+
+
+def least_squares_within(bounds: Bounds, rough: Inside) -> tuple[Inside, Array]:
+    """Least squares within bounds by Clarabel's interior-point method.
+
+    Args:
+        bounds: of one draw.
+        rough: a solution that is not good enough, with the bound to keep to.
+    """
+    import clarabel
+
+    rows, limit, near = _rows(bounds), (rough.bound[:, None] * bounds.std_err)[0], rough.cells[0]
+    count, cells = rows.shape
+    unit, none, answers = np.eye(count), np.zeros((count, cells)), bounds.answers[0] - rows @ near
+    squares = sparse.csc_matrix(np.diag(np.concatenate([np.zeros(cells), bounds.weight[0]])))
+    signs = np.hstack([-np.eye(cells), np.zeros((cells, count))])
+    blocks = [np.hstack([rows, -unit]), np.hstack([none, unit]), np.hstack([none, -unit]), signs]
+    sides = sparse.csc_matrix(np.vstack(blocks))
+    right = np.concatenate([answers, limit, limit, near - bounds.floor[0]])
+    cones = [clarabel.ZeroConeT(count), clarabel.NonnegativeConeT(2 * count + cells)]
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
+    answer = clarabel.DefaultSolver(squares, np.zeros(cells + count), sides, right, cones, settings).solve()
+    forces = np.maximum(np.array(answer.z)[count:], 0)
+    found = _clipped(bounds, near + np.array(answer.x)[:cells], *np.split(forces, [count, 2 * count]))
+    found.bound[:] = rough.bound
+    found = _balanced(bounds, rows, found)
+    state = state_of(bounds, found)
+    is_within = (np.minimum(state.room_above, state.room_below) >= -_OUTSIDE * bounds.std_err).all()
+    return found, state.gap if is_within else np.array([np.inf])
+
+
+def _balanced(bounds: Bounds, rows: Array, point: Inside) -> Inside:
+    """The point with multipliers of answers that balance on cells above their floor, up to rounding.
+
+    What is left on a cell counts as often in the gap as the cell may fall, which is millions of times for large counts.
+    """
+    forces = bounds.weight * (bounds.answered(point.cells) - bounds.answers) + point.above - point.below
+    is_free = (point.cells - bounds.floor > point.of_cells)[0]
+    change = np.linalg.lstsq(rows[:, is_free].T, -bounds.pulled(forces)[0, is_free])[0][None]
+    return replace(point, above=point.above + np.maximum(change, 0), below=point.below + np.maximum(-change, 0))
+
+
+def _rows(bounds: Bounds) -> Array:
+    """All answers as rows of one matrix, (m, n)."""
+    rows = bounds.sums.rows
+    return np.vstack([rows, np.eye(rows.shape[1])]) if bounds.has_cells else rows
+
+
+def _clipped(bounds: Bounds, cells: Array, above: Array, below: Array, of_cells: Array) -> Inside:
+    """A point of one draw, no cell below its floor; its bound is still to be written."""
+    return Inside(np.maximum(cells, bounds.floor[0])[None], np.zeros(1), above[None], below[None], of_cells[None])

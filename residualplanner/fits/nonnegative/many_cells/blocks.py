@@ -1,7 +1,4 @@
-"""Tables of very many cells, some at a time, and their margins.
-
-Reads: a problem, facets.  Gives: blocks of tables.
-"""
+"""Tables of very many cells, some at a time, and their margins."""
 
 import math
 from collections.abc import Iterator
@@ -11,8 +8,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.fits.nonnegative.facets import Facets
-from residualplanner.fits.nonnegative.problem import Problem
+from residualplanner.fits.nonnegative.potentials import Facets
+from residualplanner.fits.nonnegative.problem import DualProblem
 from residualplanner.fits.nonnegative.table_map import TableStack
 
 #: About how many cells are worked on at a time, so that they stay in the processor's cache.
@@ -24,7 +21,7 @@ Number = TypeVar("Number", np.float32, np.float64)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Block:
+class TableBlock:
     """Some tables of the same bases.
 
     Attributes:
@@ -66,13 +63,13 @@ class Margins:
         lengths (p,): how many cells each is the sum of.
     """
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[TableBlock, ...]
     facets: Facets
     over_freedom: Array
     lengths: Array
 
     @classmethod
-    def of(cls, problem: Problem, facets: Facets) -> "Margins":
+    def of(cls, problem: DualProblem, facets: Facets) -> "Margins":
         """Those of a problem."""
         made = cls(tuple(blocks_of(problem, facets)), facets, *np.empty((2, len(facets.cell))))
         for block in made.blocks:
@@ -115,7 +112,7 @@ def center(tables: Array, axes: int) -> None:
         tables -= means
 
 
-def blocks_of(problem: Problem, facets: Facets) -> Iterator[Block]:
+def blocks_of(problem: DualProblem, facets: Facets) -> Iterator[TableBlock]:
     """All tables, about as many cells at a time as fit in the cache."""
     for stack, starts, freedom in zip(problem.tables.stacks, facets.starts, facets.freedom, strict=True):
         size = math.prod(stack.shape[1:])
@@ -124,8 +121,7 @@ def blocks_of(problem: Problem, facets: Facets) -> Iterator[Block]:
             yield _block(stack, starts, freedom, slice(first, min(first + rows, len(freedom))))
 
 
-def _block(stack: TableStack, starts: tuple[int, ...], freedom: Array, rows: slice) -> Block:
-    """Some of the tables of a stack."""
+def _block(stack: TableStack, starts: tuple[int, ...], freedom: Array, rows: slice) -> TableBlock:
     size, count = math.prod(stack.shape[1:]), rows.stop - rows.start
     margins = []
     for start, length in zip(starts, stack.shape[1:], strict=True):
@@ -133,7 +129,7 @@ def _block(stack: TableStack, starts: tuple[int, ...], freedom: Array, rows: sli
         margins.append(slice(start + rows.start * margin, start + rows.stop * margin))
     ones = (1,) * len(starts)
     first = stack.cells.start
-    return Block(
+    return TableBlock(
         slice(first + rows.start * size, first + rows.stop * size),
         (count, *stack.shape[1:]),
         tuple(margins),

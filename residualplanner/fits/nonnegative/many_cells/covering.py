@@ -1,6 +1,5 @@
 """Records that cover what tables are short of: added to the tables, none of their cells is negative.
 
-Reads: a problem, the cells of nearly non-negative tables.  Gives: components, and their cells.
 Source: eq. (55); docs/mathematics.md section 11, covering.
 """
 
@@ -11,7 +10,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.fits.nonnegative.problem import Problem
+from residualplanner.fits.nonnegative.problem import DualProblem
 from residualplanner.fits.nonnegative.table_map import TableStack, squared_norms
 
 #: From how many tables, at most, a record's next value is chosen.
@@ -36,12 +35,12 @@ class Records:
     weights: Array
 
 
-def largest_shortage(problem: Problem, cells: Array) -> float:
+def largest_shortage(problem: DualProblem, cells: Array) -> float:
     """What is missing in the table that is short of most, in counts: the sum of its cells below 0."""
     return max(float(np.minimum(stack.per_table(cells), 0).sum(axis=1).min()) * -1 for stack in problem.tables.stacks)
 
 
-def covering(problem: Problem, cells: Array) -> tuple[Array, Array]:
+def covering(problem: DualProblem, cells: Array) -> tuple[Array, Array]:
     """The components of records, and their cells, which are positive, and large where cells are below 0.
 
     As much as is missing in the worst table is spread evenly over all values, so that small shortages are covered;
@@ -67,7 +66,7 @@ def covering(problem: Problem, cells: Array) -> tuple[Array, Array]:
     return _components(problem, found), found
 
 
-def records_for(problem: Problem, shortages: Array) -> Records:
+def records_for(problem: DualProblem, shortages: Array) -> Records:
     """Records whose tables are nowhere below the shortages (y,), which are overwritten.
 
     Table by table, those that are short of most first: each cell that is short gives a record, whose other values are
@@ -91,7 +90,6 @@ def records_for(problem: Problem, shortages: Array) -> Records:
 
 
 def _tables(stacks: tuple[TableStack, ...], cells: Array) -> Iterator[tuple[tuple[int, ...], Array]]:
-    """Every table by its attributes, as a view."""
     for stack in stacks:
         for members, table in zip(stack.attributes.tolist(), cells[stack.cells].reshape(stack.shape), strict=True):
             yield tuple(members), table
@@ -143,7 +141,7 @@ def _take(table: Array, values: Integers, weights: Array) -> None:
     short[flat] = np.maximum(short[flat], 0)
 
 
-def _components(problem: Problem, cells: Array) -> Array:
+def _components(problem: DualProblem, cells: Array) -> Array:
     """The components of tables that agree, where all bases are subtraction bases.
 
     Each component follows from every table that has it: the transposed map adds these up.

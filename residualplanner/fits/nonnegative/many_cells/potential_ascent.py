@@ -1,18 +1,22 @@
-"""Potentials on the margins of very many cells: ascent in the dual problem of agreement, where few cells are followed.
+"""Potentials on the margins of very many cells: once most cells are surely 0, what follows needs no others.
 
-Reads: margins, unbiased cells.  Gives: multipliers.
-Source: eqs. (63), (65) and (99), and what follows these on the page.
+Source: eqs. (63), (65) and (99), and what follows these on the page; the formula of Broyden, Fletcher, Goldfarb and
+Shanno as in Nocedal, Math. Comp. 35 (1980).
 """
 
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
-from residualplanner.fits.nonnegative.many_cells.blocks import Array, Margins, Single
-from residualplanner.fits.nonnegative.many_cells.followed_cells import followed_cells
-from residualplanner.fits.nonnegative.many_cells.limited_memory import LimitedMemory
-from residualplanner.fits.nonnegative.problem import Problem
+from residualplanner.fits.nonnegative.many_cells.blocks import Array, Margins, Single, TableBlock
+from residualplanner.fits.nonnegative.potentials import cell_columns
+from residualplanner.fits.nonnegative.problem import DualProblem
 
+#: How many steps are kept.
+_KEPT = 5
+#: A step is kept whose change of the gradient is not lost in rounding, as a part of the product of both lengths.
+_LEAST_CHANGE = 1e-10
 #: After how many steps all cells are looked at again.
 _STEPS = 10
 #: Cells are followed that become positive where margins move so many times as far as they did between two looks.
@@ -26,7 +30,90 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Point:
+class FollowedCells:
+    """Cells that may be positive.
+
+    Attributes:
+        unbiased (f,): their estimates.
+        freedoms (f,): of their tables.
+        margins (f, p): a row for each: 1 for each margin that it is part of.
+    """
+
+    unbiased: Array
+    freedoms: Array
+    margins: sparse.csr_matrix
+
+    def cut(self, raised_by: Array) -> Array:
+        """What is positive of them, raised by numbers for margins (p,)."""
+        found: Array = self.margins @ raised_by
+        found += self.unbiased
+        return np.maximum(found, 0, out=found)
+
+
+def followed_cells(blocks: tuple[TableBlock, ...], unbiased: Single, raised_by: Single) -> FollowedCells:
+    """The cells that are positive where margins raise them so far.
+
+    Args:
+        blocks: all tables.
+        unbiased (y,): their cells.
+        raised_by (p,): by how much each margin raises its cells.
+    """
+    cells, freedoms, columns, orders = [], [], [], []
+    for block in blocks:
+        raised = block.raised(unbiased, raised_by).ravel()
+        numbers = np.flatnonzero(raised > 0)
+        cells.append(block.of(unbiased).ravel()[numbers])
+        freedoms.append(block.freedom.ravel()[numbers // (raised.size // len(block.freedom))])
+        starts = tuple(margin.start for margin in block.margins)
+        columns.append(cell_columns(block.shape, starts, numbers).ravel().astype(np.int32))
+        orders.append(np.full(len(numbers), len(starts)))
+    entries = np.concatenate(columns)
+    rows = np.concatenate([[0], np.cumsum(np.concatenate(orders))]).astype(np.int32)
+    matrix = sparse.csr_matrix((np.ones(len(entries)), entries, rows), shape=(len(rows) - 1, len(raised_by)))
+    return FollowedCells(np.concatenate(cells).astype(np.float64), np.concatenate(freedoms), matrix)
+
+
+class LimitedMemory:
+    """The last steps (p,), with the change of the gradient over each.
+
+    Example:
+        >>> memory = LimitedMemory()
+        >>> memory.keep(np.array([1.0, 0.0]), np.array([2.0, 0.0]))
+        >>> memory.direction(np.array([4.0, 6.0]), np.array([2.0, 3.0])).tolist()
+        [2.0, 2.0]
+    """
+
+    def __init__(self) -> None:
+        self._pairs: list[tuple[Array, Array, float]] = []
+
+    def keep(self, step: Array, lowered: Array) -> None:
+        """Keep a step, and by how much it lowered the gradient; the oldest of too many is forgotten."""
+        curved = float(step @ lowered)
+        if curved > _LEAST_CHANGE * float(np.linalg.norm(step)) * float(np.linalg.norm(lowered)):
+            self._pairs = [*self._pairs[1 - _KEPT :], (step, lowered, curved)]
+
+    def direction(self, gradient: Array, diagonal: Array) -> Array:
+        """The step to the top, as far as is known; where no step is kept, ``gradient / diagonal``.
+
+        Args:
+            gradient (p,): where the step starts.
+            diagonal (p,): about that of the second derivative, with the sign changed.
+        """
+        found, parts = gradient.copy(), []
+        for step, lowered, curved in reversed(self._pairs):
+            parts.append(float(step @ found) / curved)
+            found -= parts[-1] * lowered
+        found /= diagonal
+        if self._pairs:
+            _, lowered, curved = self._pairs[-1]
+            found *= curved / float(lowered @ (lowered / diagonal))
+        for (step, lowered, curved), part in zip(self._pairs, reversed(parts), strict=True):
+            found += (part - float(lowered @ found) / curved) * step
+        return found
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _FollowedPoint:
     """Potentials, and what follows from them.
 
     Attributes:
@@ -51,7 +138,9 @@ class PotentialAscent:
         reach (p,): how far margins may move in the first steps.
     """
 
-    def __init__(self, problem: Problem, margins: Margins, unbiased: Single, raised_by: Array, reach: Array) -> None:
+    def __init__(
+        self, problem: DualProblem, margins: Margins, unbiased: Single, raised_by: Array, reach: Array
+    ) -> None:
         self._problem, self._margins, self._unbiased = problem, margins, unbiased
         self._sharing = np.bincount(margins.facets.cell)[margins.facets.cell]
         self._memory, self._reach = LimitedMemory(), _FARTHER * _STEPS * reach
@@ -97,7 +186,7 @@ class PotentialAscent:
         self._diagonal = np.maximum(diagonal, 1 / margins.over_freedom, out=diagonal)  # of one positive cell at least
         self._point = self._at(potentials)
 
-    def _at(self, potentials: Array) -> _Point:
+    def _at(self, potentials: Array) -> _FollowedPoint:
         """The value of the dual problem, and its gradient.  Source: eqs. (63) and (64)."""
         margins, facets, followed = self._margins, self._margins.facets, self._followed
         cells = followed.cut(potentials / margins.over_freedom)
@@ -106,9 +195,9 @@ class PotentialAscent:
         value = float(together @ (facets.unbiased - moved / 2)) - float(cells @ (cells / followed.freedoms)) / 2
         gradient = (facets.unbiased - moved)[facets.cell]
         gradient -= followed.margins.T @ cells
-        return _Point(potentials, value, gradient)
+        return _FollowedPoint(potentials, value, gradient)
 
-    def _advance(self, point: _Point) -> _Point:
+    def _advance(self, point: _FollowedPoint) -> _FollowedPoint:
         """The next point; the same where no part of the step ascends."""
         step = self._memory.direction(point.gradient, self._diagonal)
         slope, rounding = float(point.gradient @ step), _rounding(point)
@@ -121,5 +210,5 @@ class PotentialAscent:
         return point
 
 
-def _rounding(point: _Point) -> float:
+def _rounding(point: _FollowedPoint) -> float:
     return _ROUNDING * (1 + abs(point.value))

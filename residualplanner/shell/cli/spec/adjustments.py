@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from residualplanner.fits.adjusted.adjustments import Adjustments
-from residualplanner.fits.nonnegative.stated_facts import StatedTable, StatedZeros
+from residualplanner.fits.nonnegative.facts import StatedTable, StatedZeros
 from residualplanner.ground.errors import ResidualPlannerError, WorkloadError
 from residualplanner.method.domain.domain import Domain
 from residualplanner.shell.cli.messages.failures import naming

@@ -1,36 +1,41 @@
-"""A mixture fitted to a release.
-
-Reads: a measurement, facts.  Gives: FittedMixture.
-Source: docs/mathematics.md section 13.
-"""
+"""A mixture fitted to a release.  Source: docs/mathematics.md section 13."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from residualplanner.fits.mixtures import (
+from residualplanner.fits.mixtures.fitting import (
     Descent,
     Ensemble,
-    Loss,
-    Mixture,
-    Start,
+    StartLogits,
+    fit,
     fit_ensemble,
-    raked,
+    settled,
+    start_at,
     start_near,
-    supports,
-    unreported,
 )
-from residualplanner.fits.nonnegative.components import answers_of
+from residualplanner.fits.mixtures.loss import MixtureLoss, loss_of
+from residualplanner.fits.mixtures.mixture import Mixture, raked
+from residualplanner.fits.mixtures.records import unreported
+from residualplanner.fits.mixtures.support import supports
+from residualplanner.fits.nonnegative.components import ComponentLayout, answers_of, measured_components, noise_like
 from residualplanner.fits.nonnegative.facts import Facts
-from residualplanner.fits.nonnegative.mixture.answers import MeasuredTables, measured_tables
-from residualplanner.fits.nonnegative.mixture.polishing import polished
+from residualplanner.fits.nonnegative.measured_tables import FitQuality, MeasuredTables, fit_quality, measured_tables
+from residualplanner.fits.nonnegative.newton import ROUNDING
 from residualplanner.gate.measurement.answers import FloatResiduals
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.errors import WorkloadError
+from residualplanner.method.strategy.basis_groups import basis_groups
+from residualplanner.release.release import Release
 
+#: How often tables are looked at, and what is done in between.
+_POLISHINGS, _DESCENT = 2, Descent(steps=40, rate=0.07)
+#: The most that a table's weight becomes.
+_MOST_WEIGHT = 100.0
 #: Steps of a fit whose start is as near as noise allows, how many more for every doubling of its distance, and at most.
 _STEPS, _MORE_STEPS, _MOST_STEPS = 110, 40, 300
 #: Steps of the mean, as one mixture, for every doubling, and at most; their rate, and that of a start that is far away.
@@ -40,6 +45,34 @@ _MEMBERS, _CLASSES, _FAR, _MORE_CLASSES = 5, 50, 3.0, 100
 #: The standard deviation of the logits of starts that are as near as noise allows, how much more it is for every
 #: doubling of their distance, and its maximum.
 _SPREAD, _MORE_SPREAD, _MOST_SPREAD = 0.3, 0.2, 1.0
+
+
+def polished(measured: MeasuredTables, mixture: Mixture) -> Mixture:
+    """A mixture near another, with fewer tables that fit worse than noise explains; itself where there are none.
+
+    Few cells count little in a sum over all: the table of sex alone, or of two attributes that depend on each other
+    strongly, is given up for the noise of large tables.  Such a table gets more weight.
+
+    Source: eq. (78).
+    """
+    weights = np.ones(len(measured.tables))
+    for _ in range(_POLISHINGS):
+        quality = fit_quality(measured, measured.components_of(mixture))
+        if not quality.is_worse.any():
+            break
+        weights = _heavier(weights, quality)
+        pairs = zip(measured.tables, weights.tolist(), strict=True)
+        tables = [replace(table, precision=table.precision * weight) for table, weight in pairs]
+        loss = loss_of(measured.blocks, measured.views, tables, measured.records)
+        mixture = settled(loss, fit(loss, start_at(mixture), _DESCENT, enough=0.0).mixture)
+    return mixture
+
+
+def _heavier(weights: FloatArray, quality: FitQuality) -> FloatArray:
+    """The weights of tables, those that fit worse than noise explains times their distance by freedom."""
+    ratios = quality.distances / np.maximum(quality.freedoms, 1)
+    found: FloatArray = np.minimum(np.where(quality.is_worse, weights * np.maximum(ratios, 1.0), weights), _MOST_WEIGHT)
+    return found
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -111,14 +144,14 @@ def fit_mixture(
     if not measured.records:  # every mixture has the same tables, all of them 0
         chosen = replace(chosen, members=1, descent=Descent(steps=0), together=Descent(steps=0))
 
-    def start(classes: int, generator: np.random.Generator) -> Start:
+    def start(classes: int, generator: np.random.Generator) -> StartLogits:
         near = start_near(measured.near, classes, spreads, generator)
         if not measured.possible:
             return near
         may = supports(measured.blocks, measured.near, measured.possible, classes, generator)
         if may is None:
             raise WorkloadError(f"no record was found that is possible under all of these: {facts.words}; correct one")
-        return Start(np.where(may, near.logits, -np.inf), near.weights)
+        return StartLogits(np.where(may, near.logits, -np.inf), near.weights)
 
     found = fit_ensemble(loss, start, chosen, seed=seed, report=progress)
     alone = {fact.attributes[0]: fact.counts for fact in facts.known if len(fact.attributes) == 1}
@@ -134,7 +167,7 @@ def fit_mixture(
     )
 
 
-def distance_of_independence(loss: Loss, measured: MeasuredTables) -> float:
+def distance_of_independence(loss: MixtureLoss, measured: MeasuredTables) -> float:
     """The loss if attributes were independent of one another, in units of what noise explains, at least 1."""
     logits = np.log(np.concatenate(measured.near))[:, None].astype(loss.dtype)
     alone, _ = loss.evaluate(loss.blocks.softmax(logits), np.ones(1, dtype=loss.dtype))
@@ -142,10 +175,7 @@ def distance_of_independence(loss: Loss, measured: MeasuredTables) -> float:
 
 
 def ensemble_for(doublings: float) -> Ensemble:
-    """The ensemble where independence is so many doublings farther away than noise explains.
-
-    Source: eq. (73).
-    """
+    """The ensemble where independence is so many doublings farther away than noise explains.  Source: eq. (73)."""
     is_far = doublings > _FAR
     steps = min(round(_STEPS + _MORE_STEPS * doublings), _MOST_STEPS)
     together = min(round(_TOGETHER * doublings), _MOST_TOGETHER)
@@ -155,3 +185,25 @@ def ensemble_for(doublings: float) -> Ensemble:
         Descent(steps=steps),
         Descent(steps=together, rate=_FAR_RATE if is_far else _RATE),
     )
+
+
+def mixture_draws(
+    facts: Facts, measurement: NoisyAnswers, adjusted: NoisyAnswers
+) -> Callable[[np.random.Generator], tuple[Release, float]]:
+    """What gives, for each draw of the noise, the tables of a mixture, and how far from 0 zeros are by rounding.
+
+    Args:
+        facts: what is known anyway.
+        measurement: the noisy answers.
+        adjusted: those that the tables follow from around which noise is drawn.
+    """
+    plan = measurement.plan
+    layout = ComponentLayout(basis_groups(plan.strategy))
+    center = measured_components(layout, adjusted)
+
+    def draw(generator: np.random.Generator) -> tuple[Release, float]:
+        noisy = answers_of(layout, center + noise_like(layout, plan.noise_variances, generator))
+        fitted = fit_mixture(measurement.with_residuals(noisy), facts, seed=int(generator.integers(2**31)))
+        return Release(adjusted.with_residuals(fitted.residuals())), 3 * ROUNDING * fitted.records
+
+    return draw

@@ -1,7 +1,6 @@
 """Records drawn from a mixture: independent ones, or ones that are spread evenly.
 
-Reads: a mixture.  Gives: codes of records.
-Source: eq. (76).
+Source: eq. (76); docs/mathematics.md section 13.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,6 +21,8 @@ _BATCH = 1 << 18
 _POINTS = 1 << 14
 #: The largest number below 1 that is drawn.
 BELOW_ONE = 1 - 2.0**-40
+#: How many records of a value are looked at for each that is to lose it.
+_CANDIDATES = 16
 
 
 def unreported(done: int, total: int) -> None:
@@ -32,14 +33,7 @@ def unreported(done: int, total: int) -> None:
 def independent_records(
     mixture: Mixture, records: int, generator: np.random.Generator, *, report: Report = unreported
 ) -> IntArray:
-    """Records drawn independently of one another, (n, d).
-
-    Args:
-        mixture: their distribution.
-        records: how many.
-        generator: of random numbers.
-        report: called after each attribute.
-    """
+    """Records drawn independently of one another, (n, d)."""
     classes = np.sort(generator.choice(mixture.classes, records, p=mixture.weights))
     found = np.empty((records, len(mixture.blocks.sizes)), dtype=np.int64)
     for attribute in range(found.shape[1]):
@@ -170,3 +164,61 @@ def _values(mixture: Mixture, attribute: int, classes: IntArray, uniforms: Float
     own = classes - first
     indices = np.searchsorted(keys, own + np.minimum(uniforms, BELOW_ONE), side="right")
     return np.asarray(indices - own * size, dtype=np.int64)
+
+
+def correct_margins(mixture: Mixture, codes: IntArray, classes: IntArray, generator: np.random.Generator) -> None:
+    """Change as few values as it takes, so that every value is there as often as expected, to less than one record.
+
+    In the records of many classes the errors of rounding add up.  A record of a value that there is too often gets one
+    that there is too seldom, preferably in a class that has the latter often and the former seldom.
+
+    Args:
+        mixture: the distribution of the records.
+        codes (n, d): of the records; changed in place.
+        classes (n,): of the records.
+        generator: of random numbers.
+
+    Guarantees: no class gets a value that it does not have; so where none that has the one has the other, too, the
+        value stays.
+    Source: docs/mathematics.md section 13.
+    """
+    for attribute in range(codes.shape[1]):
+        probabilities = mixture.of_attribute(attribute)
+        ends = np.cumsum(probabilities @ mixture.weights) * len(codes)
+        ends[-1] = len(codes)
+        wanted = np.diff(np.floor(ends + generator.random()).astype(np.int64), prepend=0)
+        over = np.bincount(codes[:, attribute], minlength=len(wanted)) - np.minimum(wanted, len(codes))
+        _correct(codes[:, attribute], classes, probabilities, over, generator)
+
+
+def _correct(
+    column: IntArray, classes: IntArray, probabilities: FloatArray, over: IntArray, generator: np.random.Generator
+) -> None:
+    """Give values that are there too seldom to records with values that are there too often.
+
+    Args:
+        column (n,): the values, changed in place.
+        classes (n,): of the records.
+        probabilities (v, c): of the values in every class.
+        over (v,): how much too often each value is there; below 0, too seldom.
+        generator: of random numbers.
+    """
+    if not over.any():
+        return
+    some = [_some_of(column, value, int(over[value]), generator) for value in np.flatnonzero(over > 0).tolist()]
+    candidates = np.concatenate(some)
+    own = probabilities[column[candidates], classes[candidates]]
+    for value in generator.permutation(np.repeat(np.arange(len(over)), np.maximum(-over, 0))).tolist():
+        may = over[column[candidates]] > 0
+        sums = np.cumsum(np.where(may, probabilities[value, classes[candidates]] / own, 0.0))
+        if sums[-1] > 0:
+            chosen = candidates[np.searchsorted(sums, generator.random() * sums[-1], side="right")]
+            over[column[chosen]] -= 1
+            over[value] += 1
+            column[chosen] = value
+
+
+def _some_of(column: IntArray, value: int, over: int, generator: np.random.Generator) -> IntArray:
+    """Random records of a value, many more than are to lose it."""
+    found: IntArray = generator.permutation(np.flatnonzero(column == value))[: _CANDIDATES * (over + 4)]
+    return found

@@ -1,0 +1,324 @@
+"""Fitting mixtures: Adam on logits, slowed where noise explains the slope, and the mean of several fits.
+
+Source: eqs. (70) to (73).
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.fits.mixtures.loss import MixtureLoss
+from residualplanner.fits.mixtures.mixture import Mixture, OneHot, averaged, mixture_of
+from residualplanner.fits.mixtures.records import Report, unreported
+from residualplanner.fits.optimizers import Adam, cosine_rate
+from residualplanner.ground.checks import FloatArray, float_of, is_integer, require_type, value_text
+from residualplanner.ground.completion import hides
+from residualplanner.ground.errors import ArgumentError
+
+Floats = NDArray[np.floating]
+#: After how many steps it is looked anew which slopes noise explains.
+_EVERY = 10
+_TINY = 1e-30
+#: Quasi-Newton steps of mixtures of very many records at most, and how many of them are kept.
+_SETTLING, _KEPT = 1000, 20
+#: The weight of the logarithm of each probability; one would be a uniform prior of as many logits.
+_PRIOR = 0.2
+#: Halvings of the interval in which the multiplier is.
+_HALVINGS = 100
+
+
+@hides("rate_at")
+@dataclass(frozen=True, slots=True)
+class Descent:
+    """How a mixture is fitted.
+
+    Attributes:
+        steps: the most steps, 0 or more.
+        rate: how far a logit moves in a step, at most about; it falls to a hundredth along a cosine.
+        caution: a slope whose square is this many times its noise variance moves its logit at half the rate, where
+            the loss is what noise explains; where it is larger, caution is divided by its square; 0 or more.
+
+    Raises:
+        ArgumentError: ``steps`` is no integer from 0, or ``rate`` or ``caution`` no such number.
+    """
+
+    steps: int = 300
+    rate: float = 0.4
+    caution: float = 3.0
+
+    def __post_init__(self) -> None:
+        if not is_integer(self.steps):
+            raise ArgumentError(f"steps must be an integer from 0, got {value_text(self.steps)}")
+        for name in ("rate", "caution"):
+            if not 0 <= float_of(getattr(self, name)) < math.inf:
+                raise ArgumentError(f"{name} must be finite and at least 0, got {value_text(getattr(self, name))}")
+
+    def rate_at(self, step: int) -> float:
+        """The rate of a step, counted from 0."""
+        return cosine_rate(self.rate, step, self.steps)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class StartLogits:
+    """Where a fit starts.
+
+    Attributes:
+        logits (d', c): of the values in each class; minus infinity where a value cannot be.
+        weights (c,): logits of the classes.
+    """
+
+    logits: Floats
+    weights: Floats
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class MixtureFit:
+    """A fitted mixture.
+
+    Attributes:
+        mixture: its tables are the model.
+        loss: the last one.
+        steps: how many there were.
+    """
+
+    mixture: Mixture
+    loss: float
+    steps: int
+
+
+def fit(loss: MixtureLoss, start: StartLogits, descent: Descent, *, enough: float | None = None) -> MixtureFit:
+    """A mixture of small loss.
+
+    Args:
+        loss: how far a mixture is from what was measured.
+        start: where it begins; the number of classes is that of its columns.
+        descent: steps, rate and caution.
+        enough: the loss at which it stops; that of ``loss`` unless given.
+
+    Returns:
+        The mixture at the last step.
+
+    Cost: for each step a few matrix products of all features with all classes.
+    Source: eqs. (70) to (72).
+    """
+    blocks, least = loss.blocks, loss.enough if enough is None else enough
+    logits, class_weights = start.logits.astype(loss.dtype), start.weights.astype(loss.dtype)
+    of_logits, of_weights = Adam(logits, _TINY), Adam(class_weights, _TINY)
+    trust: Floats = np.ones_like(logits)
+    for step in range(descent.steps + 1):
+        probabilities, weights = blocks.softmax(logits), _softmax(class_weights)
+        value, slope = loss.evaluate(probabilities, weights)
+        if value <= least or step == descent.steps:
+            break
+        of_logits.add(blocks.slope_of_logits(probabilities, slope.probabilities))
+        of_weights.add(weights * (slope.weights - float(weights @ slope.weights)))
+        if descent.caution and step % _EVERY == 0:
+            variances = loss.slope_variances(probabilities, weights)
+            caution = descent.caution * min(1.0, loss.freedom / value) ** 2
+            trust = _trust(of_logits.slope, _logit_variances(blocks, probabilities, variances), caution)
+        rate = descent.rate_at(step)
+        logits -= trust * of_logits.step(rate)
+        class_weights -= of_weights.step(rate)
+    return MixtureFit(mixture_of(blocks, weights, probabilities), value, step)
+
+
+def settled(loss: MixtureLoss, mixture: Mixture) -> Mixture:
+    """A fitted mixture of very many records, brought as near to the answers as their noise is.
+
+    The last steps of Adam move probabilities by a thousandth or so.  Where records are so many that single precision
+    would not do, that is far more than the noise, and quasi-Newton steps from there on are exact; any other mixture,
+    and one that fits, is given back as it is.
+
+    Source: the formula of Broyden, Fletcher, Goldfarb and Shanno as in Nocedal, Math. Comp. 35 (1980).
+    """
+    value, _ = loss.evaluate(mixture.probabilities.astype(loss.dtype), mixture.weights.astype(loss.dtype))
+    if loss.dtype != np.float64 or value <= loss.enough:
+        return mixture
+    from scipy.optimize import minimize  # takes a fifth of the time to import the package
+
+    blocks, start = loss.blocks, start_at(mixture)
+    numbers = np.concatenate([start.logits.ravel(), start.weights])
+    may_move = np.isfinite(numbers)  # a value that cannot be keeps its logit of minus infinity
+
+    def at(free: FloatArray) -> tuple[Floats, Floats]:
+        numbers[may_move] = free
+        logits, weights = np.split(numbers, [start.logits.size])
+        return blocks.softmax(logits.reshape(start.logits.shape)), _softmax(weights)
+
+    def value_and_slope(free: FloatArray) -> tuple[float, FloatArray]:
+        probabilities, weights = at(free)
+        value, slope = loss.evaluate(probabilities, weights)
+        of_logits = blocks.slope_of_logits(probabilities, slope.probabilities)
+        of_weights = weights * (slope.weights - float(weights @ slope.weights))
+        return value, np.concatenate([of_logits.ravel(), of_weights]).astype(np.float64, copy=False)[may_move]
+
+    def stop_at_noise(intermediate_result: Any) -> None:
+        if intermediate_result.fun <= loss.enough:
+            raise StopIteration
+
+    found = minimize(
+        value_and_slope,
+        numbers[may_move],
+        jac=True,
+        method="L-BFGS-B",
+        callback=stop_at_noise,
+        options={"maxiter": _SETTLING, "maxcor": _KEPT, "ftol": 0.0, "gtol": 0.0},
+    )
+    probabilities, weights = at(found.x)
+    return mixture_of(blocks, weights, probabilities)
+
+
+def _softmax(logits: Floats) -> Floats:
+    found = np.exp(logits - logits.max())
+    return np.asarray(found / found.sum())
+
+
+def _trust(slope: Floats, variance: Floats, caution: float) -> Floats:
+    """The part of each step that is made: ``g**2 / (g**2 + caution * variance)``.  Source: eq. (72)."""
+    squared = slope * slope
+    return np.asarray(squared / (squared + caution * variance + _TINY))
+
+
+def _logit_variances(blocks: OneHot, probabilities: Floats, variances: Floats) -> Floats:
+    """The variances of slopes in logits (d', c), from those of independent slopes in the probabilities."""
+    squared = probabilities * probabilities
+    together = blocks.repeated(blocks.sums(squared * variances))
+    return np.asarray(squared * (variances * (1 - 2 * probabilities) + together))
+
+
+def denoised(table: FloatArray, noise_scale: float) -> FloatArray:
+    """Probabilities of an attribute's values, (n,), from noisy counts; none is 0.
+
+    They are the most probable ones if the noise is Gaussian and the probabilities have a Dirichlet distribution of
+    parameter 1.2: what noise makes of empty values is divided among them, and none is taken for impossible.
+
+    Args:
+        table (n,): noisy counts.
+        noise_scale: their standard error; 0 if the counts are known.
+
+    Source: docs/mathematics.md section 13.
+
+    Example:
+        >>> denoised(np.array([90.0, 13.0, -3.0]), 10.0).round(3).tolist()
+        [0.866, 0.112, 0.023]
+    """
+    total, mass = max(float(table.sum()), 1.0), _PRIOR * noise_scale**2
+    low = float(table.min()) - total - table.size * noise_scale
+    high = float(table.max()) + table.size * noise_scale
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if _counts(table - middle, mass).sum() > total:
+            low = middle
+        else:
+            high = middle
+    counts = _counts(table - high, mass) + 1e-9 * total
+    found: FloatArray = counts / counts.sum()
+    return found
+
+
+def _counts(moved: FloatArray, mass: float) -> FloatArray:
+    """The positive root x of ``x**2 - moved x - mass``, entry by entry, without cancellation."""
+    root = np.sqrt(moved**2 + 4 * mass)
+    below = root - np.minimum(moved, 0)  # 0 only where both terms are, as in a table that is known
+    other = np.divide(2 * mass, below, out=np.zeros_like(root), where=below > 0)
+    found: FloatArray = np.where(moved > 0, (moved + root) / 2, other)
+    return found
+
+
+def start_near(
+    tables: Sequence[FloatArray], classes: int, spread: float | Sequence[float], generator: np.random.Generator
+) -> StartLogits:
+    """Logits of ``classes`` classes near the same probabilities.
+
+    Args:
+        tables: the probabilities of every attribute's values.
+        classes: how many.
+        spread: the standard deviation of the logits around those of the tables; or one for each attribute.
+        generator: of normal variates.
+    """
+    center: NDArray[np.float64] = np.log(np.concatenate(tables))
+    spreads = np.repeat(np.broadcast_to(spread, len(tables)), [len(table) for table in tables])
+    logits = center[:, None] + spreads[:, None] * generator.standard_normal((len(center), classes))
+    return StartLogits(logits, np.zeros(classes))
+
+
+def start_at(mixture: Mixture) -> StartLogits:
+    """The logits of a mixture; minus infinity where a value has probability 0."""
+    with np.errstate(divide="ignore"):
+        return StartLogits(np.log(mixture.probabilities), np.log(mixture.weights))
+
+
+#: Makes the start of a member with so many classes.
+StartMaker = Callable[[int, np.random.Generator], StartLogits]
+
+
+@dataclass(frozen=True, slots=True)
+class Ensemble:
+    """How many mixtures are fitted, and how large each is.
+
+    Attributes:
+        members: mixtures, each from a start of its own.
+        classes: products in each.
+        descent: how each is fitted.
+        together: how their mean is then fitted further, as one mixture; by default it is left as it is.
+
+    Raises:
+        ArgumentError: there is no mixture, or no class, or a descent is not one.
+    """
+
+    members: int = 8
+    classes: int = 50
+    descent: Descent = field(default_factory=Descent)
+    together: Descent = field(default_factory=lambda: Descent(steps=0))
+
+    def __post_init__(self) -> None:
+        if not (is_integer(self.members, least=1) and is_integer(self.classes, least=1)):
+            raise ArgumentError(
+                "an ensemble needs 1 or more mixtures of 1 or more classes, got "
+                f"{value_text(self.members)} of {value_text(self.classes)}"
+            )
+        for name in ("descent", "together"):
+            require_type("Ensemble", name, getattr(self, name), Descent, f"write {name}=Descent(steps=100)")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class EnsembleFit:
+    """Fitted mixtures.
+
+    Attributes:
+        mixture: all together: their mean, or what it has become.
+        members: each by itself.
+    """
+
+    mixture: Mixture
+    members: tuple[MixtureFit, ...]
+
+
+def fit_ensemble(
+    loss: MixtureLoss, start: StartMaker, ensemble: Ensemble, *, seed: int = 0, report: Report = unreported
+) -> EnsembleFit:
+    """The mean of several mixtures of small loss, fitted further as one.
+
+    What only one of them has learned of the noise counts less in it.
+
+    Args:
+        loss: how far a mixture is from what was measured.
+        start: makes the start of a member.
+        ensemble: how many, and how large.
+        seed: of the starts; the same seed gives the same mixtures.
+        report: called after each member.
+
+    Source: eq. (73).
+    """
+    fits = []
+    for number, generator in enumerate(np.random.default_rng(seed).spawn(ensemble.members), start=1):
+        fits.append(fit(loss, start(ensemble.classes, generator), ensemble.descent))
+        report(number, ensemble.members)
+    mean = averaged([each.mixture for each in fits])
+    if ensemble.together.steps:
+        mean = fit(loss, start_at(mean), ensemble.together).mixture
+    return EnsembleFit(settled(loss, mean) if ensemble.descent.steps else mean, tuple(fits))
