@@ -29,7 +29,7 @@ from residualplanner.fits.nonnegative.stated_facts import Impossible, Known, rea
 from residualplanner.fits.nonnegative.stating import Statement, center_of
 from residualplanner.fits.nonnegative.weights import WeightsName, weights_named
 from residualplanner.gate.measurement.combined import NoisyAnswers
-from residualplanner.gate.measurement.noise_statement import warning_of
+from residualplanner.gate.measurement.noise_record import warning_of
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import entry_named, require_positive
 from residualplanner.ground.completion import hides

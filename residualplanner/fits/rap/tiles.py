@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from residualplanner.fits.mixtures import balanced_split
 from residualplanner.fits.rap.threshold_table import ThresholdTable
-from residualplanner.gate.sources.merging import MergedValues
+from residualplanner.gate.sources.source import MergedValues
 from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import ResourceError
 from residualplanner.method.kron import SameArray

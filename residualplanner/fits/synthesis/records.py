@@ -16,7 +16,7 @@ from residualplanner.fits.synthesis.columns import BinsName, column_of, weight_c
 from residualplanner.fits.synthesis.raking import raked_weights
 from residualplanner.fits.synthesis.rounding import RoundingName, rounding_named
 from residualplanner.fits.synthesis.saving import Sidecar, save_frame
-from residualplanner.gate.measurement.noise_statement import warning_of
+from residualplanner.gate.measurement.noise_record import warning_of
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import FloatArray, IntArray, frozen, is_integer, value_text

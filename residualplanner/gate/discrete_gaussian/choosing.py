@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from residualplanner.gate.discrete_gaussian.bits import ByteSource, CheckedBits
+from residualplanner.gate.discrete_gaussian.drawing import require_sound_platform
 from residualplanner.gate.discrete_gaussian.exact import MORE_BITS, is_below
-from residualplanner.gate.discrete_gaussian.selftest import require_sound_platform
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.ground.errors import BudgetError
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from residualplanner.gate.discrete_gaussian import NoiseError
 from residualplanner.gate.measurement.answers import AnswerLayout, FloatResiduals
+from residualplanner.gate.measurement.blocks import SetBlock
 from residualplanner.gate.measurement.counting import NOTHING, Parents, parents, require_cells, require_denominators
-from residualplanner.gate.measurement.dividing import Block
 from residualplanner.gate.measurement.measurement import groups_of_plan
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.gate.sources.source import Progress
@@ -64,7 +64,7 @@ class ContinuousNoise:
         """How the noise is drawn."""
         return NoiseRecord("gaussian", self.seed, neighbors=self.plan.neighbors.words)
 
-    def answers(self, block: Block, tables: list[IntArray], *, progress: Progress | None = None) -> FloatResiduals:
+    def answers(self, block: SetBlock, tables: list[IntArray], *, progress: Progress | None = None) -> FloatResiduals:
         """The noisy answers for the sets of a block; arguments as of `ExactNoise.answers`.
 
         Raises:

@@ -1,27 +1,120 @@
-"""What a workload takes in time, memory and disk, estimated from sizes alone before anything is planned or spent.
+"""What a workload takes in time, memory and disk, from sizes alone, and whether this machine has that much memory.
 
-Reads: a workload, a loss, how many records there are.  Gives: ResourceEstimate.  Never sees a record.
-
-The constants are those of one machine with two cores; ``benchmarks/resource_estimates.py`` compares the estimates with
-what it measures.
+The constants are those of one machine with two cores; ``benchmarks/resource_estimates.py`` and
+``benchmarks/measuring_memory.py`` compare what follows from them with what they measure.
 """
 
 import math
 from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.gate.measurement.measuring_memory import measuring_bytes
 from residualplanner.ground.checks import FloatArray
-from residualplanner.ground.errors import DataError
+from residualplanner.ground.errors import DataError, ResourceError
 from residualplanner.ground.html import html_table
+from residualplanner.ground.memory import memory_left
 from residualplanner.ground.words import count_text
 from residualplanner.method.losses import LossLike, read_loss
-from residualplanner.method.strategy.basis_groups import basis_groups
+from residualplanner.method.strategy.basis_groups import BasisGroups, basis_groups
 from residualplanner.method.strategy.strategy import subtraction_strategy
 from residualplanner.method.workload.workload import Workload, require_workload
 from residualplanner.more.by_set.problem import by_set_problem
+
+#: Bytes for a count, and for an answer.
+BYTES_OF_NUMBER = 8
+#: Further bytes for each cell of a table that is worked on: noise, products, a block of counts that is added; and how
+#: many of the largest tables there are at once, as threads draw noise ahead.
+_WORKING, _AT_ONCE = 24, 3
+#: Bytes for each set of attributes: where its table stands, of which larger table it is the sum; and in any case.
+_BYTES_OF_SET, _PROCESS_BYTES = 65, 2**23
+
+
+def bytes_text(size: float) -> str:
+    """A number of bytes for people.
+
+    Example:
+        >>> [bytes_text(number) for number in (900, 5_000_000, 3e9, 2e13)]
+        ['1 KiB', '5 MiB', '2.8 GiB', '18,626.5 GiB']
+    """
+    if size >= 2**30:
+        return f"{size / 2**30:,.1f} GiB"
+    return f"{size / 2**20:.0f} MiB" if size >= 2**20 else f"{max(size / 2**10, 1):.0f} KiB"
+
+
+def counts_and_answers_bytes(groups: BasisGroups) -> int:
+    """The most bytes of counts and answers that measuring holds at a time.
+
+    Counts are released group by group as answers are computed, so that the two are never held in full together.
+
+    Example:
+        >>> from residualplanner.method.domain.domain import Domain
+        >>> from residualplanner.method.strategy.basis_groups import basis_groups
+        >>> from residualplanner.method.strategy.strategy import subtraction_strategy
+        >>> from residualplanner.method.workload.workload import Workload
+        >>> counts_and_answers_bytes(basis_groups(subtraction_strategy(Workload(Domain({"a": 1000}), [("a",)]))))
+        16000
+    """
+    tables = [math.prod(shape) for shape in groups.shapes]
+    sets = [len(members) for members in groups.members]
+    counts = [cells * number for cells, number in zip(tables, sets, strict=True)]
+    answers = [math.prod(shape) * number for shape, number in zip(groups.answer_shapes, sets, strict=True)]
+    left = [sum(counts) - done for done in accumulate(counts[:-1], initial=0)]
+    return BYTES_OF_NUMBER * max(waiting + made for waiting, made in zip(left, accumulate(answers), strict=True))
+
+
+def working_bytes(groups: BasisGroups) -> int:
+    """Bytes besides counts and answers: what work on the largest tables takes."""
+    cells = [math.prod(shape) for shape in groups.shapes]
+    every = sum(number * len(members) for number, members in zip(cells, groups.members, strict=True))
+    return _WORKING * min(every, _AT_ONCE * max(cells))
+
+
+def measuring_bytes(groups: BasisGroups, memory: int | None = None) -> int:
+    """About how many bytes measuring takes at most, besides the records and the plan.
+
+    Args:
+        groups: the sets by the bases of their attributes.
+        memory: how many bytes of counts, answers and work may be held at once, the rest being left on disk; by default
+            all are held.
+    """
+    held = counts_and_answers_bytes(groups) + working_bytes(groups)
+    return min(held, held if memory is None else memory) + _BYTES_OF_SET * len(groups.group) + _PROCESS_BYTES
+
+
+def require_memory(groups: BasisGroups, memory: int | None = None, *, system: Path = Path("/")) -> None:
+    """Raise ResourceError where measuring needs more memory than this process can get.
+
+    Args:
+        groups: the sets to measure.
+        memory: how many bytes of counts and answers may be held at once; by default all are.
+        system: where ``proc`` and ``sys`` are; on systems without them only the process's own limit is checked.
+    """
+    require_room(
+        measuring_bytes(groups, memory),
+        "measuring holds {needed} of counts and answers at once",
+        "nothing was charged or read.  Ask for fewer or smaller tables, with a lower up_to or with max_cells, measure "
+        "block by block with memory= (--memory), or on a machine with more memory",
+        system=system,
+    )
+
+
+def require_room(needed: float, purpose: str, remedy: str, *, system: Path = Path("/")) -> None:
+    """Raise ResourceError where something needs more memory than this process can get.
+
+    Args:
+        needed: in bytes.
+        purpose: what for, with ``{needed}`` where the size is to stand.
+        remedy: what to do.
+        system: as of `require_memory`.
+    """
+    room, where = min(memory_left(system), default=(needed, ""))
+    if room < needed:
+        held = purpose.format(needed=bytes_text(needed))
+        raise ResourceError(f"too little memory: {held}, and {where} has {bytes_text(max(room, 0))} left; {remedy}")
+
 
 #: Seconds for each pair of a query and a subset of its attributes, bytes for each set, and bytes in any case, to plan.
 _PLANNING, _PLANNING_BYTES, _LEAST_BYTES = 3.5e-7, 400.0, 3e7
@@ -219,18 +312,6 @@ def seconds_text(seconds: float) -> str:
     if seconds < 120:
         return f"some {seconds:.0f} second{'' if round(seconds) == 1 else 's'}"
     return f"some {seconds / 60:.0f} minutes" if seconds < 7200 else f"some {seconds / 3600:.1f} hours"
-
-
-def bytes_text(size: float) -> str:
-    """A number of bytes for people.
-
-    Example:
-        >>> [bytes_text(number) for number in (900, 5_000_000, 3e9, 2e13)]
-        ['1 KiB', '5 MiB', '2.8 GiB', '18,626.5 GiB']
-    """
-    if size >= 2**30:
-        return f"{size / 2**30:,.1f} GiB"
-    return f"{size / 2**20:.0f} MiB" if size >= 2**20 else f"{max(size / 2**10, 1):.0f} KiB"
 
 
 def _is_in_parts(workload: Workload) -> bool:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from residualplanner.gate.sources.columns import arrow_of_series, entries_of_type, is_string
-from residualplanner.gate.sources.values import integer_range
+from residualplanner.gate.sources.columns import arrow_of_series, entries_of_type, integer_range, is_string
 from residualplanner.ground.errors import DataError
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.domain.entries import first_rounded_integer

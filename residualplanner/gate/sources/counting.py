@@ -59,7 +59,7 @@ def count_groups(
         >>> [table.tolist() for table in count_groups(codes, (2, 3), [np.array([[0, 1]]), np.empty((1, 0), int)])]
         [[[[0, 0, 1], [2, 0, 0]]], [3]]
     """
-    counts = Counts(sizes, groups)
+    counts = CountedTables(sizes, groups)
     counts.add(codes, Once(codes.shape[1]) if multiplicities is None else multiplicities)
     return counts.tables
 
@@ -87,7 +87,7 @@ def shape_of_group(sizes: Sequence[int], rows: IntArray) -> tuple[int, ...]:
     return tuple(shapes[0].tolist())
 
 
-class Counts:
+class CountedTables:
     """Tables of counts to which records are added, some at a time.
 
     Args:

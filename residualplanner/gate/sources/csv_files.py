@@ -24,7 +24,7 @@ from residualplanner.gate.sources.multiplicities import Once
 from residualplanner.gate.sources.parquet import require_regular
 from residualplanner.gate.sources.people import Contributions, PersonReader
 from residualplanner.gate.sources.records import source_of_blocks
-from residualplanner.gate.sources.rules import Block, block_of_columns
+from residualplanner.gate.sources.rules import CodedBlock, block_of_columns
 from residualplanner.gate.sources.source import Source
 from residualplanner.gate.sources.tally import NOT_WATCHED, Watch
 from residualplanner.ground.checks import IntArray
@@ -80,14 +80,14 @@ def source_of_csv(file: CsvFile, domain: Domain, contributions: Contributions, *
             one where lines are not records, and an attribute's rule for unknown values is "error", or newlines in
             values are allowed.
     """
-    table = _Table.opened(file)
+    table = _CsvTable.opened(file)
     table.require_columns(domain, contributions)
     return source_of_blocks(domain, lambda: table.blocks(domain, contributions, watch))
 
 
 def names_of_csv(file: CsvFile) -> tuple[str, ...]:
     """The names in the first line; DataError where there is no such file, or that is not a line of names."""
-    return _Table.opened(file).names
+    return _CsvTable.opened(file).names
 
 
 def first_bad_byte(file: CsvFile) -> tuple[int, int, int] | None:
@@ -102,14 +102,14 @@ def first_bad_byte(file: CsvFile) -> tuple[int, int, int] | None:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class _Table:
+class _CsvTable:
     """A file whose header has been read."""
 
     file: CsvFile
     names: tuple[str, ...]
 
     @classmethod
-    def opened(cls, file: CsvFile) -> "_Table":
+    def opened(cls, file: CsvFile) -> "_CsvTable":
         path = Path(file.path)
         require_regular(path)
         with _open(path) as stream:
@@ -125,14 +125,14 @@ class _Table:
             )
         require_columns(names, self.names)
 
-    def blocks(self, domain: Domain, contributions: Contributions, watch: Watch) -> Iterator[Block]:
+    def blocks(self, domain: Domain, contributions: Contributions, watch: Watch) -> Iterator[CodedBlock]:
         """The records, piece by piece: a line that is not a record has an unknown value in each column."""
         reader = contributions.reader()
         return watch.kept(reader.kept(self._coded(domain, contributions, reader, watch)))
 
     def _coded(
         self, domain: Domain, contributions: Contributions, reader: PersonReader, watch: Watch
-    ) -> Iterator[Block]:
+    ) -> Iterator[CodedBlock]:
         columns, names = [ArrowColumn(column) for column in domain.columns], names_of_columns(domain, contributions)
         indices = [self.names.index(name) for name in names]
         with_empty = [each.name for each in domain.attributes if each.numeric is None and "" in each.values.labels]

@@ -37,8 +37,6 @@ from residualplanner.gate.sources.tally import NOT_WATCHED, Watch
 from residualplanner.ground.checks import value_text
 from residualplanner.ground.errors import DataError
 from residualplanner.method.domain.domain import Domain
-from residualplanner.scale.engines.engine import source_of_engine
-from residualplanner.scale.engines.engines import is_of_engine, records_of_engine
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -128,9 +126,16 @@ def columns_of(data: object) -> tuple[object, ...]:
     return tuple(getattr(data, "columns", ())) if frame is None else frame.columns
 
 
+def engines() -> Any:
+    """The door to the engines' frames, whose records are counted where they are; it is opened where data are given."""
+    from residualplanner.scale.engines import engines
+
+    return engines
+
+
 def require_here(data: object) -> None:
     """DataError where records are an engine's, and are not read in this process."""
-    if is_of_engine(unlimited(data)):
+    if engines().is_of_engine(unlimited(data)):
         raise DataError(_IN_THIS_PROCESS)
 
 
@@ -159,7 +164,10 @@ def _open(data: object, domain: Domain, contributions: Contributions, watch: Wat
     frame = _frame_of(data)
     if frame is not None:
         return _frame_source(frame, domain, contributions, watch)
-    return _engine_source(data, domain, contributions)
+    source = engines().source_of_frame(data, domain, contributions)
+    if source is None:
+        raise DataError(f"data of type {type(data).__name__} are not understood; give {_ACCEPTED}")
+    return cast("Source", source)
 
 
 def _require_persons(data: object, contributions: Contributions) -> None:
@@ -187,13 +195,6 @@ def _frame_of(data: Any) -> Frame | None:
         return frame_of_ibis(data)
     found = next((name for name in _names_of_classes(data) if name in _FRAMES), None)
     return None if found is None else _FRAMES[found](data)
-
-
-def _engine_source(data: object, domain: Domain, contributions: Contributions) -> Source:
-    records = records_of_engine(data, domain, contributions)
-    if records is None:
-        raise DataError(f"data of type {type(data).__name__} are not understood; give {_ACCEPTED}")
-    return source_of_engine(records, domain)
 
 
 def _names_of_classes(data: object) -> Iterator[tuple[str, str]]:

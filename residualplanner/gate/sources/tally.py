@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from residualplanner.gate.sources.columns import python_entries
 from residualplanner.gate.sources.csv_records import Forms
-from residualplanner.gate.sources.rules import Block
+from residualplanner.gate.sources.rules import CodedBlock
 from residualplanner.ground.checks import IntArray
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.domain.families import MISSING, UNKNOWN
@@ -43,7 +43,7 @@ class Watch(Protocol):
         """Persons and positions of the block's records, and the columns that they come from."""
         ...
 
-    def kept(self, blocks: Iterator[Block]) -> Iterator[Block]:
+    def kept(self, blocks: Iterator[CodedBlock]) -> Iterator[CodedBlock]:
         """The blocks of the records that count, as they are given."""
         ...
 
@@ -65,7 +65,7 @@ class Unwatched:
     def people(self, columns: Sequence[Any], persons: IntArray) -> None:
         """Nothing."""
 
-    def kept(self, blocks: Iterator[Block]) -> Iterator[Block]:
+    def kept(self, blocks: Iterator[CodedBlock]) -> Iterator[CodedBlock]:
         """The blocks."""
         return blocks
 
@@ -167,7 +167,7 @@ class Tally:
             if concerned.any():
                 offenders.add(int(concerned.sum()), python_entries(entries, concerned[: len(entries)]))
 
-    def kept(self, blocks: Iterator[Block]) -> Iterator[Block]:
+    def kept(self, blocks: Iterator[CodedBlock]) -> Iterator[CodedBlock]:
         """Count the records that are kept."""
         for block in blocks:
             self.counted += block.codes.shape[1]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from residualplanner.gate.sources.values import codes_of_numbers, codes_of_values
+from residualplanner.gate.sources.columns import codes_of_numbers, codes_of_values
 from residualplanner.ground.errors import DataError, DomainError
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.domain import Domain

@@ -5,20 +5,18 @@ Reads: a column that says whose each record is, and perhaps one by which they ar
 a person are kept, so the privacy cost is that of k records (eq. (103)).
 """
 
-from residualplanner.gate.sources.people.contributions import AllRecords, Contributions, FirstRecords, PersonReader
-from residualplanner.gate.sources.people.kept_records import (
+from residualplanner.gate.sources.people.limited_records import (
     PERSON_CHANGES,
     KeptRecords,
+    LimitedRecords,
+    contributions_of,
     kept_from_json,
     kept_records,
     kept_to_json,
-)
-from residualplanner.gate.sources.people.limited_records import (
-    LimitedRecords,
-    contributions_of,
     require_public_number,
     unlimited,
 )
+from residualplanner.gate.sources.people.persons import AllRecords, Contributions, FirstRecords, PersonReader
 
 __all__ = [
     "PERSON_CHANGES",
