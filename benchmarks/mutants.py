@@ -35,7 +35,6 @@ ROOMS = {
     "gate/measurement": ["gate", "replay/test_neighbors.py"],
     "scale/stored": ["scale/stored"],
     "gate/sources": ["gate/sources"],
-    "gate/sources/people": ["gate/sources"],
     "scale/engines": ["scale/engines"],
     "release": ["release"],
     "publish/files": ["publish/files"],

@@ -1,17 +1,8 @@
 """Many draws of many scales: vectors of attempts until every draw has a value.
 
-Reads: scales whose draws are int64, the number of draws of each, random bits.  Gives: the draws, scale after scale.
-
 The random bytes are used in this order: every draw has one attempt, in order; then every draw without a value has
 another; and so on.  A request is for at most 2**17 attempts: their words, then their 32-bit extensions if any of them
 has blocks longer than 2**17.  Exact decisions read the bytes they need as they arise.
-"""
-
-"""Draws of one scale as Python integers, for scales whose draws may not fit int64.
-
-Reads: gamma**2 as a ratio of integers, random bits.  Gives: an array of Python integers.
-
-The same attempts as for int64, with more 32-bit words for the offset in a block.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,4 @@
-"""Choices with probability in proportion to exp(rate * score), exact in distribution: the exponential mechanism.
-
-Reads: how many candidates have each score, an exact rate, random bytes.  Gives: which candidates, in the order drawn.
-"""
+"""Choices with probability in proportion to exp(rate * score), exact in distribution: the exponential mechanism."""
 
 from dataclasses import dataclass
 from fractions import Fraction

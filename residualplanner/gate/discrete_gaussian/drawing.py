@@ -1,12 +1,4 @@
-"""A test of the machine before the first draw: ``exp`` is as accurate as assumed, and known bytes give known draws.
-
-Reads: nothing.  Gives: nothing, or NoiseError.
-"""
-
-"""Discrete Gaussian noise, exact in distribution.
-
-Reads: scales as exact fractions, the number of draws of each, random bytes.  Gives: integers.
-"""
+"""Discrete Gaussian noise, exact in distribution, and a test of the machine before the first draw."""
 
 import hashlib
 from collections.abc import Sequence

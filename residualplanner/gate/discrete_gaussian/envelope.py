@@ -1,12 +1,4 @@
-"""Alias tables in integers: a cell is drawn with probability exactly ``weight / total``.
-
-Reads: weights.  Gives: for each column, the threshold below which it gives its own cell, and the cell that it gives
-otherwise.
-"""
-
-"""The 65 tables that serve every scale: their contents, and the table of a scale.
-
-Reads: nothing.  Gives: Envelope, integer weights that lie above the discrete Gaussian of every scale it serves.
+"""The 65 tables that serve every scale: integer weights above the discrete Gaussian of each, drawn by alias tables.
 
 A scale gamma is rounded up to ``radius * 2**m``: a quarter, or eight steps to each doubling.  From 32 on the integers
 are cut into blocks of ``L = 2**m``, and the tables depend on the radius alone.  docs/exact-noise.md has the proof.

@@ -271,14 +271,9 @@ def charged_text(entry: LedgerEntry) -> str:
 
 
 def after_failed_charge(path: Path, account: LedgerAccount | None, entry: LedgerEntry | LedgerStage | None) -> str:
-    """Whether a charge counts although writing it raised an error.
+    """Whether a charge counts although writing its entry raised an error, for an account as it was before.
 
     The file is read without its lock, which may be what failed.
-
-    Args:
-        path: of the ledger.
-        account: the ledger before the charge; None if it could not be read.
-        entry: the line to be written; None if nothing had been written yet.
     """
     if account is None or not isinstance(entry, LedgerEntry):
         return NOT_CHARGED

@@ -174,11 +174,6 @@ Join = Callable[[NDArray[Any], Mapping[int, NDArray[Any]]], Residuals]
 def blocks_within(groups: BasisGroups, family: Parents, memory: int) -> Division:
     """Divide sets into blocks, the measuring of each of which holds about so many bytes at once, and no more.
 
-    Args:
-        groups: the sets by the bases of their attributes.
-        family: which larger set each is summed down from.
-        memory: how many bytes of counts, noise and answers may be held at once.
-
     Raises:
         ResourceError: the counts of one set, and of the subsets that are summed down from it, take more.
 
@@ -203,9 +198,11 @@ class AnswersInMemory:
         self._residuals: list[Residuals] = []
 
     def put(self, _: SetBlock, residuals: Residuals) -> None:
+        """Take the answers of the only block."""
         self._residuals.append(residuals)
 
     def answers(self) -> Residuals:
+        """All answers, when each block has been put."""
         (residuals,) = self._residuals
         return residuals
 
@@ -232,6 +229,7 @@ class AnswersOnDisk:
         self._wide: dict[int, list[tuple[IntArray, NDArray[Any]]]] = {}
 
     def put(self, block: SetBlock, residuals: Residuals) -> None:
+        """Take the answers of a block."""
         for part, (number, rows) in enumerate(zip(block.numbers, block.rows, strict=True)):
             stored = residuals.stored(part)
             if stored.dtype == self._flat.dtype:

@@ -1,7 +1,4 @@
-"""The gate where one process sees the records: it counts them, and adds noise with which answers may be published.
-
-Reads: a plan, confidential records.  Gives: Measurement.
-"""
+"""The gate where one process sees the records: it counts them, and adds noise with which answers may be published."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -17,10 +14,11 @@ from residualplanner.gate.measurement.discrete import ExactNoise, exact_noise
 from residualplanner.gate.measurement.gaussian import ContinuousNoise, continuous_noise
 from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.gate.measurement.noise_record import NoiseRecord
+from residualplanner.gate.sources.limited_records import require_public_number
 from residualplanner.gate.sources.opening import engines, is_read_once, open_source
-from residualplanner.gate.sources.people import require_public_number
 from residualplanner.gate.sources.source import Progress, Source
 from residualplanner.gate.spend import (
+    Bill,
     ChargeTime,
     Steps,
     WatchedProgress,
@@ -36,7 +34,6 @@ from residualplanner.ground.errors import BudgetError, ResourceError
 from residualplanner.ground.main_module import require_guarded_main
 from residualplanner.ground.words import suggestion
 from residualplanner.method.plan.plan import Plan
-from residualplanner.method.strategy.basis_groups import BasisGroups
 
 
 @entrance
@@ -166,7 +163,7 @@ def require_measurable(
     """
     job = _discrete_job(plan, OperatingSystemBits(), HeldAtOnce(memory, scratch), None)
     job.require_room(ledger, again=again)
-    return job.cost
+    return job.noise.cost
 
 
 @entrance
@@ -196,15 +193,20 @@ class _First(NamedTuple):
 class _Measuring(NamedTuple):
     """Everything that can be decided and checked before a record is read."""
 
-    plan: Plan
-    cost: Fraction
+    noise: ExactNoise | ContinuousNoise
     record: NoiseRecord
-    groups: BasisGroups
-    family: Parents
     blocks: Division | list[SetBlock]
     collector: AnswerCollector
     progress: Progress | None
     answer: Callable[..., Residuals]
+
+    @property
+    def plan(self) -> Plan:
+        return self.noise.plan
+
+    @property
+    def family(self) -> Parents:
+        return self.noise.family
 
     @property
     def counted_cells(self) -> int:
@@ -217,9 +219,12 @@ class _Measuring(NamedTuple):
             for block in self.blocks
         )
 
+    def bill(self, *, again: bool) -> Bill:
+        return bill_of_plan(self.plan, self.noise.cost, again=again)
+
     def require_room(self, ledger: Ledger | None, *, again: bool) -> None:
         """Raise what charging would raise now, so that records are not opened where the ledger refuses the cost."""
-        bill_of_plan(self.plan, self.cost, again=again).require_room(ledger)
+        self.bill(again=again).require_room(ledger)
 
     def require_readable(self, data: object) -> None:
         """Raise what keeps the records from being counted as often as they must be, which their form tells."""
@@ -234,7 +239,7 @@ class _Measuring(NamedTuple):
     def steps(self, data: object, ledger: Ledger | None, *, again: bool) -> Steps[Source, _First, Measurement]:
         """How the plan is measured."""
         domain, neighbors = self.plan.domain, self.plan.neighbors
-        record, bill = self.record.of_run(ledger, data, neighbors), bill_of_plan(self.plan, self.cost, again=again)
+        record, bill = self.record.of_run(ledger, data, neighbors), self.bill(again=again)
 
         def opened() -> Source:
             source = open_source(data, domain, records_per_person=neighbors.records_per_person)
@@ -252,7 +257,7 @@ class _Measuring(NamedTuple):
         """The counts of the first block: with them all columns of all records are checked, for all blocks."""
         closure, blocks = self.plan.closure, iter(self.blocks)
         block = next(blocks)
-        later = rows_to_count(closure, self.groups, self.family) if len(self.blocks) > 1 else []
+        later = rows_to_count(closure, self.noise.groups, self.family) if len(self.blocks) > 1 else []
         tables = count_tables(source, closure, block.groups, self.family, progress=self._progress(0), later=later)
         return _First(source, block, tables, blocks)
 
@@ -299,7 +304,7 @@ def _job(
 ) -> _Measuring:
     blocks = room.blocks(noise.groups, noise.family)
     collector = room.collector(noise.groups, noise.dtype, noise.join)
-    return _Measuring(noise.plan, noise.cost, record, noise.groups, noise.family, blocks, collector, progress, answer)
+    return _Measuring(noise, record, blocks, collector, progress, answer)
 
 
 def _require_options(noise: str, seed: int | None) -> None:

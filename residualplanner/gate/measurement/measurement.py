@@ -1,6 +1,5 @@
 """All that leaves the gate: noisy answers, their plan, and how the noise was drawn; and the file of these.
 
-Reads: the noisy answers of `measure`, or a file from anyone, of which everything is checked.  Gives: Measurement.
 Nothing here contains the number of records, their origin, or a time.
 """
 

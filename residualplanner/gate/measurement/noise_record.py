@@ -19,7 +19,13 @@ from residualplanner.gate.measurement.precision import (
     require_affordable,
     require_drawable,
 )
-from residualplanner.gate.sources.people import PERSON_CHANGES, KeptRecords, kept_from_json, kept_records, kept_to_json
+from residualplanner.gate.sources.limited_records import (
+    PERSON_CHANGES,
+    KeptRecords,
+    kept_from_json,
+    kept_records,
+    kept_to_json,
+)
 from residualplanner.ground.errors import BudgetError, FileFormatError
 from residualplanner.ground.version import __version__
 from residualplanner.ground.words import GET_IT_BACK, decimal_text_up, fraction_text

@@ -110,14 +110,7 @@ def _finish(
 
 
 def widths(groups: BasisGroups, precision: FloatArray, divisors: Sequence[int], *, records: int) -> list[Width]:
-    """The width for each group.
-
-    Args:
-        groups: the sets by the bases of their attributes.
-        precision (m,): of every set's noise.
-        divisors: of each group.
-        records: how many there are; below `RECORDS` it makes no difference.
-    """
+    """The width for each group."""
     most = max(records, RECORDS)
     return [
         width_of(bases, float(precision[members].min()), divisor, most)

@@ -85,13 +85,7 @@ def measuring_bytes(groups: BasisGroups, memory: int | None = None) -> int:
 
 
 def require_memory(groups: BasisGroups, memory: int | None = None, *, system: Path = Path("/")) -> None:
-    """Raise ResourceError where measuring needs more memory than this process can get.
-
-    Args:
-        groups: the sets to measure.
-        memory: how many bytes of counts and answers may be held at once; by default all are.
-        system: where ``proc`` and ``sys`` are; on systems without them only the process's own limit is checked.
-    """
+    """Raise ResourceError where measuring needs more memory than this process can get."""
     require_room(
         measuring_bytes(groups, memory),
         "measuring holds {needed} of counts and answers at once",

@@ -1,7 +1,4 @@
-"""Blocks of codes: the one way in which columns become codes, wherever the records are.
-
-Reads: Arrow record batches, pandas frames, matrices of codes.  Gives: coded blocks.
-"""
+"""Blocks of codes: the one way in which columns become codes, wherever the records are."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,7 +10,7 @@ from residualplanner.gate.sources.column_types import require_types
 from residualplanner.gate.sources.columns import ArrowColumn, pandas_column
 from residualplanner.gate.sources.counting import BLOCK
 from residualplanner.gate.sources.multiplicities import Once
-from residualplanner.gate.sources.people import Contributions
+from residualplanner.gate.sources.persons import Contributions
 from residualplanner.gate.sources.rules import CodedBlock, block_of_columns, code_type
 from residualplanner.gate.sources.tally import NOT_WATCHED, Watch
 from residualplanner.ground.checks import IntArray
@@ -150,14 +147,7 @@ def names_of_columns(domain: Domain, contributions: Contributions) -> list[str]:
 def require_types_of(
     domain: Domain, contributions: Contributions, type_of: Callable[[str], Any], *, is_order_declared: bool = False
 ) -> None:
-    """DataError where a column's type rules out what it is for.
-
-    Args:
-        domain: the schema.
-        contributions: which records of a person count.
-        type_of: gives Arrow types by name; None for a column that may hold anything.
-        is_order_declared: whether ordered dictionaries hold all values in the order declared.
-    """
+    """DataError where a column's type rules out what it is for; ``type_of`` gives Arrow types by name, None for any."""
     require_types(domain, [type_of(column.name) for column in domain.columns])
     types = [type_of(name) for name in contributions.columns]
     contributions.require_types(types, is_order_declared=is_order_declared)

@@ -1,7 +1,4 @@
-"""The codes of raw values: the attribute's value that a record's entry stands for.
-
-Reads: an attribute and raw entries.  Gives: codes 0 .. size-1, or UNKNOWN or MISSING; the attribute's rules are applied
-to these elsewhere.
+"""The codes of entries: the attribute's value that each stands for, in few Python steps for a whole column.
 
 The same entry gets the same code whatever container it came in.  ``None``, NaN, pandas' NA and NaT are missing.  Then:
 
@@ -23,12 +20,6 @@ True and False are not 1 and 0, and bytes are not text.  A label under which unk
 no value: no entry matches it.
 """
 
-"""Codes of whole columns, in few Python steps however many records there are.
-
-Reads: an attribute, and a column of Arrow or pandas.  Gives: raw codes, UNKNOWN and MISSING among them.
-pyarrow and pandas are imported with the first column.
-"""
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
@@ -38,7 +29,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.ground.checks import IntArray
-from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.entries import is_missing
 from residualplanner.method.domain.families import MISSING, UNKNOWN, Column, Entries
 
@@ -59,67 +49,13 @@ def codes_of_values(attribute: Column, values: Sequence[object]) -> IntArray:
     Cost: about a microsecond a value.
 
     Example:
+        >>> from residualplanner.method.domain.attribute import Attribute
         >>> codes_of_values(Attribute("grade", labels=[1, 2]), ["2", 1.0, "02", True, None])
         array([ 1,  0, -1, -1, -2])
     """
     code_of = attribute.values.code_of
     codes = (MISSING if is_missing(value) else code_of(value) for value in values)
     return np.fromiter(codes, dtype=np.int64, count=len(values))
-
-
-def codes_of_numbers(attribute: Attribute, numbers: NDArray[np.number]) -> IntArray:
-    """The codes of a whole column of numbers at once, for attributes with a size, integers or bins of numbers.
-
-    Args:
-        attribute: a size, integer labels or bins of numbers.
-        numbers (m,): integers, or floats with NaN where the entry is missing.
-
-    Returns:
-        (m,): codes 0 .. size-1, UNKNOWN or MISSING; the same as ``codes_of_values`` gives.
-
-    Cost: O(m log size), without a Python step per number.
-
-    Example:
-        >>> from residualplanner.method.domain.bins import Bins
-        >>> codes_of_numbers(Attribute("income", bins=Bins([0, 10, 20])), np.array([5.0, 20.0, 20.5, np.nan]))
-        array([ 0,  1, -1, -2])
-    """
-    return _codes_of_column(attribute, "numbers", numbers)
-
-
-def codes_of_days(attribute: Attribute, days: IntArray) -> IntArray:
-    """The codes of a whole column of dates at once, for attributes with dates or bins of dates.
-
-    Args:
-        attribute: dates as labels, or bins of dates.
-        days (m,): numbered from 1970-01-01.
-
-    Returns:
-        (m,): codes 0 .. size-1 or UNKNOWN; the same as ``codes_of_values`` gives for the dates.
-
-    Cost: O(m log size), without a Python step per date.
-
-    Example:
-        >>> from residualplanner.method.domain.bins import Bins
-        >>> codes_of_days(Attribute("born", bins=Bins.years(1970, 1971)), np.array([-1, 0, 364, 365, 730]))
-        array([-1,  0,  0,  1, -1])
-    """
-    return _codes_of_column(attribute, "dates", days)
-
-
-def integer_range(attribute: Column) -> tuple[int, int] | None:
-    """The least and the largest integer among the attribute's values; None for bins, and where there is none.
-
-    Example:
-        >>> integer_range(Attribute("grade", 5)), integer_range(Attribute("sex", labels=["F", "M"]))
-        ((0, 4), None)
-    """
-    return attribute.values.integer_range()
-
-
-def _codes_of_column(attribute: Attribute, entries: Entries, column: NDArray[np.number]) -> IntArray:
-    codes_of = attribute.values.codes_of_column(entries)
-    return np.full(len(column), UNKNOWN, dtype=np.int64) if codes_of is None else codes_of(column)
 
 
 T = TypeVar("T")
@@ -177,10 +113,6 @@ class ArrowColumn:
 
 def pandas_column(attribute: Column, column: "pd.Series[Any]") -> Callable[[slice], IntArray]:
     """The codes of a pandas column, a slice of it at a time.
-
-    Args:
-        attribute: the column's description.
-        column: its entries; the index does not matter.
 
     Returns:
         A function from a slice of rows to their codes, by the rules of ``codes_of_values``.

@@ -1,8 +1,4 @@
-"""Counts of coded records, table by table.
-
-Reads: codes and sets of attribute positions.  Gives: integer tables, stacked by shape.  Memory is little more than the
-tables' own; the work is one step per record and table.
-"""
+"""Counts of coded records, table by table: one step per record and table, in the tables' own memory."""
 
 from collections.abc import Callable, Sequence
 from itertools import chain
@@ -65,22 +61,12 @@ def count_groups(
 
 
 def zero_tables(sizes: Sequence[int], groups: Sequence[IntArray]) -> list[IntArray]:
-    """Tables full of zeros, (g, n1, .., nk) per group; ValueError where a group's sets differ in shape.
-
-    Args:
-        sizes (d,): how many values each attribute can take.
-        groups: each (g, k): attribute positions.
-    """
+    """Tables full of zeros, (g, n1, .., nk) per group; ValueError where a group's sets differ in shape."""
     return [np.zeros((len(rows), *shape_of_group(sizes, rows)), dtype=np.int64) for rows in groups]
 
 
 def shape_of_group(sizes: Sequence[int], rows: IntArray) -> tuple[int, ...]:
-    """The common shape of the tables over each row's attributes; ValueError where there is none.
-
-    Args:
-        sizes (d,): how many values each attribute can take.
-        rows (g, k): attribute positions, at least one row.
-    """
+    """The common shape of the tables over each row's attributes; ValueError where there is none."""
     shapes = np.array(sizes, dtype=np.int64)[rows]
     if rows.ndim != 2 or len(rows) == 0 or (shapes != shapes[0]).any():
         raise ValueError("a group must be one or more sets of attributes, (g, k), all of the same shape")

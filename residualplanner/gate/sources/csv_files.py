@@ -1,7 +1,5 @@
 """CSV files: the checks made before anything is counted, and their records as codes.
 
-Reads: files in UTF-8 with commas, double quotes and a header line, possibly gzipped.  Gives: Source.
-
 PyArrow parses the lines that have the form of a record; nothing is guessed.  Any other line is a record with an unknown
 value in every column, so that the schema's rules decide what becomes of it.
 """
@@ -20,9 +18,9 @@ import numpy as np
 from residualplanner.gate.sources.coding import names_of_columns, require_columns
 from residualplanner.gate.sources.columns import ArrowColumn
 from residualplanner.gate.sources.csv_records import LONGEST, forms_of_records, pieces_of_records
+from residualplanner.gate.sources.frames import require_regular
 from residualplanner.gate.sources.multiplicities import Once
-from residualplanner.gate.sources.parquet import require_regular
-from residualplanner.gate.sources.people import Contributions, PersonReader
+from residualplanner.gate.sources.persons import Contributions, PersonReader
 from residualplanner.gate.sources.records import source_of_blocks
 from residualplanner.gate.sources.rules import CodedBlock, block_of_columns
 from residualplanner.gate.sources.source import Source
@@ -68,12 +66,6 @@ class CsvFile:
 
 def source_of_csv(file: CsvFile, domain: Domain, contributions: Contributions, *, watch: Watch = NOT_WATCHED) -> Source:
     """The records of a CSV file whose header has been checked; its lines are when they are counted.
-
-    Args:
-        file: the file.
-        domain: the schema.
-        contributions: which records of a person count.
-        watch: is told what is read, lines that are not records among it.
 
     Raises:
         DataError: there is no such file; it has no header, or one without the domain's columns.  Whoever counts gets

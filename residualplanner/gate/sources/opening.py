@@ -1,7 +1,4 @@
-"""From the data that people have to a source of counts.
-
-Reads: frames, files, code matrices, counts.  Gives: Source.
-"""
+"""From the data that people have to a source of counts."""
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -26,10 +23,11 @@ from residualplanner.gate.sources.frames import (
     frame_of_duckdb,
     frame_of_ibis,
     frame_of_lazy_polars,
+    frame_of_path,
     frame_of_polars,
 )
-from residualplanner.gate.sources.parquet import frame_of_path
-from residualplanner.gate.sources.people import AllRecords, Contributions, contributions_of, unlimited
+from residualplanner.gate.sources.limited_records import contributions_of, unlimited
+from residualplanner.gate.sources.persons import AllRecords, Contributions
 from residualplanner.gate.sources.ready_counts import source_of_counts
 from residualplanner.gate.sources.records import source_of_blocks
 from residualplanner.gate.sources.source import Source, guarded
@@ -101,13 +99,6 @@ def watched_source(
     data: object, domain: Domain, watch: Watch, *, records_per_person: int = 1, with_people: bool = True
 ) -> Source:
     """A source that tells a watch what it reads, in this process; it checks the columns of the domain alone.
-
-    Args:
-        data: as for `open_source`.
-        domain: the schema.
-        watch: is told what is read.
-        records_per_person: as for `open_source`.
-        with_people: whether the records of each person are limited where they are `LimitedRecords`.
 
     Raises:
         DataError: as by `open_source`, but for lines of a CSV file.

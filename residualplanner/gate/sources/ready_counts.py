@@ -1,7 +1,4 @@
-"""Counts that were made elsewhere.
-
-Reads: a mapping from attribute sets to tables of counts.  Gives: Source.
-"""
+"""Counts that were made elsewhere."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial

@@ -1,7 +1,4 @@
-"""The domain's rules for unknown and missing values, applied to records.
-
-Reads: raw codes with UNKNOWN and MISSING among them.  Gives: a block of valid codes, or the columns that break a rule.
-"""
+"""The domain's rules for unknown and missing values, applied to records."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.gate.sources.covering import Codes
-from residualplanner.gate.sources.multiplicities import Multiplicities, Once
+from residualplanner.gate.sources.multiplicities import Multiplicities, Once, joined_multiplicities
 from residualplanner.ground.checks import IntArray, frozen
 from residualplanner.ground.errors import DataError
 from residualplanner.method.domain.attribute import Attribute
@@ -134,13 +131,13 @@ def joined(blocks: Sequence[CodedBlock]) -> CodedBlock:
     if len(blocks) == 1:
         return blocks[0]
     breaches = frozenset[Breach]().union(*(block.breaches for block in blocks))
-    first, *others = [block.multiplicities for block in blocks]
+    multiplicities = joined_multiplicities([block.multiplicities for block in blocks])
     numerators = {
         position: np.concatenate([block.numerators[position] for block in blocks]) for position in blocks[0].numerators
     }
     codes = np.concatenate([block.codes for block in blocks], axis=1)
     persons = np.concatenate([block.persons for block in blocks], axis=1)
-    return CodedBlock(codes, breaches, first.followed_by(others), numerators, persons)
+    return CodedBlock(codes, breaches, multiplicities, numerators, persons)
 
 
 def no_records(domain: Domain) -> CodedBlock:

@@ -1,11 +1,4 @@
-"""Tables of which only some cells are wanted: the values of the others are merged before records are counted.
-
-Reads: a domain, coded blocks, tables.  Gives: the domain with merged values, and the same records or counts in it.
-"""
-
 """Confidential records as a source of counts, and errors that carry no data away.
-
-Reads: a function that counts the records.  Gives: Source.
 
 Libraries put record values into their messages, and error reporters print the variables of every frame along a
 traceback.  So whatever a step that touches records raises ends in `guarded`: the exception, its traceback and its

@@ -5,7 +5,8 @@ Reads: PySpark frames, classic or over Spark Connect, and Dask frames.  Gives: w
 
 from typing import Any
 
-from residualplanner.gate.sources.people import Contributions, unlimited
+from residualplanner.gate.sources.limited_records import unlimited
+from residualplanner.gate.sources.persons import Contributions
 from residualplanner.gate.sources.source import Source
 from residualplanner.ground.errors import ResourceError
 from residualplanner.ground.stores import ObjectStore

@@ -26,7 +26,7 @@ import numpy as np
 from residualplanner.gate.sources.coding import blocks_of_batches, blocks_of_pandas
 from residualplanner.gate.sources.counting import shape_of_group
 from residualplanner.gate.sources.multiplicities import MOST, exact_total, too_many
-from residualplanner.gate.sources.people import AllRecords, Contributions
+from residualplanner.gate.sources.persons import AllRecords, Contributions
 from residualplanner.gate.sources.records import RecordCounts, denominator_of_set, regrouped
 from residualplanner.gate.sources.rules import RULES, Breach, CodedBlock, data_error_of_breaches
 from residualplanner.gate.sources.source import NOTHING_MERGED, MergedValues, guarded

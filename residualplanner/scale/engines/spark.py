@@ -10,7 +10,7 @@ from typing import Any, final
 
 from residualplanner.gate.sources.coding import names_of_columns, require_columns, require_types_of
 from residualplanner.gate.sources.column_types import type_of_spark
-from residualplanner.gate.sources.people import Contributions
+from residualplanner.gate.sources.persons import Contributions
 from residualplanner.gate.sources.source import Progress
 from residualplanner.method.domain.domain import Domain
 from residualplanner.scale.engines.partitions import Finish, PartitionRow, Work, finished, rows_of_batches

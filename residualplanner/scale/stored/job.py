@@ -15,7 +15,7 @@ from residualplanner.gate.measurement.discrete import exact_noise
 from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.gate.measurement.resource_estimate import bytes_text
-from residualplanner.gate.sources.people import require_public_number
+from residualplanner.gate.sources.limited_records import require_public_number
 from residualplanner.gate.spend import (
     ChargeTime,
     Steps,

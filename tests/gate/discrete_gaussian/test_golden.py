@@ -92,7 +92,9 @@ def test_a_bad_exponential_is_noticed_before_the_first_draw(untested_platform, m
 
 
 def test_wrong_draws_from_known_bytes_are_noticed_before_the_first_draw(untested_platform, monkeypatch):
-    monkeypatch.setattr(selftest, "InsecureTestBits", lambda seed: InsecureTestBits(seed + 1))
+    monkeypatch.setattr(
+        "residualplanner.gate.discrete_gaussian.drawing.InsecureTestBits", lambda seed: InsecureTestBits(seed + 1)
+    )
     with pytest.raises(NoiseError, match="known random bytes do not give the known draws"):
         discrete_gaussian([Fraction(1)], [1])
 

@@ -1,7 +1,5 @@
 """Where a record stands among those of its person, by the entry of one column.
 
-Reads: entries of any type.  Gives: keys, and ranks of these.
-
 Each entry has a place in one fixed order, which follows from that entry alone, whatever other entries there are, and is
 the same in every source:
 

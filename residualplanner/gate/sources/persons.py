@@ -1,28 +1,14 @@
-"""Entries that say whose a record is, as integers.
+"""Whose each record is, and which records of a person count.
 
-Reads: Arrow arrays, pandas columns.  Gives: int64 arrays; which integer stands for whom is remembered from block to
-block.  Two entries are of one person by their own values alone.
-"""
-
-"""The records of each person that count, among all that have been read.
-
-Reads: coded blocks with the numbers of persons.  Gives: the same blocks with fewer records.
-
-Which records are kept follows from a person's own entry and records, and from a key that is the same for all; from
-nothing else, not even from where the records stand.  So they are the same in every pass and on every machine, and
-others come and go without changing them.  All records of a person must be there together, and codes are held in memory
-until all have been read.
-"""
-
-"""Which records of a person count: all of them, or at most some.
-
-Reads: names of columns, a number.  Gives: Contributions.
+Which are kept follows from a person's own entry and records, and from a key that is the same for all; from nothing
+else, not even from where the records stand.  So they are the same in every pass and on every machine, and others come
+and go without changing them.  All records of a person must be there together; codes are in memory until all are read.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import shake_128
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +21,7 @@ from residualplanner.gate.sources.columns import (
     rows_of_series,
     texts_of_array,
 )
-from residualplanner.gate.sources.people.order import OrderColumn
+from residualplanner.gate.sources.person_order import OrderColumn
 from residualplanner.gate.sources.rules import NO_PERSONS, CodedBlock, of_records
 from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import DataError
@@ -120,13 +106,6 @@ def kept_blocks(
     blocks: Iterator[CodedBlock], persons: PersonColumn, order: OrderColumn, *, keep: int, key: bytes
 ) -> Iterator[CodedBlock]:
     """The blocks of the records that count.
-
-    Args:
-        blocks: with persons; all of them are read before the first is given.
-        persons: what has numbered them.
-        order: what has read their order.
-        keep: how many records of each person.
-        key: of the random choice.
 
     Raises:
         DataError: there is too little memory to hold all of them.
@@ -215,47 +194,22 @@ def _contents(blocks: Sequence[CodedBlock], chosen: IntArray) -> list[NDArray[np
     return [np.concatenate(columns) for columns in zip(*found, strict=True)]
 
 
-class Contributions(Protocol):
-    """Which records of a person count."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns that are read for it: of persons, then of the order, if there is one."""
-        ...
-
-    def reader(self) -> "PersonReader":
-        """What reads these columns, block by block of one stream."""
-        ...
-
-    def require_types(self, types: Sequence[Any], *, is_order_declared: bool = False) -> None:
-        """DataError unless columns of these Arrow types serve; None is a column that may hold anything.
-
-        Args:
-            types: of each column.
-            is_order_declared: whether ordered dictionaries hold all values in the order declared.
-        """
-        ...
-
-
-class PersonReader(Protocol):
-    """Reads whose records are, and leaves out those that do not count."""
+class PersonReader:
+    """Reads whose records are, and leaves out those that do not count: here nobody's."""
 
     def of_arrays(self, arrays: Sequence[Any], *, unknown: int = 0) -> IntArray:
-        """Persons and order of a block's records as `CodedBlock.persons`, and of so many records without entries.
-
-        Args:
-            arrays: Arrow arrays, one of each column.
-            unknown: how many further records there are.
-        """
-        ...
+        """Persons and order of a block's records as `CodedBlock.persons`, and of so many records without entries."""
+        del arrays, unknown
+        return NO_PERSONS
 
     def of_series(self, columns: "Sequence[pd.Series[Any]]") -> Callable[[slice], IntArray]:
         """The same for pandas columns, one of each column, a slice of them at a time."""
-        ...
+        del columns
+        return lambda _: NO_PERSONS
 
     def kept(self, blocks: Iterator[CodedBlock]) -> Iterator[CodedBlock]:
         """Those of a stream's records that count."""
-        ...
+        return blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,8 +219,8 @@ class AllRecords:
     columns: ClassVar[tuple[str, ...]] = ()
 
     def reader(self) -> PersonReader:
-        """One that reads nothing."""
-        return _NoReader()
+        """What reads these columns, block by block of one stream."""
+        return PersonReader()
 
     def require_types(self, types: Sequence[Any], *, is_order_declared: bool = False) -> None:
         """Nothing is required."""
@@ -295,11 +249,11 @@ class FirstRecords:
         return (self.person,) if self.order is None else (self.person, self.order)
 
     def reader(self) -> PersonReader:
-        """One that knows no person yet."""
+        """What reads these columns, block by block of one stream."""
         return _FirstReader(self)
 
     def require_types(self, types: Sequence[Any], *, is_order_declared: bool = False) -> None:
-        """DataError unless persons are integers or text, and the order numbers, dates, moments or text."""
+        """DataError unless columns of these Arrow types serve; None is a column that may hold anything."""
         person, *order = types
         if person is not None and not is_person_type(person):
             raise DataError(
@@ -326,23 +280,7 @@ class FirstRecords:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class _NoReader:
-    """Reads no persons."""
-
-    def of_arrays(self, arrays: Sequence[Any], *, unknown: int = 0) -> IntArray:
-        del arrays, unknown
-        return NO_PERSONS
-
-    def of_series(self, columns: "Sequence[pd.Series[Any]]") -> Callable[[slice], IntArray]:
-        del columns
-        return lambda _: NO_PERSONS
-
-    def kept(self, blocks: Iterator[CodedBlock]) -> Iterator[CodedBlock]:
-        return blocks
-
-
-class _FirstReader:
+class _FirstReader(PersonReader):
     """Numbers persons."""
 
     def __init__(self, limit: FirstRecords) -> None:
@@ -364,3 +302,7 @@ class _FirstReader:
 
     def kept(self, blocks: Iterator[CodedBlock]) -> Iterator[CodedBlock]:
         return kept_blocks(blocks, self._persons, self._order, keep=self._limit.keep, key=self._limit.key)
+
+
+#: Which records of a person count.
+Contributions = AllRecords | FirstRecords

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from residualplanner.gate.ledger import TEXT_LIMIT
-from residualplanner.gate.sources.people.persons import AllRecords, Contributions, FirstRecords
+from residualplanner.gate.sources.persons import AllRecords, Contributions, FirstRecords
 from residualplanner.ground.checks import is_integer, is_unicode, value_text
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import BudgetError, DataError, FileFormatError
