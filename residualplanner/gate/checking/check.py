@@ -195,7 +195,6 @@ class _Reading:
                     yield self._column_finding(self._people_error.column or name, self._people_error)
 
     def entries(self) -> Iterator[Finding]:
-        """Lines and entries that do not fit."""
         tally = self.tally
         lines = tally.unsound + tally.unequal
         if lines:

@@ -126,7 +126,6 @@ class Batch:
         return slots.only(np.flatnonzero(~proposals.kept))
 
     def _settle(self, slots: Slots, words: Words, proposals: Proposals, bits: CheckedBits) -> None:
-        """Decide exactly the attempts that floats may not decide."""
         scale_of = np.broadcast_to(slots.scale, slots.amount)
 
         def attempt_of(number: int, uniform: int) -> Attempt:

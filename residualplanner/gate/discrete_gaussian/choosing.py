@@ -149,7 +149,6 @@ class _Groups:
                 return group
 
     def remove_one(self, group: int) -> None:
-        """Take one member out of a group."""
         self.left[group] -= 1
         if not self.left[group] and self.scores[group] == self.top and self.left.any():
             self._bound_all()

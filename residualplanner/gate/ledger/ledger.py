@@ -321,7 +321,6 @@ class Ledger:
     def _charging(
         self, cost: Fraction | int, plan_sha256: str, label: str, neighbors: Neighbors, *, again: bool
     ) -> NextLine[LedgerEntry]:
-        """The function that makes the entry of a charge."""
         exact, plan, words = require_cost(cost), require_hash(plan_sha256), require_text("label", label)
         mine = self._store.terms.neighbors
         if neighbors != mine:

@@ -166,7 +166,6 @@ def _same_strategy(plans: Sequence[Plan]) -> Strategy:
 
 
 def _have_equal_bases(left: Strategy, right: Strategy) -> bool:
-    """Whether all factors of one closure have the same bases in both."""
     codes = basis_codes([*left.bases, *right.bases])
     mine, theirs = codes[left.factor_bases], codes[len(left.bases) + right.factor_bases]
     return bool((mine == theirs).all() and (left.varying == right.varying).all())
@@ -268,7 +267,6 @@ def as_one(measurements: Sequence[Measurement]) -> NoisyAnswers:
 
 
 def _averages(measurements: Sequence[Measurement], plan: Plan) -> FloatResiduals:
-    """The average answers to all that a plan of measurements together measures, weighted by precision."""
     closure, groups = plan.closure, groups_of_plan(plan)
     layout = AnswerLayout(groups)
     values = np.zeros(layout.count)

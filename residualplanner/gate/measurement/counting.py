@@ -109,7 +109,6 @@ def with_sums(found: list[IntArray], groups: BasisGroups, family: Parents) -> li
 
 
 def _maximal(groups: BasisGroups, family: Parents) -> list[IntArray]:
-    """The maximal sets of each group."""
     return [members[family.is_maximal[members]] for members in groups.members]
 
 

@@ -237,7 +237,6 @@ class _Measuring(NamedTuple):
             )
 
     def steps(self, data: object, ledger: Ledger | None, *, again: bool) -> Steps[Source, _First, Measurement]:
-        """How the plan is measured."""
         domain, neighbors = self.plan.domain, self.plan.neighbors
         record, bill = self.record.of_run(ledger, data, neighbors), self.bill(again=again)
 
@@ -262,7 +261,6 @@ class _Measuring(NamedTuple):
         return _First(source, block, tables, blocks)
 
     def answers(self, first: _First) -> Residuals:
-        """The noisy answers to all blocks."""
         done = self._drawn(first.block, first.tables, 0)
         for block in first.others:
             tables = count_tables(

@@ -83,7 +83,6 @@ class Measurement:
         return content_hash({}, self.residuals.to_arrays(), self.residuals.hashes)
 
     def _require_same(self, known: str) -> None:
-        """Raise FileFormatError unless what is on disk has this hash."""
         if content_hash({}, self.residuals.to_arrays()) != known:
             assert self.mapped_from is not None
             raise FileFormatError(
@@ -128,7 +127,6 @@ class Measurement:
 
     @property
     def _archive(self) -> dict[str, Any]:
-        """What its file holds."""
         plan, plan_arrays = plan_to_archive(self.plan)
         header = {
             "plan": plan,

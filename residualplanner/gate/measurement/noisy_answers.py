@@ -101,7 +101,6 @@ def _finish(
     scratch: Scratch,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
-    """Multiply by the divisor, add the noise, and take differences along the subtraction axes."""
     noisy = np.multiply(products, factor, out=scratch.empty(0, products.shape, products))
     noisy += noise
     target = out if out is not None and out.dtype == noisy.dtype else None

@@ -181,7 +181,6 @@ class ResourceEstimate:
 
     @property
     def _steps(self) -> list[tuple[str, str, str, str]]:
-        """Each step, its time, memory, and what it writes."""
         numbers = (
             ("planning", self.planning_seconds, self.planning_bytes, 0.0),
             ("measuring", self.measuring_seconds, self.measuring_bytes, self.measurement_bytes),
@@ -313,7 +312,6 @@ def _is_in_parts(workload: Workload) -> bool:
 
 
 def _writing_seconds(workload: Workload) -> float:
-    """The seconds for all tables, each in a file of its own or all in parts."""
     per_cell, per_table = (_PART_CELL, _PART_TABLE) if _is_in_parts(workload) else (_CELL, _TABLE)
     return float(workload.cells.sum()) * per_cell + len(workload) * per_table
 

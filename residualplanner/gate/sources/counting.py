@@ -105,7 +105,6 @@ class CountedTables:
                 report(done)
 
     def _by_order(self) -> dict[int, list[int]]:
-        """The numbers of the groups of each order."""
         found: dict[int, list[int]] = {}
         for number, rows in enumerate(self._groups):
             found.setdefault(rows.shape[1], []).append(number)
@@ -159,7 +158,6 @@ def _columns(codes: Codes) -> Callable[[int], IntArray]:
 
 
 def _common_length(row: list[int], previous: list[int]) -> int:
-    """How many leading entries two rows have in common."""
     length = 0
     while length < min(len(row), len(previous)) and row[length] == previous[length]:
         length += 1

@@ -108,7 +108,6 @@ class _CsvTable:
             return cls(file, _header(stream, path.name))
 
     def require_columns(self, domain: Domain, contributions: Contributions) -> None:
-        """DataError unless each of the columns that are read is there once."""
         used, names = separators(self.names), names_of_columns(domain, contributions)
         if used is not None and not set(names) <= set(self.names):
             raise DataError(
@@ -204,7 +203,6 @@ def _header(stream: IO[bytes], name: str) -> tuple[str, ...]:
 
 
 def _kept(text: bytes, ends: IntArray, fits: Any) -> bytes:
-    """The bytes of those records that fit."""
     if fits.all():
         return text
     lengths = np.diff(ends, prepend=-1)

@@ -131,7 +131,6 @@ def _polars_batches(frame: Any) -> Iterator[Any]:
 
 
 def _slices(table: Any) -> Iterator[Any]:
-    """Batches of at most BLOCK records of a Table or RecordBatch."""
     for start in range(0, table.num_rows, BLOCK):
         part = table.slice(start, BLOCK)
         yield from part.to_batches() if hasattr(part, "to_batches") else [part]
@@ -275,7 +274,6 @@ def _repeated(value: str | None, records: int) -> Any:
 
 
 def _schema(path: Path) -> Any:
-    """The Arrow schema of a file, from its footer."""
     from pyarrow import parquet
 
     return parquet.read_schema(path)

@@ -169,7 +169,6 @@ def data_error_of_breaches(domain: Domain, breaches: Iterable[Breach]) -> DataEr
 
 
 def _problem(domain: Domain, position: int, word: str) -> str:
-    """What is wrong with a column, and what to do about it."""
     if word != "unknown":
         return _PROBLEM[word]
     attribute = domain.attributes[position]
