@@ -10,7 +10,7 @@ from residualplanner.fits.nonnegative.interior import MOST_CELLS
 from residualplanner.fits.nonnegative.reference import reference_map
 from residualplanner.fits.nonnegative.table_map import largest_sets
 from residualplanner.fits.nonnegative.weights import unlimited
-from residualplanner.gate.measurement.resource_estimate import require_room
+from residualplanner.gate.measurement.blocks import require_room
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.plan.plan import Plan

@@ -17,7 +17,7 @@ from residualplanner.fits.rap.result import RapResult
 from residualplanner.fits.rap.tiles import tiles_of
 from residualplanner.gate.discrete_gaussian import ByteSource, InsecureTestBits, OperatingSystemBits
 from residualplanner.gate.ledger import Ledger
-from residualplanner.gate.measurement.resource_estimate import require_room
+from residualplanner.gate.measurement.blocks import require_room
 from residualplanner.gate.sources.limited_records import require_public_number
 from residualplanner.gate.sources.opening import is_read_once, open_source
 from residualplanner.gate.sources.source import Source

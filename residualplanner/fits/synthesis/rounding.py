@@ -19,7 +19,7 @@ from residualplanner.fits.mixtures import (
     independent_records,
     unreported,
 )
-from residualplanner.gate.measurement.resource_estimate import require_room
+from residualplanner.gate.measurement.blocks import require_room
 from residualplanner.ground.checks import FloatArray, IntArray, entry_named
 
 #: The names of methods.

@@ -9,6 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
@@ -19,12 +20,13 @@ from residualplanner.gate.measurement.counting import Parents
 from residualplanner.gate.measurement.resource_estimate import (
     BYTES_OF_NUMBER,
     bytes_text,
-    require_memory,
+    measuring_bytes,
     working_bytes,
 )
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import FloatArray, IntArray, frozen, is_integer, value_text
 from residualplanner.ground.errors import ResourceError
+from residualplanner.ground.memory import memory_left
 from residualplanner.method.strategy.basis_groups import BasisGroups
 
 
@@ -315,3 +317,29 @@ def _scratch_file(count: int, folder: PathLike | None) -> IO[bytes]:
             "nothing was charged or read.  Name another folder with scratch= (--scratch)"
         ) from None
     return file
+
+
+def require_memory(groups: BasisGroups, memory: int | None = None, *, system: Path = Path("/")) -> None:
+    """Raise ResourceError where measuring needs more memory than this process can get."""
+    require_room(
+        measuring_bytes(groups, memory),
+        "measuring holds {needed} of counts and answers at once",
+        "nothing was charged or read.  Ask for fewer or smaller tables, with a lower up_to or with max_cells, measure "
+        "block by block with memory= (--memory), or on a machine with more memory",
+        system=system,
+    )
+
+
+def require_room(needed: float, purpose: str, remedy: str, *, system: Path = Path("/")) -> None:
+    """Raise ResourceError where something needs more memory than this process can get.
+
+    Args:
+        needed: in bytes.
+        purpose: what for, with ``{needed}`` where the size is to stand.
+        remedy: what to do.
+        system: as of `require_memory`.
+    """
+    room, where = min(memory_left(system), default=(needed, ""))
+    if room < needed:
+        held = purpose.format(needed=bytes_text(needed))
+        raise ResourceError(f"too little memory: {held}, and {where} has {bytes_text(max(room, 0))} left; {remedy}")

@@ -1,4 +1,4 @@
-"""What a workload takes in time, memory and disk, from sizes alone, and whether this machine has that much memory.
+"""What a workload takes in time, memory and disk, from sizes alone.
 
 The constants are those of one machine with two cores; ``benchmarks/resource_estimates.py`` and
 ``benchmarks/measuring_memory.py`` compare what follows from them with what they measure.
@@ -7,15 +7,13 @@ The constants are those of one machine with two cores; ``benchmarks/resource_est
 import math
 from dataclasses import dataclass
 from itertools import accumulate
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray
-from residualplanner.ground.errors import DataError, ResourceError
+from residualplanner.ground.errors import DataError
 from residualplanner.ground.html import html_table
-from residualplanner.ground.memory import memory_left
 from residualplanner.ground.words import count_text
 from residualplanner.method.losses import LossLike, read_loss
 from residualplanner.method.strategy.basis_groups import BasisGroups, basis_groups
@@ -82,32 +80,6 @@ def measuring_bytes(groups: BasisGroups, memory: int | None = None) -> int:
     """
     held = counts_and_answers_bytes(groups) + working_bytes(groups)
     return min(held, held if memory is None else memory) + _BYTES_OF_SET * len(groups.group) + _PROCESS_BYTES
-
-
-def require_memory(groups: BasisGroups, memory: int | None = None, *, system: Path = Path("/")) -> None:
-    """Raise ResourceError where measuring needs more memory than this process can get."""
-    require_room(
-        measuring_bytes(groups, memory),
-        "measuring holds {needed} of counts and answers at once",
-        "nothing was charged or read.  Ask for fewer or smaller tables, with a lower up_to or with max_cells, measure "
-        "block by block with memory= (--memory), or on a machine with more memory",
-        system=system,
-    )
-
-
-def require_room(needed: float, purpose: str, remedy: str, *, system: Path = Path("/")) -> None:
-    """Raise ResourceError where something needs more memory than this process can get.
-
-    Args:
-        needed: in bytes.
-        purpose: what for, with ``{needed}`` where the size is to stand.
-        remedy: what to do.
-        system: as of `require_memory`.
-    """
-    room, where = min(memory_left(system), default=(needed, ""))
-    if room < needed:
-        held = purpose.format(needed=bytes_text(needed))
-        raise ResourceError(f"too little memory: {held}, and {where} has {bytes_text(max(room, 0))} left; {remedy}")
 
 
 #: Seconds for each pair of a query and a subset of its attributes, bytes for each set, and bytes in any case, to plan.
