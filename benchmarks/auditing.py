@@ -29,10 +29,9 @@ from scipy.stats import beta, norm
 from residualplanner.gate.discrete_gaussian import ByteSource, InsecureTestBits
 from residualplanner.gate.measurement.answers import IntegerResiduals
 from residualplanner.gate.measurement.discrete import integer_answers
-from residualplanner.gate.measurement.lattice import lattice_divisors
 from residualplanner.gate.measurement.measure import measure
 from residualplanner.gate.measurement.measurement import groups_of_plan
-from residualplanner.gate.measurement.precision import precision_of
+from residualplanner.gate.measurement.precision import lattice_divisors, precision_of
 from residualplanner.gate.sources.opening import open_source
 from residualplanner.method.bases.basis import Basis
 from residualplanner.method.bases.matrix import integer_basis

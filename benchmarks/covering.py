@@ -13,9 +13,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.gate.measurement.lattice import lattice_divisors
 from residualplanner.gate.measurement.measurement import groups_of_plan
-from residualplanner.gate.measurement.precision import precision_of
+from residualplanner.gate.measurement.precision import lattice_divisors, precision_of
 from residualplanner.method.plan.plan import Plan
 
 #: Up to this standard deviation, in steps of the lattice, probabilities are convolved; beyond it sums are integrals.

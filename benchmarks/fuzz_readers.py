@@ -27,10 +27,9 @@ from benchmarks.fuzz_files import (
     changed_toml,
 )
 from residualplanner.gate.measurement.answers import AnswerLayout, IntegerResiduals
-from residualplanner.gate.measurement.lattice import lattice_divisors
 from residualplanner.gate.measurement.measurement import Measurement, groups_of_plan
 from residualplanner.gate.measurement.noise_record import NoiseRecord
-from residualplanner.gate.measurement.precision import measured_cost, precision_of
+from residualplanner.gate.measurement.precision import lattice_divisors, measured_cost, precision_of
 from residualplanner.ground.errors import ResidualPlannerError
 from residualplanner.publish.maps.projection import plane_rings
 from residualplanner.publish.report.promises import promise_of

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 import residualplanner as rp
 from residualplanner.gate.measurement.answers import AnswerLayout, FloatResiduals, IntegerResiduals
-from residualplanner.gate.measurement.lattice import lattice_divisors
 from residualplanner.gate.measurement.measurement import Measurement, groups_of_plan
 from residualplanner.gate.measurement.noise_record import NoiseRecord
-from residualplanner.gate.measurement.precision import precision_of
+from residualplanner.gate.measurement.precision import lattice_divisors, precision_of
 from residualplanner.method.bases.matrix import integer_basis
 from residualplanner.method.bases.subtraction import subtraction_basis
 from residualplanner.method.losses import DescribedLoss

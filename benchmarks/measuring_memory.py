@@ -23,7 +23,7 @@ from benchmarks.watched import Watched
 from residualplanner.gate.measurement.blocks import blocks_within
 from residualplanner.gate.measurement.counting import count_tables, parents
 from residualplanner.gate.measurement.measurement import groups_of_plan
-from residualplanner.gate.measurement.measuring_memory import measuring_bytes
+from residualplanner.gate.measurement.resource_estimate import measuring_bytes
 from residualplanner.gate.sources.opening import open_source
 from residualplanner.method.plan.plan import Plan
 

@@ -31,10 +31,10 @@ RESULTS = ROOT / "benchmarks" / "results" / "mutants.json"
 SEED, WANTED = 26, 100
 #: The modules where features meet, by folder, and the tests of each.
 ROOMS = {
+    "gate": ["gate", "replay/test_neighbors.py"],
     "gate/measurement": ["gate", "replay/test_neighbors.py"],
     "scale/stored": ["scale/stored"],
     "gate/sources": ["gate/sources"],
-    "gate/sources/people": ["gate/sources"],
     "scale/engines": ["scale/engines"],
     "release": ["release"],
     "publish/files": ["publish/files"],

@@ -21,6 +21,7 @@ import residualplanner as rp
 from residualplanner.gate.discrete_gaussian import OperatingSystemBits
 from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.gate.sources.opening import open_source
+from residualplanner.gate.spend import Bill
 from residualplanner.ground.stores import ObjectStore
 from residualplanner.scale.engines.cluster import CountingTask
 from residualplanner.scale.stored import job
@@ -419,13 +420,13 @@ class UnreliableCluster:
 @contextmanager
 def _drivers_of(world: World, driver: Actor) -> Iterator[None]:
     """A driver has the world's workers, and may die while it charges the ledger."""
-    charge = job.charge_plan
+    charge = Bill.charge
 
-    def charge_plan(*arguments: Any, **options: Any) -> Any:
-        return driver.step("charge the ledger", lambda: charge(*arguments, **options))
+    def charged(*arguments: Any) -> Any:
+        return driver.step("charge the ledger", lambda: charge(*arguments))
 
     with (
         mock.patch.object(job, "open_cluster", return_value=UnreliableCluster(world, driver)),
-        mock.patch.object(job, "charge_plan", charge_plan),
+        mock.patch.object(Bill, "charge", charged),
     ):
         yield

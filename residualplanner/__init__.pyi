@@ -13,7 +13,7 @@ from .gate.measurement.measure import measure
 from .gate.measurement.measurement import Measurement, load_measurement
 from .gate.measurement.resource_estimate import resource_estimate
 from .gate.sources.csv_files import CsvFile
-from .gate.sources.people import LimitedRecords
+from .gate.sources.limited_records import LimitedRecords
 from .ground.errors import (
     ArgumentError,
     BudgetError,

@@ -6,8 +6,8 @@ from itertools import product
 import numpy as np
 from hypothesis import strategies as st
 
+from residualplanner.gate.sources.columns import codes_of_values
 from residualplanner.gate.sources.opening import open_source
-from residualplanner.gate.sources.values import codes_of_values
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.bins import Bins
 from residualplanner.method.domain.domain import Domain

@@ -25,14 +25,8 @@ ASIDE = ("datasets",)
 #: Imports that still run back: of each file, what it takes from a ring behind its own.  An entry that is not true any
 #: more has to go.
 BACK: dict[str, set[str]] = {
-    "gate.measurement.measure": {
-        "scale.engines.engines.require_ready_engine",
-        "scale.engines.engines.require_result_room",
-    },
     "gate.sources.opening": {
-        "scale.engines.engine.source_of_engine",
-        "scale.engines.engines.is_of_engine",
-        "scale.engines.engines.records_of_engine",
+        "scale.engines.engines",  # a door
     },
     "method.bases.matrix": {
         "more.replacement.extreme_pairs.pairs_of_columns",

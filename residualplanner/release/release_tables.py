@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from residualplanner.gate.measurement.noise_statement import NoiseStatement
+from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import require_path
 from residualplanner.ground.errors import WorkloadError
@@ -38,7 +38,7 @@ class ReleaseTables(Tables):
         return self.measurement.plan
 
     @property
-    def noise(self) -> NoiseStatement:
+    def noise(self) -> NoiseRecord:
         """How the noise was drawn."""
         return self.measurement.noise
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from residualplanner.gate.measurement.noise_statement import NoiseStatement, warning_of
+from residualplanner.gate.measurement.noise_record import NoiseRecord, warning_of
 from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import DomainError, WorkloadError
 from residualplanner.method.plan.plan import Plan
@@ -36,7 +36,7 @@ class Tables(Mapping[Any, Table]):
 
     @property
     @abstractmethod
-    def noise(self) -> NoiseStatement:
+    def noise(self) -> NoiseRecord:
         """How the noise was drawn."""
 
     @property

@@ -8,8 +8,8 @@ from typing import NoReturn, final
 from residualplanner.gate.ledger import Balance, Ledger
 from residualplanner.gate.measurement.measure import measure, require_measurable
 from residualplanner.gate.measurement.measurement import Measurement
-from residualplanner.gate.measurement.spend import ChargeTime, entrance
 from residualplanner.gate.sources.source import Progress
+from residualplanner.gate.spend import ChargeTime, entrance
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import Number, require_type
 from residualplanner.ground.errors import FileFormatError

@@ -11,9 +11,8 @@ import pytest
 import residualplanner as rp
 from made_releases import any_release
 from random_plans import plan_by_hand, plan_by_set
-from residualplanner.gate.measurement.combined_plan import combined_plan
+from residualplanner.gate.measurement.combined import combined_plan
 from residualplanner.gate.measurement.noise_record import NoiseRecord
-from residualplanner.gate.measurement.noise_statement import CombinedNoise
 from residualplanner.gate.measurement.precision import measured_cost, precision_of
 from residualplanner.method.plan.files import plan_hash
 from residualplanner.publish.files.manifest import about_plan
@@ -54,7 +53,7 @@ def forged_folder(folder, **plans):
         NoiseRecord("discrete", pcost=cost, neighbors=plan.neighbors.words)
         for cost, plan in zip(costs, measured, strict=True)
     ]
-    noise = CombinedNoise(tuple(measured), tuple(records))
+    noise = NoiseRecord.of_several(measured, records)
     metadata = json.loads((folder / "metadata.json").read_text())
     metadata["privacy"] = {"guarantee": noise.guarantee, "protected_change": released.neighbors.words}
     (folder / "metadata.json").write_text(json.dumps(metadata | {"plan_sha256": plan_hash(released)}))

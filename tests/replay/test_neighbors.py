@@ -17,16 +17,15 @@ import pytest
 
 from replayed_measuring import refinements
 from residualplanner.gate.discrete_gaussian import OperatingSystemBits
-from residualplanner.gate.measurement.lattice import lattice_divisors
 from residualplanner.gate.measurement.measurement import groups_of_plan
 from residualplanner.gate.measurement.noisy_answers import Width, widths
-from residualplanner.gate.measurement.precision import precision_of
+from residualplanner.gate.measurement.precision import lattice_divisors, precision_of
 from watching import Seen, run
 from worlds import CODED, FRAMES, Neighbor, World, contained, neighbors, residual_change, worlds
 
 #: The module of ``measure``, whose name the function has taken.
 GATE = import_module("residualplanner.gate.measurement.measure")
-NOISE = import_module("residualplanner.gate.measurement.exact_noise")
+NOISE = import_module("residualplanner.gate.measurement.discrete")
 
 PAIRS = int(os.environ.get("RESIDUALPLANNER_REPLAYS", "2500"))
 PAIRS_PER_WORLD = 20

@@ -30,7 +30,7 @@ from residualplanner.method.workload.workload import Workload
 
 pytestmark = pytest.mark.usefixtures("memory_asked_once")
 RUNS, FEW = 4_000, 1_000
-NOISE = import_module("residualplanner.gate.measurement.exact_noise")
+NOISE = import_module("residualplanner.gate.measurement.discrete")
 DOMAIN = Domain({"sex": ["F", "M"], "age": 3})
 PLAN = select(Workload(DOMAIN, [("sex",), ("age",), ("sex", "age")]), budget=zcdp("0.5"))
 RECORDS = [("F", 0), ("F", 2), ("M", 1)]

@@ -9,7 +9,7 @@ from residualplanner.fits.nonnegative.components import cell_kinds
 from residualplanner.fits.nonnegative.interior import MOST_CELLS
 from residualplanner.fits.nonnegative.problem import unlimited
 from residualplanner.fits.nonnegative.table_map import largest_sets, reference_map
-from residualplanner.gate.measurement.resources import require_room
+from residualplanner.gate.measurement.blocks import require_room
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.plan.plan import Plan

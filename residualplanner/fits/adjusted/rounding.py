@@ -15,7 +15,7 @@ from residualplanner.fits.adjusted.release import AdjustedRelease
 from residualplanner.fits.nonnegative.components import cell_kinds, determines_counts
 from residualplanner.fits.nonnegative.nonnegative import NonNegativeRelease
 from residualplanner.gate.measurement.combined import NoisyAnswers
-from residualplanner.gate.measurement.noise_statement import warning_of
+from residualplanner.gate.measurement.noise_record import warning_of
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import is_integer, require_type, value_text
 from residualplanner.ground.completion import hides

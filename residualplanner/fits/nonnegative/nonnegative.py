@@ -25,7 +25,7 @@ from residualplanner.fits.nonnegative.many_cells.solving import facets_of_many, 
 from residualplanner.fits.nonnegative.newton import ROUNDING
 from residualplanner.fits.nonnegative.problem import DualProblem, Statement, WeightsName, center_of, weights_named
 from residualplanner.gate.measurement.combined import NoisyAnswers
-from residualplanner.gate.measurement.noise_statement import warning_of
+from residualplanner.gate.measurement.noise_record import warning_of
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import entry_named, require_positive
 from residualplanner.ground.completion import hides

@@ -2,9 +2,8 @@
 
 import math
 import secrets
-from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeVar
+from functools import partial
 
 import numpy as np
 
@@ -15,26 +14,25 @@ from residualplanner.fits.rap.selection import ExactCounts, KeptCounts, Recounte
 from residualplanner.fits.rap.tiles import tiles_of
 from residualplanner.gate.discrete_gaussian import ByteSource, InsecureTestBits, OperatingSystemBits
 from residualplanner.gate.ledger import Ledger
-from residualplanner.gate.measurement.charging import call_ledger, warn_without_ledger
-from residualplanner.gate.measurement.resources import require_room
-from residualplanner.gate.measurement.spend import (
+from residualplanner.gate.measurement.blocks import require_room
+from residualplanner.gate.sources.limited_records import require_public_number
+from residualplanner.gate.sources.opening import is_read_once, open_source
+from residualplanner.gate.sources.source import Source
+from residualplanner.gate.spend import (
+    Bill,
     ChargeTime,
     Steps,
     WatchedProgress,
     entrance,
     require_charge_time,
     spend,
+    warn_without_ledger,
 )
-from residualplanner.gate.sources.opening import is_read_once, open_source
-from residualplanner.gate.sources.people import kept_records, require_public_number
-from residualplanner.gate.sources.source import Source
 from residualplanner.ground.checks import float_of, is_integer, require_type, value_text
 from residualplanner.ground.errors import BudgetError, ResourceError
 from residualplanner.ground.main_module import require_guarded_main
 from residualplanner.ground.words import count_text
 from residualplanner.scale.engines.engines import require_ready_engine, require_result_room
-
-T = TypeVar("T")
 
 #: Bytes for counts and what is computed of them, unless memory= says otherwise.
 MEMORY = 2**30
@@ -108,9 +106,11 @@ def rap(
     require_public_number(data, plan.protected)
     keeps, half = _require_room(plan, data, memory), memory // 2
     tiles = tiles_of(plan.thresholds, relaxed_records=plan.projection.relaxed_records, room=half)
+    what = f"RAP of {count_text(len(plan.thresholds), 'table')}"
+    bill = Bill(plan.cost, plan.sha256, what, plan.budget, plan.protected, again)
     if ledger is not None:
         require_type("rap", "ledger", ledger, Ledger, "write ledger=Ledger.open(path)")
-        _of_plan(ledger.require_room, plan, again=again)
+        bill.require_room(ledger)
     elif seed is None:
         warn_without_ledger()
 
@@ -124,23 +124,17 @@ def rap(
         cells = half // _COUNT_BYTES
         return KeptCounts(source, tiles) if keeps else RecountedCounts(source, tiles, cells), records
 
-    kept = kept_records(data, plan.protected)
-
     def drawn(found: tuple[ExactCounts, int]) -> RapResult:
         result = Run(plan, found[0], bits, generator, half).result(found[1])
-        noise = result.noise if ledger is None else result.noise.charged_to(ledger)
-        return replace(result, noise=replace(noise, kept=kept).told(plan.workload.domain))
+        noise = result.noise.of_run(ledger, data, plan.protected)
+        return replace(result, noise=noise.told(plan.workload.domain))
 
-    steps = Steps(
-        opened, counted, lambda: None if ledger is None else _of_plan(ledger.charge, plan, again=again), drawn
+    return spend(
+        Steps(opened, counted, partial(bill.charge, ledger), drawn),
+        ledger=ledger,
+        charge=charge,
+        progress=WatchedProgress(None),
     )
-    return spend(steps, ledger=ledger, charge=charge, progress=WatchedProgress(None))
-
-
-def _of_plan(charge: Callable[..., T], plan: RapPlan, *, again: bool) -> T:
-    """Call a ledger's method with the cost of a run and the words for the entry."""
-    what = f"RAP of {count_text(len(plan.thresholds), 'table')}"
-    return call_ledger(charge, plan.cost, plan.sha256, what, plan.budget, plan.protected, again=again)
 
 
 def _require_room(plan: RapPlan, data: object, memory: int) -> bool:

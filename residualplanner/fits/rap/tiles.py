@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.fits.mixtures.mixture import balanced_split
-from residualplanner.gate.sources.merging import MergedValues
+from residualplanner.gate.sources.source import MergedValues
 from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import ResourceError, WorkloadError
 from residualplanner.method.kron import SameArray

@@ -13,7 +13,7 @@ from residualplanner.fits.nonnegative.fitted_mixture import FittedMixture
 from residualplanner.fits.nonnegative.measured_tables import FitQuality, fit_quality, quality_of_records
 from residualplanner.fits.synthesis.rounding import RoundingName, raked_weights, rounding_named
 from residualplanner.fits.synthesis.saving import STATEMENT, BinsName, column_of, save_frame, weight_column
-from residualplanner.gate.measurement.noise_statement import warning_of
+from residualplanner.gate.measurement.noise_record import warning_of
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import FloatArray, IntArray, frozen, is_integer, value_text

@@ -14,7 +14,7 @@ from residualplanner.fits.mixtures.controlling import controlled_records
 from residualplanner.fits.mixtures.mixture import Mixture
 from residualplanner.fits.mixtures.records import Report, even_records, independent_records, unreported
 from residualplanner.fits.nonnegative.facts import Fact
-from residualplanner.gate.measurement.resources import require_room
+from residualplanner.gate.measurement.blocks import require_room
 from residualplanner.ground.checks import FloatArray, IntArray, entry_named
 
 #: Rounds over all tables, at most, and the largest error of a count, relative to all records, at which they end.

@@ -1,7 +1,6 @@
 """What of some records does not fit a schema: for whoever holds them, before anything is measured.
 
-Reads: a domain, confidential records.  Gives: RecordsCheck, which holds values of records and exact counts; nothing
-else in this library takes it, so that it leads to no release.  It costs nothing, and must not be published.
+It costs nothing, holds values of records and exact counts, and must not be published: nothing else here takes it.
 """
 
 from residualplanner.gate.checking.check import Finding, RecordsCheck, check

@@ -1,7 +1,4 @@
-"""The check: the same readers and rules as measuring, and a list of what they find.
-
-Reads: a domain, confidential records.  Gives: RecordsCheck.
-"""
+"""The check: the same readers and rules as measuring, and a list of what they find."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,8 +16,8 @@ from residualplanner.gate.checking.hints import (
     hint_of_values,
 )
 from residualplanner.gate.sources.csv_files import CsvFile, first_bad_byte
+from residualplanner.gate.sources.limited_records import LimitedRecords
 from residualplanner.gate.sources.opening import columns_of, open_source, require_here, watched_source
-from residualplanner.gate.sources.people import LimitedRecords
 from residualplanner.gate.sources.rules import words_of_code
 from residualplanner.gate.sources.source import guarded
 from residualplanner.gate.sources.tally import Offenders, Tally
@@ -198,7 +195,6 @@ class _Reading:
                     yield self._column_finding(self._people_error.column or name, self._people_error)
 
     def entries(self) -> Iterator[Finding]:
-        """Lines and entries that do not fit."""
         tally = self.tally
         lines = tally.unsound + tally.unequal
         if lines:

@@ -1,7 +1,4 @@
-"""What is likely meant by values that do not fit: the mistakes that are made most, and what to do about each.
-
-Reads: an attribute, values of records.  Gives: words, for the holder of the records.
-"""
+"""What is likely meant by values that do not fit: the mistakes that are made most, and what to do about each."""
 
 import datetime as dt
 import difflib

@@ -1,9 +1,7 @@
 """Discrete Gaussian noise, exact in distribution, from the operating system's random bits.
 
-Reads: gamma**2 as fractions or ratios of integers, and a source of random bytes.  Gives: integers i with probability in
-proportion to exp(-i**2 / (2 gamma**2)).
-Protocol: a `ByteSource` gives bytes, each of which is checked; floats propose, and decide only what no rounding can
-change; exact arithmetic decides the rest.  docs/exact-noise.md has the method and its proof.
+Floats propose, and decide only what no rounding can change; exact arithmetic decides the rest.  docs/exact-noise.md has
+the method and its proof.
 """
 
 from residualplanner.gate.discrete_gaussian.bits import ByteSource, InsecureTestBits, NoiseError, OperatingSystemBits

@@ -1,7 +1,5 @@
 """One attempt at each of many draws, in one vector pass.
 
-Reads: random words, scales.  Gives: integers, and which of them are kept.
-
 A word of 64 bits is, from the top: 11 bits for a column of the table, 15 for the choice between its two cells, 17 for
 the offset in the block, 21 for the uniform number U.  Where blocks are longer than ``2**17``, 32 more bits extend the
 offset.

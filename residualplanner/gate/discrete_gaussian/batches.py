@@ -1,32 +1,35 @@
 """Many draws of many scales: vectors of attempts until every draw has a value.
 
-Reads: scales whose draws are int64, the number of draws of each, random bits.  Gives: the draws, scale after scale.
-
 The random bytes are used in this order: every draw has one attempt, in order; then every draw without a value has
 another; and so on.  A request is for at most 2**17 attempts: their words, then their 32-bit extensions if any of them
 has blocks longer than 2**17.  Exact decisions read the bytes they need as they arise.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from residualplanner.gate.discrete_gaussian.attempts import (
+    EXTRA_BITS,
     OFFSET_BITS,
     Attempt,
     Extras,
     Parameters,
     Proposals,
     Words,
+    compare,
+    offsets,
+    pick,
     propose,
     read_words,
     settle,
 )
 from residualplanner.gate.discrete_gaussian.bits import CheckedBits
-from residualplanner.gate.discrete_gaussian.envelope import COLUMNS, shelf
-from residualplanner.gate.discrete_gaussian.scales import Scales
-from residualplanner.ground.checks import IntArray
+from residualplanner.gate.discrete_gaussian.envelope import COLUMNS, Shelf, shelf
+from residualplanner.gate.discrete_gaussian.scales import Scales, level_of_ratio
+from residualplanner.ground.checks import FloatArray, IntArray
 
 REQUEST = 1 << 17
 VECTOR = 1 << 14  # a vector's temporaries stay in the cache
@@ -123,7 +126,6 @@ class Batch:
         return slots.only(np.flatnonzero(~proposals.kept))
 
     def _settle(self, slots: Slots, words: Words, proposals: Proposals, bits: CheckedBits) -> None:
-        """Decide exactly the attempts that floats may not decide."""
         scale_of = np.broadcast_to(slots.scale, slots.amount)
 
         def attempt_of(number: int, uniform: int) -> Attempt:
@@ -153,3 +155,77 @@ def _vectors_of(left: list[Slots]) -> Iterator[Slots]:
     for start in range(0, where.size, VECTOR):
         part = slice(start, start + VECTOR)
         yield Slots(where[part], scale[part], where[part].size)
+
+
+_FLOAT_BITS = 53
+
+
+class LargeScale:
+    """One scale of at least 32, of any size.
+
+    Attributes:
+        numerator, denominator: gamma**2 as a ratio.
+        block_bits: m of the block length.
+    """
+
+    def __init__(self, numerator: int, denominator: int) -> None:
+        level = level_of_ratio(numerator, denominator)
+        self.numerator, self.denominator, self.block_bits = numerator, denominator, level.block_bits
+        self._shelf: Shelf = shelf((level.table,))
+        self._exponent = -(denominator << 2 * level.block_bits) / (2 * numerator)  # per squared block, rounded once
+
+    def draw(self, size: int, bits: CheckedBits) -> NDArray[Any]:
+        """Return ``size`` draws as an array of Python integers (size,)."""
+        values = np.empty(size, dtype=object)
+        left = np.arange(size)
+        with np.errstate(all="ignore"):
+            while left.size:
+                vectors = [left[start : start + VECTOR] for start in range(0, left.size, VECTOR)]
+                left = np.concatenate([self._attempt(where, values, bits) for where in vectors])
+        return values
+
+    def _attempt(self, where: NDArray[np.int64], values: NDArray[Any], bits: CheckedBits) -> NDArray[np.int64]:
+        """Make one attempt at each draw and write the value of each; return the draws that may not keep theirs."""
+        words, offset = self._words_and_offsets(where.size, bits)
+        picks = pick(words, self._shelf, np.int64(0))
+        block = self._shelf.blocks[picks]
+        exact = (block.astype(object) << self.block_bits) + offset
+        kept, undecided = compare(self._exponents(block, offset), self._shelf.ratios[picks], words)
+        proposals = Proposals(block, kept, undecided, picks)
+
+        def attempt_of(at: int, uniform: int) -> Attempt:
+            return Attempt(
+                self._shelf.envelopes[0],
+                self.numerator,
+                self.denominator,
+                self.block_bits,
+                int(picks[at]),
+                exact[at],
+                uniform,
+            )
+
+        for at, value in settle(proposals, words, attempt_of, bits).items():
+            exact[at] = value
+        values[where] = exact
+        return where[~kept]
+
+    def _words_and_offsets(self, count: int, bits: CheckedBits) -> tuple[Words, NDArray[Any]]:
+        """Return words and, as Python integers, the offsets in their blocks."""
+        extra_bytes = max(-(-(self.block_bits - OFFSET_BITS) // EXTRA_BITS), 0) * EXTRA_BITS // 8
+        data = bits.read((8 + extra_bytes) * count)
+        words, _ = read_words(data[: 8 * count], count)
+        rest = data[8 * count :]
+        offset = offsets(words, None, np.int64(OFFSET_BITS)).astype(object) << 8 * extra_bytes
+        for at in range(count):
+            offset[at] += int.from_bytes(rest[at * extra_bytes : (at + 1) * extra_bytes], "little")
+        return words, offset >> OFFSET_BITS + 8 * extra_bytes - self.block_bits
+
+    def _exponents(self, block: NDArray[np.int64], offset: NDArray[Any]) -> FloatArray:
+        """Return ``-i**2 / (2 gamma**2)`` in floating point, counted in blocks."""
+        surplus = max(self.block_bits - _FLOAT_BITS, 0)
+        result: FloatArray = (offset >> surplus).astype(np.float64)
+        result *= 2.0 ** (surplus - self.block_bits)
+        result += block
+        result *= result
+        result *= self._exponent
+        return result

@@ -1,7 +1,4 @@
-"""Sources of random bits, and the checks that every byte passes.
-
-Reads: the operating system's generator.  Gives: bytes, straight from the kernel for each request; none are kept.
-"""
+"""Sources of random bits, and the checks that every byte passes."""
 
 import hashlib
 import os

@@ -1,7 +1,4 @@
-"""Choices with probability in proportion to exp(rate * score), exact in distribution: the exponential mechanism.
-
-Reads: how many candidates have each score, an exact rate, random bytes.  Gives: which candidates, in the order drawn.
-"""
+"""Choices with probability in proportion to exp(rate * score), exact in distribution: the exponential mechanism."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from residualplanner.gate.discrete_gaussian.bits import ByteSource, CheckedBits
+from residualplanner.gate.discrete_gaussian.drawing import require_sound_platform
 from residualplanner.gate.discrete_gaussian.exact import MORE_BITS, is_below
-from residualplanner.gate.discrete_gaussian.selftest import require_sound_platform
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.ground.errors import BudgetError
 
@@ -152,7 +149,6 @@ class _Groups:
                 return group
 
     def remove_one(self, group: int) -> None:
-        """Take one member out of a group."""
         self.left[group] -= 1
         if not self.left[group] and self.scores[group] == self.top and self.left.any():
             self._bound_all()

@@ -1,23 +1,79 @@
-"""The 65 tables that serve every scale: their contents, and the table of a scale.
-
-Reads: nothing.  Gives: Envelope, integer weights that lie above the discrete Gaussian of every scale it serves.
+"""The 65 tables that serve every scale: integer weights above the discrete Gaussian of each, drawn by alias tables.
 
 A scale gamma is rounded up to ``radius * 2**m``: a quarter, or eight steps to each doubling.  From 32 on the integers
 are cut into blocks of ``L = 2**m``, and the tables depend on the radius alone.  docs/exact-noise.md has the proof.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.gate.discrete_gaussian.alias import alias_table
 from residualplanner.gate.discrete_gaussian.exact import TAIL_CHUNK_BITS, exp_bounds
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
+
+
+class AliasTable(NamedTuple):
+    """Column k gives cell k where a uniform digit is below ``threshold[k]``, else cell ``alias[k]``."""
+
+    threshold: list[int]
+    alias: list[int]
+
+
+def alias_table(weights: Sequence[int], *, columns: int, capacity: int) -> AliasTable:
+    """Split cells over columns of equal capacity, at most two cells to a column.
+
+    Args:
+        weights (n,): integers, at least 0, of sum ``columns * capacity``; n is at most ``columns``.
+        columns: their number.
+        capacity: the weight that each column holds.
+
+    Raises:
+        ValueError: the weights do not fill the columns exactly.
+
+    Guarantees: the columns give every cell its weight, which is verified on the finished table.
+    Cost: O(columns).
+    Source: Vose 1991.
+
+    Example:
+        >>> alias_table([1, 5], columns=2, capacity=3)
+        AliasTable(threshold=[1, 3], alias=[1, 1])
+    """
+    left = [*weights, *[0] * (columns - len(weights))]
+    if len(left) != columns or min(left) < 0 or sum(left) != columns * capacity:
+        raise ValueError(f"weights must be at least 0 and sum to {columns} x {capacity}")
+    threshold, alias = [capacity] * columns, list(range(columns))
+    small = [cell for cell in range(columns) if left[cell] < capacity]
+    large = [cell for cell in range(columns) if left[cell] >= capacity]
+    while small:
+        column, donor = small.pop(), large[-1]
+        threshold[column], alias[column] = left[column], donor
+        left[donor] -= capacity - left[column]
+        if left[donor] < capacity:
+            small.append(large.pop())
+    table = AliasTable(threshold, alias)
+    if masses(table, capacity=capacity)[: len(weights)] != list(weights):
+        raise ValueError("the alias table does not give every cell its weight")
+    return table
+
+
+def masses(table: AliasTable, *, capacity: int) -> list[int]:
+    """Return the weight that the table gives each cell, counted column by column.
+
+    Example:
+        >>> masses(AliasTable([1, 3], [1, 1]), capacity=3)
+        [1, 5]
+    """
+    total = list(table.threshold)
+    for threshold, cell in zip(table.threshold, table.alias, strict=True):
+        total[cell] += capacity - threshold
+    return total
+
 
 COLUMN_BITS = 11
 FRACTION_BITS = 15

@@ -1,7 +1,4 @@
-"""Decisions in exact arithmetic: whether a uniform number is below a probability, and the value of a tail.
-
-Reads: random bits and integers.  Gives: yes or no, or an integer.  No floating point is involved.
-"""
+"""Decisions in exact arithmetic, without floating point: whether a uniform number is below a probability, and tails."""
 
 from decimal import (
     MAX_EMAX,

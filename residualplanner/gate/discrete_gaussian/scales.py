@@ -1,7 +1,4 @@
-"""Scales of noise as exact fractions, and the table and block length of each.
-
-Reads: gamma**2 as fractions of integers of any length.  Gives: Scales.
-"""
+"""Scales of noise as exact fractions, and the table and block length of each."""
 
 import math
 from collections.abc import Sequence

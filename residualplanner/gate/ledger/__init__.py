@@ -1,15 +1,13 @@
 """The exact privacy cost of all releases from one data set, in a file that survives a killed process.
 
-Reads: exact costs, a budget, the neighbors that all costs are for.  Gives: `Ledger`, its entries and its `Balance`.
-Protocol: `Ledger.charge` comes before the first bit of noise is drawn, and raises where too little is left; no charge
-is ever taken back.  A line that a killed process left torn counts for what `Ledger.settle` says.
+`Ledger.charge` comes before the first bit of noise is drawn; no charge is ever taken back.
 Source: docs/mathematics.md section 1: the costs of releases from the same records add up.
 """
 
+from residualplanner.gate.ledger.account import CHARGE_UNKNOWN, NOT_CHARGED, charged_text
 from residualplanner.gate.ledger.balance import Balance
 from residualplanner.gate.ledger.ledger import Ledger
 from residualplanner.gate.ledger.lines import TEXT_LIMIT, LedgerEntry
-from residualplanner.gate.ledger.stores import CHARGE_UNKNOWN, NOT_CHARGED, charged_text
 
 __all__ = [
     "CHARGE_UNKNOWN",

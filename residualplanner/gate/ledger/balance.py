@@ -1,8 +1,4 @@
-"""What has been spent of a budget and what is left, exactly, and in the words in which the budget was stated.
-
-Reads: a budget, exact costs.  Gives: Balance; a sentence never shows less spent, or more left, than there is.
-Source: docs/mathematics.md section 1: the costs of releases from the same records add up.
-"""
+"""What has been spent of a budget and what is left, exactly, and in words that never show less spent or more left."""
 
 from dataclasses import dataclass, replace
 from fractions import Fraction

@@ -1,8 +1,4 @@
-"""A file to which one process at a time appends lines, each forced to the disk.
-
-Reads: a path.  Gives: the bytes of the file, under a lock; OSError where the system cannot lock or write.
-The home of POSIX locks: on a system without them, the first use says so.
-"""
+"""A file to which one process at a time appends lines, each forced to the disk: the home of POSIX locks."""
 
 import errno
 import os

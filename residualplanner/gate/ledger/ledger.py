@@ -1,6 +1,5 @@
 """The ledger: the total cost of a data set's releases, and whether another one may be made.
 
-Reads: exact privacy costs.  Gives: Ledger, in memory or in a file that is only ever appended to.
 Source: docs/mathematics.md section 1: the costs of releases from the same records add up.
 """
 
@@ -9,7 +8,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import NoReturn, final
 
-from residualplanner.gate.ledger.account import LedgerAccount
+from residualplanner.gate.ledger.account import File, LedgerAccount, Memory, NextLine, after_failed_creation
+from residualplanner.gate.ledger.balance import Balance
 from residualplanner.gate.ledger.file import create_file
 from residualplanner.gate.ledger.lines import (
     LedgerEntry,
@@ -19,18 +19,18 @@ from residualplanner.gate.ledger.lines import (
     require_hash,
     require_text,
 )
-from residualplanner.gate.ledger.stores import File, Memory, NextLine, after_failed_creation
-from residualplanner.gate.ledger.view import LedgerView
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import require_path
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import BudgetError
+from residualplanner.ground.html import caption_of, html_table
+from residualplanner.ground.words import decimal_text_up
 from residualplanner.method.privacy import Budget, Neighbors, Notion, require_discrete
 
 
 @hides("record_stage", "require_stages")
 @final
-class Ledger(LedgerView):
+class Ledger:
     """All charges for releases from one data set, within one budget.
 
     ``Ledger(budget)`` lives in memory, in the process that made it.  `Ledger.create` and `Ledger.open` keep it in a
@@ -55,7 +55,8 @@ class Ledger(LedgerView):
         (Fraction(1, 3), Fraction(2, 3))
     """
 
-    __slots__ = ()
+    __slots__ = ("_store",)
+    _store: Memory | File
 
     def __init__(
         self, budget: Budget, *, data_set: str = "", neighbors: Notion = "add-remove", records_per_person: int = 1
@@ -128,6 +129,74 @@ class Ledger(LedgerView):
         """
         require_path("Ledger.open", path, 'Ledger.open("people.ledger")')
         return cls._of(File(Path(path).absolute()))
+
+    @property
+    def budget(self) -> Budget | None:
+        """The most that all charges may cost together; None for no limit."""
+        return self._store.terms.budget
+
+    @property
+    def reason(self) -> str:
+        """Why there is no limit; empty where there is one."""
+        return self._store.terms.reason
+
+    @property
+    def data_set(self) -> str:
+        """The name its curator gave the data set."""
+        return self._store.terms.data_set
+
+    @property
+    def neighbors(self) -> Notion:
+        """The notion of neighbors of all charges."""
+        return self._store.terms.neighbors.notion
+
+    @property
+    def records_per_person(self) -> int:
+        """How many records one person has at most."""
+        return self._store.terms.neighbors.records_per_person
+
+    @property
+    def entries(self) -> tuple[LedgerEntry, ...]:
+        """All charges so far, those of other processes included."""
+        return self._store.account().entries
+
+    @property
+    def spent(self) -> Fraction:
+        """The total pcost of all charges: exact, or rounded up where that has thousands of digits."""
+        return self._store.account().spent
+
+    @property
+    def remaining(self) -> Fraction | None:
+        """The pcost that may still be charged, at least 0; None for no limit."""
+        return self._store.account().remaining
+
+    @property
+    def balance(self) -> Balance:
+        """What is spent and what is left at one moment, in the words of the budget, too."""
+        return self._store.account().balance
+
+    @property
+    def is_torn(self) -> bool:
+        """Whether the last line is incomplete, because its writer was killed; see `settle`."""
+        return self._store.account().is_torn
+
+    @property
+    def last_sha256(self) -> str:
+        """The hash of the last complete line, which covers all lines before it."""
+        return self._store.account().head
+
+    def __repr__(self) -> str:
+        limit = f"unlimited, {self.reason!r}" if self.budget is None else repr(self.budget)
+        return f"<Ledger of {self.data_set!r}: {limit}, {self.neighbors}>"
+
+    def _repr_html_(self) -> str:
+        account = self._store.account()
+        head = ["entry", "pcost", "plan", "label"]
+        rows = [
+            (entry.sequence, decimal_text_up(entry.cost), entry.plan_sha256[:12], entry.label)
+            for entry in account.entries
+        ]
+        return html_table(caption_of(self), head, rows, note=account.balance.text)
 
     def charge(
         self,
@@ -252,7 +321,6 @@ class Ledger(LedgerView):
     def _charging(
         self, cost: Fraction | int, plan_sha256: str, label: str, neighbors: Neighbors, *, again: bool
     ) -> NextLine[LedgerEntry]:
-        """The function that makes the entry of a charge."""
         exact, plan, words = require_cost(cost), require_hash(plan_sha256), require_text("label", label)
         mine = self._store.terms.neighbors
         if neighbors != mine:

@@ -1,8 +1,5 @@
 """The lines of a ledger, chained by hashes.
 
-Reads: what a ledger states, or the bytes of a line.  Gives: LedgerTerms, LedgerEntry and LedgerStage, or
-FileFormatError that names the line; and lines to append.
-
 Each line is canonical JSON and ends in a line feed: first the terms, then one line for each charge, and one for each
 stage of a release in a store, which costs nothing.  ``sha256`` of a line covers that of the line before.  Bytes after
 the last line feed are a torn line: its writer was killed.  A torn line is never removed: the next line is appended
@@ -248,12 +245,6 @@ def line_of_text(line: bytes, number: int, head: str, sequence: int) -> LedgerEn
     """A line after the first, without its line feed.
 
     The part before a tab was torn.  FileFormatError unless it was written just so.
-
-    Args:
-        line: its bytes.
-        number: its number in the file.
-        head: the hash of the line before.
-        sequence: the number of the next charge.
     """
     prefix, tab, text = line.rpartition(TAB)
     fields = _fields_of(text, number, _ENTRY, _STAGE)

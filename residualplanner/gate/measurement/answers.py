@@ -1,7 +1,4 @@
-"""Noisy residual answers as they are stored, to be read a few at a time by reconstruction.
-
-Reads: arrays.  Gives: FloatResiduals (floating point) and IntegerResiduals (integers, exact).
-"""
+"""Noisy residual answers as they are stored, to be read a few at a time by reconstruction."""
 
 import math
 from collections.abc import Mapping
@@ -12,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.gate.measurement.wide_integers import wide_to_words
+from residualplanner.gate.measurement.noisy_answers import wide_to_words
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.ground.errors import FileFormatError
 from residualplanner.ground.words import count_text

@@ -1,51 +1,180 @@
-"""Measuring block by block: how much is held in memory, and where the answers of all blocks are collected.
+"""Measuring block by block: sets divided into blocks, each of which is counted, gets its noise and is dropped.
 
-Reads: the sets that are measured, a number of bytes.  Gives: blocks, and collectors of their answers.
-
-The tables of a block are counted, get their noise, and are dropped; then the records are read again for the next block.
+The records are read again for the next block.  Blocks follow from the sets and a limit alone.
 """
 
+import math
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, Any, Protocol
+from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.gate.measurement.answers import AnswerLayout, FloatResiduals, IntegerResiduals
 from residualplanner.gate.measurement.counting import Parents
-from residualplanner.gate.measurement.dividing import Block, Division, answers_of_maximal, cells_of_maximal, division
-from residualplanner.gate.measurement.measuring_memory import BYTES_OF_NUMBER, working_bytes
-from residualplanner.gate.measurement.resource_estimate import bytes_text
-from residualplanner.gate.measurement.resources import require_memory
+from residualplanner.gate.measurement.resource_estimate import (
+    BYTES_OF_NUMBER,
+    bytes_text,
+    measuring_bytes,
+    working_bytes,
+)
 from residualplanner.ground.atomic import PathLike
-from residualplanner.ground.checks import IntArray, frozen, is_integer, value_text
+from residualplanner.ground.checks import FloatArray, IntArray, frozen, is_integer, value_text
 from residualplanner.ground.errors import ResourceError
+from residualplanner.ground.memory import memory_left
 from residualplanner.method.strategy.basis_groups import BasisGroups
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class SetBlock:
+    """Sets that are counted and get their noise together.
+
+    Attributes:
+        groups: these sets by the bases of their attributes; ``group`` and ``row`` are -1 for all others.
+        numbers: which of all groups each of these is.
+        rows: where its sets stand in that.
+    """
+
+    groups: BasisGroups
+    numbers: tuple[int, ...]
+    rows: tuple[IntArray, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Division:
+    """All sets of a closure, each in one of several blocks.
+
+    Attributes:
+        groups: the sets by the bases of their attributes.
+        sets (m,): their numbers, block after block, ascending in each.
+        starts (blocks + 1,): where each block starts in that, and where the last one ends.
+    """
+
+    groups: BasisGroups
+    sets: IntArray
+    starts: IntArray
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def __iter__(self) -> Iterator[SetBlock]:
+        """The blocks, each made when it is its turn: one has arrays as long as there are sets."""
+        return map(self.block, range(len(self)))
+
+    @property
+    def cells(self) -> FloatArray:
+        """How many cells the tables of each block have together, (blocks,)."""
+        return np.add.reduceat(cells_of_sets(self.groups)[self.sets], self.starts[:-1])
+
+    def members(self, number: int) -> IntArray:
+        """The numbers of the sets of a block, ascending."""
+        return self.sets[self.starts[number] : self.starts[number + 1]]
+
+    def block(self, number: int) -> SetBlock:
+        """One of the blocks."""
+        chosen, groups = self.members(number), self.groups
+        of_set = groups.group[chosen]
+        group, row = np.full(len(groups.group), -1), np.full(len(groups.group), -1)
+        numbers = tuple(np.unique(of_set).tolist())
+        members = tuple(frozen(chosen[of_set == own]) for own in numbers)
+        for part, mine in enumerate(members):
+            group[mine], row[mine] = part, np.arange(len(mine))
+        part_groups = BasisGroups(
+            tuple(groups.bases[own] for own in numbers),
+            tuple(groups.shapes[own] for own in numbers),
+            tuple(groups.answer_shapes[own] for own in numbers),
+            frozen(group),
+            frozen(row),
+            members,
+        )
+        return SetBlock(part_groups, numbers, tuple(groups.row[mine] for mine in members))
+
+
+def division(groups: BasisGroups, family: Parents, most: int, sizes: FloatArray | None = None) -> Division:
+    """Divide sets into blocks of at most so many cells, as far as each is more than one maximal set with its subsets.
+
+    Args:
+        groups: the sets by the bases of their attributes.
+        family: which larger set each is summed down from.
+        most: how many cells the tables of a block may have together.
+        sizes (t,): of each maximal set with its subsets, to count in place of cells.
+
+    Guarantees: each set is in exactly one block, that of the set which it is summed down from.  The blocks follow from
+        the sets and from ``most``.
+    """
+    number = np.full(len(family.parent), -1)
+    number[family.is_maximal] = _filled(cells_of_maximal(groups, family) if sizes is None else sizes, most)
+    number = number[_tops(family)]
+    counts = np.bincount(number)
+    starts = np.cumsum([0, *counts.tolist()])
+    return Division(groups, frozen(np.argsort(number, kind="stable")), frozen(starts))
+
+
+def cells_of_maximal(groups: BasisGroups, family: Parents) -> FloatArray:
+    """For each maximal set how many cells its table has and those of all sets that are summed down from it, (t,)."""
+    return _of_maximal(groups, family, groups.shapes)
+
+
+def answers_of_maximal(groups: BasisGroups, family: Parents) -> FloatArray:
+    """For each maximal set how many answers it has together with all sets that are summed down from it, (t,)."""
+    return _of_maximal(groups, family, groups.answer_shapes)
+
+
+def _of_maximal(groups: BasisGroups, family: Parents, shapes: Sequence[tuple[int, ...]]) -> FloatArray:
+    """For each maximal set the entries of arrays of its group's shape, and of those of its subsets, (t,)."""
+    entries = _entries(groups, shapes)
+    found = np.bincount(_tops(family), weights=entries, minlength=len(entries)).astype(np.float64)
+    return found[family.is_maximal]
+
+
+def cells_of_sets(groups: BasisGroups) -> FloatArray:
+    """How many cells the table of each set has, (m,)."""
+    return _entries(groups, groups.shapes)
+
+
+def _entries(groups: BasisGroups, shapes: Sequence[tuple[int, ...]]) -> FloatArray:
+    """The entries of an array of the shape of each set's group, (m,)."""
+    return np.array([math.prod(shape) for shape in shapes], dtype=np.float64)[groups.group]
+
+
+def _tops(family: Parents) -> IntArray:
+    """For every set that from which it is summed down in the end, itself if it is part of no other, (m,)."""
+    top = np.where(family.is_maximal, np.arange(len(family.parent)), family.parent)
+    while True:
+        above = top[top]
+        if (above == top).all():
+            return top
+        top = above
+
+
+def _filled(sizes: FloatArray, room: float) -> IntArray:
+    """Number the blocks (k,) that things of these ``sizes`` (k,) fill one after another, none with more than room.
+
+    What is larger than the room is alone.
+    """
+    numbers = np.empty(len(sizes), dtype=np.int64)
+    ends = np.cumsum(sizes)
+    start = number = 0
+    while start < len(sizes):
+        before = ends[start - 1] if start else 0.0
+        stop = max(start + 1, int(np.searchsorted(ends, before + room, side="right")))
+        numbers[start:stop] = number
+        start, number = stop, number + 1
+    return numbers
+
 
 Residuals = IntegerResiduals | FloatResiduals
 #: What makes residuals of all numbers, and of those groups whose numbers int64 cannot hold.
 Join = Callable[[NDArray[Any], Mapping[int, NDArray[Any]]], Residuals]
 
 
-class Blocks(Protocol):
-    """Blocks that are measured one after another."""
-
-    def __len__(self) -> int: ...
-
-    def __iter__(self) -> Iterator[Block]: ...
-
-
 def blocks_within(groups: BasisGroups, family: Parents, memory: int) -> Division:
     """Divide sets into blocks, the measuring of each of which holds about so many bytes at once, and no more.
-
-    Args:
-        groups: the sets by the bases of their attributes.
-        family: which larger set each is summed down from.
-        memory: how many bytes of counts, noise and answers may be held at once.
 
     Raises:
         ResourceError: the counts of one set, and of the subsets that are summed down from it, take more.
@@ -64,31 +193,18 @@ def blocks_within(groups: BasisGroups, family: Parents, memory: int) -> Division
     return division(groups, family, memory - working, sizes)
 
 
-class AnswerCollector(Protocol):
-    """What the answers of blocks are collected in."""
-
-    def put(self, block: Block, residuals: Residuals) -> None:
-        """Take the answers of a block."""
-        ...
-
-    def answers(self) -> Residuals:
-        """All answers, when each block has been put."""
-        ...
-
-
 class AnswersInMemory:
     """For a single block: its answers are all there are."""
 
     def __init__(self) -> None:
         self._residuals: list[Residuals] = []
 
-    def put(self, block: Block, residuals: Residuals) -> None:
+    def put(self, _: SetBlock, residuals: Residuals) -> None:
         """Take the answers of the only block."""
-        del block
         self._residuals.append(residuals)
 
     def answers(self) -> Residuals:
-        """The same."""
+        """All answers, when each block has been put."""
         (residuals,) = self._residuals
         return residuals
 
@@ -114,7 +230,7 @@ class AnswersOnDisk:
             self._flat = np.memmap(file, dtype, "r+", shape=(self._layout.count,))
         self._wide: dict[int, list[tuple[IntArray, NDArray[Any]]]] = {}
 
-    def put(self, block: Block, residuals: Residuals) -> None:
+    def put(self, block: SetBlock, residuals: Residuals) -> None:
         """Take the answers of a block."""
         for part, (number, rows) in enumerate(zip(block.numbers, block.rows, strict=True)):
             stored = residuals.stored(part)
@@ -137,80 +253,46 @@ class AnswersOnDisk:
         return frozen(numbers)
 
 
-class Room(Protocol):
-    """How much may be held at once."""
-
-    def blocks(self, groups: BasisGroups, family: Parents) -> Blocks:
-        """What is measured at a time.  ResourceError where even that is too much."""
-        ...
-
-    def collector(self, groups: BasisGroups, dtype: type[np.generic], join: Join) -> AnswerCollector:
-        """What the answers of the blocks are put into."""
-        ...
-
-
-class AllAtOnce:
-    """All counts and all answers are held in memory."""
-
-    def blocks(self, groups: BasisGroups, family: Parents) -> Blocks:
-        """All sets, if the machine has the memory for them."""
-        del family
-        require_memory(groups)
-        return [Block(groups, tuple(range(len(groups.members))), tuple(groups.row[sets] for sets in groups.members))]
-
-    def collector(self, groups: BasisGroups, dtype: type[np.generic], join: Join) -> AnswerCollector:
-        """One in memory."""
-        del groups, dtype, join
-        return AnswersInMemory()
+AnswerCollector = AnswersInMemory | AnswersOnDisk
 
 
 @dataclass(frozen=True, slots=True)
-class Within:
-    """At most so many bytes of counts and noise are held; answers are put on disk.
+class HeldAtOnce:
+    """How much may be held at once.
 
     Attributes:
-        memory: how many bytes.
-        scratch: the folder for the answers; None for that of temporary files.
-    """
-
-    memory: int
-    scratch: PathLike | None
-
-    def blocks(self, groups: BasisGroups, family: Parents) -> Blocks:
-        """As many sets at a time as there is room for, if the machine has the memory for them."""
-        require_memory(groups, self.memory)
-        return blocks_within(groups, family, self.memory)
-
-    def collector(self, groups: BasisGroups, dtype: type[np.generic], join: Join) -> AnswerCollector:
-        """One on disk."""
-        return AnswersOnDisk(groups, dtype, join, self.scratch)
-
-
-def room_for(memory: int | None, scratch: PathLike | None) -> Room:
-    """The room that the arguments of `measure` allow.
+        memory: bytes of counts and noise, the answers being put on disk; None for all counts and answers.
+        scratch: the folder for the answers on disk; None for that of temporary files.
 
     Raises:
         ResourceError: ``memory`` is not a number of bytes, or ``scratch`` not a folder.
     """
-    if memory is None:
-        return AllAtOnce()
-    if not is_integer(memory, least=1):
-        raise ResourceError(f"memory must be a number of bytes, such as 4 * 2**30, got {value_text(memory)}")
-    if scratch is not None and not os.path.isdir(scratch):
-        raise ResourceError("scratch must be a folder that exists; make it first")
-    return Within(int(memory), scratch)
+
+    memory: int | None = None
+    scratch: PathLike | None = None
+
+    def __post_init__(self) -> None:
+        if self.memory is None:
+            return
+        if not is_integer(self.memory, least=1):
+            raise ResourceError(f"memory must be a number of bytes, such as 4 * 2**30, got {value_text(self.memory)}")
+        if self.scratch is not None and not os.path.isdir(self.scratch):
+            raise ResourceError("scratch must be a folder that exists; make it first")
+
+    def blocks(self, groups: BasisGroups, family: Parents) -> Division | list[SetBlock]:
+        """As many sets at a time as there is room for; ResourceError where the machine lacks the memory for them."""
+        require_memory(groups, self.memory)
+        if self.memory is not None:
+            return blocks_within(groups, family, int(self.memory))
+        whole = tuple(groups.row[sets] for sets in groups.members)
+        return [SetBlock(groups, tuple(range(len(groups.members))), whole)]
+
+    def collector(self, groups: BasisGroups, dtype: type[np.generic], join: Join) -> AnswerCollector:
+        """What the answers of the blocks are put into."""
+        return AnswersInMemory() if self.memory is None else AnswersOnDisk(groups, dtype, join, self.scratch)
 
 
 def _scratch_file(count: int, folder: PathLike | None) -> IO[bytes]:
-    """A file without a name that has room for so many numbers; it vanishes with the last who uses it.
-
-    Args:
-        count: how many numbers.
-        folder: where; that for temporary files if not given.
-
-    Raises:
-        ResourceError: there is too little room, or no file can be made there.
-    """
     size = max(1, BYTES_OF_NUMBER * count)
     where = tempfile.gettempdir() if folder is None else os.fspath(folder)
     try:
@@ -235,3 +317,29 @@ def _scratch_file(count: int, folder: PathLike | None) -> IO[bytes]:
             "nothing was charged or read.  Name another folder with scratch= (--scratch)"
         ) from None
     return file
+
+
+def require_memory(groups: BasisGroups, memory: int | None = None, *, system: Path = Path("/")) -> None:
+    """Raise ResourceError where measuring needs more memory than this process can get."""
+    require_room(
+        measuring_bytes(groups, memory),
+        "measuring holds {needed} of counts and answers at once",
+        "nothing was charged or read.  Ask for fewer or smaller tables, with a lower up_to or with max_cells, measure "
+        "block by block with memory= (--memory), or on a machine with more memory",
+        system=system,
+    )
+
+
+def require_room(needed: float, purpose: str, remedy: str, *, system: Path = Path("/")) -> None:
+    """Raise ResourceError where something needs more memory than this process can get.
+
+    Args:
+        needed: in bytes.
+        purpose: what for, with ``{needed}`` where the size is to stand.
+        remedy: what to do.
+        system: as of `require_memory`.
+    """
+    room, where = min(memory_left(system), default=(needed, ""))
+    if room < needed:
+        held = purpose.format(needed=bytes_text(needed))
+        raise ResourceError(f"too little memory: {held}, and {where} has {bytes_text(max(room, 0))} left; {remedy}")

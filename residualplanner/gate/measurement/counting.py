@@ -1,7 +1,5 @@
 """Exact counts of every set of attributes, of which as few as possible are counted from the records.
 
-Reads: confidential counts, through a source.  Gives: one array of counts per group of sets, for this layer alone.
-
 Only sets that are contained in no other are counted.  Every other table is the sum of a larger one over one attribute.
 """
 
@@ -77,15 +75,9 @@ def count_tables(
     progress: Progress | None = None,
     later: Sequence[IntArray] = (),
 ) -> list[IntArray]:
-    """The counts of every set of ``closure``: for each of ``groups`` an array (g, n_1, .., n_k) in its order.
+    """The counts of every set of some groups, or of all of ``closure``: for each group (g, n_1, .., n_k) in its order.
 
-    Args:
-        source: the records.
-        closure: the sets of attributes.
-        groups: the same sets by the bases of their attributes, or some of them with all that they are summed from.
-        family: from `parents`; the maximal sets are counted.
-        progress: called with the number of tables counted so far and their total.
-        later: what will be counted of the same records later, as of `Source.count`.
+    Maximal sets are counted, the others summed down from them; ``later`` is as of `Source.count`.
 
     Raises:
         DataError: the records do not fit the schema.
@@ -102,10 +94,7 @@ def rows_to_count(closure: Closure, groups: BasisGroups, family: Parents) -> lis
 def with_sums(found: list[IntArray], groups: BasisGroups, family: Parents) -> list[IntArray]:
     """The counts of every set of ``groups``, (g, n_1, .., n_k) for each of them, from those of the maximal sets.
 
-    Args:
-        found: the counts of `rows_to_count`, which are released on the way, since they are large.
-        groups: some sets with all that they are summed down from.
-        family: from `parents`.
+    The counts ``found`` are those of `rows_to_count`, and are released on the way, since they are large.
     """
     counted = _maximal(groups, family)
     tables = [found.pop(0) if len(members) else NOTHING for members in counted]
@@ -120,7 +109,6 @@ def with_sums(found: list[IntArray], groups: BasisGroups, family: Parents) -> li
 
 
 def _maximal(groups: BasisGroups, family: Parents) -> list[IntArray]:
-    """The maximal sets of each group."""
     return [members[family.is_maximal[members]] for members in groups.members]
 
 

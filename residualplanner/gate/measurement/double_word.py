@@ -1,7 +1,5 @@
 """Integers of more than 64 bits, exact, at the speed of int64: modulo ``2**64``, and beside it nearly.
 
-Reads: a stack of equal-shaped tables of integers, batch axis first.  Gives: integers.
-
 Additions, subtractions and products of int64 are exact modulo ``2**64``, which leaves integers ``2**64`` apart.
 The same steps in double precision give a number that is near, and tells which of them it is.  So no result is ever
 rounded, although floating point has a part in it.

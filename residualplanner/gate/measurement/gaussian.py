@@ -1,8 +1,4 @@
-"""Base mechanisms with continuous Gaussian noise, in floating point.
-
-Reads: a plan, counts.  Gives: ContinuousNoise, which turns counts into noisy answers.  For research: floating point
-stands for exact real noise.
-"""
+"""Base mechanisms with continuous Gaussian noise.  For research: floating point stands for exact real noise."""
 
 import math
 import os
@@ -18,8 +14,8 @@ from numpy.typing import NDArray
 
 from residualplanner.gate.discrete_gaussian import NoiseError
 from residualplanner.gate.measurement.answers import AnswerLayout, FloatResiduals
+from residualplanner.gate.measurement.blocks import SetBlock
 from residualplanner.gate.measurement.counting import NOTHING, Parents, parents, require_cells, require_denominators
-from residualplanner.gate.measurement.dividing import Block
 from residualplanner.gate.measurement.measurement import groups_of_plan
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.gate.sources.source import Progress
@@ -64,7 +60,7 @@ class ContinuousNoise:
         """How the noise is drawn."""
         return NoiseRecord("gaussian", self.seed, neighbors=self.plan.neighbors.words)
 
-    def answers(self, block: Block, tables: list[IntArray], *, progress: Progress | None = None) -> FloatResiduals:
+    def answers(self, block: SetBlock, tables: list[IntArray], *, progress: Progress | None = None) -> FloatResiduals:
         """The noisy answers for the sets of a block; arguments as of `ExactNoise.answers`.
 
         Raises:
@@ -143,14 +139,9 @@ def residual_values(
     *,
     progress: Progress | None = None,
 ) -> FloatArray:
-    """The residual answers of all sets, in the order of `FloatResiduals`.
+    """The residual answers of all sets, in the order of `FloatResiduals`; noise variances (m,) are in counts squared.
 
-    Args:
-        mechanism: answers for a stack of tables.
-        tables: the counts of each group, which are released on the way, since they are large.
-        groups: the sets by the bases of their attributes.
-        noise_variance (m,): of every set, in counts squared.
-        progress: called with the number of tables done so far and their total.
+    The counts ``tables`` of each group are released on the way, since they are large.
     """
     layout, done = AnswerLayout(groups), 0
     values = np.empty(layout.count)

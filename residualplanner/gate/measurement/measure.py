@@ -1,44 +1,39 @@
-"""The gate where one process sees the records: it counts them, and adds noise with which answers may be published.
-
-Reads: a plan, confidential records.  Gives: Measurement.
-"""
+"""The gate where one process sees the records: it counts them, and adds noise with which answers may be published."""
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import NamedTuple
 
 from residualplanner.gate.discrete_gaussian import ByteSource, OperatingSystemBits
 from residualplanner.gate.ledger import Ledger
-from residualplanner.gate.measurement.blocks import AllAtOnce, AnswerCollector, Blocks, Residuals, Room, room_for
-from residualplanner.gate.measurement.charging import charge_plan, require_room_for_plan, warn_without_ledger
+from residualplanner.gate.measurement.blocks import AnswerCollector, Division, HeldAtOnce, Residuals, SetBlock
 from residualplanner.gate.measurement.counting import Parents, count_tables, rows_to_count
-from residualplanner.gate.measurement.dividing import Block
-from residualplanner.gate.measurement.exact_noise import ExactNoise, exact_noise
+from residualplanner.gate.measurement.discrete import ExactNoise, exact_noise
 from residualplanner.gate.measurement.gaussian import ContinuousNoise, continuous_noise
 from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.gate.measurement.noise_record import NoiseRecord
-from residualplanner.gate.measurement.spend import (
+from residualplanner.gate.sources.limited_records import require_public_number
+from residualplanner.gate.sources.opening import engines, is_read_once, open_source
+from residualplanner.gate.sources.source import Progress, Source
+from residualplanner.gate.spend import (
+    Bill,
     ChargeTime,
     Steps,
     WatchedProgress,
+    bill_of_plan,
     entrance,
     require_charge_time,
     spend,
+    warn_without_ledger,
 )
-from residualplanner.gate.sources.opening import is_read_once, open_source
-from residualplanner.gate.sources.people import kept_records, require_public_number
-from residualplanner.gate.sources.source import Progress, Source
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import IntArray, is_integer, require_type, value_text
 from residualplanner.ground.errors import BudgetError, ResourceError
 from residualplanner.ground.main_module import require_guarded_main
 from residualplanner.ground.words import suggestion
 from residualplanner.method.plan.plan import Plan
-from residualplanner.method.strategy.basis_groups import BasisGroups
-from residualplanner.scale.engines.engines import require_ready_engine, require_result_room
 
 
 @entrance
@@ -109,7 +104,7 @@ def measure(  # noqa: PLR0913
     _require_options(noise, seed)
     require_charge_time(charge)
     watched = WatchedProgress(progress)
-    job = _job_of(plan, noise, seed, room_for(memory, scratch), watched.report)
+    job = _job_of(plan, noise, seed, HeldAtOnce(memory, scratch), watched.report)
     job.require_room(ledger, again=again)
     job.require_readable(data)
     if ledger is None and noise == "discrete":
@@ -166,16 +161,16 @@ def require_measurable(
         >>> 1 - cost < Fraction(1, 10**6)
         True
     """
-    job = _discrete_job(plan, OperatingSystemBits(), room_for(memory, scratch), None)
+    job = _discrete_job(plan, OperatingSystemBits(), HeldAtOnce(memory, scratch), None)
     job.require_room(ledger, again=again)
-    return job.cost
+    return job.noise.cost
 
 
 @entrance
 def measure_with_bits(plan: Plan, data: object, source: ByteSource, *, progress: Progress | None = None) -> Measurement:
     """`measure` with discrete noise from any source of bytes, whose mark the result keeps; for tests."""
     watched = WatchedProgress(progress)
-    job = _discrete_job(plan, source, AllAtOnce(), watched.report)
+    job = _discrete_job(plan, source, HeldAtOnce(), watched.report)
     return spend(job.steps(data, None, again=False), ledger=None, charge="counted", progress=watched)
 
 
@@ -190,23 +185,28 @@ class _First(NamedTuple):
     """
 
     source: Source
-    block: Block
+    block: SetBlock
     tables: list[IntArray]
-    others: Iterator[Block]
+    others: Iterator[SetBlock]
 
 
-class _Job(NamedTuple):
+class _Measuring(NamedTuple):
     """Everything that can be decided and checked before a record is read."""
 
-    plan: Plan
-    cost: Fraction
+    noise: ExactNoise | ContinuousNoise
     record: NoiseRecord
-    groups: BasisGroups
-    family: Parents
-    blocks: Blocks
+    blocks: Division | list[SetBlock]
     collector: AnswerCollector
     progress: Progress | None
     answer: Callable[..., Residuals]
+
+    @property
+    def plan(self) -> Plan:
+        return self.noise.plan
+
+    @property
+    def family(self) -> Parents:
+        return self.noise.family
 
     @property
     def counted_cells(self) -> int:
@@ -219,15 +219,17 @@ class _Job(NamedTuple):
             for block in self.blocks
         )
 
+    def bill(self, *, again: bool) -> Bill:
+        return bill_of_plan(self.plan, self.noise.cost, again=again)
+
     def require_room(self, ledger: Ledger | None, *, again: bool) -> None:
         """Raise what charging would raise now, so that records are not opened where the ledger refuses the cost."""
-        if ledger is not None:
-            require_room_for_plan(ledger, self.plan, self.cost, again=again)
+        self.bill(again=again).require_room(ledger)
 
     def require_readable(self, data: object) -> None:
         """Raise what keeps the records from being counted as often as they must be, which their form tells."""
         require_public_number(data, self.plan.neighbors)
-        require_result_room(data, self.counted_cells)
+        engines().require_result_room(data, self.counted_cells)
         if is_read_once(data) and len(self.blocks) > 1:
             raise ResourceError(
                 f"the records can be read only once, and would be {len(self.blocks):,} times, once for each block; "
@@ -235,20 +237,18 @@ class _Job(NamedTuple):
             )
 
     def steps(self, data: object, ledger: Ledger | None, *, again: bool) -> Steps[Source, _First, Measurement]:
-        """How the plan is measured."""
         domain, neighbors = self.plan.domain, self.plan.neighbors
-        record = self.record if ledger is None else self.record.charged_to(ledger)
-        record = replace(record, kept=kept_records(data, neighbors))
+        record, bill = self.record.of_run(ledger, data, neighbors), self.bill(again=again)
 
         def opened() -> Source:
             source = open_source(data, domain, records_per_person=neighbors.records_per_person)
-            require_ready_engine(data)
+            engines().require_ready_engine(data)
             return source
 
         return Steps(
             opened,
             self.first,
-            lambda: None if ledger is None else charge_plan(ledger, self.plan, self.cost, again=again),
+            partial(bill.charge, ledger),
             lambda first: Measurement(self.plan, self.answers(first), record),
         )
 
@@ -256,12 +256,11 @@ class _Job(NamedTuple):
         """The counts of the first block: with them all columns of all records are checked, for all blocks."""
         closure, blocks = self.plan.closure, iter(self.blocks)
         block = next(blocks)
-        later = rows_to_count(closure, self.groups, self.family) if len(self.blocks) > 1 else []
+        later = rows_to_count(closure, self.noise.groups, self.family) if len(self.blocks) > 1 else []
         tables = count_tables(source, closure, block.groups, self.family, progress=self._progress(0), later=later)
         return _First(source, block, tables, blocks)
 
     def answers(self, first: _First) -> Residuals:
-        """The noisy answers to all blocks."""
         done = self._drawn(first.block, first.tables, 0)
         for block in first.others:
             tables = count_tables(
@@ -270,7 +269,7 @@ class _Job(NamedTuple):
             done = self._drawn(block, tables, done)
         return self.collector.answers()
 
-    def _drawn(self, block: Block, tables: list[IntArray], done: int) -> int:
+    def _drawn(self, block: SetBlock, tables: list[IntArray], done: int) -> int:
         """Collect the answers to a block that has been counted; the number of steps made then."""
         counted = sum(int(self.family.is_maximal[members].sum()) for members in block.groups.members)
         self.collector.put(block, self.answer(block, tables, progress=self._progress(done + counted)))
@@ -282,14 +281,14 @@ class _Job(NamedTuple):
         return None if report is None else lambda done, _: report(before + done, total)
 
 
-def _job_of(plan: Plan, noise: str, seed: int | None, room: Room, progress: Progress | None) -> _Job:
+def _job_of(plan: Plan, noise: str, seed: int | None, room: HeldAtOnce, progress: Progress | None) -> _Measuring:
     if noise == "discrete":
         return _discrete_job(plan, OperatingSystemBits(), room, progress)
     continuous = continuous_noise(plan, None if seed is None else int(seed))
     return _job(continuous, continuous.record, continuous.answers, room, progress)
 
 
-def _discrete_job(plan: Plan, source: ByteSource, room: Room, progress: Progress | None) -> _Job:
+def _discrete_job(plan: Plan, source: ByteSource, room: HeldAtOnce, progress: Progress | None) -> _Measuring:
     noise = exact_noise(plan)
     return _job(noise, noise.record(source.mark), partial(noise.answers, source=source), room, progress)
 
@@ -298,12 +297,12 @@ def _job(
     noise: ExactNoise | ContinuousNoise,
     record: NoiseRecord,
     answer: Callable[..., Residuals],
-    room: Room,
+    room: HeldAtOnce,
     progress: Progress | None,
-) -> _Job:
+) -> _Measuring:
     blocks = room.blocks(noise.groups, noise.family)
     collector = room.collector(noise.groups, noise.dtype, noise.join)
-    return _Job(noise.plan, noise.cost, record, noise.groups, noise.family, blocks, collector, progress, answer)
+    return _Measuring(noise, record, blocks, collector, progress, answer)
 
 
 def _require_options(noise: str, seed: int | None) -> None:

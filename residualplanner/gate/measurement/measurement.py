@@ -1,6 +1,5 @@
 """All that leaves the gate: noisy answers, their plan, and how the noise was drawn; and the file of these.
 
-Reads: the noisy answers of `measure`, or a file from anyone, of which everything is checked.  Gives: Measurement.
 Nothing here contains the number of records, their origin, or a time.
 """
 
@@ -8,14 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 from residualplanner.gate.measurement.answers import AnswerLayout, FloatResiduals, IntegerResiduals
-from residualplanner.gate.measurement.lattice import lattice_divisors
 from residualplanner.gate.measurement.noise_record import NoiseRecord, noise_from_json, noise_to_json
-from residualplanner.gate.measurement.noise_statement import NoiseStatement
-from residualplanner.gate.measurement.precision import precision_of
-from residualplanner.gate.measurement.wide_integers import wide_from_words
+from residualplanner.gate.measurement.noisy_answers import wide_from_words
+from residualplanner.gate.measurement.precision import lattice_divisors, precision_of
 from residualplanner.ground.archive import archive_pieces, open_archive, write_archive
 from residualplanner.ground.array_hashes import content_hash
 from residualplanner.ground.atomic import PathLike
@@ -64,7 +61,7 @@ class Measurement:
         return f"<Measurement of {sets}: {self.noise.kind}, {self.noise.randomness}>"
 
     def _repr_html_(self) -> str:
-        return measurement_html(self)
+        return measurement_html(self, self.plan, self.residuals, self.noise)
 
     @property
     def answers_sha256(self) -> str:
@@ -86,7 +83,6 @@ class Measurement:
         return content_hash({}, self.residuals.to_arrays(), self.residuals.hashes)
 
     def _require_same(self, known: str) -> None:
-        """Raise FileFormatError unless what is on disk has this hash."""
         if content_hash({}, self.residuals.to_arrays()) != known:
             assert self.mapped_from is not None
             raise FileFormatError(
@@ -131,7 +127,6 @@ class Measurement:
 
     @property
     def _archive(self) -> dict[str, Any]:
-        """What its file holds."""
         plan, plan_arrays = plan_to_archive(self.plan)
         header = {
             "plan": plan,
@@ -142,24 +137,12 @@ class Measurement:
         return {"kind": "measurement", "version": FORMAT_VERSION, "header": header, "arrays": arrays}
 
 
-class _Shown(Protocol):
-    @property
-    def plan(self) -> Plan: ...
-
-    @property
-    def residuals(self) -> AnswerLayout: ...
-
-    @property
-    def noise(self) -> NoiseStatement: ...
-
-
-def measurement_html(measurement: _Shown) -> str:
+def measurement_html(measurement: object, plan: Plan, residuals: AnswerLayout, noise: NoiseRecord) -> str:
     """A measurement as a notebook shows it, a row for each fact; none depends on an answer."""
-    plan, noise = measurement.plan, measurement.noise
     cost = "not stated" if noise.pcost is None else decimal_text_up(noise.pcost)
     rows = [
         ("tables", f"{len(plan.workload):,}"),
-        ("residual answers", f"{measurement.residuals.count:,}"),
+        ("residual answers", f"{residuals.count:,}"),
         ("neighbors", plan.neighbors.words),
         ("noise", f"{noise.kind}, {noise.randomness}"),
         ("pcost", cost),

@@ -1,11 +1,8 @@
-"""How noise was drawn, and the sentence that may be signed for it.
-
-Reads: how `measure` drew the noise, or JSON values from anyone.  Gives: NoiseRecord, and the same as JSON values.
-"""
+"""How noise was drawn, of one measurement or of several together, and the sentence that may be signed for it."""
 
 import platform
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal
@@ -22,14 +19,21 @@ from residualplanner.gate.measurement.precision import (
     require_affordable,
     require_drawable,
 )
-from residualplanner.gate.sources.people import PERSON_CHANGES, KeptRecords, kept_from_json, kept_to_json
+from residualplanner.gate.sources.limited_records import (
+    PERSON_CHANGES,
+    KeptRecords,
+    kept_from_json,
+    kept_records,
+    kept_to_json,
+)
 from residualplanner.ground.errors import BudgetError, FileFormatError
 from residualplanner.ground.version import __version__
 from residualplanner.ground.words import GET_IT_BACK, decimal_text_up, fraction_text
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.domain.omission import remarks_of
+from residualplanner.method.plan.files import plan_hash
 from residualplanner.method.plan.plan import Plan
-from residualplanner.method.privacy import PrivacyClaim
+from residualplanner.method.privacy import Neighbors, PrivacyClaim
 
 Kind = Literal["discrete", "gaussian"]
 
@@ -52,10 +56,11 @@ def package_versions() -> tuple[tuple[str, str], ...]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class NoiseRecord:
-    """How the noise was drawn, and what may be claimed for it.
+    """How the noise of a measurement was drawn, or that of several together, and what may be claimed for it.
 
     Attributes:
         kind: "discrete": discrete Gaussian noise, exact in distribution; "gaussian": continuous, in floating point.
+            Of several measurements it is discrete if that of each is.
         seed: of the generator of continuous noise, where the user gave one; None for a seed from the operating system.
         bits: of discrete noise: the mark of the source of its random bytes.
         pcost: of discrete noise: the exact privacy cost.
@@ -64,6 +69,9 @@ class NoiseRecord:
         unlimited_because: the reason of the ledger that was charged for having no budget; empty where it has one.
         kept: which records of each person were counted; None where all were.
         omission: which records are in no table, and how much the others count, in sentences; or empty.
+        plans: of several measurements; none for one.
+        records: how the noise of each of several was drawn, in which case seed, bits, versions, unlimited_because and
+            kept are said there; none for one.
     """
 
     kind: Kind = "gaussian"
@@ -75,10 +83,26 @@ class NoiseRecord:
     unlimited_because: str = ""
     kept: KeptRecords | None = None
     omission: str = ""
+    plans: tuple[Plan, ...] = field(default=(), compare=False)
+    records: tuple["NoiseRecord", ...] = ()
 
-    def charged_to(self, ledger: Ledger) -> "NoiseRecord":
-        """The same noise, after its cost was charged to a ledger."""
-        return self if ledger.budget is not None else replace(self, unlimited_because=ledger.reason)
+    @classmethod
+    def of_several(cls, plans: Sequence[Plan], records: Sequence["NoiseRecord"]) -> "NoiseRecord":
+        """The noise of several measurements together, from their plans and the record of each."""
+        costs = [record.pcost for record in records if record.pcost is not None]
+        return cls(
+            kind="discrete" if all(record.kind == "discrete" for record in records) else "gaussian",
+            pcost=sum(costs, Fraction(0)) if len(costs) == len(records) else None,
+            neighbors=records[0].neighbors,
+            omission="  ".join(dict.fromkeys(record.omission for record in records if record.omission)),
+            plans=tuple(plans),
+            records=tuple(records),
+        )
+
+    def of_run(self, ledger: Ledger | None, data: object, neighbors: Neighbors) -> "NoiseRecord":
+        """The same noise, where its cost is charged to a ledger, if any, and these records are counted."""
+        reason = "" if ledger is None or ledger.budget is not None else ledger.reason
+        return replace(self, unlimited_because=reason, kept=kept_records(data, neighbors))
 
     def told(self, domain: Domain) -> "NoiseRecord":
         """The same noise, with what readers must know of the records: which are counted, and how much."""
@@ -95,9 +119,15 @@ class NoiseRecord:
         return f"<NoiseRecord: {self.kind}, {self.randomness}{cost}>"
 
     @property
+    def measured(self) -> tuple[tuple[Plan, "NoiseRecord"], ...]:
+        """The plan and the noise of each of several measurements; none where this is the noise of one."""
+        return tuple(zip(self.plans, self.records, strict=True))
+
+    @property
     def is_private(self) -> bool:
         """Whether nobody could foresee the noise."""
-        return self.seed is None and self.bits == OperatingSystemBits.mark
+        of_one = self.seed is None and self.bits == OperatingSystemBits.mark
+        return of_one and all(record.is_private for record in self.records)
 
     @property
     def source(self) -> str:
@@ -109,6 +139,8 @@ class NoiseRecord:
     @property
     def randomness(self) -> str:
         """Where the noise came from, in words."""
+        if self.records:
+            return ", ".join(dict.fromkeys(record.randomness for record in self.records))
         if self.is_private:
             return "operating system"
         return self.bits if self.kind == "discrete" else "seeded, not private"
@@ -126,17 +158,24 @@ class NoiseRecord:
     @property
     def sentence(self) -> str:
         """The sentence that may be signed for it, or the reason why there is none; then which records are left out."""
+        without = [record for record in self.records if not record.has_guarantee]
+        if without:  # noise that somebody can foresee before noise that nobody can
+            return min(without, key=lambda record: record.is_private).sentence
         about = self._about_privacy
         return f"{about.removesuffix('.')}.  {self.omission}" if self.omission else about
 
-    @property
-    def measured(self) -> tuple[tuple[Plan, "NoiseRecord"], ...]:
-        """The plan and the noise of each of several measurements: none, since this is the noise of one."""
-        return ()
-
     def published(self, plan: Plan) -> dict[str, Any]:
-        """All that a release says of the noise that its plan was measured with, as JSON values; never a seed."""
-        return {name: value for name, value in noise_to_json(self, plan).items() if name != "seed"}
+        """All that a release of a plan says of its noise, as JSON values; never a seed."""
+        if not self.records:
+            return {name: value for name, value in noise_to_json(self, plan).items() if name != "seed"}
+        return {
+            "kind": self.kind,
+            "randomness": self.randomness,
+            "pcost": None if self.pcost is None else fraction_text(self.pcost),
+            "neighbors": plan.neighbors.words,
+            "guarantee": self.guarantee,
+            "measurements": [{"plan_sha256": plan_hash(own), **record.published(own)} for own, record in self.measured],
+        }
 
     @property
     def _about_privacy(self) -> str:
@@ -146,13 +185,29 @@ class NoiseRecord:
             return "whoever knows the seed can take the noise away"
         if self.pcost is None:
             return PrivacyClaim(Fraction(0), self.neighbors, "gaussian").released
-        claim = PrivacyClaim(self.pcost, self.neighbors, self.kind)
-        return "  ".join(filter(None, (claim.released, self.ledger_sentence)))
+        released = PrivacyClaim(self.pcost, self.neighbors, self.kind).released
+        if not self.records:
+            return "  ".join(filter(None, (released, self._about_ledger)))
+        covered = f"This covers {len(self.records)} measurements of the records, whose costs add up."
+        ledgers = [record._about_ledger for record in self.records if record.unlimited_because]
+        return "  ".join([released, covered, *dict.fromkeys(f"{said.removesuffix('.')}." for said in ledgers)])
 
     @property
-    def ledger_sentence(self) -> str:
-        """That the ledger which was charged limits no total, and why; empty where it does."""
+    def _about_ledger(self) -> str:
         return f"Its ledger limits no total: {self.unlimited_because}" if self.unlimited_because else ""
+
+
+def warning_of(noise: NoiseRecord) -> str:
+    """The end of a short description of what was made from noisy answers: empty where privacy is guaranteed.
+
+    Example:
+        >>> exact = NoiseRecord("discrete", pcost=Fraction(1))
+        >>> [warning_of(noise) for noise in (NoiseRecord(seed=1), NoiseRecord(), exact)]
+        ['; no guarantee: seeded, not private', '; no guarantee: continuous noise', '']
+    """
+    if noise.has_guarantee:
+        return ""
+    return f"; no guarantee: {'continuous noise' if noise.is_private else noise.randomness}"
 
 
 def noise_to_json(noise: NoiseRecord, plan: Plan) -> dict[str, Any]:

@@ -1,7 +1,4 @@
-"""The exact noise of each set of attributes and its exact cost, which follow from the plan alone.
-
-Reads: noise variances in floating point.  Gives: fractions.  Nothing here depends on rounding.
-"""
+"""The exact noise of each set, its lattice and its exact cost, as fractions that follow from the plan alone."""
 
 from fractions import Fraction
 
@@ -9,8 +6,11 @@ import numpy as np
 
 from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.ground.errors import BudgetError
+from residualplanner.ground.margins import NOISE_SCALE
 from residualplanner.ground.words import fraction_text
 from residualplanner.method.plan.plan import Plan
+from residualplanner.method.privacy import Neighbors
+from residualplanner.method.strategy.basis_groups import BasisGroups
 from residualplanner.method.strategy.costs import exact_cost
 
 _NOISE_RULE = (
@@ -131,3 +131,50 @@ def require_drawable(precision: FloatArray) -> None:
             "a set of attributes has noise of standard deviation below 1e-9; no such noise is drawn, as it would "
             "protect nobody; choose a smaller budget"
         )
+
+
+#: From this precision on a public total keeps its step of 1: the noise is 0, but for a chance below exp(-500).
+_NO_NOISE = 2**10
+
+
+def lattice_divisors(
+    groups: BasisGroups, precision: FloatArray, neighbors: Neighbors, denominator: int = 1
+) -> tuple[int, ...]:
+    """What the integers of each group are to be divided by: f times the denominator times the subtraction axes' sizes.
+
+    Args:
+        groups: the sets by the bases of their attributes.
+        precision (m,): of every set's noise.
+        neighbors: where records are replaced, the total is public, and so is published as it is.
+        denominator: of the counts, which are integers when they are multiplied by it.
+
+    Guarantees: f is the least power of two for which no set of the group has noise of a scale below `NOISE_SCALE`; it
+        is a function of the plan alone.
+    Source: eq. (44).
+    """
+    return tuple(
+        _divisor(
+            groups.divisor(group) * denominator,
+            float(precision[members].max()),
+            is_public=neighbors.has_public_total and not groups.bases[group],
+        )
+        for group, members in enumerate(groups.members)
+    )
+
+
+def refinement(divisor: int, precision: float) -> int:
+    """The least power of two f for which ``f * divisor / sqrt(precision)`` is at least `NOISE_SCALE`.
+
+    Example:
+        >>> refinement(1, 0.25) == NOISE_SCALE // 2, refinement(NOISE_SCALE, 1.0)
+        (True, 1)
+    """
+    numerator, denominator = gamma2_ratio(divisor, precision)
+    quotient = -(-NOISE_SCALE * NOISE_SCALE * denominator // numerator)
+    return 1 << ((quotient - 1).bit_length() + 1) // 2
+
+
+def _divisor(divisor: int, precision: float, *, is_public: bool) -> int:
+    if is_public and precision >= _NO_NOISE:
+        return divisor
+    return divisor * refinement(divisor, precision)

@@ -1,7 +1,4 @@
-"""Blocks of codes: the one way in which columns become codes, wherever the records are.
-
-Reads: Arrow record batches, pandas frames, matrices of codes.  Gives: coded blocks.
-"""
+"""Blocks of codes: the one way in which columns become codes, wherever the records are."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,8 +10,8 @@ from residualplanner.gate.sources.column_types import require_types
 from residualplanner.gate.sources.columns import ArrowColumn, pandas_column
 from residualplanner.gate.sources.counting import BLOCK
 from residualplanner.gate.sources.multiplicities import Once
-from residualplanner.gate.sources.people import Contributions
-from residualplanner.gate.sources.rules import Block, block_of_columns, code_type
+from residualplanner.gate.sources.persons import Contributions
+from residualplanner.gate.sources.rules import CodedBlock, block_of_columns, code_type
 from residualplanner.gate.sources.tally import NOT_WATCHED, Watch
 from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import DataError
@@ -33,7 +30,7 @@ def blocks_of_batches(
     *,
     by_index: bool = False,
     watch: Watch = NOT_WATCHED,
-) -> Iterator[Block]:
+) -> Iterator[CodedBlock]:
     """One coded block for each Arrow record batch.
 
     Args:
@@ -47,7 +44,7 @@ def blocks_of_batches(
     names, reader = names_of_columns(domain, contributions), contributions.reader()
     keys: dict[str, int | str] = {name: index if by_index else name for index, name in enumerate(names)}
 
-    def coded_blocks() -> Iterator[Block]:
+    def coded_blocks() -> Iterator[CodedBlock]:
         for batch in batches:
             given = [batch.column(keys[column.name]) for column in columns]
             people = [batch.column(keys[name]) for name in contributions.columns]
@@ -63,12 +60,12 @@ def blocks_of_batches(
 
 def blocks_of_pandas(
     domain: Domain, contributions: Contributions, frame: "pd.DataFrame", *, watch: Watch = NOT_WATCHED
-) -> Iterator[Block]:
+) -> Iterator[CodedBlock]:
     """Coded blocks of at most BLOCK records of a pandas frame that has the columns that `names_of_columns` gives."""
     columns, reader = [pandas_column(column, frame[column.name]) for column in domain.columns], contributions.reader()
     persons_of = reader.of_series([frame[name] for name in contributions.columns])
 
-    def coded_blocks() -> Iterator[Block]:
+    def coded_blocks() -> Iterator[CodedBlock]:
         for start in range(0, len(frame), BLOCK):
             rows = slice(start, min(start + BLOCK, len(frame)))
             watch.begin(rows.stop - rows.start)
@@ -86,7 +83,7 @@ def blocks_of_pandas(
 
 def blocks_of_matrix(
     matrix: NDArray[Any], domain: Domain, *, watch: Watch = NOT_WATCHED
-) -> Callable[[], Iterator[Block]]:
+) -> Callable[[], Iterator[CodedBlock]]:
     """Coded blocks of a matrix of codes.
 
     Args:
@@ -110,7 +107,7 @@ def blocks_of_matrix(
     return lambda: watch.kept(_blocks(matrix, domain, watch))
 
 
-def _blocks(matrix: NDArray[Any], domain: Domain, watch: Watch) -> Iterator[Block]:
+def _blocks(matrix: NDArray[Any], domain: Domain, watch: Watch) -> Iterator[CodedBlock]:
     if isinstance(matrix, np.ma.MaskedArray):  # that entries are masked may follow from what they are
         raise DataError("an array of records must be a matrix without a mask; fill what is masked, or leave it out")
     matrix = np.asarray(matrix)  # of an np.matrix the columns would be matrices, too
@@ -121,7 +118,7 @@ def _blocks(matrix: NDArray[Any], domain: Domain, watch: Watch) -> Iterator[Bloc
         part, weights = np.split(matrix[start : start + BLOCK], [len(domain)], axis=1)
         watch.begin(len(part))
         if is_plain and (part.min(axis=0, initial=0) >= 0).all() and (part.max(axis=0, initial=0) < sizes).all():
-            yield Block(np.ascontiguousarray(part.T.astype(code_type(domain))), frozenset(), Once(len(part)))
+            yield CodedBlock(np.ascontiguousarray(part.T.astype(code_type(domain))), frozenset(), Once(len(part)))
         else:
             known = (part >= 0) & (part < sizes)
             raw = np.where(known, part.astype(np.int64), UNKNOWN)
@@ -150,14 +147,7 @@ def names_of_columns(domain: Domain, contributions: Contributions) -> list[str]:
 def require_types_of(
     domain: Domain, contributions: Contributions, type_of: Callable[[str], Any], *, is_order_declared: bool = False
 ) -> None:
-    """DataError where a column's type rules out what it is for.
-
-    Args:
-        domain: the schema.
-        contributions: which records of a person count.
-        type_of: gives Arrow types by name; None for a column that may hold anything.
-        is_order_declared: whether ordered dictionaries hold all values in the order declared.
-    """
+    """DataError where a column's type rules out what it is for; ``type_of`` gives Arrow types by name, None for any."""
     require_types(domain, [type_of(column.name) for column in domain.columns])
     types = [type_of(name) for name in contributions.columns]
     contributions.require_types(types, is_order_declared=is_order_declared)

@@ -1,7 +1,4 @@
-"""Column types that can hold no value of an attribute: refused before anything is counted, whatever the records are.
-
-Reads: Arrow types, and those of pandas and Spark.  Gives: nothing, or DataError.
-"""
+"""Column types that can hold no value of an attribute: refused before anything is counted, whatever the records are."""
 
 import re
 from collections.abc import Iterable
@@ -10,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from residualplanner.gate.sources.columns import arrow_of_series, entries_of_type, is_string
-from residualplanner.gate.sources.values import integer_range
 from residualplanner.ground.errors import DataError
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.domain.entries import first_rounded_integer
@@ -21,12 +17,7 @@ if TYPE_CHECKING:
 
 
 def require_types(domain: Domain, types: Iterable[Any]) -> None:
-    """DataError where a column's type rules out every value of its attribute, or rounds some of them.
-
-    Args:
-        domain: the schema.
-        types: the Arrow type of each of the domain's columns; None for a column that may hold anything.
-    """
+    """DataError where a column's type rules out every value of its attribute, or rounds some of them."""
     for attribute, kind in zip(domain.columns, types, strict=True):
         if kind is not None:
             _require_type(attribute, kind)
@@ -83,7 +74,7 @@ def _require_type(attribute: Column, kind: Any) -> None:
         raise _zone_error(attribute)
     if entries is None or not attribute.values.holds(entries):
         raise _type_error(attribute, entries or "dates, bytes, lists or other entries", kind)
-    numbers = integer_range(attribute)
+    numbers = attribute.values.integer_range()
     if types.is_floating(kind) and numbers is not None:
         _require_distinct(attribute, numbers, first_rounded_integer(np.dtype(kind.to_pandas_dtype())))
 

@@ -1,10 +1,26 @@
-"""Codes of whole columns, in few Python steps however many records there are.
+"""The codes of entries: the attribute's value that each stands for, in few Python steps for a whole column.
 
-Reads: an attribute, and a column of Arrow or pandas.  Gives: raw codes, UNKNOWN and MISSING among them.
-pyarrow and pandas are imported with the first column.
+The same entry gets the same code whatever container it came in.  ``None``, NaN, pandas' NA and NaT are missing.  Then:
+
+=============== ====================================================================================================
+the attribute   what matches
+=============== ====================================================================================================
+size, integers  integers; floats and decimals without a fraction (a null turns a column of integers into
+                floats), but no float so large that other integers are rounded to it: 2**53 and more in 64 bits;
+                strings that are the integer's usual spelling: "7", "-3"; not "07", "+7", " 7", "7.0", "-0"
+strings         the same string, code point by code point; an integer with that spelling, because readers turn "1"
+                into 1; so 1 and 1.0 match "1", and nothing but the string "01" matches "01"
+truth values    True and False; the strings "true", "True", "TRUE", "false", "False", "FALSE"
+bins of numbers finite numbers; strings that are numbers as programs write them: "1500", "-2.5", "1e3"
+dates, and bins dates, and times of day on a date, without a time zone; strings that are such: "2020-02-29",
+of dates        "2020-02-29 23:59:59", "2020-02-29T23:59:59.5"; nothing that names a time zone, and no number
+=============== ====================================================================================================
+
+True and False are not 1 and 0, and bytes are not text.  A label under which unknown or missing entries are counted is
+no value: no entry matches it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -12,12 +28,35 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.gate.sources.values import codes_of_values
 from residualplanner.ground.checks import IntArray
+from residualplanner.method.domain.entries import is_missing
 from residualplanner.method.domain.families import MISSING, UNKNOWN, Column, Entries
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def codes_of_values(attribute: Column, values: Sequence[object]) -> IntArray:
+    """The code of each raw value, one at a time: for the few distinct values of a column.
+
+    Args:
+        attribute: the column's description.
+        values (m,): raw entries of any type.
+
+    Returns:
+        (m,): codes 0 .. size-1, UNKNOWN or MISSING.
+
+    Cost: about a microsecond a value.
+
+    Example:
+        >>> from residualplanner.method.domain.attribute import Attribute
+        >>> codes_of_values(Attribute("grade", labels=[1, 2]), ["2", 1.0, "02", True, None])
+        array([ 1,  0, -1, -1, -2])
+    """
+    code_of = attribute.values.code_of
+    codes = (MISSING if is_missing(value) else code_of(value) for value in values)
+    return np.fromiter(codes, dtype=np.int64, count=len(values))
+
 
 T = TypeVar("T")
 
@@ -74,10 +113,6 @@ class ArrowColumn:
 
 def pandas_column(attribute: Column, column: "pd.Series[Any]") -> Callable[[slice], IntArray]:
     """The codes of a pandas column, a slice of it at a time.
-
-    Args:
-        attribute: the column's description.
-        column: its entries; the index does not matter.
 
     Returns:
         A function from a slice of rows to their codes, by the rules of ``codes_of_values``.

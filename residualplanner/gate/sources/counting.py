@@ -1,8 +1,4 @@
-"""Counts of coded records, table by table.
-
-Reads: codes and sets of attribute positions.  Gives: integer tables, stacked by shape.  Memory is little more than the
-tables' own; the work is one step per record and table.
-"""
+"""Counts of coded records, table by table: one step per record and table, in the tables' own memory."""
 
 from collections.abc import Callable, Sequence
 from itertools import chain
@@ -59,35 +55,25 @@ def count_groups(
         >>> [table.tolist() for table in count_groups(codes, (2, 3), [np.array([[0, 1]]), np.empty((1, 0), int)])]
         [[[[0, 0, 1], [2, 0, 0]]], [3]]
     """
-    counts = Counts(sizes, groups)
+    counts = CountedTables(sizes, groups)
     counts.add(codes, Once(codes.shape[1]) if multiplicities is None else multiplicities)
     return counts.tables
 
 
 def zero_tables(sizes: Sequence[int], groups: Sequence[IntArray]) -> list[IntArray]:
-    """Tables full of zeros, (g, n1, .., nk) per group; ValueError where a group's sets differ in shape.
-
-    Args:
-        sizes (d,): how many values each attribute can take.
-        groups: each (g, k): attribute positions.
-    """
+    """Tables full of zeros, (g, n1, .., nk) per group; ValueError where a group's sets differ in shape."""
     return [np.zeros((len(rows), *shape_of_group(sizes, rows)), dtype=np.int64) for rows in groups]
 
 
 def shape_of_group(sizes: Sequence[int], rows: IntArray) -> tuple[int, ...]:
-    """The common shape of the tables over each row's attributes; ValueError where there is none.
-
-    Args:
-        sizes (d,): how many values each attribute can take.
-        rows (g, k): attribute positions, at least one row.
-    """
+    """The common shape of the tables over each row's attributes; ValueError where there is none."""
     shapes = np.array(sizes, dtype=np.int64)[rows]
     if rows.ndim != 2 or len(rows) == 0 or (shapes != shapes[0]).any():
         raise ValueError("a group must be one or more sets of attributes, (g, k), all of the same shape")
     return tuple(shapes[0].tolist())
 
 
-class Counts:
+class CountedTables:
     """Tables of counts to which records are added, some at a time.
 
     Args:
@@ -119,7 +105,6 @@ class Counts:
                 report(done)
 
     def _by_order(self) -> dict[int, list[int]]:
-        """The numbers of the groups of each order."""
         found: dict[int, list[int]] = {}
         for number, rows in enumerate(self._groups):
             found.setdefault(rows.shape[1], []).append(number)
@@ -173,7 +158,6 @@ def _columns(codes: Codes) -> Callable[[int], IntArray]:
 
 
 def _common_length(row: list[int], previous: list[int]) -> int:
-    """How many leading entries two rows have in common."""
     length = 0
     while length < min(len(row), len(previous)) and row[length] == previous[length]:
         length += 1

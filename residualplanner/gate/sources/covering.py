@@ -1,8 +1,7 @@
 """Larger tables that are counted once, so that many smaller ones follow by sums: fewer passes over the records.
 
-Reads: sets of attribute positions, coded records.  Gives: which larger tables to count, and counts.  Counts are the
-same integers as those of each set by itself, since every record falls in one cell of every table,
-as often as it counts.
+Counts are the same integers as those of each set by itself, since every record falls in one cell of every table, as
+often as it counts.
 """
 
 import math

@@ -1,7 +1,5 @@
 """CSV files: the checks made before anything is counted, and their records as codes.
 
-Reads: files in UTF-8 with commas, double quotes and a header line, possibly gzipped.  Gives: Source.
-
 PyArrow parses the lines that have the form of a record; nothing is guessed.  Any other line is a record with an unknown
 value in every column, so that the schema's rules decide what becomes of it.
 """
@@ -20,11 +18,11 @@ import numpy as np
 from residualplanner.gate.sources.coding import names_of_columns, require_columns
 from residualplanner.gate.sources.columns import ArrowColumn
 from residualplanner.gate.sources.csv_records import LONGEST, forms_of_records, pieces_of_records
+from residualplanner.gate.sources.frames import require_regular
 from residualplanner.gate.sources.multiplicities import Once
-from residualplanner.gate.sources.parquet import require_regular
-from residualplanner.gate.sources.people import Contributions, PersonReader
+from residualplanner.gate.sources.persons import Contributions, PersonReader
 from residualplanner.gate.sources.records import source_of_blocks
-from residualplanner.gate.sources.rules import Block, block_of_columns
+from residualplanner.gate.sources.rules import CodedBlock, block_of_columns
 from residualplanner.gate.sources.source import Source
 from residualplanner.gate.sources.tally import NOT_WATCHED, Watch
 from residualplanner.ground.checks import IntArray
@@ -69,25 +67,19 @@ class CsvFile:
 def source_of_csv(file: CsvFile, domain: Domain, contributions: Contributions, *, watch: Watch = NOT_WATCHED) -> Source:
     """The records of a CSV file whose header has been checked; its lines are when they are counted.
 
-    Args:
-        file: the file.
-        domain: the schema.
-        contributions: which records of a person count.
-        watch: is told what is read, lines that are not records among it.
-
     Raises:
         DataError: there is no such file; it has no header, or one without the domain's columns.  Whoever counts gets
             one where lines are not records, and an attribute's rule for unknown values is "error", or newlines in
             values are allowed.
     """
-    table = _Table.opened(file)
+    table = _CsvTable.opened(file)
     table.require_columns(domain, contributions)
     return source_of_blocks(domain, lambda: table.blocks(domain, contributions, watch))
 
 
 def names_of_csv(file: CsvFile) -> tuple[str, ...]:
     """The names in the first line; DataError where there is no such file, or that is not a line of names."""
-    return _Table.opened(file).names
+    return _CsvTable.opened(file).names
 
 
 def first_bad_byte(file: CsvFile) -> tuple[int, int, int] | None:
@@ -102,21 +94,20 @@ def first_bad_byte(file: CsvFile) -> tuple[int, int, int] | None:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class _Table:
+class _CsvTable:
     """A file whose header has been read."""
 
     file: CsvFile
     names: tuple[str, ...]
 
     @classmethod
-    def opened(cls, file: CsvFile) -> "_Table":
+    def opened(cls, file: CsvFile) -> "_CsvTable":
         path = Path(file.path)
         require_regular(path)
         with _open(path) as stream:
             return cls(file, _header(stream, path.name))
 
     def require_columns(self, domain: Domain, contributions: Contributions) -> None:
-        """DataError unless each of the columns that are read is there once."""
         used, names = separators(self.names), names_of_columns(domain, contributions)
         if used is not None and not set(names) <= set(self.names):
             raise DataError(
@@ -125,14 +116,14 @@ class _Table:
             )
         require_columns(names, self.names)
 
-    def blocks(self, domain: Domain, contributions: Contributions, watch: Watch) -> Iterator[Block]:
+    def blocks(self, domain: Domain, contributions: Contributions, watch: Watch) -> Iterator[CodedBlock]:
         """The records, piece by piece: a line that is not a record has an unknown value in each column."""
         reader = contributions.reader()
         return watch.kept(reader.kept(self._coded(domain, contributions, reader, watch)))
 
     def _coded(
         self, domain: Domain, contributions: Contributions, reader: PersonReader, watch: Watch
-    ) -> Iterator[Block]:
+    ) -> Iterator[CodedBlock]:
         columns, names = [ArrowColumn(column) for column in domain.columns], names_of_columns(domain, contributions)
         indices = [self.names.index(name) for name in names]
         with_empty = [each.name for each in domain.attributes if each.numeric is None and "" in each.values.labels]
@@ -212,7 +203,6 @@ def _header(stream: IO[bytes], name: str) -> tuple[str, ...]:
 
 
 def _kept(text: bytes, ends: IntArray, fits: Any) -> bytes:
-    """The bytes of those records that fit."""
     if fits.all():
         return text
     lengths = np.diff(ends, prepend=-1)

@@ -1,7 +1,5 @@
 """The records of a CSV file: where each of them ends, and whether it has the form of one.
 
-Reads: the bytes of a file after its header.  Gives: pieces of whole records, and the form of each record.
-
 A record is a line, whatever it holds, so that no record can spoil another: a quote that is not closed spoils its own
 line.  Only where newlines in values are allowed do quotes decide where a record ends.
 """

@@ -1,16 +1,21 @@
-"""Frames of every library, as one stream of Arrow record batches.
+"""Frames of every library, Parquet files, and folders of these, as one stream of Arrow record batches.
 
-Reads: Arrow tables and streams, Polars frames, DuckDB relations, Ibis tables.  Gives: record batches of the
-columns needed.
-No library is imported here that the caller has not imported already.
+No library is imported here that the caller has not imported already, but for PyArrow.  No library's own way with
+folders ``year=2020/part-0.parquet`` is used: they read "01" as 1, the word NULL as no value, or a column that a file
+lacks as a column of nulls.  DuckDB reads a path as a pattern and "A" as "a", and fails on strings that are not UTF-8.
 """
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
+from residualplanner.gate.sources.coding import require_columns
 from residualplanner.gate.sources.counting import BLOCK
 from residualplanner.ground.errors import DataError
+from residualplanner.ground.file_kinds import kind_of_name
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -126,7 +131,163 @@ def _polars_batches(frame: Any) -> Iterator[Any]:
 
 
 def _slices(table: Any) -> Iterator[Any]:
-    """Batches of at most BLOCK records of a Table or RecordBatch."""
     for start in range(0, table.num_rows, BLOCK):
         part = table.slice(start, BLOCK)
         yield from part.to_batches() if hasattr(part, "to_batches") else [part]
+
+
+#: How much of each column is read at a time, in bytes.
+_BUFFER = 2**20
+#: What Hive, and Spark after it, write for no value.
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+#: Folders whose files are not all in the table: a log says which are.
+_LOGS = ("_delta_log", ".hoodie")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Part:
+    """A file, and the columns that its path holds: names and values."""
+
+    path: Path
+    keys: tuple[tuple[str, str | None], ...]
+
+
+def frame_of_path(path: str | Path) -> Frame:
+    """The records of a Parquet file or of a folder of them.
+
+    Returns:
+        Its columns, and a stream of its records.
+
+    Raises:
+        DataError: there is no such file, or its name does not end in .csv, .csv.gz or .parquet; a folder that holds
+            anything but Parquet files.
+    """
+    file = Path(path)
+    if file.is_dir():
+        return _frame_of_folder(file)
+    require_regular(file)
+    if file.suffix.lower() == ".parquet":
+        schema = _schema(file)
+        return Frame(tuple(schema.names), lambda names: _batches_of_file(file, names), types_of_schema(schema))
+    kind = kind_of_name(file)
+    remedy = "" if kind is None else f": {kind.name}"
+    raise DataError(f"records are read from .csv, .csv.gz and .parquet files, not from {file.name!r}{remedy}")
+
+
+def require_regular(path: Path) -> None:
+    """DataError unless there is a file with a beginning and an end."""
+    if not path.exists():
+        raise DataError(f"there is no file {str(path)!r}")
+    if not path.is_file():
+        raise DataError(f"{str(path)!r} is a pipe, a folder or the like; write the records to a file")
+
+
+def _frame_of_folder(folder: Path) -> Frame:
+    """The records of all Parquet files in a folder and its subfolders.
+
+    A folder ``key=value`` below it makes a column ``key`` of strings, ``value`` in all records of its files, which
+    follow the same rules as strings in a CSV file: "01" is not 1, and "1" is 1 where the schema has integers.  Names
+    that start with "_" or "." are skipped.
+
+    Returns:
+        The columns of the first file, a stream of the records of all files, and the types in each file.
+
+    Raises:
+        DataError: there are no Parquet files, or files of another kind, or links to folders; the table keeps a log.
+    """
+    parts = sorted(_parts_of(folder), key=lambda part: part.path)
+    if not parts:
+        raise DataError(f"there is no .parquet file in the folder {str(folder)!r}")
+
+    def batches(names: Sequence[str]) -> Iterator[Any]:
+        for part in parts:
+            yield from _batches_of_part(part, names)
+
+    def types(names: Sequence[str]) -> Iterator[Sequence[Any]]:
+        for part in parts:
+            yield _types(part, names)
+
+    return Frame(_columns(parts[0]), batches, types)
+
+
+def _parts_of(folder: Path) -> Iterator[_Part]:
+    for where, folders, files in os.walk(folder, onerror=_raise):
+        if any(name in folders for name in _LOGS):
+            raise DataError(
+                "the folder holds a table whose log says which files count (Delta Lake, Hudi); read it with the "
+                "library that knows the log, and give the frame"
+            )
+        folders[:] = [name for name in folders if not name.startswith(("_", "."))]
+        if any((Path(where) / name).is_symlink() for name in folders):
+            raise DataError("the folder holds links to other folders; give a folder without links")
+        shown = [name for name in files if not name.startswith(("_", "."))]
+        if not all(name.lower().endswith(".parquet") for name in shown):
+            raise DataError("the folder holds files that are not .parquet; only names that start with _ or . may")
+        keys = _keys(Path(where).relative_to(folder).parts)
+        for name in shown:
+            require_regular(Path(where) / name)
+            yield _Part(Path(where) / name, keys)
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+def _keys(folders: Sequence[str]) -> tuple[tuple[str, str | None], ...]:
+    """The columns in a path, whose special characters are written as in URLs: %2F for a slash."""
+    pairs = [name.partition("=") for name in folders if "=" in name]
+    return tuple(
+        (unquote(key, errors="strict"), None if value == _NO_VALUE else unquote(value, errors="strict"))
+        for key, _, value in pairs
+    )
+
+
+def _columns(part: _Part) -> tuple[str, ...]:
+    return (*_schema(part.path).names, *(key for key, _ in part.keys))
+
+
+def _types(part: _Part, names: Sequence[str]) -> list[Any]:
+    """The types of these columns in a file, which must have them all."""
+    import pyarrow as pa
+
+    require_columns(names, _columns(part))
+    stored, keys = _schema(part.path), dict(part.keys)
+    return [pa.string() if name in keys else stored.field(name).type for name in names]
+
+
+def _batches_of_part(part: _Part, names: Sequence[str]) -> Iterator[Any]:
+    import pyarrow as pa
+
+    require_columns(names, _columns(part))
+    fixed = dict(part.keys)
+    for batch in _batches_of_file(part.path, [name for name in names if name not in fixed]):
+        columns = [_repeated(fixed[name], batch.num_rows) if name in fixed else batch.column(name) for name in names]
+        yield pa.RecordBatch.from_arrays(columns, names=list(names))
+
+
+def _repeated(value: str | None, records: int) -> Any:
+    import pyarrow as pa
+
+    if value is None:
+        return pa.nulls(records, pa.string())
+    return pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), records), pa.array([value]))
+
+
+def _schema(path: Path) -> Any:
+    from pyarrow import parquet
+
+    return parquet.read_schema(path)
+
+
+def _batches_of_file(path: Path, names: Sequence[str]) -> Iterator[Any]:
+    """Record batches with the named columns, and possibly others; where none is named, one column of as many nulls."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER) as file:
+        if names:
+            yield from file.iter_batches(BLOCK, columns=list(names), use_threads=False)
+            return
+        records = file.metadata.num_rows
+    for start in range(0, records, BLOCK):
+        yield pa.RecordBatch.from_arrays([pa.nulls(min(BLOCK, records - start))], names=[""])

@@ -1,14 +1,12 @@
 """How often each record counts: once, or as often as an integer says.
 
-Reads: integers, one for each record.  Gives: Multiplicities, which add records to tables.
-
 Sums are those of int64 integers and exact: floats are nowhere, and what int64 cannot hold is refused before it is
 added.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,44 +17,6 @@ from residualplanner.ground.errors import DataError
 #: The most that all records together may count: what int64 holds.
 MOST = 2**63 - 1
 Selected = slice | NDArray[np.bool_]
-
-
-class Multiplicities(Protocol):
-    """How often each of some records counts."""
-
-    def __len__(self) -> int:
-        """How many records there are."""
-        ...
-
-    @property
-    def total(self) -> int:
-        """How often all of them count together."""
-        ...
-
-    @property
-    def entries(self) -> NDArray[np.integer[Any]]:
-        """How often each counts, (records,), in a type that is wide enough for the sum of all."""
-        ...
-
-    def of(self, records: Selected) -> Self:
-        """Those of some of the records."""
-        ...
-
-    def followed_by(self, others: Sequence[Self]) -> Self:
-        """These and those of further records, in their order."""
-        ...
-
-    def times(self, other: "Multiplicities") -> "Multiplicities":
-        """How often the same records count if these are multiplied by others; DataError where int64 is too narrow."""
-        ...
-
-    def times_entries(self, entries: IntArray) -> "Multiplicities":
-        """The same with integers (records,)."""
-        ...
-
-    def add_to(self, counts: IntArray, cells: IntArray) -> None:
-        """Add each record to its cell: ``cells`` (records,) of a table that is flat."""
-        ...
 
 
 @final
@@ -84,15 +44,11 @@ class Once:
             return Once(len(range(*records.indices(self.total))))
         return Once(int(records.sum()))
 
-    def followed_by(self, others: Sequence["Once"]) -> "Once":
-        """More ones."""
-        return Once(self.total + sum(other.total for other in others))
-
-    def times(self, other: Multiplicities) -> Multiplicities:
+    def times(self, other: "Multiplicities") -> "Multiplicities":
         """The others."""
         return other
 
-    def times_entries(self, entries: IntArray) -> Multiplicities:
+    def times_entries(self, entries: IntArray) -> "Multiplicities":
         """The integers."""
         return several(entries)
 
@@ -129,21 +85,28 @@ class Several:
         """The integers of these records."""
         return Several(self.entries[records])
 
-    def followed_by(self, others: Sequence["Several"]) -> "Several":
-        """All integers, one after another."""
-        return Several(np.concatenate([self.entries, *(other.entries for other in others)]))
-
-    def times(self, other: Multiplicities) -> Multiplicities:
+    def times(self, other: "Multiplicities") -> "Multiplicities":
         """The products."""
         return other.times_entries(self.entries)
 
-    def times_entries(self, entries: IntArray) -> Multiplicities:
+    def times_entries(self, entries: IntArray) -> "Multiplicities":
         """The products."""
         return Several(_product(self.entries, entries))
 
     def add_to(self, counts: IntArray, cells: IntArray) -> None:
         """Add each record's integer to its cell."""
         np.add.at(counts, cells, self.entries)
+
+
+#: How often each of some records counts.
+Multiplicities = Once | Several
+
+
+def joined_multiplicities(parts: Sequence[Multiplicities]) -> Multiplicities:
+    """Those of all records of several parts, in their order."""
+    if all(isinstance(part, Once) for part in parts):
+        return Once(sum(part.total for part in parts))
+    return Several(np.concatenate([part.entries for part in parts]))
 
 
 def exact_total(entries: IntArray) -> int:

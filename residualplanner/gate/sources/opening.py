@@ -1,7 +1,4 @@
-"""From the data that people have to a source of counts.
-
-Reads: frames, files, code matrices, counts.  Gives: Source.
-"""
+"""From the data that people have to a source of counts."""
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -26,10 +23,11 @@ from residualplanner.gate.sources.frames import (
     frame_of_duckdb,
     frame_of_ibis,
     frame_of_lazy_polars,
+    frame_of_path,
     frame_of_polars,
 )
-from residualplanner.gate.sources.parquet import frame_of_path
-from residualplanner.gate.sources.people import AllRecords, Contributions, contributions_of, unlimited
+from residualplanner.gate.sources.limited_records import contributions_of, unlimited
+from residualplanner.gate.sources.persons import AllRecords, Contributions
 from residualplanner.gate.sources.ready_counts import source_of_counts
 from residualplanner.gate.sources.records import source_of_blocks
 from residualplanner.gate.sources.source import Source, guarded
@@ -37,8 +35,6 @@ from residualplanner.gate.sources.tally import NOT_WATCHED, Watch
 from residualplanner.ground.checks import value_text
 from residualplanner.ground.errors import DataError
 from residualplanner.method.domain.domain import Domain
-from residualplanner.scale.engines.engine import source_of_engine
-from residualplanner.scale.engines.engines import is_of_engine, records_of_engine
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,13 +100,6 @@ def watched_source(
 ) -> Source:
     """A source that tells a watch what it reads, in this process; it checks the columns of the domain alone.
 
-    Args:
-        data: as for `open_source`.
-        domain: the schema.
-        watch: is told what is read.
-        records_per_person: as for `open_source`.
-        with_people: whether the records of each person are limited where they are `LimitedRecords`.
-
     Raises:
         DataError: as by `open_source`, but for lines of a CSV file.
     """
@@ -128,9 +117,16 @@ def columns_of(data: object) -> tuple[object, ...]:
     return tuple(getattr(data, "columns", ())) if frame is None else frame.columns
 
 
+def engines() -> Any:
+    """The door to the engines' frames, whose records are counted where they are; it is opened where data are given."""
+    from residualplanner.scale.engines import engines
+
+    return engines
+
+
 def require_here(data: object) -> None:
     """DataError where records are an engine's, and are not read in this process."""
-    if is_of_engine(unlimited(data)):
+    if engines().is_of_engine(unlimited(data)):
         raise DataError(_IN_THIS_PROCESS)
 
 
@@ -159,7 +155,10 @@ def _open(data: object, domain: Domain, contributions: Contributions, watch: Wat
     frame = _frame_of(data)
     if frame is not None:
         return _frame_source(frame, domain, contributions, watch)
-    return _engine_source(data, domain, contributions)
+    source = engines().source_of_frame(data, domain, contributions)
+    if source is None:
+        raise DataError(f"data of type {type(data).__name__} are not understood; give {_ACCEPTED}")
+    return cast("Source", source)
 
 
 def _require_persons(data: object, contributions: Contributions) -> None:
@@ -187,13 +186,6 @@ def _frame_of(data: Any) -> Frame | None:
         return frame_of_ibis(data)
     found = next((name for name in _names_of_classes(data) if name in _FRAMES), None)
     return None if found is None else _FRAMES[found](data)
-
-
-def _engine_source(data: object, domain: Domain, contributions: Contributions) -> Source:
-    records = records_of_engine(data, domain, contributions)
-    if records is None:
-        raise DataError(f"data of type {type(data).__name__} are not understood; give {_ACCEPTED}")
-    return source_of_engine(records, domain)
 
 
 def _names_of_classes(data: object) -> Iterator[tuple[str, str]]:

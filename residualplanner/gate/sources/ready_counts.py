@@ -1,7 +1,4 @@
-"""Counts that were made elsewhere.
-
-Reads: a mapping from attribute sets to tables of counts.  Gives: Source.
-"""
+"""Counts that were made elsewhere."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial
@@ -11,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.gate.sources.amounts import denominator_of_set
 from residualplanner.gate.sources.counting import zero_tables
-from residualplanner.gate.sources.merging import MergedValues
-from residualplanner.gate.sources.source import Progress, Source, guarded
+from residualplanner.gate.sources.records import denominator_of_set
+from residualplanner.gate.sources.source import MergedValues, Progress, Source, guarded
 from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import DataError
 from residualplanner.ground.words import names_text
@@ -47,10 +43,10 @@ def source_of_counts(counts: Mapping[Any, Any], domain: Domain) -> Source:
     """
     for names, array in counts.items():
         _require_form(names, array, domain)
-    return Source(partial(_count, domain, _Tables(dict(counts), domain)))
+    return Source(partial(_count, domain, _GivenTables(dict(counts), domain)))
 
 
-class _Tables:
+class _GivenTables:
     """Tables that are checked and brought into the domain's order when they are first counted.
 
     Args:
@@ -71,7 +67,7 @@ class _Tables:
 
 def _count(
     domain: Domain,
-    tables: _Tables,
+    tables: _GivenTables,
     groups: Sequence[IntArray],
     merged: MergedValues,
     progress: Progress | None,

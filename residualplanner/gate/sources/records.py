@@ -1,33 +1,160 @@
-"""Records that are read once and counted block by block.
+"""Records that come as a stream of coded blocks, and are counted block by block."""
 
-Reads: a stream of coded blocks.  Gives: Source.
-"""
-
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import product
+from typing import final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from residualplanner.gate.sources.amounts import RecordCounts, largest_denominator
-from residualplanner.gate.sources.counting import batch_records
-from residualplanner.gate.sources.merging import MergedValues
-from residualplanner.gate.sources.multiplicities import MOST, too_many
-from residualplanner.gate.sources.passes import Passes, sums_of_block
-from residualplanner.gate.sources.rules import Block, Breach, code_type, data_error_of_breaches, joined, no_records
-from residualplanner.gate.sources.source import Progress, Source, guarded
+from residualplanner.gate.sources.counting import CountedTables, batch_records, zero_tables
+from residualplanner.gate.sources.covering import Codes
+from residualplanner.gate.sources.multiplicities import MOST, Multiplicities, too_many
+from residualplanner.gate.sources.rules import Breach, CodedBlock, code_type, data_error_of_breaches, joined, no_records
+from residualplanner.gate.sources.source import MergedValues, Progress, Source, guarded
 from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import DataError
 from residualplanner.method.domain.domain import Domain
 
+#: Positions of attributes of amounts, ascending.
+Amounts = tuple[int, ...]
 
-def source_of_blocks(domain: Domain, blocks: Callable[[], Iterator[Block]]) -> Source:
+
+class RecordCounts:
+    """Tables of a domain to which records are added, some at a time.
+
+    Args:
+        domain: the schema.
+        groups: each (g, k): g sets of k ascending attribute positions, all of the same shape.
+    """
+
+    def __init__(self, domain: Domain, groups: Sequence[IntArray]) -> None:
+        self._domain, self._groups = domain, groups
+        self._chosen = _sets_by_amounts(domain, groups)
+        self._counts = {
+            amounts: CountedTables(domain.sizes, [groups[number][rows] for number, rows in chosen.items()])
+            for amounts, chosen in self._chosen.items()
+        }
+
+    @property
+    def tables(self) -> list[IntArray]:
+        """One int64 array (g, n1, .., nk) per group, in each of whose tables a record counts D."""
+        if list(self._counts) == [()]:
+            return self._counts[()].tables
+        tables = zero_tables(self._domain.sizes, self._groups)
+        for amounts, chosen in self._chosen.items():
+            for (number, rows), found in zip(chosen.items(), self._counts[amounts].tables, strict=True):
+                tables[number][rows] = found
+        return tables
+
+    def add(self, block: CodedBlock, *, report: Callable[[int], None] | None = None) -> None:
+        """Add some records.
+
+        Args:
+            block: without breaches; int64 holds what its records and those before count, times `largest_denominator`.
+            report: called now and then with the number of tables done so far.
+        """
+        done = 0
+        for amounts, counts in self._counts.items():
+            *first, last = _divided(self._domain, block, amounts)
+            for codes, multiplicities in first:
+                counts.add(codes, multiplicities)
+            counts.add(*last, report=None if report is None else partial(_report_after, report, done))
+            done += sum(len(rows) for rows in self._chosen[amounts].values())
+
+
+def _report_after(report: Callable[[int], None], before: int, done: int) -> None:
+    report(before + done)
+
+
+def denominator_of_set(domain: Domain, members: Sequence[int]) -> int:
+    """D: how often a record counts in all in the table of a set of attributes, given by their positions.
+
+    Source: eq. (104).
+    """
+    return math.prod(domain.attributes[position].denominator for position in members)
+
+
+def largest_denominator(domain: Domain, groups: Sequence[IntArray]) -> int:
+    """The largest D of the sets of all groups; 1 where there are none."""
+    return max((denominator_of_set(domain, amounts) for amounts in _sets_by_amounts(domain, groups)), default=1)
+
+
+def _sets_by_amounts(domain: Domain, groups: Sequence[IntArray]) -> dict[Amounts, dict[int, IntArray]]:
+    """The sets that contain the same amounts: by the number of a group, the indices of its rows."""
+    amounts = [position for position, each in enumerate(domain.attributes) if each.numeric is not None]
+    found: dict[Amounts, dict[int, IntArray]] = {}
+    for number, rows in enumerate(groups):
+        contains = (rows[:, :, None] == np.array(amounts, dtype=np.int64)).any(axis=1)
+        for own in np.unique(contains, axis=0):
+            key = tuple(position for position, is_own in zip(amounts, own.tolist(), strict=True) if is_own)
+            found.setdefault(key, {})[number] = np.flatnonzero((contains == own).all(axis=1))
+    return found
+
+
+def _divided(domain: Domain, block: CodedBlock, amounts: Amounts) -> Iterator[tuple[Codes, Multiplicities]]:
+    """The records in each combination of the ends of their bins, with how much of each is there, in 1/D."""
+    for is_high in product((False, True), repeat=len(amounts)):
+        codes, multiplicities = block.codes.copy() if any(is_high) else block.codes, block.multiplicities
+        for position, high in zip(amounts, is_high, strict=True):
+            numerators, denominator = block.numerators[position], domain.attributes[position].denominator
+            if high:
+                codes[position] += numerators > 0  # a cell without an amount has no other end
+            multiplicities = multiplicities.times_entries(numerators if high else denominator - numerators)
+        yield codes, multiplicities
+
+
+@final
+class Passes:
+    """What the first pass over some records has met, with which each later one is compared."""
+
+    def __init__(self) -> None:
+        self._first: tuple[int, ...] | None = None
+
+    def compare(self, met: tuple[int, ...]) -> DataError | None:
+        """An error if a pass has met other records than the first did.
+
+        Args:
+            met: what every pass over the same records meets.
+        """
+        if self._first is None:
+            self._first = met
+        if met == self._first:
+            return None
+        return DataError(
+            "the records changed while they were read; measure a copy of them that stays as it is.  What was begun in "
+            "a store is completed with the records as they were, or given up with abort_measuring"
+        )
+
+
+def sums_of_block(block: CodedBlock) -> NDArray[np.uint64]:
+    """Of the records of a block: how often they count, how many there are, and the sums of each column's codes.
+
+    Sums are modulo 2**64, and add up over blocks.  Which records changed in codes whose sum stayed is not found out.
+    """
+    records = block.codes.shape[1]
+    parts = [int(numerators.sum()) for numerators in block.numerators.values()]
+    counts = [block.multiplicities.total, records, *parts]
+    return np.concatenate([np.array(counts, dtype=np.uint64), block.codes.sum(axis=1, dtype=np.uint64)])
+
+
+def records_of_tables(domain: Domain, groups: Sequence[IntArray], tables: Sequence[IntArray]) -> tuple[int, ...]:
+    """How often all records count together, as the first table says; nothing where there is no table."""
+    if not groups:
+        return ()
+    return (int(tables[0][0].sum()) // denominator_of_set(domain, groups[0][0].tolist()),)
+
+
+def source_of_blocks(domain: Domain, blocks: Callable[[], Iterator[CodedBlock]]) -> Source:
     """Counts of records that come as a stream of coded blocks, in one pass; ``blocks`` starts the stream."""
     return Source(partial(_count, domain, blocks, Passes()))
 
 
 def _count(
     domain: Domain,
-    blocks: Callable[[], Iterator[Block]],
+    blocks: Callable[[], Iterator[CodedBlock]],
     passes: Passes,
     groups: Sequence[IntArray],
     merged: MergedValues,
@@ -41,7 +168,7 @@ def _count(
     counted, breaches, met = 0, set[Breach](), np.zeros(1, dtype=np.uint64)
     stream = regrouped(domain, blocks)
     block = guarded(next, stream, None)
-    while isinstance(block, Block):
+    while isinstance(block, CodedBlock):
         following = guarded(next, stream, None)
         breaches |= block.breaches
         if not breaches:
@@ -60,12 +187,12 @@ def _count(
     return passes.compare(tuple(met.tolist())) or counts.tables
 
 
-def regrouped(domain: Domain, blocks: Callable[[], Iterator[Block]]) -> Iterator[Block]:
+def regrouped(domain: Domain, blocks: Callable[[], Iterator[CodedBlock]]) -> Iterator[CodedBlock]:
     """The same records in blocks of at least so many, but for the last, so that tables are passed over less often.
 
     There is at least one block, so that no records take the same steps as some.
     """
-    waiting: list[Block] = []
+    waiting: list[CodedBlock] = []
     records, is_first, most = 0, True, batch_records(domain.sizes, code_type(domain).itemsize)
     for block in blocks():
         waiting.append(block)

@@ -1,7 +1,4 @@
-"""The domain's rules for unknown and missing values, applied to records.
-
-Reads: raw codes with UNKNOWN and MISSING among them.  Gives: a block of valid codes, or the columns that break a rule.
-"""
+"""The domain's rules for unknown and missing values, applied to records."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.gate.sources.covering import Codes
-from residualplanner.gate.sources.multiplicities import Multiplicities, Once
+from residualplanner.gate.sources.multiplicities import Multiplicities, Once, joined_multiplicities
 from residualplanner.ground.checks import IntArray, frozen
 from residualplanner.ground.errors import DataError
 from residualplanner.method.domain.attribute import Attribute
@@ -57,7 +54,7 @@ def words_of_code(code: int, *, is_weight: bool) -> str:
     return _WEIGHTS[code] if is_weight else {UNKNOWN: "value outside the schema", MISSING: "missing value"}[code]
 
 
-#: What `Block.persons` is where persons play no part.
+#: What `CodedBlock.persons` is where persons play no part.
 NO_PERSONS: IntArray = frozen(np.empty((2, 0), dtype=np.int64))
 
 
@@ -66,7 +63,7 @@ Numerators = Mapping[int, IntArray]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class CodedBlock:
     """Some records, coded.
 
     Attributes:
@@ -87,7 +84,7 @@ class Block:
 
 def block_of_columns(
     domain: Domain, columns: Iterable[IntArray], multiplicities: Multiplicities, persons: IntArray = NO_PERSONS
-) -> Block:
+) -> CodedBlock:
     """Apply every attribute's rules to raw codes.
 
     Args:
@@ -95,7 +92,7 @@ def block_of_columns(
         columns: for each of the domain's columns in order, (records,): codes, UNKNOWN or MISSING; of weights integers,
             or the code of what is wrong.
         multiplicities: how often each record counts, besides its weight.
-        persons: as of `Block`.
+        persons: as of `CodedBlock`.
 
     Returns:
         The records that stay, in the narrowest type that holds every attribute's codes.
@@ -120,7 +117,7 @@ def block_of_columns(
         weighed = np.where(leaves, 0, weights)  # what is left out may have any weight
         breaches.update((position, _WEIGHTS[code]) for code in np.unique(weighed[weighed < 0]).tolist())
         multiplicities = multiplicities.times_entries(np.maximum(weighed, 0))
-    block = Block(codes, frozenset(breaches), multiplicities, numerators, persons)
+    block = CodedBlock(codes, frozenset(breaches), multiplicities, numerators, persons)
     return of_records(block, ~leaves) if leaves.any() else block
 
 
@@ -129,30 +126,30 @@ def is_lenient(domain: Domain) -> bool:
     return all("error" not in (attribute.unknown, attribute.missing) for attribute in domain.attributes)
 
 
-def joined(blocks: Sequence[Block]) -> Block:
+def joined(blocks: Sequence[CodedBlock]) -> CodedBlock:
     """The records of all blocks, at least one, as one block."""
     if len(blocks) == 1:
         return blocks[0]
     breaches = frozenset[Breach]().union(*(block.breaches for block in blocks))
-    first, *others = [block.multiplicities for block in blocks]
+    multiplicities = joined_multiplicities([block.multiplicities for block in blocks])
     numerators = {
         position: np.concatenate([block.numerators[position] for block in blocks]) for position in blocks[0].numerators
     }
     codes = np.concatenate([block.codes for block in blocks], axis=1)
     persons = np.concatenate([block.persons for block in blocks], axis=1)
-    return Block(codes, breaches, first.followed_by(others), numerators, persons)
+    return CodedBlock(codes, breaches, multiplicities, numerators, persons)
 
 
-def no_records(domain: Domain) -> Block:
+def no_records(domain: Domain) -> CodedBlock:
     """A block without records."""
     return block_of_columns(domain, [np.empty(0, dtype=np.int64)] * len(domain.columns), Once(0))
 
 
-def of_records(block: Block, stay: NDArray[np.bool_]) -> Block:
+def of_records(block: CodedBlock, stay: NDArray[np.bool_]) -> CodedBlock:
     """Those of the records of a block that stay."""
     numerators = {position: of_all[stay] for position, of_all in block.numerators.items()}
     persons = block.persons[:, stay] if block.persons.size else NO_PERSONS
-    return Block(block.codes[:, stay], block.breaches, block.multiplicities.of(stay), numerators, persons)
+    return CodedBlock(block.codes[:, stay], block.breaches, block.multiplicities.of(stay), numerators, persons)
 
 
 def code_type(domain: Domain) -> np.dtype[Any]:
@@ -172,7 +169,6 @@ def data_error_of_breaches(domain: Domain, breaches: Iterable[Breach]) -> DataEr
 
 
 def _problem(domain: Domain, position: int, word: str) -> str:
-    """What is wrong with a column, and what to do about it."""
     if word != "unknown":
         return _PROBLEM[word]
     attribute = domain.attributes[position]

@@ -1,19 +1,16 @@
-"""What a pass over the records finds, for the holder of the records alone: which entries fit no value, and how many.
-
-Reads: entries and their codes, block by block, as they are counted.  Gives: Tally, which holds values of records.
-"""
+"""What a pass over the records finds, for the holder of the records alone: which entries fit no value, and how many."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.gate.sources.columns import python_entries
 from residualplanner.gate.sources.csv_records import Forms
-from residualplanner.gate.sources.rules import Block
+from residualplanner.gate.sources.rules import CodedBlock
 from residualplanner.ground.checks import IntArray
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.domain.families import MISSING, UNKNOWN
@@ -24,53 +21,29 @@ _DISTINCT = 1_000
 _LINES = 5
 
 
-class Watch(Protocol):
-    """Is told what is read, in this order for each block of records."""
+class Watch:
+    """Is told what is read, in this order for each block of records; this one takes no notice."""
 
     def begin(self, records: int) -> None:
         """A block of so many records begins."""
-        ...
 
     def lines(self, forms: Forms, fits: NDArray[np.bool_]) -> None:
         """The forms of its lines in a CSV file, and which are records."""
-        ...
 
     def column(self, position: int, entries: Any, codes: IntArray) -> IntArray:
         """The codes of a column, which are returned, of so many entries and then of lines that are not records."""
-        ...
-
-    def people(self, columns: Sequence[Any], persons: IntArray) -> None:
-        """Persons and positions of the block's records, and the columns that they come from."""
-        ...
-
-    def kept(self, blocks: Iterator[Block]) -> Iterator[Block]:
-        """The blocks of the records that count, as they are given."""
-        ...
-
-
-class Unwatched:
-    """Takes no notice."""
-
-    def begin(self, records: int) -> None:
-        """Nothing."""
-
-    def lines(self, forms: Forms, fits: NDArray[np.bool_]) -> None:
-        """Nothing."""
-
-    def column(self, position: int, entries: Any, codes: IntArray) -> IntArray:
-        """The codes."""
         del position, entries
         return codes
 
     def people(self, columns: Sequence[Any], persons: IntArray) -> None:
-        """Nothing."""
+        """Persons and positions of the block's records, and the columns that they come from."""
 
-    def kept(self, blocks: Iterator[Block]) -> Iterator[Block]:
-        """The blocks."""
+    def kept(self, blocks: Iterator[CodedBlock]) -> Iterator[CodedBlock]:
+        """The blocks of the records that count, as they are given."""
         return blocks
 
 
-NOT_WATCHED = Unwatched()
+NOT_WATCHED = Watch()
 
 
 @dataclass(slots=True)
@@ -97,7 +70,7 @@ class Offenders:
                 self.examples.setdefault(key, entry)
 
 
-class Tally:
+class Tally(Watch):
     """A watch that counts what does not fit a domain.
 
     Args:
@@ -167,7 +140,7 @@ class Tally:
             if concerned.any():
                 offenders.add(int(concerned.sum()), python_entries(entries, concerned[: len(entries)]))
 
-    def kept(self, blocks: Iterator[Block]) -> Iterator[Block]:
+    def kept(self, blocks: Iterator[CodedBlock]) -> Iterator[CodedBlock]:
         """Count the records that are kept."""
         for block in blocks:
             self.counted += block.codes.shape[1]

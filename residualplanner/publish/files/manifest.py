@@ -1,7 +1,7 @@
 """The manifest of a release: how its tables were made and what that cost, as it is written and as it is checked.
 
 Reads: a release as it is written; or a manifest and metadata from a folder, and a plan that has been checked.
-Gives: the bytes of a manifest; or NoiseStatement.
+Gives: the bytes of a manifest; or NoiseRecord.
 Hashes find accidents; whoever edits a manifest can edit the hashes in it.  So no sentence about privacy is read from a
 file: what follows from the plan is computed again, and a file that says anything else is refused.
 """
@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import scipy
 
-from residualplanner.gate.measurement.noise_statement import NoiseStatement, noise_of_release
+from residualplanner.gate.measurement.combined import noise_of_release
+from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.ground.errors import FileFormatError, ResidualPlannerError
 from residualplanner.ground.json import json_text
 from residualplanner.ground.version import __version__
@@ -105,7 +106,7 @@ def about_plan(plan: Plan) -> dict[str, Any]:
     return about if plan.targets is None else about | {"target_level": plan.targets.level}
 
 
-def noise_of_manifest(manifest: Mapping[str, Any], plan: Plan, plans: Sequence[Plan]) -> NoiseStatement:
+def noise_of_manifest(manifest: Mapping[str, Any], plan: Plan, plans: Sequence[Plan]) -> NoiseRecord:
     """How the noise was drawn, if what the manifest says of plan and noise is true of the plan.
 
     Args:

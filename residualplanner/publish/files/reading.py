@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from residualplanner.gate.measurement.noise_statement import warning_of
+from residualplanner.gate.measurement.noise_record import warning_of
 from residualplanner.ground.archive import HEADER_LIMIT
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import frozen, limited_bytes

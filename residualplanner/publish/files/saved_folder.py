@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from residualplanner.gate.measurement.measurement import Measurement
-from residualplanner.gate.measurement.noise_statement import NoiseStatement
+from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.ground.errors import FileFormatError, WorkloadError
 from residualplanner.ground.stores import AnyPath
 from residualplanner.method.plan.plan import Plan
@@ -53,7 +53,7 @@ class SavedFolder(Tables):
         return self._described.plan
 
     @property
-    def noise(self) -> NoiseStatement:
+    def noise(self) -> NoiseRecord:
         """How the noise was drawn, as far as the plan can tell: the exact cost and the sentence follow from it."""
         return self._described.noise
 

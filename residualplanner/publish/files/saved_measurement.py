@@ -13,7 +13,7 @@ from typing import Any
 
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.gate.measurement.measurement import Measurement, load_measurement
-from residualplanner.gate.measurement.noise_statement import NoiseStatement
+from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.ground.errors import FileFormatError
 from residualplanner.ground.json import json_text
 from residualplanner.ground.stores import AnyPath, local_file
@@ -23,7 +23,7 @@ from residualplanner.publish.files.checked_files import AGAIN, checked
 from residualplanner.publish.files.manifest import PLAN_FILE
 
 
-def measurement_names(noise: NoiseStatement) -> tuple[str, ...]:
+def measurement_names(noise: NoiseRecord) -> tuple[str, ...]:
     """The names of the files of a release's measurement, or of all its measurements, in their order."""
     several = len(noise.measured)
     return tuple(f"measured-{number}.measurement" for number in range(1, several + 1)) or ("release.measurement",)
@@ -38,7 +38,7 @@ def save_measurements(answers: NoisyAnswers, folder: AnyPath) -> dict[str, str]:
 
 
 def saved_measurements(
-    folder: AnyPath, hashes: Mapping[str, Any], plan: Plan, noise: NoiseStatement
+    folder: AnyPath, hashes: Mapping[str, Any], plan: Plan, noise: NoiseRecord
 ) -> tuple[Measurement, ...]:
     """The measurements in the folder of a release, left on disk.
 
@@ -58,7 +58,7 @@ def saved_measurements(
     )
 
 
-def _checked(path: AnyPath, digest: object, plan: Plan, noise: NoiseStatement) -> Measurement:
+def _checked(path: AnyPath, digest: object, plan: Plan, noise: NoiseRecord) -> Measurement:
     if not path.is_file():
         raise FileFormatError(f"{path} is missing; {AGAIN}")
     if _hash_of(path) != digest:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from residualplanner.gate.measurement.noise_statement import NoiseStatement
+from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.ground.words import query_text
 from residualplanner.method.domain.omission import omission_of
 from residualplanner.method.plan.files import plan_hash
@@ -70,7 +70,7 @@ class Description:
     """
 
     plan: Plan
-    noise: NoiseStatement
+    noise: NoiseRecord
     file_format: str
     profile: Profile
     level: float

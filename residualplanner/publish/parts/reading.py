@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from residualplanner.gate.measurement.noise_statement import warning_of
+from residualplanner.gate.measurement.noise_record import warning_of
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.ground.errors import FileFormatError, WorkloadError
 from residualplanner.ground.stores import AnyPath

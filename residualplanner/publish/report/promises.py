@@ -6,7 +6,7 @@ Reads: Subject.  Gives: Promise: sentences and a small table.  Every number is r
 from dataclasses import dataclass
 from fractions import Fraction
 
-from residualplanner.gate.measurement.noise_statement import NoiseStatement
+from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.ground.words import decimal_text_up, fraction_text, number_text, rounded_up
 from residualplanner.method.domain.omission import remarks_of
 from residualplanner.method.privacy import Budget, PrivacyClaim, claim_of_budget
@@ -97,7 +97,7 @@ def _decimal_statement(budget: Budget) -> str:
     return budget.worded(*(decimal_text_up(Fraction(text)) if "/" in text else text for text in budget.given))
 
 
-def _measured_rows(noise: NoiseStatement) -> tuple[tuple[str, ...], ...]:
+def _measured_rows(noise: NoiseRecord) -> tuple[tuple[str, ...], ...]:
     """What each of several measurements was, in words."""
     return tuple(
         (

@@ -9,10 +9,17 @@ from typing import TYPE_CHECKING, Any, final
 
 from residualplanner.gate.sources.coding import names_of_columns, require_columns, require_types_of
 from residualplanner.gate.sources.column_types import has_categories, type_of_series
-from residualplanner.gate.sources.people import Contributions
+from residualplanner.gate.sources.persons import Contributions
 from residualplanner.gate.sources.source import Progress
 from residualplanner.method.domain.domain import Domain
-from residualplanner.scale.engines.partitions import Finish, Row, Work, finished, rows_of_pandas, rows_of_tables
+from residualplanner.scale.engines.partitions import (
+    Finish,
+    PartitionRow,
+    Work,
+    finished,
+    rows_of_pandas,
+    rows_of_tables,
+)
 from residualplanner.scale.workers import DaskWorkers
 
 if TYPE_CHECKING:
@@ -51,7 +58,7 @@ class DaskRecords:
         self._frame, self.contributions = chosen, contributions
         self.workers = DaskWorkers()
 
-    def rows(self, work: Work, finish: Finish, progress: Progress | None) -> list[Row]:
+    def rows(self, work: Work, finish: Finish, progress: Progress | None) -> list[PartitionRow]:
         """What ``finish`` makes of each task's tables at the worker that has added them up, and nothing else."""
         from dask import delayed
 
@@ -70,13 +77,13 @@ class DaskRecords:
         return [*chain.from_iterable(self.workers.compute(last, progress))]
 
 
-def _rows_by_task(work: Work, frame: "pd.DataFrame") -> dict[int, list[Row]]:
-    found: dict[int, list[Row]] = {task: [] for task in range(len(work.tasks))}
+def _rows_by_task(work: Work, frame: "pd.DataFrame") -> dict[int, list[PartitionRow]]:
+    found: dict[int, list[PartitionRow]] = {task: [] for task in range(len(work.tasks))}
     for row in rows_of_pandas(work, frame):
         found[row.task].append(row)
     return found
 
 
-def _added(work: Work, finish: Finish, task: int, *parts: list[Row]) -> list[Row]:
+def _added(work: Work, finish: Finish, task: int, *parts: list[PartitionRow]) -> list[PartitionRow]:
     """What is left of the rows of some partitions; the first row is there where those have none."""
-    return [*finished(work, finish, chain([Row(task, 0, b"")], *parts))]
+    return [*finished(work, finish, chain([PartitionRow(task, 0, b"")], *parts))]

@@ -10,12 +10,10 @@ from typing import NamedTuple, Protocol, final
 
 import numpy as np
 
-from residualplanner.gate.sources.amounts import largest_denominator
 from residualplanner.gate.sources.counting import shape_of_group, zero_tables
-from residualplanner.gate.sources.merging import MergedValues
-from residualplanner.gate.sources.passes import Passes, records_of_tables
-from residualplanner.gate.sources.people import Contributions
-from residualplanner.gate.sources.source import Progress, Source
+from residualplanner.gate.sources.persons import Contributions
+from residualplanner.gate.sources.records import Passes, largest_denominator, records_of_tables
+from residualplanner.gate.sources.source import MergedValues, Progress, Source
 from residualplanner.ground.checks import IntArray, frozen
 from residualplanner.ground.errors import DataError, ResourceError
 from residualplanner.method.domain.domain import Domain
@@ -23,7 +21,7 @@ from residualplanner.scale.engines.cluster import CountingTask, Draw
 from residualplanner.scale.engines.partitions import (
     PROBLEMS,
     Finish,
-    Row,
+    PartitionRow,
     Work,
     error_of_problems,
     rows_of_tables,
@@ -59,7 +57,7 @@ class EngineRecords(Protocol):
         """What counts them."""
         ...
 
-    def rows(self, work: Work, finish: Finish, progress: Progress | None) -> list[Row]:
+    def rows(self, work: Work, finish: Finish, progress: Progress | None) -> list[PartitionRow]:
         """What ``finish`` makes of each task's tables at the worker that has added them up, and nothing else.
 
         ``progress`` is called with the number of the engine's tasks that are done and their total, as far as known.
@@ -124,7 +122,7 @@ def source_of_engine(records: EngineRecords, domain: Domain) -> Source:
 
 def _rows(
     records: EngineRecords, work: Work, finish: Finish, progress: Progress | None = None
-) -> list[Row] | DataError | ResourceError:
+) -> list[PartitionRow] | DataError | ResourceError:
     """What is left of the counts of each task, or what is wrong with the records or the engine."""
     rows = _rows_of_engine(records, work, finish, progress)
     if not isinstance(rows, list):
@@ -135,7 +133,7 @@ def _rows(
 
 def _rows_of_engine(
     records: EngineRecords, work: Work, finish: Finish, progress: Progress | None
-) -> list[Row] | DataError | ResourceError:
+) -> list[PartitionRow] | DataError | ResourceError:
     """What the engine returns, or the error to raise; only interrupts, and what ``progress`` raises, pass."""
     raised: list[BaseException] = []
 
@@ -159,12 +157,12 @@ def _rows_of_engine(
         return ResourceError(_LOST) if records.workers.were_lost(error) else DataError(_FAILED)
 
 
-def _nothing(_task: int, _tables: list[IntArray]) -> Iterator[Row]:
+def _nothing(_task: int, _tables: list[IntArray]) -> Iterator[PartitionRow]:
     yield from ()
 
 
-def _receipt(numbers: Sequence[int], draw: Draw, task: int, tables: list[IntArray]) -> Iterator[Row]:
-    yield Row(task, 0, draw(numbers[task], tables))
+def _receipt(numbers: Sequence[int], draw: Draw, task: int, tables: list[IntArray]) -> Iterator[PartitionRow]:
+    yield PartitionRow(task, 0, draw(numbers[task], tables))
 
 
 def _count(

@@ -5,12 +5,14 @@ Reads: PySpark frames, classic or over Spark Connect, and Dask frames.  Gives: w
 
 from typing import Any
 
-from residualplanner.gate.sources.people import Contributions, unlimited
+from residualplanner.gate.sources.limited_records import unlimited
+from residualplanner.gate.sources.persons import Contributions
+from residualplanner.gate.sources.source import Source
 from residualplanner.ground.errors import ResourceError
 from residualplanner.ground.stores import ObjectStore
 from residualplanner.method.domain.domain import Domain
 from residualplanner.scale.engines.dask import DaskRecords
-from residualplanner.scale.engines.engine import EngineRecords
+from residualplanner.scale.engines.engine import EngineRecords, source_of_engine
 from residualplanner.scale.engines.spark import SparkRecords
 from residualplanner.scale.workers import DaskWorkers, Room, SparkWorkers, Workers, rooms_of_process
 
@@ -27,6 +29,12 @@ def records_of_engine(data: Any, domain: Domain, contributions: Contributions) -
     if _is_of_dask(data):
         return DaskRecords(data, domain, contributions)
     return SparkRecords(data, domain, contributions) if _is_of_spark(data) else None
+
+
+def source_of_frame(data: Any, domain: Domain, contributions: Contributions) -> Source | None:
+    """What counts the records of an engine's frame; None for anything else, errors as by `records_of_engine`."""
+    records = records_of_engine(data, domain, contributions)
+    return None if records is None else source_of_engine(records, domain)
 
 
 def is_of_engine(data: object) -> bool:

@@ -3,8 +3,8 @@
 Reads: what `open_source` reads.  Gives: Cluster.
 """
 
+from residualplanner.gate.sources.limited_records import contributions_of, unlimited
 from residualplanner.gate.sources.opening import is_read_once, open_source
-from residualplanner.gate.sources.people import contributions_of, unlimited
 from residualplanner.gate.sources.source import Progress, guarded
 from residualplanner.ground.errors import DataError
 from residualplanner.method.domain.domain import Domain

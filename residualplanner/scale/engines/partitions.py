@@ -23,15 +23,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from residualplanner.gate.sources.amounts import RecordCounts, denominator_of_set
 from residualplanner.gate.sources.coding import blocks_of_batches, blocks_of_pandas
 from residualplanner.gate.sources.counting import shape_of_group
-from residualplanner.gate.sources.merging import NOTHING_MERGED, MergedValues
 from residualplanner.gate.sources.multiplicities import MOST, exact_total, too_many
-from residualplanner.gate.sources.people import AllRecords, Contributions
-from residualplanner.gate.sources.records import regrouped
-from residualplanner.gate.sources.rules import RULES, Block, Breach, data_error_of_breaches
-from residualplanner.gate.sources.source import guarded
+from residualplanner.gate.sources.persons import AllRecords, Contributions
+from residualplanner.gate.sources.records import RecordCounts, denominator_of_set, regrouped
+from residualplanner.gate.sources.rules import RULES, Breach, CodedBlock, data_error_of_breaches
+from residualplanner.gate.sources.source import NOTHING_MERGED, MergedValues, guarded
 from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import DataError
 from residualplanner.ground.version import __version__
@@ -49,7 +47,7 @@ PROBLEMS = -1
 _UNREADABLE, _OTHER_VERSION, _TOO_MANY, _FIRST_BREACH = 0, 1, 2, 3
 
 
-class Row(NamedTuple):
+class PartitionRow(NamedTuple):
     """What a worker sends.
 
     Attributes:
@@ -64,7 +62,7 @@ class Row(NamedTuple):
 
 
 #: Makes rows of the position of a task and its tables: all that leaves the worker that added them up.
-Finish = Callable[[int, list[IntArray]], Iterable[Row]]
+Finish = Callable[[int, list[IntArray]], Iterable[PartitionRow]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,17 +96,17 @@ class Work:
         return MOST // self.finest
 
 
-def rows_of_batches(work: Work, batches: Iterable[Any]) -> Iterator[Row]:
+def rows_of_batches(work: Work, batches: Iterable[Any]) -> Iterator[PartitionRow]:
     """The rows of a partition of Arrow record batches, whose columns are in the order of the domain's."""
     return _rows(work, lambda: blocks_of_batches(work.domain, work.contributions, batches, by_index=True))
 
 
-def rows_of_pandas(work: Work, frame: "pd.DataFrame") -> Iterator[Row]:
+def rows_of_pandas(work: Work, frame: "pd.DataFrame") -> Iterator[PartitionRow]:
     """The rows of a partition that is a pandas frame."""
     return _rows(work, lambda: blocks_of_pandas(work.domain, work.contributions, frame))
 
 
-def sums_of_rows(work: Work, rows: Iterable[Row]) -> "Iterator[tuple[int, Sum]]":
+def sums_of_rows(work: Work, rows: Iterable[PartitionRow]) -> "Iterator[tuple[int, PartialSum]]":
     """Add up the rows of each task.
 
     Args:
@@ -122,27 +120,27 @@ def sums_of_rows(work: Work, rows: Iterable[Row]) -> "Iterator[tuple[int, Sum]]"
         >>> from residualplanner.scale.engines.packing import packed
         >>> domain = Domain({"sex": ["F", "M"], "employed": [False, True]})
         >>> work = Work(domain, (CountingTask(0, (np.array([[0, 1]]), np.array([[1]]))),))
-        >>> rows = [Row(0, 0, packed(np.array(counts))) for counts in ([0, 2, 0, 7, 0, 9], [1, 0, 0, 0, 1, 0])]
+        >>> rows = [PartitionRow(0, 0, packed(np.array(counts))) for counts in ([0, 2, 0, 7, 0, 9], [1, 0, 0, 0, 1, 0])]
         >>> [[table.tolist() for table in total.tables] for _, total in sums_of_rows(work, rows)]
         [[[[[1, 2], [0, 7]]], [[1, 9]]]]
     """
     for task, of_task in groupby(rows, key=lambda row: row.task):
-        total = Sum(work, task)
+        total = PartialSum(work, task)
         for row in of_task:
             total.add(row)
         yield task, total
 
 
-def finished(work: Work, finish: Finish, rows: Iterable[Row]) -> Iterator[Row]:
+def finished(work: Work, finish: Finish, rows: Iterable[PartitionRow]) -> Iterator[PartitionRow]:
     """What is left of the rows of all partitions, one task after another: what ``finish`` makes of their tables."""
     for task, total in sums_of_rows(work, rows):
-        yield from [Row(task, PROBLEMS, total.problems)] if total.problems else finish(task, total.tables)
+        yield from [PartitionRow(task, PROBLEMS, total.problems)] if total.problems else finish(task, total.tables)
 
 
-def rows_of_tables(task: int, tables: Sequence[IntArray]) -> Iterator[Row]:
+def rows_of_tables(task: int, tables: Sequence[IntArray]) -> Iterator[PartitionRow]:
     """Rows that add up to the tables of a task."""
     flat = tables[0].reshape(-1) if len(tables) == 1 else np.concatenate([table.reshape(-1) for table in tables])
-    yield from (Row(task, piece, content) for piece, content in pieces_of(flat))
+    yield from (PartitionRow(task, piece, content) for piece, content in pieces_of(flat))
 
 
 def error_of_problems(domain: Domain, content: bytes) -> DataError:
@@ -161,7 +159,7 @@ def error_of_problems(domain: Domain, content: bytes) -> DataError:
     return data_error_of_breaches(domain, [(position, RULES[rule]) for position, rule in broken])
 
 
-class Sum:
+class PartialSum:
     """The sum of the rows of one task.
 
     Args:
@@ -177,7 +175,7 @@ class Sum:
         self._problems: set[int] = set()
         self._denominator, self._most = denominator_of_set(work.domain, groups[0][0].tolist()), work.most
 
-    def add(self, row: Row) -> None:
+    def add(self, row: PartitionRow) -> None:
         """Add a row of this task."""
         if row.piece == PROBLEMS:
             self._problems.update(np.frombuffer(row.content, np.int64).tolist())
@@ -201,16 +199,16 @@ class Sum:
         return _content(self._problems | ({_TOO_MANY} if is_too_many else set()))
 
 
-def _rows(work: Work, blocks: Callable[[], Iterator[Block]]) -> Iterator[Row]:
+def _rows(work: Work, blocks: Callable[[], Iterator[CodedBlock]]) -> Iterator[PartitionRow]:
     """The rows of one partition: its codes are kept, and counted for one task after another."""
     if work.version != __version__:
         yield from _problem_rows(work, {_OTHER_VERSION})
         return
     breaches: set[Breach] = set()
-    kept: list[Block] = []
+    kept: list[CodedBlock] = []
     total, most = 0, work.most
     stream = regrouped(work.domain, blocks)
-    while isinstance(block := guarded(next, stream, None), Block):
+    while isinstance(block := guarded(next, stream, None), CodedBlock):
         breaches |= block.breaches
         total += block.multiplicities.total
         kept.append(block)
@@ -228,7 +226,7 @@ def _rows(work: Work, blocks: Callable[[], Iterator[Block]]) -> Iterator[Row]:
         yield from _counted(work, kept)
 
 
-def _counted(work: Work, kept: Sequence[Block]) -> Iterator[Row]:
+def _counted(work: Work, kept: Sequence[CodedBlock]) -> Iterator[PartitionRow]:
     """The rows of some records, task by task."""
     domain, blocks = work.counted, list(map(work.merged.of_block, kept))
     for task, of_task in enumerate(work.tasks):
@@ -238,8 +236,8 @@ def _counted(work: Work, kept: Sequence[Block]) -> Iterator[Row]:
         yield from rows_of_tables(task, counts.tables)
 
 
-def _problem_rows(work: Work, problems: set[int]) -> Iterator[Row]:
-    return (Row(task, PROBLEMS, _content(problems)) for task in range(len(work.tasks)))
+def _problem_rows(work: Work, problems: set[int]) -> Iterator[PartitionRow]:
+    return (PartitionRow(task, PROBLEMS, _content(problems)) for task in range(len(work.tasks)))
 
 
 def _content(problems: set[int]) -> bytes:

@@ -10,10 +10,10 @@ from typing import Any, final
 
 from residualplanner.gate.sources.coding import names_of_columns, require_columns, require_types_of
 from residualplanner.gate.sources.column_types import type_of_spark
-from residualplanner.gate.sources.people import Contributions
+from residualplanner.gate.sources.persons import Contributions
 from residualplanner.gate.sources.source import Progress
 from residualplanner.method.domain.domain import Domain
-from residualplanner.scale.engines.partitions import Finish, Row, Work, finished, rows_of_batches
+from residualplanner.scale.engines.partitions import Finish, PartitionRow, Work, finished, rows_of_batches
 from residualplanner.scale.workers import SparkWorkers
 
 #: How Spark has rows.
@@ -51,7 +51,7 @@ class SparkRecords:
         self._session = frame.sparkSession
         self.workers = SparkWorkers(self._session)
 
-    def rows(self, work: Work, finish: Finish, progress: Progress | None) -> list[Row]:
+    def rows(self, work: Work, finish: Finish, progress: Progress | None) -> list[PartitionRow]:
         """What ``finish`` makes of each task's tables at the worker that has added them up, and nothing else.
 
         Spark sorts by task what it has brought together, on disk where it is much: a worker holds one task's tables.
@@ -75,17 +75,17 @@ def _finishing(work: Work, finish: Finish) -> Callable[[Iterable[Any]], Iterator
     return lambda batches: _batches_of_rows(finished(work, finish, _rows_of_batches(batches)))
 
 
-def _rows_of_batches(batches: Iterable[Any]) -> Iterator[Row]:
+def _rows_of_batches(batches: Iterable[Any]) -> Iterator[PartitionRow]:
     for batch in batches:
         task, piece, content = (batch.column(number) for number in range(3))
         for row in zip(task, piece, content, strict=True):  # one after another, since they may be many
-            yield Row(*(entry.as_py() for entry in row))
+            yield PartitionRow(*(entry.as_py() for entry in row))
 
 
-def _batches_of_rows(rows: Iterator[Row]) -> Iterator[Any]:
+def _batches_of_rows(rows: Iterator[PartitionRow]) -> Iterator[Any]:
     import pyarrow as pa
 
     types = (pa.int32(), pa.int32(), pa.binary())
     while some := [*islice(rows, _ROWS)]:
         columns = zip(*some, strict=True)
-        yield pa.RecordBatch.from_arrays([*map(pa.array, columns, types)], Row._fields)
+        yield pa.RecordBatch.from_arrays([*map(pa.array, columns, types)], PartitionRow._fields)

@@ -6,7 +6,7 @@ Reads: an engine's workers, a store, perhaps a plan.  Gives: EngineCheck.  Nothi
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from residualplanner.gate.measurement.exact_noise import exact_noise
+from residualplanner.gate.measurement.discrete import exact_noise
 from residualplanner.gate.measurement.resource_estimate import bytes_text
 from residualplanner.ground.checks import value_text
 from residualplanner.ground.errors import ArgumentError, MissingExtraError, ResourceError, StoreError

@@ -4,20 +4,27 @@ Reads: a plan, confidential records, a store.  Gives: Measurement, or the error 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
 from residualplanner.gate.discrete_gaussian import ByteSource, OperatingSystemBits
 from residualplanner.gate.ledger import Ledger, LedgerEntry
 from residualplanner.gate.measurement.blocks import AnswersOnDisk
-from residualplanner.gate.measurement.charging import charge_plan, require_room_for_plan, warn_without_ledger
-from residualplanner.gate.measurement.exact_noise import exact_noise
+from residualplanner.gate.measurement.discrete import exact_noise
 from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.gate.measurement.resource_estimate import bytes_text
-from residualplanner.gate.measurement.spend import ChargeTime, Steps, WatchedProgress, require_charge_time, spend
-from residualplanner.gate.sources.people import kept_records, require_public_number
+from residualplanner.gate.sources.limited_records import require_public_number
+from residualplanner.gate.spend import (
+    ChargeTime,
+    Steps,
+    WatchedProgress,
+    bill_of_plan,
+    require_charge_time,
+    spend,
+    warn_without_ledger,
+)
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import require_type
 from residualplanner.ground.errors import BudgetError, ResourceError, StoreError
@@ -145,7 +152,7 @@ class _Job:
         for entry in self.options.ledger.entries:
             if entry.label.startswith(purpose) and entry.cost >= cost:
                 return entry
-        return charge_plan(self.options.ledger, noise.plan, cost, purpose=purpose, again=again)
+        return bill_of_plan(noise.plan, cost, purpose=purpose, again=again).charge(self.options.ledger)
 
     def _charge_again(self, generation: int, numbers: list[int]) -> None:
         if not self.release.terms.is_strict:
@@ -157,9 +164,7 @@ class _Job:
 
     def _record(self) -> NoiseRecord:
         plan, options = self.tasks.noise.plan, self.options
-        record = self.tasks.noise.record(options.source.mark)
-        record = record if options.ledger is None else record.charged_to(options.ledger)
-        return replace(record, kept=kept_records(self.data, plan.neighbors))
+        return self.tasks.noise.record(options.source.mark).of_run(options.ledger, self.data, plan.neighbors)
 
     def _drawn(self, cluster: Cluster, record: NoiseRecord) -> Measurement:
         stages = Stages(self.release, self.options.ledger)
@@ -207,8 +212,7 @@ def foreseen(plan: Plan, data: object, store: object, options: Options) -> tuple
 def _tasks_to_begin(plan: Plan, data: object, store: ObjectStore, options: Options) -> tuple[Tasks, int]:
     """The tasks of a plan and their cells, if the ledger, the records' form and the memory allow them."""
     noise = exact_noise(plan)
-    if options.ledger is not None:
-        require_room_for_plan(options.ledger, plan, noise.cost, again=options.again)
+    bill_of_plan(plan, noise.cost, again=options.again).require_room(options.ledger)
     require_public_number(data, plan.neighbors)
     return tasks_within(noise, options.task_cells, require_ready_engine(data, store))
 

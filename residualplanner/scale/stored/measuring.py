@@ -7,8 +7,8 @@ from fractions import Fraction
 
 from residualplanner.gate.ledger import Ledger
 from residualplanner.gate.measurement.measurement import Measurement
-from residualplanner.gate.measurement.spend import ChargeTime, WatchedProgress, entrance
 from residualplanner.gate.sources.source import Progress
+from residualplanner.gate.spend import ChargeTime, WatchedProgress, entrance
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.stores import open_store
 from residualplanner.method.plan.plan import Plan

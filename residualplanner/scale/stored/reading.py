@@ -11,7 +11,7 @@ from residualplanner.gate.ledger import Ledger, LedgerEntry
 from residualplanner.gate.measurement.answers import IntegerResiduals
 from residualplanner.gate.measurement.blocks import AnswersOnDisk
 from residualplanner.gate.measurement.measurement import Measurement
-from residualplanner.gate.measurement.wide_integers import wide_from_words
+from residualplanner.gate.measurement.noisy_answers import wide_from_words
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.errors import FileFormatError, memory_for
 from residualplanner.ground.stores import open_store

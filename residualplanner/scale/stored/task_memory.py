@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from residualplanner.gate.measurement.exact_noise import ExactNoise
-from residualplanner.gate.measurement.measuring_memory import measuring_bytes
-from residualplanner.gate.measurement.resource_estimate import bytes_text
+from residualplanner.gate.measurement.discrete import ExactNoise
+from residualplanner.gate.measurement.resource_estimate import bytes_text, measuring_bytes
 from residualplanner.ground.errors import ResourceError
 from residualplanner.scale.stored.tasks import Tasks, tasks_of_noise
 from residualplanner.scale.workers import Room

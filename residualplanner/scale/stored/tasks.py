@@ -12,11 +12,11 @@ import numpy as np
 
 from residualplanner.gate.discrete_gaussian import ByteSource
 from residualplanner.gate.measurement.answers import AnswerLayout, IntegerResiduals
+from residualplanner.gate.measurement.blocks import Division, SetBlock, division
 from residualplanner.gate.measurement.counting import rows_to_count, with_sums
-from residualplanner.gate.measurement.dividing import Block, Division, division
-from residualplanner.gate.measurement.exact_noise import ExactNoise, exact_noise
-from residualplanner.gate.measurement.measuring_memory import BYTES_OF_NUMBER
+from residualplanner.gate.measurement.discrete import ExactNoise, exact_noise
 from residualplanner.gate.measurement.precision import measured_cost
+from residualplanner.gate.measurement.resource_estimate import BYTES_OF_NUMBER
 from residualplanner.ground.checks import IntArray
 from residualplanner.method.plan.files import plan_bytes
 from residualplanner.scale.engines.cluster import CountingTask
@@ -52,7 +52,7 @@ class Tasks:
         return answers + len(plan_bytes(self.noise.plan)) + _BYTES_OF_TASK * (_OTHERS + len(self))
 
     @property
-    def largest(self) -> Block:
+    def largest(self) -> SetBlock:
         """The block with the most cells."""
         return self.division.block(int(self.division.cells.argmax()))
 

@@ -17,7 +17,7 @@ from residualplanner.gate.ledger import Ledger, LedgerEntry
 from residualplanner.gate.measurement.measure import measure, require_measurable
 from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.gate.measurement.resource_estimate import ResourceEstimate, bytes_text, resource_estimate
-from residualplanner.gate.measurement.spend import ChargeTime
+from residualplanner.gate.spend import ChargeTime
 from residualplanner.ground.errors import ArgumentError, BudgetError, NoLedgerWarning, ResidualPlannerError
 from residualplanner.ground.stores import path_at
 from residualplanner.ground.words import count_text

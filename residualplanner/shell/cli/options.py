@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from residualplanner.fits.synthesis import BinsName, RoundingName
-from residualplanner.gate.measurement.spend import ChargeTime
+from residualplanner.gate.spend import ChargeTime
 from residualplanner.ground.version import __version__
 from residualplanner.method.privacy import Notion
 from residualplanner.publish.files.export_files import MOST_FILES, FormatName

@@ -12,7 +12,7 @@ from typer import Exit
 from residualplanner.gate.checking import check
 from residualplanner.gate.measurement.measure import require_countable
 from residualplanner.gate.sources.csv_files import CsvFile
-from residualplanner.gate.sources.people import LimitedRecords
+from residualplanner.gate.sources.limited_records import LimitedRecords
 from residualplanner.ground.atomic import write_atomically
 from residualplanner.ground.errors import DataError
 from residualplanner.ground.words import count_text

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from sampler_oracles import Script, decode, exp_interval, name_of, probability_interval, sized, slow_attempt
 
 from residualplanner.gate.discrete_gaussian import InsecureTestBits, Scales, attempts, batches
-from residualplanner.gate.discrete_gaussian.batches import Batch
+from residualplanner.gate.discrete_gaussian.batches import Batch, LargeScale
 from residualplanner.gate.discrete_gaussian.bits import CheckedBits
 from residualplanner.gate.discrete_gaussian.drawing import draw_flat
 from residualplanner.gate.discrete_gaussian.envelope import envelope
-from residualplanner.gate.discrete_gaussian.large import LargeScale
 
 INT64_SCALES = [
     Fraction(1, 2**60),

@@ -7,8 +7,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from residualplanner.gate.discrete_gaussian import InsecureTestBits, NoiseError, Scales, discrete_gaussian, selftest
-from residualplanner.gate.discrete_gaussian.drawing import draw_arrays, draw_flat
+from residualplanner.gate.discrete_gaussian import InsecureTestBits, NoiseError, Scales, discrete_gaussian
+from residualplanner.gate.discrete_gaussian.drawing import (
+    draw_arrays,
+    draw_flat,
+    golden_digest,
+    largest_exp_error,
+    require_sound_platform,
+)
 
 SCALES = {
     "one": Fraction(1),
@@ -73,9 +79,9 @@ def test_results_are_ordinary_arrays_of_integers():
 
 @pytest.fixture
 def untested_platform():
-    selftest.require_sound_platform.cache_clear()
+    require_sound_platform.cache_clear()
     yield
-    selftest.require_sound_platform.cache_clear()
+    require_sound_platform.cache_clear()
 
 
 def test_a_bad_exponential_is_noticed_before_the_first_draw(untested_platform, monkeypatch):
@@ -86,21 +92,24 @@ def test_a_bad_exponential_is_noticed_before_the_first_draw(untested_platform, m
 
 
 def test_wrong_draws_from_known_bytes_are_noticed_before_the_first_draw(untested_platform, monkeypatch):
-    monkeypatch.setattr(selftest, "InsecureTestBits", lambda seed: InsecureTestBits(seed + 1))
+    monkeypatch.setattr(
+        "residualplanner.gate.discrete_gaussian.drawing.InsecureTestBits", lambda seed: InsecureTestBits(seed + 1)
+    )
     with pytest.raises(NoiseError, match="known random bytes do not give the known draws"):
         discrete_gaussian([Fraction(1)], [1])
 
 
 def test_a_sound_platform_is_looked_at_once(untested_platform, monkeypatch):
     calls = []
-    monkeypatch.setattr(selftest, "golden_digest", lambda true=selftest.golden_digest: calls.append(1) or true())
+    where = "residualplanner.gate.discrete_gaussian.drawing.golden_digest"
+    monkeypatch.setattr(where, lambda: calls.append(1) or golden_digest())
     for _ in range(3):
         discrete_gaussian([Fraction(1)], [1])
     assert calls == [1]
 
 
 def test_the_exponential_here_is_far_better_than_assumed():
-    assert selftest.largest_exp_error() < Fraction(1, 2**51)
+    assert largest_exp_error() < Fraction(1, 2**51)
     points = -np.linspace(0, 64, 777)
     worst = max(abs(value / math.exp(point) - 1) for point, value in zip(points.tolist(), np.exp(points), strict=True))
     assert worst < 2**-51

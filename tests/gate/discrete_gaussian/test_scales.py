@@ -12,13 +12,11 @@ from hypothesis import strategies as st
 from sampler_oracles import sized
 
 from residualplanner.gate.discrete_gaussian import Scales, attempts, discrete_gaussian, discrete_gaussian_flat
-from residualplanner.gate.discrete_gaussian.batches import Batch
+from residualplanner.gate.discrete_gaussian.batches import Batch, LargeScale
 from residualplanner.gate.discrete_gaussian.bits import CheckedBits
-from residualplanner.gate.discrete_gaussian.drawing import draw_flat
+from residualplanner.gate.discrete_gaussian.drawing import draw_flat, require_sound_platform
 from residualplanner.gate.discrete_gaussian.envelope import envelope, radius_of_table
-from residualplanner.gate.discrete_gaussian.large import LargeScale
 from residualplanner.gate.discrete_gaussian.scales import level_of_ratio
-from residualplanner.gate.discrete_gaussian.selftest import require_sound_platform
 from residualplanner.ground.errors import BudgetError
 
 #: All squares of radius * 2**m that a scale can be rounded up to, in ascending order.

@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 from sampler_oracles import exp_interval
 
-from residualplanner.gate.discrete_gaussian import alias
-from residualplanner.gate.discrete_gaussian.alias import alias_table
 from residualplanner.gate.discrete_gaussian.attempts import HEAD_BITS, OFFSET_BITS
-from residualplanner.gate.discrete_gaussian.envelope import TABLES, envelope, shelf
+from residualplanner.gate.discrete_gaussian.envelope import TABLES, alias_table, envelope, shelf
 
 BLOCK_TABLES = range(57, 65)
 ENVELOPES = [envelope(table) for table in range(TABLES)]
@@ -149,6 +147,6 @@ def test_weights_that_do_not_fill_the_columns_are_refused(weights):
 
 
 def test_a_table_that_counts_wrong_is_refused(monkeypatch):
-    monkeypatch.setattr(alias, "masses", lambda table, capacity: [1, 6])
+    monkeypatch.setattr("residualplanner.gate.discrete_gaussian.envelope.masses", lambda table, capacity: [1, 6])
     with pytest.raises(ValueError, match="does not give every cell its weight"):
         alias_table([1, 5], columns=2, capacity=3)

@@ -13,11 +13,10 @@ from sampler_oracles import Law, Tally, exp_interval, name_of, sized
 
 from residualplanner.gate.discrete_gaussian import InsecureTestBits, Scales, attempts
 from residualplanner.gate.discrete_gaussian import envelope as envelopes
+from residualplanner.gate.discrete_gaussian.batches import LargeScale
 from residualplanner.gate.discrete_gaussian.bits import CheckedBits
-from residualplanner.gate.discrete_gaussian.drawing import draw_flat
+from residualplanner.gate.discrete_gaussian.drawing import draw_flat, require_sound_platform
 from residualplanner.gate.discrete_gaussian.exact import exp_bounds, is_below, tail_distance
-from residualplanner.gate.discrete_gaussian.large import LargeScale
-from residualplanner.gate.discrete_gaussian.selftest import require_sound_platform
 
 
 @pytest.fixture

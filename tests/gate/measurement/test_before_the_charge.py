@@ -11,7 +11,7 @@ import pytest
 from residualplanner.gate.ledger import Ledger
 from residualplanner.gate.measurement.measure import measure
 from residualplanner.gate.sources.csv_files import CsvFile
-from residualplanner.gate.sources.people import LimitedRecords
+from residualplanner.gate.sources.limited_records import LimitedRecords
 from residualplanner.ground.errors import BudgetError, DataError
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.domain import Domain

@@ -14,11 +14,11 @@ import residualplanner as rp
 from residualplanner.gate.ledger import Ledger
 from residualplanner.gate.measurement import blocks
 from residualplanner.gate.measurement.answers import AnswerLayout, FloatResiduals, IntegerResiduals
-from residualplanner.gate.measurement.blocks import AnswersOnDisk, Within, blocks_within
+from residualplanner.gate.measurement.blocks import AnswersOnDisk, HeldAtOnce, blocks_within
 from residualplanner.gate.measurement.counting import count_tables, parents
 from residualplanner.gate.measurement.measure import measure
 from residualplanner.gate.measurement.measurement import groups_of_plan
-from residualplanner.gate.measurement.measuring_memory import counts_and_answers_bytes, working_bytes
+from residualplanner.gate.measurement.resource_estimate import counts_and_answers_bytes, working_bytes
 from residualplanner.gate.sources.opening import open_source
 from residualplanner.ground.errors import ResourceError
 from strategies import cases
@@ -177,7 +177,7 @@ def test_a_ledger_is_charged_once_for_all_blocks():
 
 
 def test_what_holds_all_at_once_has_one_block():
-    (block,) = Within(10**9, None).blocks(GROUPS, FAMILY)
+    (block,) = HeldAtOnce(10**9).blocks(GROUPS, FAMILY)
     assert np.array_equal(sets_of(block), np.concatenate(GROUPS.members))
     assert isinstance(measure(PLAN, RECORDS, noise="gaussian", memory=10**9).residuals, FloatResiduals)
 

@@ -84,7 +84,7 @@ def test_a_ledger_of_an_older_version_is_read_and_settled_but_takes_no_charge(bu
 def test_a_measurement_of_an_older_version_is_read_and_signs_for_zcdp(budget, tmp_path, monkeypatch):
     plan = select(WORKLOAD, budget=budget)
     monkeypatch.setattr(
-        import_module("residualplanner.gate.measurement.exact_noise"), "require_discrete", lambda budget: None
+        import_module("residualplanner.gate.measurement.discrete"), "require_discrete", lambda budget: None
     )
     measure(plan, RECORDS).save(tmp_path / "m")
     monkeypatch.undo()

@@ -17,9 +17,9 @@ from benchmarks.coverage import EXCESS, LEVELS, coverages, total_plan
 from benchmarks.covering import Error, total_error
 from dense import exact_inverse
 from replayed_measuring import drawn_scales
-from residualplanner.gate.measurement.lattice import lattice_divisors, refinement
 from residualplanner.gate.measurement.measure import measure
 from residualplanner.gate.measurement.measurement import load_measurement
+from residualplanner.gate.measurement.precision import lattice_divisors, refinement
 from residualplanner.ground.errors import BudgetError
 from residualplanner.ground.margins import NOISE_SCALE, margin_factor
 from residualplanner.method.domain.domain import Domain
@@ -201,9 +201,7 @@ def test_joint_margins_of_the_largest_tables_are_numbers():
 
 def test_a_file_with_noise_too_small_to_be_any_is_refused(tmp_path, monkeypatch):
     """What is read is divided as what is measured is: exactly, by less than 2**53."""
-    monkeypatch.setattr(
-        import_module("residualplanner.gate.measurement.exact_noise"), "require_drawable", lambda _: None
-    )
+    monkeypatch.setattr(import_module("residualplanner.gate.measurement.discrete"), "require_drawable", lambda _: None)
     measure(total_plan("1e19"), np.zeros((3, 1), dtype=np.int64)).save(tmp_path / "file")
     with pytest.raises(BudgetError, match="noise of standard deviation below 1e-9"):
         load_measurement(tmp_path / "file")

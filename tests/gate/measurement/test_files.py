@@ -15,7 +15,7 @@ from residualplanner.gate.discrete_gaussian import InsecureTestBits, OperatingSy
 from residualplanner.gate.measurement.gaussian import generator_of_entropy
 from residualplanner.gate.measurement.measure import measure, measure_with_bits
 from residualplanner.gate.measurement.measurement import load_measurement
-from residualplanner.gate.measurement.wide_integers import wide_from_words, wide_to_words
+from residualplanner.gate.measurement.noisy_answers import wide_from_words, wide_to_words
 from residualplanner.ground.archive import read_archive, write_archive
 from residualplanner.ground.errors import BudgetError, FileFormatError, ResidualPlannerError
 from residualplanner.ground.version import __version__

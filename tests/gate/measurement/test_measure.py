@@ -181,7 +181,7 @@ def test_too_many_cells_are_refused_before_records_are_read(monkeypatch):
 @pytest.mark.parametrize("noise", ["discrete", "gaussian"])
 def test_bad_records_are_refused_before_noise_is_drawn_and_leave_no_trace(monkeypatch, noise):
     monkeypatch.setattr("residualplanner.gate.measurement.gaussian.gaussian_mechanism", no_noise)
-    monkeypatch.setattr(import_module("residualplanner.gate.measurement.exact_noise"), "integer_answers", no_noise)
+    monkeypatch.setattr(import_module("residualplanner.gate.measurement.discrete"), "integer_answers", no_noise)
     bad = CODES.copy()
     bad[17, 3] = 987_654
     with pytest.raises(DataError) as caught:

@@ -10,10 +10,7 @@ import residualplanner
 ROOT = Path(residualplanner.__file__).parent
 WHOLE = [
     "method/kron/integers.py",
-    *(
-        f"gate/measurement/{name}.py"
-        for name in ("counting", "discrete", "exact_noise", "noisy_answers", "wide_integers")
-    ),
+    *(f"gate/measurement/{name}.py" for name in ("counting", "discrete", "noisy_answers")),
     *(f"scale/stored/{name}.py" for name in ("drawing", "tasks", "answer_objects")),
 ]
 #: Continuous noise, for research.

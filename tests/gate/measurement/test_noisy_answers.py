@@ -11,10 +11,9 @@ from random_plans import basis_of, random_matrix
 from replayed_measuring import after_noise, before_noise, divisors_of
 from residualplanner import Domain, Prefix, marginals, select, zcdp
 from residualplanner.gate.measurement.discrete import RECORDS
-from residualplanner.gate.measurement.lattice import lattice_divisors
 from residualplanner.gate.measurement.measurement import groups_of_plan
 from residualplanner.gate.measurement.noisy_answers import Width, fits_int64_path, noisy_answers, width_of, widths
-from residualplanner.gate.measurement.precision import precision_of
+from residualplanner.gate.measurement.precision import lattice_divisors, precision_of
 from residualplanner.method.kron import Scratch, integer_products
 
 

@@ -116,7 +116,7 @@ def test_a_cost_above_the_budget_is_refused_before_records_are_read(monkeypatch)
     with pytest.raises(BudgetError, match="exact cost of the noise is more than the plan's budget"):
         require_affordable(PLAN, 1 + Fraction(1, 10**30))
     monkeypatch.setattr(gate, "open_source", refuse)
-    noise = import_module("residualplanner.gate.measurement.exact_noise")
+    noise = import_module("residualplanner.gate.measurement.discrete")
     monkeypatch.setattr(noise, "precision_of", lambda noise: np.nextafter(1 / noise, 9) * 1.001)
     with pytest.raises(BudgetError, match="exact cost of the noise is more than the plan's budget"):
         measure(PLAN, np.zeros((1, 2), dtype=np.int64))

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from residualplanner.gate.ledger import Ledger
-from residualplanner.gate.measurement import blocks, resources
+from residualplanner.gate.measurement import blocks
 from residualplanner.gate.measurement.measure import measure, require_measurable
 from residualplanner.gate.measurement.measurement import groups_of_plan
-from residualplanner.gate.measurement.measuring_memory import measuring_bytes
+from residualplanner.gate.measurement.resource_estimate import measuring_bytes
 from residualplanner.ground.errors import ResourceError
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.plan.select import select
@@ -74,9 +74,9 @@ def test_what_is_needed_is_counted_from_the_sizes_of_tables():
 )
 def test_a_plan_is_refused_where_a_limit_leaves_too_little_and_only_there(tmp_path, files, whose):
     enough, short = NEEDED // 1024 * 1024 + 1024, NEEDED // 1024 * 1024 - 1024
-    resources.require_memory(GROUPS, system=system_of(tmp_path / "enough", files(enough)))
+    blocks.require_memory(GROUPS, system=system_of(tmp_path / "enough", files(enough)))
     with pytest.raises(ResourceError, match=rf"holds .* MiB .*, and {whose}.* has .* MiB left") as caught:
-        resources.require_memory(GROUPS, system=system_of(tmp_path / "short", files(short)))
+        blocks.require_memory(GROUPS, system=system_of(tmp_path / "short", files(short)))
     assert isinstance(caught.value, MemoryError)
 
 
@@ -87,17 +87,17 @@ def test_memory_that_is_allowed_must_be_there_and_more_than_needed_may_be(tmp_pa
     needed = measuring_bytes(GROUPS, allowed)
     assert allowed < needed < allowed + 10 * 2**20
     system = system_of(tmp_path, meminfo(needed + 1024))
-    resources.require_memory(GROUPS, allowed, system=system)
+    blocks.require_memory(GROUPS, allowed, system=system)
     for too_much in (allowed + 2**20, 2**40):
         with pytest.raises(ResourceError, match=r"the machine has .* MiB left; nothing was charged"):
-            resources.require_memory(GROUPS, too_much, system=system)
+            blocks.require_memory(GROUPS, too_much, system=system)
 
 
 @pytest.mark.parametrize(
     "files", [{}, {"proc/meminfo": "odd\n"}, {"proc/self/cgroup": "0::/a\n", "sys/fs/cgroup/a/memory.max": "max\n"}]
 )
 def test_a_system_that_tells_nothing_refuses_nothing(tmp_path, files):
-    resources.require_memory(GROUPS, system=system_of(tmp_path, files))
+    blocks.require_memory(GROUPS, system=system_of(tmp_path, files))
 
 
 def test_nothing_is_charged_or_read_and_no_noise_drawn_where_memory_is_short(monkeypatch):

@@ -61,17 +61,17 @@ def failing(error):
     return fail
 
 
-@pytest.mark.parametrize(("where", "is_charged"), [("measure", False), ("exact_noise", True)])
+@pytest.mark.parametrize(("where", "is_charged"), [("measure", False), ("discrete", True)])
 @pytest.mark.parametrize(
     ("error", "kind", "word"),
     [
         (MemoryError(f"{TEXT}-1"), ResourceError, "there was not enough memory to measure; ask for fewer or smaller"),
-        (ValueError(f"{TEXT}-1"), UnexpectedError, "unexpected ValueError at residualplanner/gate/measurement/[em]"),
+        (ValueError(f"{TEXT}-1"), UnexpectedError, "unexpected ValueError at residualplanner/gate/measurement/[dm]"),
         (SystemExit(3), SystemExit, "3"),
     ],
 )
 def test_what_goes_wrong_is_told_without_its_text(monkeypatch, where, is_charged, error, kind, word):
-    step = {"measure": "count_tables", "exact_noise": "integer_answers"}[where]
+    step = {"measure": "count_tables", "discrete": "integer_answers"}[where]
     monkeypatch.setattr(import_module(f"residualplanner.gate.measurement.{where}"), step, failing(error))
     data, ledger = pd.DataFrame(VALUES), Ledger(pcost(1))
     with pytest.raises(kind, match=word) as caught:
@@ -108,7 +108,7 @@ def test_the_search_sees_the_frames_of_forms_behind_the_gate(monkeypatch):
     def leaking(data, _domain, **_):
         raise DataError(str(len(data)))
 
-    spend = import_module("residualplanner.gate.measurement.spend")
+    spend = import_module("residualplanner.gate.spend")
     monkeypatch.setattr(spend, "shielded", lambda error, _progress: error)
     monkeypatch.setattr(spend, "without_history", lambda error: error)
     monkeypatch.setattr(GATE, "open_source", leaking)

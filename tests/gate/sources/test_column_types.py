@@ -13,8 +13,8 @@ import pytest
 from pyarrow import parquet
 
 from residualplanner.gate.sources.column_types import type_of_spark
+from residualplanner.gate.sources.columns import codes_of_values
 from residualplanner.gate.sources.opening import open_source
-from residualplanner.gate.sources.values import codes_of_values
 from residualplanner.ground.errors import DataError
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.bins import Bins

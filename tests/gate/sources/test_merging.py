@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from residualplanner import Domain
-from residualplanner.gate.sources.merging import MergedValues
 from residualplanner.gate.sources.opening import open_source
-from residualplanner.gate.sources.people import AllRecords
+from residualplanner.gate.sources.persons import AllRecords
+from residualplanner.gate.sources.source import MergedValues
 from residualplanner.scale.engines.engine import source_of_engine
 from residualplanner.scale.engines.partitions import finished, rows_of_pandas
 

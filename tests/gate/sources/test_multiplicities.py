@@ -17,7 +17,7 @@ from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.domain.families import MISSING, UNKNOWN
 from residualplanner.scale.engines.cluster import CountingTask
-from residualplanner.scale.engines.partitions import Row, Sum, Work, error_of_problems, rows_of_tables
+from residualplanner.scale.engines.partitions import PartialSum, PartitionRow, Work, error_of_problems, rows_of_tables
 
 few = settings(derandomize=True, deadline=None, max_examples=40)
 SIZES, ROWS = (2, 3, 4), [(0, 1, 2), (0, 1), (1, 2), (2,), ()]
@@ -101,8 +101,8 @@ def test_joined_blocks_count_as_they_did():
 def test_workers_whose_counts_are_too_large_together_are_refused(counts):
     """In one cell, and in the sum over all."""
     work = Work(Domain({"x": 2}), (CountingTask(0, (np.array([[0]]),)),))
-    total = Sum(work, 0)
+    total = PartialSum(work, 0)
     for table in counts:
         for row in rows_of_tables(0, [np.array([table])]):
-            total.add(Row(*row))
+            total.add(PartitionRow(*row))
     assert "more than 64-bit integers hold" in str(error_of_problems(work.domain, total.problems))

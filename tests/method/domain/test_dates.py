@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from residualplanner.gate.sources.values import codes_of_days, codes_of_numbers, codes_of_values
+from column_codes import codes_of_days, codes_of_numbers
+from residualplanner.gate.sources.columns import codes_of_values
 from residualplanner.ground.errors import DomainError
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.bins import Bins

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from residualplanner.gate.sources.values import codes_of_values
+from residualplanner.gate.sources.columns import codes_of_values
 from residualplanner.ground.errors import DomainError
 from residualplanner.method.domain.about import About
 from residualplanner.method.domain.attribute import Attribute

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from residualplanner.gate.sources.values import codes_of_values
+from residualplanner.gate.sources.columns import codes_of_values
 from residualplanner.ground.errors import DomainError
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.domain.families import MISSING, UNKNOWN

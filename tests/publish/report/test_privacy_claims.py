@@ -64,7 +64,7 @@ def test_an_older_release_with_such_a_budget_is_told_in_zcdp(marginals_plan, tmp
     plan = rp.select(marginals_plan.workload, budget=rp.gdp("1"))
     # as older versions measured
     monkeypatch.setattr(
-        import_module("residualplanner.gate.measurement.exact_noise"), "require_discrete", lambda budget: None
+        import_module("residualplanner.gate.measurement.discrete"), "require_discrete", lambda budget: None
     )
     rp.measure(plan, np.zeros((5, 4), dtype=np.int64)).save(tmp_path / "m")
     monkeypatch.undo()

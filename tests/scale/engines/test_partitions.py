@@ -18,7 +18,7 @@ from residualplanner.scale.engines.cluster import CountingTask
 from residualplanner.scale.engines.packing import add_packed, packed, pieces_of
 from residualplanner.scale.engines.partitions import (
     PROBLEMS,
-    Row,
+    PartitionRow,
     Work,
     error_of_problems,
     finished,
@@ -69,7 +69,7 @@ def test_partitions_add_up(records, cut, piece, kept):
             patch.setattr(module, "PIECE_CELLS", piece)
         patch.setattr(partitions, "CODES_BYTES", kept)
         rows = [row for part in (table[:cut], table[cut:]) for row in rows_of_batches(work, part.to_batches())]
-        some = [Row(task, 0, b"") for task in range(2)]
+        some = [PartitionRow(task, 0, b"") for task in range(2)]
         rows = [*finished(work, rows_of_tables, sorted([*some, *rows], key=lambda row: row.task))]  # on the way
         found = [table for _, total in sums_of_rows(work, sorted([*some, *rows])) for table in total.tables]
     for stack, expected in zip(found, naive_tables(DOMAIN, records, GROUPS), strict=True):

@@ -8,7 +8,7 @@ import pytest
 
 import residualplanner as rp
 from residualplanner.gate.ledger.lines import LedgerStage
-from residualplanner.gate.measurement.spend import WatchedProgress
+from residualplanner.gate.spend import WatchedProgress
 from residualplanner.ground.errors import FileFormatError, StoreError
 from residualplanner.scale.stored.job import Options, begun, resumed
 

@@ -7,7 +7,7 @@ import pytest
 
 import residualplanner as rp
 from full_disks import files_of_at_most
-from residualplanner.gate.measurement.spend import WatchedProgress
+from residualplanner.gate.spend import WatchedProgress
 from residualplanner.ground.stores import Folder
 from residualplanner.scale.stored.job import Options, begun
 from residualplanner.scale.stored.object_names import ANSWERS

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from residualplanner.gate.ledger import Ledger
-from residualplanner.gate.measurement.charging import warn_without_ledger
 from residualplanner.gate.measurement.measure import measure, require_measurable
 from residualplanner.gate.measurement.measurement import load_measurement
+from residualplanner.gate.spend import warn_without_ledger
 from residualplanner.ground.errors import (
     ArgumentError,
     BudgetError,

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from residualplanner.gate.measurement.measurement import Measurement
-from residualplanner.gate.measurement.noise_statement import NoiseStatement
+from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.gate.measurement.resource_estimate import ResourceEstimate
 from residualplanner.ground.words import (
     COUNTS,
@@ -99,7 +99,7 @@ def say_spending(measurement: Measurement, output: Output, *, repeated: str) -> 
     output.fact("Guarantee", measurement.noise.guarantee)
 
 
-def say_measured(noise: NoiseStatement, output: Output) -> None:
+def say_measured(noise: NoiseRecord, output: Output) -> None:
     """Say that several measurements are averaged, and what may be claimed for all of them; nothing of one."""
     if noise.measured:
         output.fact("Measurements", f"{len(noise.measured)}, averaged; {noise.guarantee}", count=len(noise.measured))

@@ -1,7 +1,5 @@
 """The order of every measurement, count, charge, draw, and what is told where one of them fails.
 
-Reads: how records are opened and counted, how a ledger is charged, how noise is drawn.  Gives: what was drawn.
-
 Everything that can fail on records comes before the charge, and until then there are counts in memory and nothing else.
 The charge is on the disk before the first bit of noise is drawn.
 
@@ -9,14 +7,17 @@ Error reporters print the variables of every frame along a traceback, and other 
 that leaves the gate has no traceback, cause or context, and one that is not this library's own loses its text, too.
 """
 
+import inspect
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from functools import wraps
+from fractions import Fraction
+from functools import cache, wraps
 from typing import Generic, Literal, ParamSpec, TypeVar
 
-from residualplanner.gate.ledger import CHARGE_UNKNOWN, NOT_CHARGED, Ledger, LedgerEntry, charged_text
+from residualplanner.gate.ledger import CHARGE_UNKNOWN, NOT_CHARGED, TEXT_LIMIT, Ledger, LedgerEntry, charged_text
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import value_text
 from residualplanner.ground.errors import (
@@ -24,17 +25,22 @@ from residualplanner.ground.errors import (
     BudgetError,
     DataError,
     FileFormatError,
+    NoLedgerWarning,
     ResidualPlannerError,
     ResourceError,
     UnexpectedError,
     location_of,
 )
-from residualplanner.ground.words import suggestion
+from residualplanner.ground.words import count_text, suggestion
+from residualplanner.method.plan.files import plan_hash
+from residualplanner.method.plan.plan import Plan
+from residualplanner.method.privacy import Budget, Neighbors, claim_of_budget
 
 P = ParamSpec("P")
 Opened = TypeVar("Opened")
 Counted = TypeVar("Counted")
 Result = TypeVar("Result")
+Told = TypeVar("Told")
 
 #: When the ledger is charged: when the records have been counted, or before the first of them is.
 ChargeTime = Literal["counted", "first"]
@@ -221,3 +227,76 @@ def without_history(error: BaseException) -> BaseException:
     """The same error, as if it had not been raised yet."""
     error.__traceback__ = error.__cause__ = error.__context__ = None
     return error
+
+
+@cache
+def warn_without_ledger() -> None:
+    """Say that nothing adds up what is spent: once in a process, at the line that called the gate.
+
+    It is called by functions below an `entrance`.
+    """
+    message = (
+        "nothing keeps count: these records are measured without a ledger; write Session(records, budget=...), or "
+        "ledger=Ledger.open(path); where there is nothing to count, ledger=Ledger.unlimited(reason)"
+    )
+    functions = [*(frame.function for frame in inspect.stack(0)), "entered"]
+    warnings.warn(message, NoLedgerWarning, stacklevel=functions.index("entered") + 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """What is paid for a measurement, as a ledger has it.
+
+    Attributes:
+        cost: the exact pcost.
+        plan_sha256: of the plan.
+        what: is measured, in words.
+        budget: that it was planned for.
+        neighbors: likewise.
+        again: whether a plan that the ledger holds already may be charged again.
+    """
+
+    cost: Fraction
+    plan_sha256: str
+    what: str
+    budget: Budget
+    neighbors: Neighbors
+    again: bool
+
+    def charge(self, ledger: Ledger | None) -> LedgerEntry | None:
+        """Charge a ledger, if there is one.
+
+        Raises:
+            BudgetError: it is no ledger, is for other neighbors, has less than that left, or holds the plan.
+            FileFormatError: the ledger's file was not written by this library, or its last line is torn.
+            OSError: the ledger's file cannot be locked or written.
+        """
+        return None if ledger is None else self._told(_require_ledger(ledger).charge)
+
+    def require_room(self, ledger: Ledger | None) -> None:
+        """Raise what `charge` would raise now, and charge nothing."""
+        if ledger is not None:
+            self._told(_require_ledger(ledger).require_room)
+
+    def _told(self, charge: Callable[..., Told]) -> Told:
+        statement = claim_of_budget(self.budget, self.neighbors, noise="discrete").statement
+        return charge(
+            self.cost,
+            self.plan_sha256,
+            neighbors=self.neighbors.notion,
+            records_per_person=self.neighbors.records_per_person,
+            label=f"{self.what}, planned for {statement}"[:TEXT_LIMIT],
+            again=self.again,
+        )
+
+
+def bill_of_plan(plan: Plan, cost: Fraction, *, purpose: str = "", again: bool = False) -> Bill:
+    """The bill for measuring a plan at this exact cost; ``purpose`` is what the entry's label starts with."""
+    what = f"{purpose}{count_text(len(plan.workload), 'table')}"
+    return Bill(cost, plan_hash(plan), what, plan.budget, plan.neighbors, again)
+
+
+def _require_ledger(ledger: Ledger) -> Ledger:
+    if not isinstance(ledger, Ledger):
+        raise BudgetError(f"ledger must be a Ledger, such as Ledger.open(path); got {type(ledger).__name__}")
+    return ledger

@@ -1,7 +1,5 @@
 """Where a record stands among those of its person, by the entry of one column.
 
-Reads: entries of any type.  Gives: keys, and ranks of these.
-
 Each entry has a place in one fixed order, which follows from that entry alone, whatever other entries there are, and is
 the same in every source:
 
@@ -162,7 +160,6 @@ def _key_of_float(number: float) -> Key:
 
 
 def _key_of_written(text: str) -> Key | None:
-    """The key of text that is a number, a date or a moment."""
     integer, number, day = integer_of(text), number_of(text), day_of(text)
     if number is not None:
         return key_of_object(number if integer is None else integer)

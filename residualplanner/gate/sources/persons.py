@@ -1,0 +1,308 @@
+"""Whose each record is, and which records of a person count.
+
+Which are kept follows from a person's own entry and records, and from a key that is the same for all; from nothing
+else, not even from where the records stand.  So they are the same in every pass and on every machine, and others come
+and go without changing them.  All records of a person must be there together; codes are in memory until all are read.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import shake_128
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.gate.sources.columns import (
+    each_object,
+    entries_of_type,
+    is_string,
+    plain_array,
+    rows_of_series,
+    texts_of_array,
+)
+from residualplanner.gate.sources.person_order import OrderColumn
+from residualplanner.gate.sources.rules import NO_PERSONS, CodedBlock, of_records
+from residualplanner.ground.checks import IntArray
+from residualplanner.ground.errors import DataError
+from residualplanner.ground.memory import memory_left
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: The number of a person where there is no entry, or one that is no integer and no text.
+NOBODY: Final = -1
+
+
+class PersonColumn:
+    """Numbers the persons of a column of integers or text: 7 and "7" are the same person, "07" is another."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, int] = {}
+
+    @property
+    def texts(self) -> list[bytes]:
+        """The entry of each person, in the order of their numbers."""
+        return list(self._known)
+
+    def of_array(self, array: Any) -> IntArray:
+        """The number of each record's person, NOBODY where the entry is missing, empty, or of another kind."""
+        import pyarrow as pa
+
+        plain = plain_array(array)
+        if pa.types.is_integer(plain.type):
+            plain = plain.cast(pa.large_string())
+        elif not is_string(plain.type):
+            return np.full(len(plain), NOBODY, dtype=np.int64)
+        texts, slots = texts_of_array(plain)
+        return np.array([*map(self._number, texts), NOBODY], dtype=np.int64)[slots]
+
+    def of_series(self, column: "pd.Series[Any]") -> Callable[[slice], IntArray]:
+        """The same for a pandas column, a slice of it at a time."""
+        return rows_of_series(column, self.of_array, self._of_objects, np.array([NOBODY]))
+
+    def _of_objects(self, values: NDArray[np.object_]) -> IntArray:
+        return np.fromiter(each_object(self._number_of_entry, values), dtype=np.int64, count=len(values))
+
+    def _number_of_entry(self, entry: object) -> int:
+        if isinstance(entry, str):
+            return self._number(entry.encode(errors="surrogatepass"))
+        if isinstance(entry, int | np.integer) and not isinstance(entry, bool | np.timedelta64):
+            return self._number(str(int(entry)).encode())
+        return NOBODY
+
+    def _number(self, text: bytes) -> int:
+        return self._known.setdefault(text, len(self._known)) if text else NOBODY
+
+
+def is_person_type(kind: Any) -> bool:
+    """Whether entries of an Arrow type can say whose a record is."""
+    import pyarrow as pa
+
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_integer(kind) or is_string(kind) or pa.types.is_null(kind))
+
+
+def is_ordered_type(kind: Any) -> bool:
+    """Whether an Arrow type is one of categories with an order of their own."""
+    import pyarrow as pa
+
+    return kind is not None and pa.types.is_dictionary(kind) and bool(kind.ordered)
+
+
+def is_order_type(kind: Any) -> bool:
+    """Whether records can be ordered by entries of an Arrow type."""
+    import pyarrow as pa
+
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return is_person_type(kind) or entries_of_type(kind) is not None or bool(pa.types.is_timestamp(kind))
+
+
+#: How many bytes of random choice a record has: equal ones are as good as impossible, and do no harm.
+_BYTES = 8
+
+
+def kept_blocks(
+    blocks: Iterator[CodedBlock], persons: PersonColumn, order: OrderColumn, *, keep: int, key: bytes
+) -> Iterator[CodedBlock]:
+    """The blocks of the records that count.
+
+    Raises:
+        DataError: there is too little memory to hold all of them.
+
+    Source: eq. (103).
+    """
+    read: list[CodedBlock] = []
+    held = checked = 0
+    for block in blocks:
+        read.append(block)
+        held += block.codes.nbytes + 3 * block.persons.nbytes
+        if held > 2 * checked:
+            _require_memory(held)
+            checked = held
+    if any(block.breaches for block in read) or not read:
+        yield from read
+        return
+    numbers = np.concatenate([block.persons for block in read], axis=1)
+    crowded = np.bincount(numbers[0], minlength=1) > keep
+    stay = np.ones(numbers.shape[1], dtype=bool)
+    chosen = np.flatnonzero(crowded[numbers[0]])
+    numbers = np.stack([numbers[0, chosen], order.ranks(numbers[1, chosen])])
+    stay[chosen] = _first(numbers, _contents(read, chosen), persons.texts, keep=keep, key=key)
+    start = 0
+    for block in read:
+        end = start + block.persons.shape[1]
+        yield replace(of_records(block, stay[start:end]), persons=NO_PERSONS)
+        start = end
+
+
+def _require_memory(held: int) -> None:
+    """DataError where as much again as is held could not be had."""
+    room = min((room for room, _ in memory_left()), default=held)
+    if room < held:
+        raise DataError(
+            "there is too little memory to choose the records of each person, for which all are held at once; use a "
+            "machine with more memory, or an engine with several workers"
+        )
+
+
+def _first(
+    numbers: IntArray, contents: Sequence[NDArray[np.generic]], texts: list[bytes], *, keep: int, key: bytes
+) -> NDArray[np.bool_]:
+    """Which records are among the first of their person: by the order, then at random.
+
+    Args:
+        numbers (2, records): of the person, and in the order.
+        contents: (records,) each, all that else is known of the records.
+        texts: the entry of each person.
+        keep: how many of each.
+        key: of the random choice.
+    """
+    person, position = numbers
+    # Equal records are as good as one another, so that in this order a person's records are always the same.
+    canonical = np.lexsort((*contents, position, person))
+    priority = np.empty(person.size, dtype=np.uint64)
+    priority[canonical] = _random_numbers(key, person[canonical], texts)
+    by_rule = np.lexsort((priority, position, person))
+    starts = np.flatnonzero(np.diff(person[by_rule], prepend=-1))
+    lengths = np.diff(starts, append=person.size)
+    stay = np.empty(person.size, dtype=bool)
+    stay[by_rule] = np.arange(person.size) - np.repeat(starts, lengths) < keep
+    return stay
+
+
+def _random_numbers(key: bytes, person: IntArray, texts: list[bytes]) -> NDArray[np.uint64]:
+    """For each of the records, sorted by person, a number that looks random to whoever does not have the key."""
+    starts = np.flatnonzero(np.diff(person, prepend=-1))
+    lengths = np.diff(starts, append=person.size)
+    digests = (
+        shake_128(key + texts[number]).digest(_BYTES * length)
+        for number, length in zip(person[starts].tolist(), lengths.tolist(), strict=True)
+    )
+    return np.frombuffer(b"".join(digests), dtype="<u8")
+
+
+def _contents(blocks: Sequence[CodedBlock], chosen: IntArray) -> list[NDArray[np.generic]]:
+    """All that is known of the chosen records, besides persons and order: (records,) each."""
+    ends = np.cumsum([block.persons.shape[1] for block in blocks])
+    parts = np.split(chosen, np.searchsorted(chosen, ends[:-1]))
+    found: list[list[NDArray[np.generic]]] = []
+    for block, end, own in zip(blocks, ends, parts, strict=True):
+        rows = own - (end - block.persons.shape[1])
+        columns = [*block.codes[:, rows], *(of_all[rows] for of_all in block.numerators.values())]
+        found.append([*columns, block.multiplicities.entries[rows]])
+    return [np.concatenate(columns) for columns in zip(*found, strict=True)]
+
+
+class PersonReader:
+    """Reads whose records are, and leaves out those that do not count: here nobody's."""
+
+    def of_arrays(self, arrays: Sequence[Any], *, unknown: int = 0) -> IntArray:
+        """Persons and order of a block's records as `CodedBlock.persons`, and of so many records without entries."""
+        del arrays, unknown
+        return NO_PERSONS
+
+    def of_series(self, columns: "Sequence[pd.Series[Any]]") -> Callable[[slice], IntArray]:
+        """The same for pandas columns, one of each column, a slice of them at a time."""
+        del columns
+        return lambda _: NO_PERSONS
+
+    def kept(self, blocks: Iterator[CodedBlock]) -> Iterator[CodedBlock]:
+        """Those of a stream's records that count."""
+        return blocks
+
+
+@dataclass(frozen=True, slots=True)
+class AllRecords:
+    """All records count."""
+
+    columns: ClassVar[tuple[str, ...]] = ()
+
+    def reader(self) -> PersonReader:
+        """What reads these columns, block by block of one stream."""
+        return PersonReader()
+
+    def require_types(self, types: Sequence[Any], *, is_order_declared: bool = False) -> None:
+        """Nothing is required."""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRecords:
+    """At most some records of each person count.
+
+    Attributes:
+        person: the column that says whose a record is: integers or text.
+        keep: how many records of a person count at most.
+        order: the column by which a person's records are ordered, the first of which are kept; None for a choice at
+            random.  Records without an entry come last.
+        key: 32 bytes from which every random choice follows, together with the person's own entry.
+    """
+
+    person: str
+    keep: int
+    order: str | None
+    key: bytes = field(repr=False)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The column of persons, and that of the order, if there is one."""
+        return (self.person,) if self.order is None else (self.person, self.order)
+
+    def reader(self) -> PersonReader:
+        """What reads these columns, block by block of one stream."""
+        return _FirstReader(self)
+
+    def require_types(self, types: Sequence[Any], *, is_order_declared: bool = False) -> None:
+        """DataError unless columns of these Arrow types serve; None is a column that may hold anything."""
+        person, *order = types
+        if person is not None and not is_person_type(person):
+            raise DataError(
+                f"column {self.person!r} is of a type that holds no integers and no text, and says whose a record is; "
+                'convert the column (in pandas, where a null turns integers into floats: dtype "Int64")',
+                column=self.person,
+            )
+        for kind in order:
+            self._require_order(kind, is_order_declared=is_order_declared)
+
+    def _require_order(self, kind: Any, *, is_order_declared: bool) -> None:
+        is_ordered = is_ordered_type(kind)
+        if is_ordered and not is_order_declared:
+            raise DataError(
+                f"column {self.order!r} holds ordered categories, of which Arrow tables, Parquet files and unknown "
+                "categories of Dask keep only those that occur; give the frame of pandas or Polars in which they were "
+                "declared, or a column of integers in their order",
+                column=self.order or "",
+            )
+        if kind is not None and not is_ordered and not is_order_type(kind):
+            raise DataError(
+                f"column {self.order!r} must hold numbers, dates, moments or text to order a person's records by it",
+                column=self.order or "",
+            )
+
+
+class _FirstReader(PersonReader):
+    """Numbers persons."""
+
+    def __init__(self, limit: FirstRecords) -> None:
+        self._limit, self._persons, self._order = limit, PersonColumn(), OrderColumn()
+
+    def of_arrays(self, arrays: Sequence[Any], *, unknown: int = 0) -> IntArray:
+        person, *order = arrays
+        persons = self._persons.of_array(person)
+        positions = self._order.of_array(order[0]) if order else np.zeros_like(persons)
+        of_unknown = np.array([[NOBODY], [0]]).repeat(unknown, axis=1)
+        return np.concatenate([np.stack([persons, positions]), of_unknown], axis=1)
+
+    def of_series(self, columns: "Sequence[pd.Series[Any]]") -> Callable[[slice], IntArray]:
+        persons_of = self._persons.of_series(columns[0])
+        if len(columns) == 1:
+            return lambda rows: np.stack([persons := persons_of(rows), np.zeros_like(persons)])
+        positions_of = self._order.of_series(columns[1])
+        return lambda rows: np.stack([persons_of(rows), positions_of(rows)])
+
+    def kept(self, blocks: Iterator[CodedBlock]) -> Iterator[CodedBlock]:
+        return kept_blocks(blocks, self._persons, self._order, keep=self._limit.keep, key=self._limit.key)
+
+
+#: Which records of a person count.
+Contributions = AllRecords | FirstRecords

@@ -1,0 +1,18 @@
+"""Codes of whole columns of numbers or days, as the gate asks an attribute for them."""
+
+import numpy as np
+
+from residualplanner.method.domain.families import UNKNOWN
+
+
+def codes_of_numbers(attribute, numbers):
+    return _codes(attribute, "numbers", numbers)
+
+
+def codes_of_days(attribute, days):
+    return _codes(attribute, "dates", days)
+
+
+def _codes(attribute, entries, column):
+    codes_of = attribute.values.codes_of_column(entries)
+    return np.full(len(column), UNKNOWN, dtype=np.int64) if codes_of is None else codes_of(column)
