@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from residualplanner.fits.adjusted.memory import nonnegative_bytes, require_memory_for_nonnegative, require_solvable
-from residualplanner.fits.adjusted.release import AdjustedRelease
 from residualplanner.fits.adjusted.rounding import require_base, require_roundable, rounded
 from residualplanner.fits.nonnegative.components import answers_of
 from residualplanner.fits.nonnegative.nonnegative import nonnegative
@@ -95,7 +94,7 @@ class Adjustments:
                 progress=progress,
             )
 
-    def of(self, release: Release, progress: Progress | None = None) -> Release | AdjustedRelease:
+    def of(self, release: Release, progress: Progress | None = None) -> Release:
         """The tables of a release after all that is to be done to them; errors as of `nonnegative` and `rounded`."""
         if not self.is_nonnegative:
             return release if self.base is None else rounded(release, base=self.base)

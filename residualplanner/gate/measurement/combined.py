@@ -6,7 +6,7 @@ Reads: measurements.  Gives: CombinedMeasurement.  Costs nothing beyond what the
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol, Self
+from typing import Protocol
 
 import numpy as np
 
@@ -52,7 +52,7 @@ class NoisyAnswers(Protocol):
         """The SHA-256 of the answers: 64 hexadecimal digits."""
         ...
 
-    def with_residuals(self, residuals: FloatResiduals) -> Self:
+    def with_residuals(self, residuals: FloatResiduals) -> "NoisyAnswers":
         """The same with other answers."""
         ...
 
