@@ -21,8 +21,7 @@ from residualplanner.method.workload.query import QueryLike, WrittenQuery
 from residualplanner.method.workload.workload import Workload
 from residualplanner.release.batches import A_TABLE, TableBatch, chunks
 from residualplanner.release.devices import HOST, Device
-from residualplanner.release.origin import Origin
-from residualplanner.release.product import UNBIASED, Product
+from residualplanner.release.product import UNBIASED, Origin, Product
 from residualplanner.release.quality import Quality
 from residualplanner.release.stacks import Reconstructor
 from residualplanner.release.table import Table

@@ -1,6 +1,6 @@
 """From noisy answers to a release.
 
-Reads: a measurement, or several.  Gives: Release.  Costs no privacy budget.
+Costs no privacy budget.
 Source: eqs. (10), (13) and (25), and docs/mathematics.md section 7 on several measurements.
 """
 

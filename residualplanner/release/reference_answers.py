@@ -1,7 +1,5 @@
 """Answers of bases by set, as if every attribute had been measured with one basis in all sets.
 
-Reads: a measurement.  Gives: residual answers, from which tables are reconstructed as from those of any plan.
-
 The basis R of an attribute in the set of it alone is its *reference*.  The answers of the reference bases in a set are
 a linear function of the set's own answers and of the reference answers in its subsets, since all bases of an attribute
 answer the same queries.

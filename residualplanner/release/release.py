@@ -23,8 +23,7 @@ from residualplanner.method.workload.query import QueryKey, QueryLike, WrittenQu
 from residualplanner.release.batches import TableBatch
 from residualplanner.release.devices import HOST, Device
 from residualplanner.release.numbers import UNBIASED_NUMBERS, Estimates, Numbers
-from residualplanner.release.origin import Provenance
-from residualplanner.release.product import Product
+from residualplanner.release.product import Product, Provenance
 from residualplanner.release.table import Table
 
 if TYPE_CHECKING:

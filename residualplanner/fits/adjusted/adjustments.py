@@ -1,6 +1,5 @@
 """What is done to unbiased tables before they are published, as one choice that can be checked in advance.
 
-Reads: a plan, then a release.  Gives: refusals before anything is measured, then the tables.
 Costs no privacy budget.
 """
 

@@ -1,7 +1,5 @@
 """The integers of single tables, each made from those of smaller tables that it must agree with.
 
-Reads: numbers by query.  Gives: tables of integers.
-
 The integers of a set of attributes are made from those of smaller sets: of its first attribute alone, and of the others
 together.  They agree with both.
 Source: eq. (57).

@@ -24,8 +24,7 @@ from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.release.batches import TableBatch
 from residualplanner.release.devices import HOST, Device
 from residualplanner.release.numbers import SENT, UNBIASED_NUMBERS, Estimates, Numbers, Simulation
-from residualplanner.release.origin import Origin, unlimited
-from residualplanner.release.product import Product
+from residualplanner.release.product import Origin, Product, unlimited
 from residualplanner.release.release import Release
 from residualplanner.release.table import Table
 

@@ -1,6 +1,6 @@
 """A release as a folder of tidy files, whole or not at all.
 
-Reads: tables, their plan and its noise.  Gives: files.  Holds a few tables at a time, however many there are.
+Holds a few tables at a time, however many there are.
 """
 
 import json
@@ -54,9 +54,9 @@ from residualplanner.publish.files.workbook import (
     require_workbooks,
     workbook_bytes,
 )
-from residualplanner.release.label_columns import label_column_names
 from residualplanner.release.quality import Quality
 from residualplanner.release.table import Table
+from residualplanner.release.tidy_form import label_column_names
 
 
 def require_exportable(

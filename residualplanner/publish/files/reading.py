@@ -40,10 +40,10 @@ from residualplanner.publish.files.statistic_form import StatisticForm
 from residualplanner.publish.files.statistics import statistic_file, statistic_sheet
 from residualplanner.publish.files.workbook import TABLE_SHEET
 from residualplanner.publish.parts.reading import open_parts
-from residualplanner.release.label_columns import label_columns
 from residualplanner.release.product import product_of_json
 from residualplanner.release.quality import quality_of_json
 from residualplanner.release.release import Release
+from residualplanner.release.tidy_form import label_columns
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,7 +1,6 @@
 """The noisy answers in the folder of a release: whoever has its tables can make all others that follow.
 
-Reads: noisy answers, or a folder that somebody hands over.  Gives: files; or measurements, after their hashes have been
-compared.  A seed is in no folder.
+A seed is in no folder.
 """
 
 import hashlib

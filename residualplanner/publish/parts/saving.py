@@ -1,6 +1,5 @@
 """A release written in parts, by one process or several, from where an interrupted run of the same release stopped.
 
-Reads: a measurement.  Gives: a folder, completely or not at all.
 A part has its own name only when it is complete; the manifest comes last.
 """
 
@@ -26,9 +25,8 @@ from residualplanner.publish.files.manifest import manifest_bytes, plan_files
 from residualplanner.publish.files.saved_measurement import save_measurements
 from residualplanner.publish.files.sidecar import Description
 from residualplanner.publish.parts.dictionary import labels_table, tables_tables
-from residualplanner.publish.parts.finished_parts import HASHES
 from residualplanner.publish.parts.layout import LABELS, PARTS, TABLES, Layout, layout_of, part_name
-from residualplanner.publish.parts.part_file import PartFile
+from residualplanner.publish.parts.part_file import HASHES, PartFile
 from residualplanner.publish.parts.part_list import part_lists
 from residualplanner.publish.parts.statistics import about_statistics, write_statistics
 from residualplanner.publish.parts.unfinished import unfinished

@@ -1,7 +1,4 @@
-"""The means and quantiles of a release in parts: a file for all means, and one for all quantiles.
-
-Reads: noisy answers, and which parts are written.  Gives: Parquet files, whose rows are numbered as those of parts are.
-"""
+"""The means and quantiles of a release in parts: a file for all means, and one for all quantiles."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,8 +1,4 @@
-"""Who writes the parts of a release: this process, other processes, or an engine's workers.
-
-Reads: a measurement, or in other processes its file, which each of them maps.  Gives: files of parts; the numbers of
-parts go there, and hashes come back.
-"""
+"""Who writes the parts of a release: this process, other processes, or an engine's workers."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

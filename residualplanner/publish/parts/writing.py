@@ -1,7 +1,4 @@
-"""One part of a release as the bytes of a Parquet file.
-
-Reads: a measurement, a part's number.  Gives: bytes, which depend on nothing else.
-"""
+"""One part of a release as the bytes of a Parquet file."""
 
 import hashlib
 import json
@@ -23,9 +20,8 @@ from residualplanner.ground.stores import AnyPath
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.strategy.accuracy import Accuracy
 from residualplanner.method.strategy.attributes import has_equal_cells
-from residualplanner.publish.parts.finished_parts import finished_part, state_part
 from residualplanner.publish.parts.layout import CELL, TABLE_ID, UNBIASED_COLUMN, Layout, part_name
-from residualplanner.publish.parts.part_file import PartFile, part_file_of
+from residualplanner.publish.parts.part_file import PartFile, finished_part, part_file_of, state_part
 from residualplanner.release.batches import TableBatch
 from residualplanner.release.numbers import UNBIASED_NUMBERS, Estimates, Numbers
 
