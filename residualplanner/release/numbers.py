@@ -13,6 +13,7 @@ import numpy as np
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.gate.measurement.noise_statement import NoiseStatement, warning_of
 from residualplanner.ground.checks import FloatArray, frozen
+from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import ArgumentError, WorkloadError, memory_for
 from residualplanner.ground.stores import AnyPath
 from residualplanner.method.kron import Scratch
@@ -59,6 +60,7 @@ class Simulation(NamedTuple):
     draw: Callable[[np.random.Generator], Estimates]
 
 
+@hides(*"about file_of has_intervals intervals of origin parts require sent simulation unbiased words".split())
 class Numbers(ABC):
     """What the numbers of a release are.
 

@@ -156,7 +156,7 @@ class Release(Mapping[Any, Table]):
         runs = self._runs(only)
         done, total = 0, sum(last - first for first, last in runs)
         # Only what was made here from unbiased tables has an origin, for which these are made beside them.
-        unbiased = self.unbiased._in_runs(runs) if self._has_origins else repeat(None)
+        unbiased: Iterator[Table | None] = self.unbiased._in_runs(runs) if self._has_origins else repeat(None)
         for batches in self._chunks(runs):
             for table, origin in zip(self._in_order(batches), unbiased, strict=False):
                 yield table if origin is None else self._made_from(origin, table)

@@ -34,7 +34,7 @@ Draws = Callable[[NoisyAnswers, NoisyAnswers], Callable[[np.random.Generator], t
 
 
 @final
-@hides("about", "draws", "intervals", "least", "of", "origin", "read", "require", "residuals", "sent", "simulation")
+@hides("draws", "least", "residuals")
 @dataclass(frozen=True, eq=False, slots=True)
 class NonNegative(Numbers):
     """Numbers of which none is negative, and which agree with one another; they are biased.
@@ -165,7 +165,6 @@ class Cleared:
 
 
 @final
-@hides("about", "intervals", "of", "origin", "require", "sent", "simulation")
 @dataclass(frozen=True, slots=True)
 class Rounded(Numbers):
     """Integers that add up, made from other numbers table by table.

@@ -10,6 +10,7 @@ import numpy as np
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.gate.measurement.noise_statement import NoiseStatement, warning_of
 from residualplanner.ground.checks import FloatArray, frozen
+from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import FileFormatError, WorkloadError
 from residualplanner.ground.stores import AnyPath
 from residualplanner.method.plan.plan import Plan
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+@hides("cells_of", "chunks", "described", "estimate", "home")
 @dataclass(frozen=True, eq=False, repr=False)
 class Saved(Numbers):
     """The numbers in a folder that ``Release.save`` wrote, each read when it is looked up.
