@@ -60,7 +60,7 @@ class Simulation(NamedTuple):
     draw: Callable[[np.random.Generator], Estimates]
 
 
-@hides(*"about file_of has_intervals intervals of origin parts require sent simulation unbiased words".split())
+@hides("about", "file_of", "has_intervals", "intervals", "of", "origin", "parts", "require", "sent", "simulation")
 class Numbers(ABC):
     """What the numbers of a release are.
 
