@@ -29,7 +29,7 @@ _KEPT = 4096
 
 
 @dataclass(frozen=True, eq=False)
-class Integers:
+class IntegerTables:
     """The tables of integers of one release.
 
     Attributes:

@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from residualplanner.fits.adjusted.drawing import unbiased_simulation
-from residualplanner.fits.adjusted.integers import Integers
+from residualplanner.fits.adjusted.integers import IntegerTables
 from residualplanner.fits.nonnegative.facts import Facts
 from residualplanner.fits.nonnegative.limits import origin_of
 from residualplanner.gate.measurement.answers import FloatResiduals
@@ -189,7 +189,7 @@ class Rounded(Numbers):
         """Integers, or multiples of the base."""
         return self.source.product.rounded_to(self.base)
 
-    def of(self, measurement: NoisyAnswers, device: Device = HOST) -> Integers:
+    def of(self, measurement: NoisyAnswers, device: Device = HOST) -> IntegerTables:
         """Those that follow from the numbers of a measurement."""
         return self._made_from(self.source.of(measurement, device), measurement)
 
@@ -212,8 +212,8 @@ class Rounded(Numbers):
         center, draw = unbiased_simulation(measurement) if is_first else self.source.simulation(measurement)
         return Simulation(center, lambda generator: self._made_from(draw(generator), measurement))
 
-    def _made_from(self, source: Estimates, measurement: NoisyAnswers) -> Integers:
-        return Integers(measurement.plan, source.estimate, self.base, self.product.is_nonnegative)
+    def _made_from(self, source: Estimates, measurement: NoisyAnswers) -> IntegerTables:
+        return IntegerTables(measurement.plan, source.estimate, self.base, self.product.is_nonnegative)
 
 
 def _hash_of(values: FloatArray) -> str:
