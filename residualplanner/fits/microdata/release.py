@@ -11,8 +11,8 @@ from residualplanner.fits.microdata.groups import Residual
 from residualplanner.fits.microdata.laws import Gaussian
 from residualplanner.fits.microdata.noisy_groups import GroupAnswers, NoisyGroups
 from residualplanner.fits.microdata.solvers.sums import centered
-from residualplanner.ground.checks import require_type
 from residualplanner.ground.errors import WorkloadError
+from residualplanner.release.reconstruct import release_of
 from residualplanner.release.release import Release
 
 #: The most cells of a domain that are held in memory.
@@ -49,8 +49,7 @@ def groups_of_release(release: Release) -> NoisyGroups:
         >>> bool(np.allclose(fit.table(["b"]), release["b"].estimate))
         True
     """
-    remedy = "write groups_of_release(reconstruct(measurement))"
-    require_type("groups_of_release", "release", release, Release, remedy)
+    release = release_of(release, "groups_of_release", "write groups_of_release(reconstruct(measurement))")
     plan = release.plan
     if plan.strategy.varying.any() or not all(basis.is_symmetric for basis in plan.strategy.of_attributes):
         raise WorkloadError("microdata are fitted to releases with subtraction bases only; nonnegative takes any bases")
