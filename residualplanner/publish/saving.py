@@ -52,7 +52,7 @@ class Style:
         """
         if only is not None and self.format not in (PARTS_FORMAT, None):
             raise WorkloadError(f'only= is for format="parts", not {self.format!r}')
-        chosen = self.format if only is None else PARTS_FORMAT
+        chosen: FormatName | None = self.format if only is None else "parts"
         found = chosen_format(workload, chosen, self.profile, quality=self.quality)
         require_exportable(workload, found, self.profile, quality=self.quality)
         return found

@@ -230,7 +230,8 @@ class UnbiasedEstimates:
         positions, kinds = query.in_domain_order
         rows, codes = np.array([positions], dtype=np.int32), np.arange(len(kinds), dtype=np.int16)[None]
         (stack,) = self.reconstructor.stacks(rows, codes, kinds, Scratch())
-        return frozen(self.device.to_host(stack.estimates))[0].transpose(query.axes)
+        estimates: FloatArray = frozen(self.device.to_host(stack.estimates))[0]
+        return estimates.transpose(query.axes)
 
     def chunks(self, first: int, last: int) -> Iterator[list[TableBatch]]:
         """The tables of the queries from one number on up to another, in runs of bounded size."""

@@ -59,7 +59,11 @@ def save_parts(
     writers = writers_of(workers)
     plan, with_unbiased = described.plan, described.profile.with_unbiased
     answers = measurement.answers_sha256
-    about = {"plan_sha256": plan_hash(plan), ANSWERS_SHA256: answers, "guarantee": described.noise.guarantee}
+    about: dict[str, Any] = {
+        "plan_sha256": plan_hash(plan),
+        ANSWERS_SHA256: answers,
+        "guarantee": described.noise.guarantee,
+    }
     about |= {**numbers.about, **({"with_unbiased": True} if with_unbiased else {})}
     layout = layout_of(plan.workload)
     parts = layout.chosen(only)
