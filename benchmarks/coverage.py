@@ -18,7 +18,7 @@ from typing import Any
 
 import residualplanner as rp
 from benchmarks.covering import total_error
-from residualplanner.release.estimate import Estimate
+from residualplanner.release.table import Estimate
 
 RHOS = ("0.01", "0.1", "0.5", "1", "1.92", "2", "5", "10", "20", "50", "100", "1000")
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999999)

@@ -274,7 +274,7 @@ def _folder_steps(path: Path) -> Iterator[Callable[[], object]]:
 
     def read_tables() -> None:
         tables = rp.load_tables(path)
-        _read_all(lambda: tables.errors, *(partial(tables.__getitem__, query) for query in tables))
+        _read_all(lambda: tables.numbers.errors, *(partial(tables.__getitem__, query) for query in tables))
 
     def read_report() -> None:
         subject = subject_of(path, level=0.9)

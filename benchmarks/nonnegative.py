@@ -145,7 +145,7 @@ def compared(release: rp.Release, truth: dict[Any, Array]) -> Iterator[tuple[str
         made = rp.nonnegative(release, weights=weights, total="free" if weights == "variance" else "estimate")
         spent = time.process_time() - started
         tables = {query: made[query].estimate for query in truth}
-        yield f"nonnegative, {weights}", measures(release, tables, truth) | {"cpu s": spent, "gap": made.gap}
+        yield f"nonnegative, {weights}", measures(release, tables, truth) | {"cpu s": spent, "gap": made.numbers.gap}
     started = time.process_time()
     whole = rp.rounded(rp.nonnegative(release))
     tables = {query: whole[query].estimate for query in truth}
@@ -236,8 +236,8 @@ def adult_pairs(naive_seconds: float) -> dict[str, float]:
         started = time.process_time()
         made = rp.nonnegative(release)
         spent.append(time.process_time() - started)
-    naive = seconds_to_gap(release, max(made.gap, 1e-6), limit=naive_seconds)
-    return {"cpu s": min(spent), "gap": made.gap, "steps": made.steps} | naive
+    naive = seconds_to_gap(release, max(made.numbers.gap, 1e-6), limit=naive_seconds)
+    return {"cpu s": min(spent), "gap": made.numbers.gap, "steps": made.numbers.steps} | naive
 
 
 def ten_attributes() -> dict[str, float]:
@@ -290,7 +290,7 @@ def timed(release: rp.Release, **options: Any) -> dict[str, float]:
     made = rp.nonnegative(release, **options)
     spent = time.process_time() - started
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    return {"cpu s": spent, "gap": made.gap, "steps": made.steps, "peak GiB of the process": peak}
+    return {"cpu s": spent, "gap": made.numbers.gap, "steps": made.numbers.steps, "peak GiB of the process": peak}
 
 
 def main() -> int:

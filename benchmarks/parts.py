@@ -65,7 +65,7 @@ def save(folder: Path, name: str, fraction: float, workers: int = 1) -> dict[str
     files = [path for path in (folder / name).rglob("*") if path.is_file()]
     size = sum(path.stat().st_size for path in files)
     saved = rp.load_tables(folder / name)
-    cells = float(release.plan.workload.cells[saved.numbers].sum())
+    cells = float(release.plan.workload.cells[saved.query_numbers].sum())
     return watched.row | {"files": len(files), "bytes": size, "bytes_per_cell": size / cells, "tables": len(saved)}
 
 
@@ -88,7 +88,7 @@ def read(folder: Path) -> dict[str, Any]:
     saved = rp.load_tables(folder / "parts")
     opened = time.monotonic() - start
     release = rp.reconstruct(rp.load_measurement(folder / "some.measurement", mapped=True))
-    numbers = np.random.default_rng(2).choice(saved.numbers, LOOKUPS)
+    numbers = np.random.default_rng(2).choice(saved.query_numbers, LOOKUPS)
     seconds = []
     for number in numbers.tolist():
         written = saved.plan.workload.query_at(number)
@@ -106,7 +106,7 @@ def ask_sql(folder: Path) -> dict[str, Any]:
         import duckdb
     except ImportError:
         return {}
-    numbers = rp.load_tables(folder / "parts").numbers
+    numbers = rp.load_tables(folder / "parts").query_numbers
     start = time.monotonic()
     rows = duckdb.sql(
         f"SELECT * FROM '{folder}/parts/parts/*.parquet' WHERE table_id = {numbers[len(numbers) // 2]}"

@@ -82,7 +82,7 @@ def ours(gap: float) -> dict[str, Any]:
         started = time.process_time()
         made = rp.nonnegative(release, weights="order", gap=gap)
         spent.append(time.process_time() - started)
-    return {"cpu s": min(spent), "gap": made.gap, "steps": made.steps}
+    return {"cpu s": min(spent), "gap": made.numbers.gap, "steps": made.numbers.steps}
 
 
 def main() -> int:

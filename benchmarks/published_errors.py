@@ -46,7 +46,7 @@ Array = NDArray[np.float64]
 Data = tuple[rp.Domain, NDArray[np.int64]]
 
 
-def covered(made: rp.NonNegativeRelease, truth: dict[Any, Array]) -> dict[str, float]:
+def covered(made: rp.Release, truth: dict[Any, Array]) -> dict[str, float]:
     """Of all cells of one release the part whose interval has the truth, and other parts and ratios."""
     tables = {query: made[query] for query in truth}
     found = {}

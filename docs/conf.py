@@ -29,8 +29,6 @@ nitpicky = True
 #: What the package keeps to itself, though an attribute or a signature may name it.
 INTERNAL = [
     "Accuracy",
-    "AdjustedNumbers",
-    "AdjustedRelease",
     "AxisMap",
     "Blocks",
     "BucketPath",
@@ -40,6 +38,8 @@ INTERNAL = [
     "Column",
     "Description",
     "EqualWeights",
+    "Estimates",
+    "Facts",
     "FirstRecords",
     "FloatResiduals",
     "IntegerMap",
@@ -59,7 +59,6 @@ INTERNAL = [
     "ResidualNumbers",
     "LedgerStage",
     "Room",
-    "RoundedNumbers",
     "Scale",
     "Sensitivity",
     "ShownTable",

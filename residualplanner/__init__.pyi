@@ -1,8 +1,8 @@
 from .fits import microdata as microdata
-from .fits.adjusted.rounding import RoundedRelease, rounded
+from .fits.adjusted.rounding import rounded
 from .fits.mixtures.fitting import Descent, Ensemble
 from .fits.nonnegative.measured_tables import FitQuality
-from .fits.nonnegative.nonnegative import NonNegativeRelease, nonnegative
+from .fits.nonnegative.nonnegative import nonnegative
 from .fits.nonnegative.published_errors import PublishedErrors
 from .fits.nonnegative.published_errors_simulation import published_errors
 from .fits.rap import ProjectionSettings, RapPlan, RapResult, rap
@@ -115,7 +115,6 @@ __all__ = [
     "Measurement",
     "MissingExtraError",
     "NoLedgerWarning",
-    "NonNegativeRelease",
     "Numeric",
     "Plan",
     "Prefix",
@@ -132,7 +131,6 @@ __all__ = [
     "Release",
     "ResidualPlannerError",
     "ResourceError",
-    "RoundedRelease",
     "Selection",
     "Session",
     "SolverError",

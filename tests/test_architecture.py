@@ -140,33 +140,29 @@ BACK: dict[str, set[str]] = {
         "fits.nonnegative.published_errors.PublishedErrors",
         "fits.nonnegative.published_errors.require_errors_of",
     },
+    "publish.saving": {
+        "fits.nonnegative.published_errors.PublishedErrors",
+        "fits.nonnegative.published_errors.require_errors_of",
+        "scale.workers.workers.Workers",
+    },
     "release.devices": {
         "scale.cuda.fused.tables_on_cuda",
     },
-    "release.reconstruct": {
-        "publish.files.reading.SavedTables",
-        "publish.parts.reading.SavedParts",
+    "release.numbers": {
+        "publish.files.publication.Publication",
     },
     "release.release": {
         "fits.for_mbi.MbiProblem",
         "fits.for_mbi.mbi_problem",
-        "publish.files.export.save_tables",
+        "fits.nonnegative.published_errors.PublishedErrors",
         "publish.files.export_files.FormatName",
-        "publish.files.export_files.PARTS_FORMAT",
         "publish.files.profiles.ProfileName",
-        "publish.files.profiles.profile_named",
         "publish.files.publication.Publication",
         "publish.parts.layout.Layout",
         "publish.parts.layout.layout_of",
-        "publish.parts.saving.save_parts",
+        "publish.saving.Style",
+        "publish.saving.save",
         "scale.workers.workers.Workers",
-    },
-    "release.release_tables": {
-        "publish.files.export.require_exportable",
-        "publish.files.export_files.FormatName",
-        "publish.files.export_files.PARTS_FORMAT",
-        "publish.files.export_files.chosen_format",
-        "publish.files.profiles.ProfileName",
     },
     "release.table": {
         "publish.files.profiles.ProfileName",
@@ -188,7 +184,7 @@ BACK: dict[str, set[str]] = {
 #: What `select`, and the three verbs together, import by name when they are imported: modules and lines, at most.
 CLOSURES = {
     ("method.plan.select",): (169, 26_213),
-    ("method.plan.select", "gate.measurement.measure", "release.reconstruct"): (314, 46_799),
+    ("method.plan.select", "gate.measurement.measure", "release.reconstruct"): (284, 42_500),
 }
 #: The only rooms that see records, and who may use what is told to their holder alone.
 SEE_RECORDS = ("gate", "scale/engines", "scale/stored", "fits/rap")

@@ -114,7 +114,7 @@ def release(workload: rp.Workload) -> rp.Release:
 
 
 @pytest.fixture(scope="module")
-def non_negative(release: rp.Release) -> rp.NonNegativeRelease:
+def non_negative(release: rp.Release) -> rp.Release:
     return rp.nonnegative(release)
 
 

@@ -39,7 +39,7 @@ TAKERS = {
     "measure": (lambda x: rp.measure(x, RECORDS), rp.Plan, r"measure: plan must be a Plan, got .*measure\(plan, rec"),
     "reconstruct": (rp.reconstruct, rp.Measurement, r"reconstruct: measurement must .*load_measurement\(path\)"),
     "nonnegative": (rp.nonnegative, rp.Release, r"nonnegative: release must be a Release, got .*nonnegative\(reconst"),
-    "rounded": (rp.rounded, rp.Release, r"rounded: release must be a Release or a NonNegativeRelease, got "),
+    "rounded": (rp.rounded, rp.Release, r"rounded: release must be a Release, got "),
     "select": (lambda x: rp.select(x, budget=BUDGET), rp.Workload, r"select: workload must be .*marginals\(domain, up"),
     "resource_estimate": (rp.resource_estimate, rp.Workload, r"resource_estimate: workload must be a Workload, got "),
     "svd_bound": (rp.svd_bound, rp.Workload, r"svd_bound: workload must be a Workload, got "),

@@ -175,7 +175,7 @@ def test_a_release_as_a_folder_says_how_it_was_made(made, tmp_path):
     tables = rp.load_tables(tmp_path / "out")
     for query in made.plan.workload:
         np.testing.assert_array_equal(tables[query].estimate, made.release[query].estimate)
-    assert "messages" in tables.manifest["noise"]["precision"]
+    assert "messages" in tables.numbers.manifest["noise"]["precision"]
     assert rp.load_plan(tmp_path / "out" / "release.plan").pcost == made.plan.pcost
 
 

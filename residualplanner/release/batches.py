@@ -1,7 +1,4 @@
-"""The tables of a workload as arrays, a bounded number of cells at a time.
-
-Reads: answers, through `Reconstructor`, and a workload.  Gives: TableBatch.
-"""
+"""The tables of a workload as arrays, a bounded number of cells at a time."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -1,6 +1,6 @@
 """Noisy answers where tables are computed from them.
 
-Reads: residual answers, a device.  Gives: DeviceAnswers.  Only noisy answers go to a device here.
+Only noisy answers go to a device here.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Where tables are computed: on the host by NumPy, or on a device by another library.
 
-Reads: the name of a device, or nothing.  Gives: Device, of which `HOST` is one.
-
 Noisy answers and public matrices go to a device, estimates come back; records, counts and exact integers have no
 way there: nothing that has seen them knows this module.
 """

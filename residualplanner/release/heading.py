@@ -1,7 +1,4 @@
-"""What a table is about: the query that it answers, in names, labels and words.
-
-Reads: the provenance of its numbers and a query.  Gives: Heading.
-"""
+"""What a table is about: the query that it answers, in names, labels and words."""
 
 from dataclasses import dataclass
 
@@ -10,7 +7,7 @@ from residualplanner.method.plan.plan import Plan
 from residualplanner.method.queries.kind import Kind
 from residualplanner.method.queries.meanings import labels_in_words
 from residualplanner.method.workload.query import QueryKey, WrittenQuery, query_of
-from residualplanner.release.origin import Provenance
+from residualplanner.release.product import Provenance
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)

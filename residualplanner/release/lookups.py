@@ -1,7 +1,4 @@
-"""Cells of a table by their labels, as people write them.
-
-Reads: labels.  Gives: indices; DomainError where there is no such label, with the nearest one.
-"""
+"""Cells of a table by their labels, as people write them."""
 
 from collections.abc import Mapping, Sequence
 from typing import NoReturn

@@ -1,16 +1,17 @@
-"""What the numbers of a release are: unbiased estimates, or something that was made from these.
+"""What the numbers of a release are: unbiased estimates, or something that was made from these."""
 
-Reads: how they were made, and with which facts.  Gives: Product, as JSON values and back.
-"""
-
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from residualplanner.ground.checks import is_unicode
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.ground.checks import FloatArray, frozen, is_unicode
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import FileFormatError, WorkloadError
 from residualplanner.ground.json import json_text
+from residualplanner.method.plan.plan import Plan
 
 
 @hides("to_json")
@@ -146,3 +147,79 @@ def product_of_json(stated: object) -> Product:
 
 def _unclear() -> FileFormatError:
     return FileFormatError("it does not say what its numbers are")
+
+
+@hides("part", "raveled", "summed", "transposed")
+@dataclass(frozen=True, eq=False, slots=True)
+class Origin:
+    """The unbiased estimates that the numbers of a table were made from, and the counts that are possible.
+
+    Attributes:
+        estimate (q_1, .., q_k): unbiased, in counts.
+        least (q_1, .., q_k): no true count is smaller: 0, or what is known; minus infinity where nothing is.
+        most (q_1, .., q_k): no true count is larger: what is known, or infinity.
+    """
+
+    estimate: FloatArray
+    least: FloatArray
+    most: FloatArray
+
+    def interval(self, margin: FloatArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The intervals of the unbiased estimates, cut at the counts that are possible.
+
+        An end that is impossible becomes the nearest possible count.  So every true count that the interval had is
+        still in it.
+
+        Args:
+            margin (q_1, .., q_k): of error of the unbiased estimates.
+
+        Example:
+            >>> origin = Origin(np.array([-9.0, 3.0]), np.zeros(2), np.array([np.inf, 5.0]))
+            >>> [end.tolist() for end in origin.interval(np.array([4.0, 4.0]))]
+            [[0.0, 0.0], [0.0, 5.0]]
+        """
+        low, high = self.estimate - margin, self.estimate + margin
+        return np.clip(low, self.least, self.most), np.clip(high, self.least, self.most)
+
+    def summed(self, axes: tuple[int, ...]) -> "Origin":
+        """Of the table with its cells summed along some axes."""
+        return Origin(*(frozen(np.asarray(part.sum(axis=axes))) for part in self._parts))
+
+    def transposed(self, axes: Sequence[int]) -> "Origin":
+        """Of the table with its axes in another order."""
+        return Origin(*(part.transpose(axes) for part in self._parts))
+
+    def raveled(self) -> "Origin":
+        """Of the cells in C order."""
+        return Origin(*(part.ravel() for part in self._parts))
+
+    def part(self, numbers: NDArray[np.int64]) -> "Origin":
+        """Of some of its cells, along the first axis."""
+        return Origin(*(frozen(part[numbers]) for part in self._parts))
+
+    @property
+    def _parts(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        return self.estimate, self.least, self.most
+
+
+def unlimited(estimate: FloatArray) -> Origin:
+    """The origin of numbers of which nothing else is known: any count is possible."""
+    bound = np.broadcast_to(np.inf, estimate.shape)
+    return Origin(estimate, -bound, bound)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Provenance:
+    """Where the numbers of a table come from.
+
+    Attributes:
+        plan: what was measured, with how much noise.
+        product: what they are.
+        origin: what they were made from; None where they are unbiased, and where they come from a file.
+        warning: what is said of their noise where privacy is not guaranteed; else empty.
+    """
+
+    plan: Plan
+    product: Product = UNBIASED
+    origin: Origin | None = None
+    warning: str = ""

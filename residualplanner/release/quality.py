@@ -1,6 +1,6 @@
 """How noisy published estimates are beside their size: coefficients of variation, and words for them.
 
-Reads: published estimates and standard errors.  Gives: Quality.  Nothing here has seen a true count.
+Nothing here has seen a true count.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,5 @@
 """How one axis of a table follows from an attribute's total and its residual answers.
 
-Reads: bases and kinds of query.  Gives: maps of axes, for `kron`.
 Source: eq. (25).
 """
 

@@ -1,25 +1,23 @@
 """From noisy answers to a release.
 
-Reads: a measurement, or several.  Gives: Release.  Costs no privacy budget.
+Costs no privacy budget.
 Source: eqs. (10), (13) and (25), and docs/mathematics.md section 7 on several measurements.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from residualplanner.gate.measurement.combined import as_one
 from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.ground.checks import require_type
-from residualplanner.publish.files.reading import SavedTables
-from residualplanner.publish.parts.reading import SavedParts
+from residualplanner.ground.errors import ArgumentError
 from residualplanner.release.devices import Device, device_of
 from residualplanner.release.release import Release
 
-#: What noisy answers are in: a measurement, or the folder of a release, which has all of its measurements.
-Measured = Measurement | SavedTables | SavedParts
 
-
-def reconstruct(measurement: Measured | Sequence[Measured], *, device: Device | str | None = None) -> Release:
+def reconstruct(
+    measurement: Measurement | Release | Sequence[Measurement | Release], *, device: Device | str | None = None
+) -> Release:
     """All tables that follow from a measurement, or from several together; each is computed when it is looked up.
 
     Of several measurements every residual has the average of its answers, weighted by their precisions: no unbiased
@@ -60,7 +58,7 @@ def reconstruct(measurement: Measured | Sequence[Measured], *, device: Device | 
         True
     """
     several: Sequence[Any] = measurement if isinstance(measurement, list | tuple) else [measurement]
-    others = [each for each in several if not isinstance(each, Measured)]
+    others = [each for each in several if not (isinstance(each, Measurement) or _is_saved(each))]
     if others:
         remedy = (
             "write reconstruct(measure(plan, records)), or reconstruct(load_measurement(path)); of several "
@@ -68,7 +66,7 @@ def reconstruct(measurement: Measured | Sequence[Measured], *, device: Device | 
         )
         refused = others[0] if len(others) < len(several) else measurement
         require_type("reconstruct", "measurement", refused, Measurement, remedy)
-    return Release(as_one([own for each in several for own in each.measurements]), device_of(device))
+    return Release(as_one([own for each in several for own in each.measurements]), device=device_of(device))
 
 
 def release_of(source: object, function: str, remedy: str) -> Release:
@@ -80,11 +78,17 @@ def release_of(source: object, function: str, remedy: str) -> Release:
         remedy: what to write instead.
 
     Raises:
-        ArgumentError: it is neither.
+        ArgumentError: it is neither, or a release whose numbers were made from unbiased ones.
         FileFormatError: as `reconstruct`.
     """
-    if isinstance(source, SavedTables | SavedParts):
+    if _is_saved(source):
         return reconstruct(source)
     require_type(function, "release", source, Release, remedy)
     assert isinstance(source, Release)
+    if not source.product.is_unbiased:
+        raise ArgumentError(f"{function}: release must be unbiased, and it is {source.product.name}; {remedy}")
     return source
+
+
+def _is_saved(source: object) -> TypeGuard[Release]:
+    return isinstance(source, Release) and source.numbers.folder is not None

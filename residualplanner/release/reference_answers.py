@@ -1,7 +1,5 @@
 """Answers of bases by set, as if every attribute had been measured with one basis in all sets.
 
-Reads: a measurement.  Gives: residual answers, from which tables are reconstructed as from those of any plan.
-
 The basis R of an attribute in the set of it alone is its *reference*.  The answers of the reference bases in a set are
 a linear function of the set's own answers and of the reference answers in its subsets, since all bases of an attribute
 answer the same queries.
@@ -49,7 +47,7 @@ def reference_answers(measurement: NoisyAnswers, device: Device = HOST) -> Integ
     plan, measured = measurement.plan, measurement.residuals
     if not plan.strategy.varying.any():
         return measured
-    found = _Found(plan)
+    found = _ReferenceAnswers(plan)
     for sets in sets_in_both(measured.groups, found.groups):
         own, reference = int(measured.groups.group[sets[0]]), int(found.groups.group[sets[0]])
         changes = reference_changes(measured.groups.bases[own], found.groups.bases[reference])
@@ -95,7 +93,7 @@ def _spread(lower: Callable[[int], Array], spread: Mapping[int, Array], left_out
     return _spread(lower, spread, left_out, others) - spread[axis] * smaller
 
 
-class _Found:
+class _ReferenceAnswers:
     """The answers of the reference bases, as far as they are known; sets of fewer attributes come first."""
 
     def __init__(self, plan: Plan) -> None:

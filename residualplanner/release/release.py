@@ -1,70 +1,117 @@
-"""All tables that follow from a measurement, each computed when it is looked up.
+"""All tables that follow from a measurement, each computed, or read, when it is looked up."""
 
-Reads: a measurement, or several.  Gives: Release.  Costs no privacy budget.
-"""
-
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import chain, repeat
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from residualplanner.fits.for_mbi import MbiProblem, mbi_problem
 from residualplanner.gate.measurement.combined import NoisyAnswers
+from residualplanner.gate.measurement.measurement import Measurement
+from residualplanner.gate.measurement.noise_record import NoiseRecord, warning_of
 from residualplanner.gate.sources.source import Progress
-from residualplanner.ground.atomic import PathLike
-from residualplanner.ground.checks import frozen
-from residualplanner.ground.errors import ArgumentError, WorkloadError, memory_for
+from residualplanner.ground.checks import IntArray
+from residualplanner.ground.completion import hides
+from residualplanner.ground.errors import DomainError, WorkloadError
 from residualplanner.ground.words import count_text
-from residualplanner.method.kron import Array, Scratch
+from residualplanner.method.kron import Array
 from residualplanner.method.plan.plan import Plan
-from residualplanner.method.workload.query import QueryLike, WrittenQuery, written_query
-from residualplanner.publish.files.export import save_tables
-from residualplanner.publish.files.export_files import PARTS_FORMAT, FormatName
-from residualplanner.publish.files.profiles import ProfileName, profile_named
-from residualplanner.publish.files.publication import Publication
-from residualplanner.publish.parts.layout import Layout, layout_of
-from residualplanner.publish.parts.saving import save_parts
-from residualplanner.release.batches import A_TABLE, TableBatch, chunks
+from residualplanner.method.workload.html import workload_html
+from residualplanner.method.workload.query import QueryKey, QueryLike, WrittenQuery, written_query
+from residualplanner.release.batches import TableBatch
 from residualplanner.release.devices import HOST, Device
-from residualplanner.release.origin import Provenance
-from residualplanner.release.quality import Quality
-from residualplanner.release.release_tables import ReleaseTables
-from residualplanner.release.stacks import Reconstructor
+from residualplanner.release.numbers import UNBIASED_NUMBERS, Estimates, Numbers
+from residualplanner.release.product import Product, Provenance
 from residualplanner.release.table import Table
-from residualplanner.scale.workers import Workers
+
+if TYPE_CHECKING:
+    from residualplanner.fits.for_mbi import MbiProblem
+    from residualplanner.fits.nonnegative.published_errors import PublishedErrors
+    from residualplanner.ground.atomic import PathLike
+    from residualplanner.publish.files.export_files import FormatName
+    from residualplanner.publish.files.profiles import ProfileName
+    from residualplanner.publish.files.publication import Publication
+    from residualplanner.publish.parts.layout import Layout
+    from residualplanner.release.quality import Quality
+    from residualplanner.scale.workers import Workers
 
 
+@hides("estimates", "query_numbers")
 @dataclass(frozen=True, eq=False, repr=False)
-class Release(ReleaseTables):
-    """A mapping from queries to tables, unbiased and consistent with one another.
+class Release(Mapping[Any, Table]):
+    """A mapping from queries to tables that follow from a measurement.
 
-    It iterates over the queries of the workload; any query on a subset of the attributes of one of them has a table,
-    too, whatever its kinds.  Each table is computed when it is looked up, always with the same numbers, its axes in the
-    order in which the query is written.
+    It iterates over the queries of the workload.  Any query on a subset of the attributes of one of them has a table,
+    too, whatever its kinds; where tables are in a folder, only those that were saved.  Each table is computed or read
+    when it is looked up, always with the same numbers, its axes in the order in which the query is written.
 
     Attributes:
-        measurement: the noisy answers that all tables follow from.
-        device: where tables are computed; what is looked up, iterated over or written is on the host in any case.
+        measurement: the noisy answers that all tables follow from; of a folder, left on disk.
+        numbers: what they are: unbiased and consistent with one another, non-negative, rounded, or saved in a folder.
+        device: where unbiased tables are computed; what is looked up, iterated over or written is on the host in any
+            case.
     """
 
     measurement: NoisyAnswers
+    numbers: Numbers = UNBIASED_NUMBERS
     device: Device = HOST
-    _reconstructor: Reconstructor = field(init=False)
+    estimates: Estimates = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_reconstructor", Reconstructor(self.measurement, self.device))
+        object.__setattr__(self, "estimates", self.numbers.of(self.measurement, self.device))
 
     def __repr__(self) -> str:
         where = "" if self.device is HOST else f", on {self.device.name}"
-        return f"<Release of {count_text(len(self), 'table')}: {self.noise.kind}, {self.noise.randomness}{where}>"
+        return f"<Release of {count_text(len(self), 'table')}{self.numbers.words(self.noise)}{where}>"
+
+    def _repr_html_(self) -> str:
+        return workload_html(self.plan.workload, self, remedy="iterate over the tables for all")
 
     @property
-    def layout(self) -> Layout:
+    def plan(self) -> Plan:
+        """What was measured, with how much noise."""
+        return self.measurement.plan
+
+    @property
+    def noise(self) -> NoiseRecord:
+        """How the noise was drawn; of a folder as far as the plan can tell: cost and sentence follow from it."""
+        return self.measurement.noise
+
+    @property
+    def measurements(self) -> tuple[Measurement, ...]:
+        """The measurements that all tables follow from: one, or several that were averaged.
+
+        Those of a folder are left on disk, so it must stay as it is while they are used.
+
+        Raises:
+            FileFormatError: a file of the folder is missing, was altered, or is about another release.
+        """
+        return self.measurement.measurements
+
+    @property
+    def product(self) -> Product:
+        """What the numbers are, in words, and with which facts they were made."""
+        return self.numbers.product
+
+    @cached_property
+    def unbiased(self) -> "Release":
+        """The release of the unbiased estimates that the numbers were made from; itself where they are these.
+
+        Of a folder those of a column beside the numbers, where parts have one; else those that follow from its
+        measurement.
+        """
+        return self if self.product.is_unbiased else Release(self.measurement, self.numbers.unbiased)
+
+    @property
+    def layout(self) -> "Layout":
         """Which tables stand in which part, where they are saved in parts."""
+        from residualplanner.publish.parts.layout import layout_of
+
         return layout_of(self.plan.workload)
 
-    def to_mbi(self) -> MbiProblem:
+    def to_mbi(self) -> "MbiProblem":
         """What was measured, for the package mbi (Private-PGM), as in ``MirrorDescent().estimate(*release.to_mbi())``.
 
         Returns:
@@ -77,6 +124,8 @@ class Release(ReleaseTables):
 
         Source: eqs. (7) and (48).
         """
+        from residualplanner.fits.for_mbi import mbi_problem
+
         return mbi_problem(self.measurement)
 
     def part_of(self, query: QueryLike) -> int:
@@ -95,7 +144,8 @@ class Release(ReleaseTables):
         """The tables of the queries of the workload, in its order, computed a few at a time.
 
         Args:
-            progress: called with the number of tables done and their total, about once for each quarter million cells.
+            progress: called with the number of tables done and their total, about once for each quarter million cells;
+                of rounded tables, and of those of a folder, after each.
             only: the numbers of the parts whose tables are wanted, ascending; see `part_of`.
 
         Raises:
@@ -105,8 +155,11 @@ class Release(ReleaseTables):
         """
         runs = self._runs(only)
         done, total = 0, sum(last - first for first, last in runs)
+        # Only what was made here from unbiased tables has an origin, for which these are made beside them.
+        unbiased: Iterator[Table | None] = self.unbiased._in_runs(runs) if self._has_origins else repeat(None)
         for batches in self._chunks(runs):
-            yield from _in_order(self._provenance, [batch.to_host(self.device) for batch in batches])
+            for table, origin in zip(self._in_order(batches), unbiased, strict=False):
+                yield table if origin is None else self._made_from(origin, table)
             done += sum(len(batch.queries) for batch in batches)
             if progress is not None:
                 progress(done, total)
@@ -134,17 +187,18 @@ class Release(ReleaseTables):
         for batches in self._chunks(self._runs(only)):
             yield from batches
 
-    @memory_for("to write these tables; write smaller ones, or use a machine with more memory")
     def save(  # noqa: PLR0913
         self,
-        folder: PathLike,
-        format: FormatName | None = None,
+        folder: "PathLike",
+        format: "FormatName | None" = None,
         *,
-        profile: ProfileName = "default",
+        profile: "ProfileName" = "default",
         level: float | None = None,
-        quality: Quality | None = None,
-        publication: Publication | None = None,
-        workers: int | Workers = 1,
+        quality: "Quality | None" = None,
+        publication: "Publication | None" = None,
+        with_unbiased: bool = False,
+        errors: "PublishedErrors | None" = None,
+        workers: "int | Workers" = 1,
         only: Iterable[int] | None = None,
         progress: Progress | None = None,
     ) -> None:
@@ -162,6 +216,8 @@ class Release(ReleaseTables):
             quality: which estimates are reliable and which are too noisy to use, and whether these are left out: two
                 more columns, ``cv`` and ``quality``.  Not with "parts".
             publication: title, author, date, contact and source, for readers.
+            with_unbiased: whether unbiased estimates stand beside numbers made from them, in a column of their own.
+            errors: from `published_errors` of this release, to be written to ``published-errors.csv``.
             workers: with "parts", how many processes write; more than one need a script whose main part stands under
                 ``if __name__ == "__main__":``.  Or an engine's workers, `SparkWorkers` or `DaskWorkers`, which must
                 see the folder, and the file of a measurement that is mapped, under the same names.
@@ -186,79 +242,115 @@ class Release(ReleaseTables):
         the same measurement is saved to the same folder again; until the end all files are in a hidden folder beside
         it.
 
+        Columns of numbers that are not unbiased end with ``_nonneg``, ``_rounded`` or both, and hold integers where
+        they are rounded; those of standard errors, margins and intervals, which are those of the unbiased estimates,
+        with ``_unbiased``; the intervals are cut at the counts that are possible.  Manifest and metadata say what the
+        numbers are, and which public facts they were made with.
+
         Raises:
             BudgetError: ``level`` is not between 0 and 1.
             FileExistsError: the folder exists and is not empty.
-            ArgumentError: the format is "parts", which the host computes, and the release is on a device.
+            ArgumentError: the format is "parts", which the host computes, and the release is on a device; or the
+                release was read from a folder.
             WorkloadError: there is no such format, profile or part, an attribute has the name of a column of estimates,
-                or Excel cannot hold the tables; `require_exportable` tells before anything is measured.
+                the errors are another release's, or Excel cannot hold the tables; `require_exportable` tells before
+                anything is measured.
             ResourceError: the disk has too little room for the parts; or an engine's workers do not serve.
             MissingExtraError: the format is "xlsx" or "workbook", and XlsxWriter is not installed.
             OSError: the folder cannot be written.
         """
-        chosen = self._format_to_save(folder, format, profile, quality, only)
-        if chosen == PARTS_FORMAT:
-            _require_host(self.device)
-            save_parts(
-                self.measurement,
-                folder,
-                level=level,
-                publication=publication,
-                workers=workers,
-                only=only,
-                progress=progress,
-            )
-            return
-        save_tables(
-            self.tables(progress),
-            self.measurement,
-            folder,
-            file_format=chosen,
-            profile=profile_named(profile).graded(quality),
+        from residualplanner.publish.saving import Style, save
+
+        style = Style(
+            format=format,
+            profile=profile,
             level=level,
+            quality=quality,
             publication=publication,
+            with_unbiased=with_unbiased,
         )
+        save(self, folder, style, errors=errors, workers=workers, only=only, progress=progress)
+
+    def __getitem__(self, query: QueryLike) -> Table:
+        """The table of a query, its axes in the order in which the query is written.
+
+        Raises:
+            DomainError: an attribute is not in the domain, or is named twice in the query.
+            WorkloadError: there is no table for the query: a release answers it where what was measured of its
+                attributes does, and a folder where it is a query of the workload.
+            FileFormatError: the file of a saved table is missing, was altered, or is another table; it is named.
+            MissingExtraError: a saved table is a workbook, and openpyxl is not installed.
+        """
+        return self._table(self._written(query))
+
+    def __contains__(self, query: object) -> bool:
+        """Whether there is a table for the query; none is made or read to find out."""
+        try:
+            self._written(query)
+        except (DomainError, WorkloadError):
+            return False
+        return True
+
+    def get(self, query: Any, default: Any = None) -> Any:
+        """The table of a query, or ``default`` where there is none; a table that cannot be read is an error."""
+        try:
+            written = self._written(query)
+        except (DomainError, WorkloadError):
+            return default
+        return self._table(written)
+
+    def __iter__(self) -> Iterator[QueryKey]:
+        workload = self.plan.workload
+        return iter(workload if self.numbers.parts is None else workload.take(self.query_numbers))
+
+    def __len__(self) -> int:
+        return len(self.plan.workload) if self.numbers.parts is None else len(self.query_numbers)
+
+    @property
+    def query_numbers(self) -> IntArray:
+        """The numbers of the queries of the workload whose tables are here, ascending, (t,)."""
+        parts = self.numbers.parts
+        return np.arange(len(self.plan.workload)) if parts is None else self.layout.tables_of(parts)
+
+    def _written(self, query: Any) -> WrittenQuery:
+        written = written_query(self.plan.domain, query)
+        self.numbers.require(self.plan, written)
+        return written
+
+    def _table(self, query: WrittenQuery) -> Table:
+        table = Table.of_answers(self._provenance, query, self.estimates.estimate(query))
+        return self._made_from(self.unbiased._table(query), table) if self._has_origins else table
+
+    @property
+    def _has_origins(self) -> bool:
+        return not self.product.is_unbiased and self.numbers.folder is None
+
+    def _made_from(self, unbiased: Table, table: Table) -> Table:
+        return replace(table, provenance=replace(table.provenance, origin=self.numbers.origin(unbiased)))
+
+    @cached_property
+    def _provenance(self) -> Provenance:
+        return Provenance(self.plan, self.product, warning=warning_of(self.noise).removeprefix("; "))
 
     def _runs(self, only: Iterable[int] | None) -> list[tuple[int, int]]:
         """The first query of each of some parts, and the one after its last; or of all parts together."""
-        if only is None:
+        wanted = self.numbers.parts if only is None else only
+        if wanted is None:
             return [(0, len(self))]
         layout = self.layout
-        return [(int(layout.parts[part]), int(layout.parts[part + 1])) for part in layout.chosen(only)]
+        return [(int(layout.parts[part]), int(layout.parts[part + 1])) for part in layout.chosen(wanted)]
 
     def _chunks(self, runs: list[tuple[int, int]]) -> Iterator[list[TableBatch]]:
-        for first, last in runs:
-            yield from chunks(self._reconstructor, self.plan.workload, first, last)
+        return chain.from_iterable(self.estimates.chunks(first, last) for first, last in runs)
 
-    def _require(self, query: WrittenQuery) -> None:
-        positions, kinds = query
-        if self.plan.closure.position_of(sorted(positions)) < 0:
-            names = tuple(self.plan.domain.names[position] for position in positions)
-            raise WorkloadError(
-                f"the release does not answer {names!r}: it is not part of a query of the workload; add it, plan and "
-                "measure again"
-            )
-        for position, kind in zip(positions, kinds, strict=True):
-            if not self.plan.strategy.of_attributes[position].spans(kind):
-                raise WorkloadError(
-                    f"what was measured of {self.plan.domain.names[position]!r} does not answer {kind.name}; add a "
-                    "query of this kind to the workload, plan and measure again"
-                )
+    def _in_runs(self, runs: list[tuple[int, int]]) -> Iterator[Table]:
+        return chain.from_iterable(map(self._in_order, self._chunks(runs)))
 
-    @memory_for(A_TABLE)
-    def _table(self, query: WrittenQuery) -> Table:
-        positions, kinds = query.in_domain_order
-        rows, codes = np.array([positions], dtype=np.int32), np.arange(len(kinds), dtype=np.int16)[None]
-        (stack,) = self._reconstructor.stacks(rows, codes, kinds, Scratch())
-        estimates = frozen(self.device.to_host(stack.estimates))
-        return Table.of_answers(self._provenance, query, estimates[0].transpose(query.axes))
-
-
-def _in_order(provenance: Provenance, batches: list[TableBatch]) -> Iterator[Table]:
-    """The tables of batches which together are a run of queries, in the order of these."""
-    order = np.argsort(np.concatenate([batch.queries for batch in batches])).tolist()
-    tables = [*chain.from_iterable(_tables(provenance, batch) for batch in batches)]
-    return map(tables.__getitem__, order)
+    def _in_order(self, batches: list[TableBatch]) -> Iterator[Table]:
+        """The tables of batches which together are a run of queries, in the order of these."""
+        order = np.argsort(np.concatenate([batch.queries for batch in batches])).tolist()
+        tables = [table for batch in batches for table in _tables(self._provenance, batch.to_host(self.device))]
+        return map(tables.__getitem__, order)
 
 
 def _tables(provenance: Provenance, batch: TableBatch) -> Iterator[Table]:
@@ -273,12 +365,3 @@ def _along_axes(plan: Plan, batch: TableBatch) -> Array:
         return batch.estimates
     axes = WrittenQuery(tuple(batch.attributes[0].tolist()), batch.kinds).table_axes
     return batch.estimates.reshape(len(batch.queries), *axes.shape(plan.domain))
-
-
-def _require_host(device: Device) -> None:
-    """Raise ArgumentError where a release that is to be written in parts is on a device."""
-    if device is not HOST:
-        raise ArgumentError(
-            "release.save: parts are computed by NumPy, the same bytes each time; write "
-            'reconstruct(measurement).save(folder, format="parts"), without device'
-        )

@@ -1,6 +1,6 @@
 """Tables from residual answers, many of the same bases and kinds of query at a time, on the host or on a device.
 
-Reads: residual answers, sets of attributes, kinds.  Gives: stacks of estimates.  Nothing loops over tables.
+Nothing loops over tables.
 """
 
 import math

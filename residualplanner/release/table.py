@@ -1,7 +1,4 @@
-"""One published table: estimates, and how far they may be off.
-
-Reads: a plan and estimates.  Gives: Table.
-"""
+"""One published table: estimates, and how far they may be off."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
@@ -23,11 +20,9 @@ from residualplanner.publish.pictures import (
     shown_statistic,
     shown_table,
 )
-from residualplanner.release.estimate import Estimate
 from residualplanner.release.heading import Heading
 from residualplanner.release.lookups import adds_up, index_of_cell, require_members
-from residualplanner.release.origin import Origin, Provenance
-from residualplanner.release.product import UNBIASED, Product
+from residualplanner.release.product import UNBIASED, Origin, Product, Provenance
 from residualplanner.release.quality import Quality
 from residualplanner.release.statistics import statistic_of
 from residualplanner.release.table_views import html_of, polars_of, text_of, xarray_of
@@ -37,6 +32,37 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import xarray as xr
+import math
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """An unbiased estimate of one number.
+
+    Attributes:
+        estimate: in counts.
+        variance: exact, in counts squared.
+    """
+
+    estimate: float
+    variance: float
+
+    @property
+    def std_err(self) -> float:
+        """The standard error, in counts."""
+        return math.sqrt(self.variance)
+
+    def moe(self, level: float = 0.95) -> float:
+        """The margin of error: the estimate is within it of the truth with probability ``level`` at least.
+
+        Raises:
+            BudgetError: ``level`` is not between 0 and 1.
+        """
+        return margin_factor(level) * self.std_err
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """The confidence interval, low and high end; errors as in `moe`."""
+        return self.estimate - self.moe(level), self.estimate + self.moe(level)
 
 
 @hides("of_answers", "positions", "provenance")

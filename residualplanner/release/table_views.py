@@ -1,7 +1,4 @@
-"""A table as consoles and notebooks show it, and as other libraries hold it.
-
-Reads: Table.  Gives: text, HTML, a polars frame, an xarray data set.
-"""
+"""A table as consoles and notebooks show it, and as other libraries hold it."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

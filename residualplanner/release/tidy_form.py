@@ -1,10 +1,7 @@
-"""The tidy form of a table: one row for each cell.
-
-Reads: labels, estimates and standard errors.  Gives: columns by name; cells in words.
-"""
+"""The tidy form of a table: one row for each cell."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +13,47 @@ from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.queries.kind import Kind
 from residualplanner.method.queries.meanings import labels_in_words
 from residualplanner.publish.files.profiles import QUERY, ProfileName, level_of, profile_named, require_free_names
-from residualplanner.release.label_columns import label_column_names, label_columns
-from residualplanner.release.origin import Origin, unlimited
-from residualplanner.release.product import Product
+from residualplanner.release.product import Origin, Product, unlimited
 from residualplanner.release.quality import Quality
+
+#: What a column beside the labels is, by the word that its name ends in.
+BESIDE = {
+    "meaning": "the meaning of the label in the column before it",
+    "level": "the level of the classification that the label is of",
+    "code": "the code of the label in its level",
+    "name": "the name of what the code stands for",
+    "parent": "the label of what it is a part of, in the same column of labels; empty for none",
+}
+
+
+def label_columns(attribute: Attribute, kind: Kind) -> dict[str, tuple[object, ...]]:
+    """The columns of one axis of a table, by name: the labels of its answers, and what the kind has beside them.
+
+    Example:
+        >>> from residualplanner.method.queries.identity import Identity
+        >>> label_columns(Attribute("sex", labels={1: "female", 2: "male"}), Identity())
+        {'sex': (1, 2), 'sex_meaning': ('female', 'male')}
+        >>> label_columns(Attribute("sex", 2), Identity())
+        {'sex': (0, 1)}
+    """
+    beside = kind.columns_beside(attribute)
+    return {attribute.name: kind.labels(attribute)} | {name_beside(attribute, word): beside[word] for word in beside}
+
+
+def name_beside(attribute: Attribute, word: str) -> str:
+    """The name of a column beside the labels of an attribute.
+
+    Example:
+        >>> name_beside(Attribute("sex", 2), "meaning")
+        'sex_meaning'
+    """
+    return f"{attribute.name}_{word}"
+
+
+def label_column_names(axes: Iterable[tuple[Attribute, Iterable[Kind]]]) -> list[str]:
+    """The names of all such columns of attributes with kinds; one is there twice if two attributes have it."""
+    every = ({name: None for kind in kinds for name in label_columns(attribute, kind)} for attribute, kinds in axes)
+    return [name for names in every for name in names]
 
 
 @dataclass(frozen=True, eq=False, slots=True)

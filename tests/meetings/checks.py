@@ -186,7 +186,7 @@ def _check_statistics(built: Built, saved: Any, tables: Tables) -> None:
     for question in built.questions:
         if question.statistic != "mean":
             continue
-        frame, name = saved.statistic(question.query), next(iter(question.axes))
+        frame, name = saved.numbers.statistic(question.query), next(iter(question.axes))
         values = sorted({values[name] for _, values in tables.records} | set(range(len(question.axes[name]))))
         for row, value in zip(frame.to_dict("records"), values, strict=True):
             chosen = [

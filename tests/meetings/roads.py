@@ -170,7 +170,7 @@ def _frames(folder: Path, reader: int, written: str, queries: Sequence[Any]) -> 
         return _parts(folder, reader, queries)
     if reader == 0:
         tables = rp.load_tables(folder)
-        return [tables.frame(query).to_dict("list") for query in queries]
+        return [tables.numbers.frame(query).to_dict("list") for query in queries]
     index = pd.read_csv(folder / "index.csv", keep_default_na=False)
     readers = {"parquet": _parquet, "csv": _csv, "xlsx": _excel, "workbook": _excel}
     sheets = index["sheet"] if "sheet" in index else [0] * len(index)

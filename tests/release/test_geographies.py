@@ -65,7 +65,7 @@ def test_files_have_the_same_columns_and_are_read_back(release, tmp_path, file_f
     for query in QUERIES:
         columns = [name for name in release[query].to_frame() if name.startswith("county")]
         expected = release[query].to_frame()[columns]
-        assert saved.frame(query)[columns].to_numpy().tolist() == expected.to_numpy().tolist()
+        assert saved.numbers.frame(query)[columns].to_numpy().tolist() == expected.to_numpy().tolist()
         assert saved[query].estimate.tolist() == release[query].estimate.tolist()
 
 

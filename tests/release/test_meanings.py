@@ -99,7 +99,7 @@ def test_files_have_each_label_and_beside_it_what_it_means(saved, name):
 def test_a_folder_is_read_back_with_its_meanings(saved):
     tables = load_tables(saved[0])
     for query in WORKLOAD:
-        frame = tables.frame(query)
+        frame = tables.numbers.frame(query)
         pd.testing.assert_frame_equal(frame, RELEASE[query].to_frame(), check_exact=True, check_dtype=False)
         assert list(frame.columns[: len(DOMAIN)]) == list(tables[query].to_frame().columns[: len(DOMAIN)])
 
@@ -120,7 +120,7 @@ def test_a_file_with_other_meanings_is_not_the_table_of_the_plan(tmp_path):
     path = tmp_path / "release" / "tables" / "sex.csv"
     path.write_text(path.read_text().replace('"female"', '"male"'))
     with pytest.raises(FileFormatError):
-        load_tables(tmp_path / "release").frame(("sex",))
+        load_tables(tmp_path / "release").numbers.frame(("sex",))
 
 
 def test_metadata_say_what_values_mean_and_what_is_said_about_attributes(saved):

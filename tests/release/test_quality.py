@@ -81,9 +81,13 @@ def test_graded_tables_are_read_back_with_what_is_left_out(tmp_path, file_format
     for name, release in (("unbiased", RELEASE), ("rounded", rp.rounded(rp.nonnegative(RELEASE), base=3))):
         release.save(tmp_path / name, file_format, profile=profile, quality=quality, publication=PUBLICATION)
         loaded, gone = rp.load_tables(tmp_path / name), 0
-        assert (loaded.quality, loaded.publication, loaded.product) == (quality, PUBLICATION, release.product)
+        assert (loaded.numbers.quality, loaded.numbers.publication, loaded.product) == (
+            quality,
+            PUBLICATION,
+            release.product,
+        )
         for query in release:
-            frame, table = loaded.frame(query), release[query]
+            frame, table = loaded.numbers.frame(query), release[query]
             is_gone = [
                 word(estimate, std_err, 0.5, 0.9) == "unreliable"
                 for estimate, std_err in zip(table.estimate.ravel(), table.std_err.ravel(), strict=True)
@@ -144,7 +148,7 @@ def test_a_publication_stands_in_the_metadata_of_every_format(tmp_path):
         RELEASE.save(tmp_path / file_format, file_format, publication=PUBLICATION)
         metadata = json.loads((tmp_path / file_format / "metadata.json").read_text())
         assert metadata["publication"] == PUBLICATION.to_json()
-        assert rp.load_tables(tmp_path / file_format).publication == PUBLICATION
+        assert rp.load_tables(tmp_path / file_format).numbers.publication == PUBLICATION
     about = openpyxl.load_workbook(tmp_path / "xlsx" / "tables" / "sex.xlsx")["about"]
     assert [[cell.value for cell in row[:2]] for row in about.iter_rows(max_row=2)] == [
         ["title", PUBLICATION.title],

@@ -89,7 +89,7 @@ def test_every_format_and_profile_gives_back_the_same_bits_and_the_same_claim(tm
             assert saved[query].std_err.tolist() == table.std_err.tolist()
         assert saved.noise == release.noise
         assert saved.noise.pcost == MEASURED[0].noise.pcost + MEASURED[1].noise.pcost
-        assert saved.metadata["privacy"]["guarantee"] == release.noise.guarantee
+        assert saved.numbers.metadata["privacy"]["guarantee"] == release.noise.guarantee
 
 
 def test_the_folder_has_the_plan_of_each_measurement_and_states_its_noise(folder):
@@ -288,7 +288,7 @@ def test_reasons_of_ledgers_without_a_budget_and_what_is_left_out_are_told(tmp_p
         assert noise.omission
         assert noise.sentence.endswith(noise.omission)
         assert noise.has_guarantee
-    assert rp.load_tables(tmp_path / "all").metadata["tables"]["left_out"] == release.noise.omission
+    assert rp.load_tables(tmp_path / "all").numbers.metadata["tables"]["left_out"] == release.noise.omission
 
 
 def test_the_budget_of_all_is_the_sum_of_the_budgets_and_no_cost_is_above_it():

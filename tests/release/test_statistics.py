@@ -149,7 +149,7 @@ def test_a_folder_that_is_read_back_has_its_statistics_as_they_were_published(sp
         saved = rp.load_tables(tmp_path / name)
         for query, stem in [(MEANS, "pay@mean.job"), (MEDIANS, "job.pay@quantiles")]:
             expected = frame_of(tmp_path / f"{name}-as-csv" / "statistics" / f"{stem}.csv")
-            pd.testing.assert_frame_equal(saved.statistic(query), expected, check_dtype=False, rtol=1e-12)
+            pd.testing.assert_frame_equal(saved.numbers.statistic(query), expected, check_dtype=False, rtol=1e-12)
         if made is sparse:
             again, first = (rp.means(each, "pay", ["job"]).to_frame() for each in (saved, made))
             pd.testing.assert_frame_equal(again, first)
@@ -187,23 +187,25 @@ def test_a_folder_of_some_parts_has_the_statistics_of_these_and_no_others(monkey
         saved = rp.load_tables(tmp_path / folder)
         for query in queries:
             expected = rp.means(release, "pay", [next(iter(query))]).to_frame()
-            pd.testing.assert_frame_equal(saved.statistic(query), expected, check_dtype=False, rtol=1e-12)
+            pd.testing.assert_frame_equal(saved.numbers.statistic(query), expected, check_dtype=False, rtol=1e-12)
     for folder in ("parts", "csv"):
         rp.nonnegative(release).save(tmp_path / folder, folder)
     parts, files = (rp.load_tables(tmp_path / folder) for folder in ("parts", "csv"))
     for query in by:
-        pd.testing.assert_frame_equal(parts.statistic(query), files.statistic(query), check_dtype=False, rtol=1e-12)
+        pd.testing.assert_frame_equal(
+            parts.numbers.statistic(query), files.numbers.statistic(query), check_dtype=False, rtol=1e-12
+        )
 
 
 def test_a_statistic_that_is_not_there_and_one_that_was_altered_are_refused(release, tmp_path):
     release.save(tmp_path / "out", "csv")
     saved = rp.load_tables(tmp_path / "out")
     with pytest.raises(WorkloadError, match="is for counts or sums; name a query for Mean"):
-        saved.statistic("job")
+        saved.numbers.statistic("job")
     path = tmp_path / "out" / "statistics" / "pay@mean.job.csv"
     path.write_text(path.read_text().replace("Clerk", "Nurse"))
     with pytest.raises(FileFormatError, match=r"pay@mean\.job\.csv was altered"):
-        saved.statistic(MEANS)
+        saved.numbers.statistic(MEANS)
 
 
 def test_csv_files_of_statistics_have_metadata_for_the_web_beside_them(release, tmp_path):

@@ -15,7 +15,7 @@ from residualplanner.method.plan.select import select
 from residualplanner.method.privacy import pcost
 from residualplanner.method.workload.families import marginals
 from residualplanner.method.workload.workload import Workload
-from residualplanner.release.estimate import Estimate
+from residualplanner.release.table import Estimate
 from strategies import NAMES
 
 DOMAIN = Domain({"age": Bins([0, 10, 20]), "one": 1, "sex": ["F", "M"], "code": [7, 30], "yes": [False, True]})

@@ -124,15 +124,15 @@ def test_files_hold_the_tables_and_say_which_records_they_are_about(tmp_path, fi
         np.testing.assert_array_equal(saved[query].estimate, release[query].estimate)
         assert saved[query].title == release[query].title
     assert saved[rp.Among(("age", "sex"), where=EMPLOYED)].estimate.shape == (4, 2)
-    assert "sex × age among employed: yes" in set(saved.errors["query"])
-    kinds = {each["in_names"]: each for each in saved.metadata["tables"]["attributes"][2]["kinds"]}
+    assert "sex × age among employed: yes" in set(saved.numbers.errors["query"])
+    kinds = {each["in_names"]: each for each in saved.numbers.metadata["tables"]["attributes"][2]["kinds"]}
     assert kinds["employed@among-yes"]["among"] == ["yes"]
     assert not kinds["employed@among-yes"]["is_column"]
     if file_format != "parts":
         names = [row["name"] for row in index_of(tmp_path / "tables")]
         assert "sex.age.employed@among-yes" in names
         assert all(re.fullmatch(r"[A-Za-z0-9_.@~-]+", name) for name in names)
-        assert "employed" not in saved.frame(AMONG).columns
+        assert "employed" not in saved.numbers.frame(AMONG).columns
 
 
 def test_a_parquet_file_and_its_workbook_have_a_note_on_the_universe(tmp_path):

@@ -1,6 +1,5 @@
 """What is done to unbiased tables before they are published, as one choice that can be checked in advance.
 
-Reads: a plan, then a release.  Gives: refusals before anything is measured, then the tables.
 Costs no privacy budget.
 """
 
@@ -9,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from residualplanner.fits.adjusted.memory import nonnegative_bytes, require_memory_for_nonnegative, require_solvable
-from residualplanner.fits.adjusted.release import AdjustedRelease
 from residualplanner.fits.adjusted.rounding import require_base, require_roundable, rounded
 from residualplanner.fits.nonnegative.components import answers_of
 from residualplanner.fits.nonnegative.facts import StatedTable, StatedZeros, read_facts
@@ -95,7 +93,7 @@ class Adjustments:
                 progress=progress,
             )
 
-    def of(self, release: Release, progress: Progress | None = None) -> Release | AdjustedRelease:
+    def of(self, release: Release, progress: Progress | None = None) -> Release:
         """The tables of a release after all that is to be done to them; errors as of `nonnegative` and `rounded`."""
         if not self.is_nonnegative:
             return release if self.base is None else rounded(release, base=self.base)

@@ -1,6 +1,5 @@
 """Controlled rounding: integers next to numbers, with given sums of rows and columns.
 
-Reads: arrays.  Gives: arrays of integers, as floats.
 Source: eq. (57); Cox and Ernst, INFOR 20 (1982); Cox, J. Am. Stat. Assoc. 82 (1987).
 """
 

@@ -1,13 +1,11 @@
 """Tables made again from noise around published ones.
 
-Reads: answers.  Gives: Simulation.
 The noise is continuous and from a generator with a seed; it is not the noise of a release.
 Source: eqs. (6), (48) and (50).
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,7 +20,7 @@ from residualplanner.fits.nonnegative.table_map import reference_map
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.errors import SolverError
-from residualplanner.release.batches import TableBatch
+from residualplanner.release.numbers import UNBIASED_NUMBERS, Estimates, Simulation
 from residualplanner.release.release import Release
 
 #: How near the tables of a simulation are to the nearest ones: the gap, and the most negative cell in standard errors.
@@ -35,39 +33,15 @@ _EVERY, _STEPS = 20, 20_000
 _PATIENCE = 2_000
 
 
-class Batched(Protocol):
-    """Tables that come as arrays."""
-
-    def batches(self) -> Iterator[TableBatch]:
-        """The tables of all queries of the workload."""
-        ...
-
-
-Made_co = TypeVar("Made_co", bound=Batched, covariant=True)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Simulation(Generic[Made_co]):
-    """Tables around which noise is drawn.
-
-    Attributes:
-        center: the tables that serve as the truth.
-        draw: gives the tables that one draw of the noise leads to.
-    """
-
-    center: Batched
-    draw: Callable[[np.random.Generator], Made_co]
-
-
-def unbiased_simulation(release: Release) -> Simulation[Release]:
+def unbiased_simulation(measurement: NoisyAnswers) -> Simulation:
     """Unbiased tables with other noise."""
-    layout = reference_map(release.plan).own
-    center, variances = measured_components(layout, release.measurement), release.plan.noise_variances
+    layout = reference_map(measurement.plan).own
+    center, variances = measured_components(layout, measurement), measurement.plan.noise_variances
 
-    def draw(generator: np.random.Generator) -> Release:
-        return _release(release.measurement, layout, center + noise_like(layout, variances, generator))
+    def draw(generator: np.random.Generator) -> Estimates:
+        return _release(measurement, layout, center + noise_like(layout, variances, generator)).estimates
 
-    return Simulation(release, draw)
+    return Simulation(UNBIASED_NUMBERS.of(measurement), draw)
 
 
 def nonnegative_draws(

@@ -1,41 +1,35 @@
 """The integers of single tables, each made from those of smaller tables that it must agree with.
 
-Reads: numbers by query.  Gives: tables of integers.
-
 The integers of a set of attributes are made from those of smaller sets: of its first attribute alone, and of the others
 together.  They agree with both.
 Source: eq. (57).
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from residualplanner.fits.adjusted.controlled import apportioned, controlled_rounding
-from residualplanner.fits.adjusted.numbers import LookedUp, Lookup
 from residualplanner.fits.nonnegative.components import cell_kinds
-from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.ground.errors import memory_for
-from residualplanner.ground.stores import AnyPath
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.kind import Kind
 from residualplanner.method.workload.query import WrittenQuery, query_of, written_query
 from residualplanner.more.queries.joint import answered_jointly
-from residualplanner.publish.parts.numbers import RunOfTables
 from residualplanner.release.batches import TableBatch
-from residualplanner.release.product import Product
+from residualplanner.release.numbers import one_by_one
 
 #: How many tables of integers are kept for others that must agree with them.
 _KEPT = 4096
 
 
 @dataclass(frozen=True, eq=False)
-class Integers:
+class IntegerTables:
     """The tables of integers of one release.
 
     Attributes:
@@ -47,7 +41,7 @@ class Integers:
     """
 
     plan: Plan
-    numbers: Lookup
+    numbers: Callable[[WrittenQuery], FloatArray]
     base: int
     is_nonnegative: bool
     _kinds: tuple[Kind, ...] = field(init=False)
@@ -58,7 +52,7 @@ class Integers:
         object.__setattr__(self, "_integers", lru_cache(_KEPT)(self._new_integers))
 
     @memory_for("for a table of integers of this size; query a smaller one, or use a machine with more memory")
-    def table(self, query: WrittenQuery) -> FloatArray:
+    def estimate(self, query: WrittenQuery) -> FloatArray:
         """The multiples of the base that answer a query, its axes in the order in which it is written."""
         domain, (positions, kinds) = self.plan.domain, query.in_domain_order
         several = tuple(position for position in positions if domain.sizes[position] > 1)
@@ -70,11 +64,9 @@ class Integers:
         multiples = np.asarray(self.base * np.rint(counts))
         return frozen(multiples.transpose(query.axes))
 
-    def batch(self, number: int) -> TableBatch:
-        """The table of a query of the workload by its number, as a batch of one."""
-        query = self.plan.workload.query_at(number)
-        positions = np.array([query.positions], dtype=np.int32).reshape(1, -1)
-        return TableBatch(np.array([number]), positions, query.kinds, self.table(query)[None])
+    def chunks(self, first: int, last: int) -> Iterator[list[TableBatch]]:
+        """The tables of the queries of the workload from one number on up to another, one at a time."""
+        return one_by_one(self.plan.workload, self.estimate, first, last)
 
     def _by_value(self, attributes: tuple[int, ...]) -> FloatArray:
         """The integers of a set by value; where only groups of values are known, all on the first of each group."""
@@ -104,47 +96,3 @@ class Integers:
         query = query_of(domain, attributes, [self._kinds[attribute] for attribute in attributes])
         numbers = self.numbers(written_query(domain, query))
         return np.maximum(numbers, 0.0) if self.is_nonnegative else numbers
-
-
-@dataclass(frozen=True, slots=True)
-class RoundedNumbers:
-    """Integers as they go to parts, made from other numbers.
-
-    Attributes:
-        source: what they are made from.
-        base: all are multiples of it.
-    """
-
-    source: LookedUp
-    base: int
-
-    @property
-    def product(self) -> Product:
-        """What they are."""
-        return self.source.product.rounded_to(self.base)
-
-    @property
-    def with_unbiased(self) -> bool:
-        """They stand alone."""
-        return False
-
-    @property
-    def about(self) -> Mapping[str, Any]:
-        """What they are, and what they are made from."""
-        return {**self.source.about, "numbers": self.product.to_json()}
-
-    def tables_of(self, measurement: NoisyAnswers) -> RunOfTables:
-        """The tables of a run of queries, from the measurement."""
-        integers = self._integers(measurement)
-        return lambda first, last: map(integers.batch, range(first, last))
-
-    def lookup(self, measurement: NoisyAnswers) -> Lookup:
-        """The integers of single tables, from the measurement."""
-        return self._integers(measurement).table
-
-    def sent(self, folder: AnyPath) -> "RoundedNumbers":
-        """The same, made from numbers that can be sent."""
-        return replace(self, source=self.source.sent(folder))
-
-    def _integers(self, measurement: NoisyAnswers) -> Integers:
-        return Integers(measurement.plan, self.source.lookup(measurement), self.base, self.product.is_nonnegative)

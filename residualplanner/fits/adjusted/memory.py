@@ -1,7 +1,4 @@
-"""What a plan tells of its non-negative tables: how much memory they take, and whether they can be found.
-
-Reads: a plan.  Gives: bytes; ResourceError, WorkloadError, or nothing.
-"""
+"""What a plan tells of its non-negative tables: how much memory they take, and whether they can be found."""
 
 import numpy as np
 

@@ -1,164 +1,219 @@
-"""The numbers of adjusted tables as they go to parts, here and at workers.
-
-Reads: noisy answers, adjusted answers.  Gives: numbers of whole runs of tables, and of single ones.
-"""
+"""Non-negative numbers, and integers made from these or from unbiased ones: as a release has them, and at workers."""
 
 import hashlib
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, final
+from typing import Any, final
 
 import numpy as np
 
+from residualplanner.fits.adjusted.drawing import unbiased_simulation
+from residualplanner.fits.adjusted.integers import IntegerTables
+from residualplanner.fits.nonnegative.facts import Facts
+from residualplanner.fits.nonnegative.limits import origin_of
 from residualplanner.gate.measurement.answers import FloatResiduals
 from residualplanner.gate.measurement.combined import NoisyAnswers
+from residualplanner.gate.measurement.noise_record import NoiseRecord, warning_of
 from residualplanner.ground.atomic import write_atomically
 from residualplanner.ground.checks import FloatArray, frozen
+from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import FileFormatError
 from residualplanner.ground.stores import AnyPath, local_file
 from residualplanner.method.workload.query import WrittenQuery
-from residualplanner.publish.parts.numbers import SENT, UNBIASED_NUMBERS, PartNumbers, RunOfTables, UnbiasedNumbers
 from residualplanner.release.batches import TableBatch
-from residualplanner.release.product import Product
+from residualplanner.release.devices import HOST, Device
+from residualplanner.release.numbers import SENT, UNBIASED_NUMBERS, Estimates, Numbers, Simulation
+from residualplanner.release.product import Origin, Product, unlimited
 from residualplanner.release.release import Release
+from residualplanner.release.table import Table
 
-#: Gives the estimates of a query's table, its axes in the order in which the query is written.
-Lookup = Callable[[WrittenQuery], FloatArray]
-
-
-class LookedUp(PartNumbers, Protocol):
-    """Numbers of which single tables can be looked up, for others that are made from them."""
-
-    def lookup(self, measurement: NoisyAnswers) -> Lookup:
-        """The estimates of single tables, from the measurement."""
-        ...
-
-    def sent(self, folder: AnyPath) -> "LookedUp":
-        """As `PartNumbers.sent`."""
-        ...
+#: What gives, from noisy answers and published ones, the tables of each draw of the noise around the latter, and how
+#: far from 0 those are that are 0 but for rounding.
+Draws = Callable[[NoisyAnswers, NoisyAnswers], Callable[[np.random.Generator], tuple[Release, float]]]
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class UnbiasedLookup(UnbiasedNumbers):
-    """Unbiased estimates, of which single tables can be looked up."""
-
-    def lookup(self, measurement: NoisyAnswers) -> Lookup:
-        """The estimates of single tables."""
-        release = Release(measurement)
-        return lambda query: release._table(query).estimate
-
-
-class Answers(Protocol):
-    """Residual answers, in memory or in a file."""
-
-    @property
-    def sha256(self) -> str:
-        """The hash of their bytes."""
-        ...
-
-    def read(self) -> FloatArray:
-        """The answers (r,)."""
-        ...
-
-
+@hides("draws", "least", "residuals")
 @dataclass(frozen=True, eq=False, slots=True)
-class AdjustedAnswers:
-    """Adjusted answers in memory.
+class NonNegative(Numbers):
+    """Numbers of which none is negative, and which agree with one another; they are biased.
+
+    Standard errors of their tables are those of the unbiased estimates; intervals are those of them, too, cut at the
+    counts that are possible.
 
     Attributes:
-        values (r,): in counts.
-    """
-
-    values: FloatArray
-
-    @property
-    def sha256(self) -> str:
-        """The hash of their bytes."""
-        return _hash_of(self.values)
-
-    def read(self) -> FloatArray:
-        """The answers (r,)."""
-        return self.values
-
-
-@dataclass(frozen=True, slots=True)
-class AdjustedAnswersFile:
-    """Adjusted answers in a file of this library's own, for its workers.
-
-    Attributes:
-        path: where they are.
-        sha256: of their bytes; a worker that finds others stops.
-    """
-
-    path: AnyPath
-    sha256: str
-
-    def read(self) -> FloatArray:
-        """The answers (r,), mapped.
-
-        Raises:
-            FileFormatError: they are not the ones that were written.
-        """
-        with local_file(self.path) as file:
-            values: FloatArray = np.load(file, mmap_mode="r", allow_pickle=False)
-        if _hash_of(values) != self.sha256:
-            raise FileFormatError(f"{self.path} was altered while parts were written; save the release again")
-        return values
-
-
-@dataclass(frozen=True, slots=True)
-class AdjustedNumbers:
-    """Numbers that follow from adjusted answers, of which those that are 0 but for rounding are 0.
-
-    Attributes:
-        product: what they are.
-        answers: all residual answers, adjusted.
+        gap: the tables are proved to be within this fraction of the nearest possible ones, in squared distance;
+            infinite for those of a mixture, of which nothing is proved.
+        steps: how many steps of the ascent were made after its start; 0 where that was the solution already.
+        facts: the public facts from other sources that they were made with.
+        residuals: the answers that their tables follow from.
         least: numbers no further than this from 0 are 0, in counts.
+        draws: makes them again with other noise.
     """
 
-    product: Product
-    answers: Answers
+    gap: float
+    steps: int
+    facts: Facts
+    residuals: FloatResiduals
     least: float
+    draws: Draws
 
     @property
-    def with_unbiased(self) -> bool:
-        """They stand alone."""
-        return False
+    def product(self) -> Product:
+        """Non-negative numbers."""
+        return Product(is_nonnegative=True, facts=self.facts.statements)
+
+    def of(self, measurement: NoisyAnswers, device: Device = HOST) -> "Cleared":
+        """Those that follow from the answers."""
+        del device
+        return Cleared(UNBIASED_NUMBERS.of(measurement.with_residuals(self.residuals)), self.least)
 
     @property
     def about(self) -> Mapping[str, Any]:
         """What they are, and the hash of the answers."""
-        return {"numbers": self.product.to_json(), "adjusted_sha256": self.answers.sha256}
+        return {"numbers": self.product.to_json(), "adjusted_sha256": _hash_of(self._values)}
 
-    def tables_of(self, measurement: NoisyAnswers) -> RunOfTables:
-        """The tables of a run of queries, from the measurement.  Source: eqs. (13) and (25)."""
-        run = UNBIASED_NUMBERS.tables_of(self._adjusted(measurement))
+    def sent(self, folder: AnyPath) -> "SentNumbers":
+        """The same with the answers in a file."""
+        values, path = self._values, folder / f"adjusted{SENT}"
+        with write_atomically(path) as file:
+            np.save(file, values, allow_pickle=False)
+        return SentNumbers(self.product, path, _hash_of(values), self.least)
 
-        def finished(first: int, last: int) -> Iterator[TableBatch]:
-            return (replace(batch, estimates=cleared(batch.estimates, self.least)) for batch in run(first, last))
+    def origin(self, unbiased: Table) -> Origin:
+        """The unbiased estimates, and which counts the facts leave possible."""
+        return origin_of(unbiased, self.facts)
 
-        return finished
+    def simulation(self, measurement: NoisyAnswers) -> Simulation:
+        """Non-negative tables made again from noise around these."""
+        drawn = self.draws(measurement, measurement.with_residuals(self.residuals))
 
-    def lookup(self, measurement: NoisyAnswers) -> Lookup:
-        """The estimates of single tables, from the measurement."""
-        release = Release(self._adjusted(measurement))
-        return lambda query: cleared(release._table(query).estimate, self.least)
+        def draw(generator: np.random.Generator) -> Cleared:
+            made, least = drawn(generator)
+            return Cleared(made.estimates, least)
 
-    def sent(self, folder: AnyPath) -> "AdjustedNumbers":
-        """The same with its answers in a file."""
-        found = AdjustedAnswersFile(folder / f"adjusted{SENT}", self.answers.sha256)
-        with write_atomically(found.path) as file:
-            np.save(file, self.answers.read(), allow_pickle=False)
-        return replace(self, answers=found)
+        return Simulation(self.of(measurement), draw)
 
-    def _adjusted(self, measurement: NoisyAnswers) -> NoisyAnswers:
-        return measurement.with_residuals(FloatResiduals(measurement.residuals.groups, self.answers.read()))
+    def words(self, noise: NoiseRecord) -> str:
+        """How near they are to the nearest ones."""
+        how = f"gap {self.gap:.1e}" if math.isfinite(self.gap) else "of a mixture"
+        return f": non-negative, {how}{warning_of(noise)}"
+
+    @property
+    def _values(self) -> FloatArray:
+        groups = range(len(self.residuals.groups.members))
+        return np.concatenate([self.residuals.block(group).ravel() for group in groups])
 
 
-def cleared(estimates: FloatArray, least: float) -> FloatArray:
+@final
+@dataclass(frozen=True, slots=True)
+class SentNumbers(Numbers):
+    """Non-negative numbers at a worker: their answers are in a file of this library's own.
+
+    Attributes:
+        sort: what they are.
+        path: of the answers.
+        sha256: of their bytes; a worker that finds others stops.
+        least: as of `NonNegative`.
+    """
+
+    sort: Product
+    path: AnyPath
+    sha256: str
+    least: float
+
+    @property
+    def product(self) -> Product:
+        """What they are."""
+        return self.sort
+
+    def of(self, measurement: NoisyAnswers, device: Device = HOST) -> "Cleared":
+        """Those that follow from the answers, which are mapped.
+
+        Raises:
+            FileFormatError: they are not the ones that were written.
+        """
+        del device
+        with local_file(self.path) as file:
+            values: FloatArray = np.load(file, mmap_mode="r", allow_pickle=False)
+        if _hash_of(values) != self.sha256:
+            raise FileFormatError(f"{self.path} was altered while parts were written; save the release again")
+        residuals = FloatResiduals(measurement.residuals.groups, values)
+        return Cleared(UNBIASED_NUMBERS.of(measurement.with_residuals(residuals)), self.least)
+
+
+@final
+@dataclass(frozen=True, eq=False, slots=True)
+class Cleared:
     """Estimates, of which those that are 0 but for rounding, no further than ``least`` from it, are 0."""
-    return frozen(np.where(np.abs(estimates) <= least, 0.0, estimates))
+
+    made: Estimates
+    least: float
+
+    def estimate(self, query: WrittenQuery) -> FloatArray:
+        """The numbers of one table."""
+        return self._cleared(self.made.estimate(query))
+
+    def chunks(self, first: int, last: int) -> Iterator[list[TableBatch]]:
+        """The tables of the queries from one number on up to another, in runs of these."""
+        for batches in self.made.chunks(first, last):
+            yield [replace(batch, estimates=self._cleared(batch.estimates)) for batch in batches]
+
+    def _cleared(self, estimates: FloatArray) -> FloatArray:
+        return frozen(np.where(np.abs(estimates) <= self.least, 0.0, estimates))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Rounded(Numbers):
+    """Integers that add up, made from other numbers table by table.
+
+    A table agrees with the total, with the table of each of its attributes alone, and with the table of all of them but
+    the first, in the order of the domain.  Tables of two attributes therefore agree with all that they have in common
+    with others.  Tables of three or more attributes that share two need not agree on these.
+
+    Every cell is one of the two integers next to the number that it was made from, unless the tables that it must agree
+    with leave none such.
+
+    Attributes:
+        source: what they are made from, unbiased or non-negative.
+        base: all are multiples of it; the two next to a number are meant where this says integers.
+    """
+
+    source: Numbers
+    base: int = 1
+
+    @property
+    def product(self) -> Product:
+        """Integers, or multiples of the base."""
+        return self.source.product.rounded_to(self.base)
+
+    def of(self, measurement: NoisyAnswers, device: Device = HOST) -> IntegerTables:
+        """Those that follow from the numbers of a measurement."""
+        return self._made_from(self.source.of(measurement, device), measurement)
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """What they are, and what they are made from."""
+        return {**self.source.about, "numbers": self.product.to_json()}
+
+    def sent(self, folder: AnyPath) -> "Rounded":
+        """The same, made from numbers that can be sent."""
+        return replace(self, source=self.source.sent(folder))
+
+    def origin(self, unbiased: Table) -> Origin:
+        """That of the numbers that they are made from; of unbiased ones these themselves."""
+        return self.source.origin(unbiased) or unlimited(unbiased.estimate)
+
+    def simulation(self, measurement: NoisyAnswers) -> Simulation:
+        """Integers made again from noise around the tables before rounding, which serve as the truth."""
+        is_first = self.source.product.is_unbiased
+        center, draw = unbiased_simulation(measurement) if is_first else self.source.simulation(measurement)
+        return Simulation(center, lambda generator: self._made_from(draw(generator), measurement))
+
+    def _made_from(self, source: Estimates, measurement: NoisyAnswers) -> IntegerTables:
+        return IntegerTables(measurement.plan, source.estimate, self.base, self.product.is_nonnegative)
 
 
 def _hash_of(values: FloatArray) -> str:

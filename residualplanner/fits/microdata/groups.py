@@ -15,6 +15,7 @@ from residualplanner.ground.checks import FloatArray, frozen, require_numbers, r
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import DataError, WorkloadError
 from residualplanner.method.domain.domain import Domain
+from residualplanner.release.reconstruct import release_of
 from residualplanner.release.release import Release
 
 Array = NDArray[np.float64]
@@ -278,8 +279,7 @@ def groups_of_release(release: Release) -> NoisyGroups:
         >>> bool(np.allclose(fit.table(["b"]), release["b"].estimate))
         True
     """
-    remedy = "write groups_of_release(reconstruct(measurement))"
-    require_type("groups_of_release", "release", release, Release, remedy)
+    release = release_of(release, "groups_of_release", "write groups_of_release(reconstruct(measurement))")
     plan = release.plan
     if plan.strategy.varying.any() or not all(basis.is_symmetric for basis in plan.strategy.of_attributes):
         raise WorkloadError("microdata are fitted to releases with subtraction bases only; nonnegative takes any bases")

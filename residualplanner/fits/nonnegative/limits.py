@@ -11,7 +11,7 @@ from residualplanner.method.plan.plan import Plan
 from residualplanner.method.queries.kind import Kind
 from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.more.queries.joint import answered_jointly
-from residualplanner.release.origin import Origin
+from residualplanner.release.product import Origin
 from residualplanner.release.table import Table
 
 

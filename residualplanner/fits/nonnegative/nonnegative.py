@@ -1,44 +1,28 @@
-"""Tables without a negative cell that agree with one another, from unbiased ones.
-
-Reads: a release, facts.  Gives: NonNegativeRelease.  Costs no privacy budget.
-"""
+"""Tables without a negative cell that agree with one another, from unbiased ones."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
 from functools import partial
 from typing import Literal
 
 import numpy as np
 
-from residualplanner.fits.adjusted.drawing import Simulation, nonnegative_draws
+from residualplanner.fits.adjusted.drawing import nonnegative_draws
 from residualplanner.fits.adjusted.memory import require_memory_for_nonnegative
-from residualplanner.fits.adjusted.numbers import AdjustedAnswers, AdjustedNumbers, cleared
-from residualplanner.fits.adjusted.release import AdjustedRelease
+from residualplanner.fits.adjusted.numbers import NonNegative
 from residualplanner.fits.mixtures.records import unreported
 from residualplanner.fits.nonnegative.ascent import Solution, solve
 from residualplanner.fits.nonnegative.components import answers_of
 from residualplanner.fits.nonnegative.facts import Facts, Impossible, Known, read_facts
 from residualplanner.fits.nonnegative.fitted_mixture import fit_mixture, mixture_draws
-from residualplanner.fits.nonnegative.limits import origin_of
 from residualplanner.fits.nonnegative.many_cells.solving import facets_of_many, solve_many
 from residualplanner.fits.nonnegative.newton import ROUNDING
 from residualplanner.fits.nonnegative.problem import DualProblem, Statement, WeightsName, center_of, weights_named
-from residualplanner.gate.measurement.combined import NoisyAnswers
-from residualplanner.gate.measurement.noise_record import warning_of
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import entry_named, require_positive
-from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import SolverError, WorkloadError, memory_for
-from residualplanner.ground.words import count_text
-from residualplanner.method.workload.query import WrittenQuery
-from residualplanner.publish.files.reading import SavedTables
-from residualplanner.publish.parts.reading import SavedParts
-from residualplanner.release.batches import TableBatch
-from residualplanner.release.product import Product
 from residualplanner.release.reconstruct import release_of
 from residualplanner.release.release import Release
-from residualplanner.release.table import Table
 
 #: The most steps of the solver, unless told otherwise.
 _STEPS = 5000
@@ -46,95 +30,11 @@ _STEPS = 5000
 _FAR = 1.0
 #: The methods: whether tables are those of a mixture.
 _IS_OF_MIXTURE = {"nearest": False, "mixture": True}
-#: What gives, from noisy answers and published ones, the tables of each draw of the noise around the latter.
-Draws = Callable[[NoisyAnswers, NoisyAnswers], Callable[[np.random.Generator], tuple[Release, float]]]
-
-
-@hides("part_numbers", "simulation")
-@dataclass(frozen=True, eq=False, repr=False)
-class NonNegativeRelease(AdjustedRelease):
-    """A mapping from queries to tables that have no negative cell and agree with one another; they are biased.
-
-    It has the tables that `unbiased` has, by the same queries.  Standard errors of its tables are those of the unbiased
-    estimates; intervals are those of `unbiased`.
-
-    Attributes:
-        unbiased: the release that it was made from.
-        gap: the tables are proved to be within this fraction of the nearest possible ones, in squared distance;
-            infinite for those of a mixture, of which nothing is proved.
-        steps: how many steps of the ascent were made after its start; 0 where that was the solution already.
-        facts: the public facts from other sources, in words.
-    """
-
-    unbiased: Release
-    gap: float
-    steps: int
-    facts: tuple[str, ...]
-    _made: Release
-    _least: float = field(repr=False)
-    _facts: Facts = field(repr=False)
-    _draws: Draws = field(repr=False)
-
-    @property
-    def measurement(self) -> NoisyAnswers:
-        """The noisy answers that the unbiased tables follow from."""
-        return self.unbiased.measurement
-
-    @property
-    def product(self) -> Product:
-        """What the numbers are."""
-        return Product(is_nonnegative=True, facts=self.facts)
-
-    @property
-    def part_numbers(self) -> AdjustedNumbers:
-        """Its numbers as parts hold them."""
-        layout = self._made.measurement.residuals
-        values = np.concatenate([layout.block(group).ravel() for group in range(len(layout.groups.members))])
-        return AdjustedNumbers(self.product, AdjustedAnswers(values), self._least)
-
-    def __repr__(self) -> str:
-        how = f"gap {self.gap:.1e}" if math.isfinite(self.gap) else "of a mixture"
-        tables = count_text(len(self), "table")
-        return f"<NonNegativeRelease of {tables}: {how}{warning_of(self.measurement.noise)}>"
-
-    def tables(self, progress: Progress | None = None) -> Iterator[Table]:
-        """The tables of all queries of the workload, in its order, computed a few at a time.
-
-        Args:
-            progress: called with the number of tables done and their total, about once for each quarter million cells.
-        """
-        return map(self._marked, self._made.tables(progress), self.unbiased.tables())
-
-    def batches(self) -> Iterator[TableBatch]:
-        """The tables of all queries of the workload as arrays, as `Release.batches` gives them."""
-        for batch in self._made.batches():
-            yield replace(batch, estimates=cleared(batch.estimates, self._least))
-
-    def simulation(self) -> "Simulation[NonNegativeRelease]":
-        """Non-negative tables made again from noise around these."""
-        drawn = self._draws(self.measurement, self._made.measurement)
-
-        def draw(generator: np.random.Generator) -> NonNegativeRelease:
-            made, least = drawn(generator)
-            return replace(self, _made=made, _least=least)
-
-        return Simulation(self, draw)
-
-    def _require(self, query: WrittenQuery) -> None:
-        self._made._require(query)
-
-    def _table(self, query: WrittenQuery) -> Table:
-        return self._marked(self._made._table(query), self.unbiased._table(query))
-
-    def _marked(self, table: Table, unbiased: Table) -> Table:
-        estimate, origin = cleared(table.estimate, self._least), origin_of(unbiased, self._facts)
-        provenance = replace(unbiased.provenance, product=self.product, origin=origin)
-        return replace(table, estimate=estimate, provenance=provenance)
 
 
 @memory_for("for non-negative tables of this size; leave tables out, or use a machine with more memory")
 def nonnegative(  # noqa: PLR0913
-    release: Release | SavedTables | SavedParts,
+    release: Release,
     *,
     known: Known | None = None,
     impossible: Iterable[Impossible] = (),
@@ -144,7 +44,7 @@ def nonnegative(  # noqa: PLR0913
     gap: float = 1e-6,
     max_steps: int = _STEPS,
     progress: Progress | None = None,
-) -> NonNegativeRelease:
+) -> Release:
     """The tables nearest to those of a release that have no negative cell, agree with one another and with known facts.
 
     Near is meant in the mechanism's own noise: the residual of every set of attributes may move, the less the more
@@ -170,7 +70,8 @@ def nonnegative(  # noqa: PLR0913
         progress: called with the number of steps made, and the most steps: before anything is done, and now and then.
 
     Returns:
-        The tables, by the same queries.  The counts behind every table are non-negative: of single values, or of the
+        The tables, by the same queries; `NonNegative` says what ``numbers`` of the release has: the gap, and how many
+        steps there were.  The counts behind every table are non-negative: of single values, or of the
         smallest groups of values that the release tells apart; sums of these with positive weights then are, too.
 
     Raises:
@@ -217,19 +118,18 @@ def nonnegative(  # noqa: PLR0913
     problem = statement.problem(release.measurement)
     solution = _solution(problem, facts, gap=gap, steps=int(max_steps), progress=progress)
     answers = answers_of(problem.reference.own, solution.components)
-    made = Release(release.measurement.with_residuals(answers))
     least = 3 * max(ROUNDING * problem.total, solution.violation)
     draws = partial(nonnegative_draws, statement)
-    return NonNegativeRelease(release, solution.gap, solution.steps, facts.statements, made, least, facts, draws)
+    return Release(release.measurement, NonNegative(solution.gap, solution.steps, facts, answers, least, draws))
 
 
-def _of_mixture(release: Release, facts: Facts, progress: Progress | None) -> NonNegativeRelease:
+def _of_mixture(release: Release, facts: Facts, progress: Progress | None) -> Release:
     """The tables of a mixture fitted to a release."""
     fitted = fit_mixture(release.measurement, facts, progress=progress or unreported)
-    made = Release(release.measurement.with_residuals(fitted.residuals()))
     least = 3 * ROUNDING * fitted.records
     draws = partial(mixture_draws, facts)
-    return NonNegativeRelease(release, math.inf, sum(fitted.steps), facts.statements, made, least, facts, draws)
+    numbers = NonNegative(math.inf, sum(fitted.steps), facts, fitted.residuals(), least, draws)
+    return Release(release.measurement, numbers)
 
 
 def _solution(problem: DualProblem, facts: Facts, *, gap: float, steps: int, progress: Progress | None) -> Solution:

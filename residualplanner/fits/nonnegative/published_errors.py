@@ -13,7 +13,6 @@ from residualplanner.method.plan.files import plan_hash
 from residualplanner.method.plan.plan import Plan
 from residualplanner.publish.files.sidecar import PUBLISHED_ERRORS
 from residualplanner.release.product import Product
-from residualplanner.release.tables import Tables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,15 +68,15 @@ class PublishedErrors:
         )[list(PUBLISHED_ERRORS)]
 
 
-def require_errors_of(tables: Tables, errors: PublishedErrors) -> None:
-    """Raise unless errors are about the plan and the sort of numbers of these tables.
+def require_errors_of(plan: Plan, product: Product, errors: PublishedErrors) -> None:
+    """Raise unless errors are about this plan and this sort of numbers.
 
     Raises:
         ArgumentError: they are no errors.
         WorkloadError: they are others'.
     """
     require_type("save", "errors", errors, PublishedErrors, "write save(folder, errors=published_errors(release))")
-    if plan_hash(errors.plan) != plan_hash(tables.plan) or errors.product != tables.product:
+    if plan_hash(errors.plan) != plan_hash(plan) or errors.product != product:
         raise WorkloadError(
             f"these errors are of other tables ({errors.product.name}); write errors=published_errors(release) with "
             "the release that is saved"

@@ -6,20 +6,20 @@ Source: parametric bootstrap, Efron and Tibshirani (1993), chapter 6; jackknife,
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
+from itertools import chain, combinations_with_replacement
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.fits.adjusted.drawing import Batched, Simulation
-from residualplanner.fits.adjusted.release import AdjustedRelease
 from residualplanner.fits.nonnegative.published_errors import PublishedErrors
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import FloatArray, frozen, require_integer, require_type
 from residualplanner.ground.errors import memory_for
 from residualplanner.method.workload.workload import Workload
 from residualplanner.release.batches import TableBatch
+from residualplanner.release.numbers import Simulation
+from residualplanner.release.release import Release
 
 #: The fewest simulations, and into how many groups they are divided to tell the error of a bias.
 _FEWEST, _GROUPS = 10, 8
@@ -29,7 +29,7 @@ _MANY_CELLS = 2_000_000
 
 @memory_for("to simulate the errors of tables of this size; ask for fewer tables, or use a machine with more memory")
 def published_errors(
-    release: AdjustedRelease,
+    release: Release,
     *,
     simulations: int = 50,
     seed: int = 0,
@@ -73,12 +73,12 @@ def published_errors(
         (['b', 'a × b'], True)
     """
     remedy = "write published_errors(nonnegative(release)); of unbiased tables release.plan.errors() has them exactly"
-    require_type("published_errors", "release", release, AdjustedRelease, remedy)
+    require_type("published_errors", "release", release, Release, remedy)
     number, seed = require_integer("simulations", simulations, least=_FEWEST), require_integer("seed", seed, least=0)
-    simulation, generator = release.simulation(), np.random.default_rng(seed)
+    simulation, generator = release.numbers.simulation(release.measurement), np.random.default_rng(seed)
     tally = _Tally.about(simulation, release.plan.workload, number)
     for done in range(number):
-        tally.add(done, simulation.draw(generator).batches())
+        tally.add(done, chain.from_iterable(simulation.draw(generator).chunks(0, len(release))))
         if progress is not None:
             progress(done + 1, number)
     rmse, bias = _rmse(tally.squares), _bias(tally.products(), tally.cells)
@@ -104,14 +104,14 @@ class _Tally:
     squares: NDArray[np.float64]
 
     @classmethod
-    def about(cls, simulation: Simulation[Batched], workload: Workload, simulations: int) -> "_Tally":
+    def about(cls, simulation: Simulation, workload: Workload, simulations: int) -> "_Tally":
         """Nothing yet."""
         cells = workload.cells.astype(np.int64)
         starts, total = np.cumsum(cells) - cells, int(cells.sum())
         kept: Any = np.float64 if total < _MANY_CELLS else np.float32
         truth, sums = np.empty(total, dtype=kept), np.zeros((_GROUPS, total), dtype=kept)
         made = cls(cells, starts, truth, sums, np.empty((len(cells), simulations)))
-        for batch in simulation.center.batches():
+        for batch in chain.from_iterable(simulation.center.chunks(0, len(workload))):
             made.truth[made._where(batch)] = batch.estimates.reshape(len(batch.queries), -1)
         return made
 

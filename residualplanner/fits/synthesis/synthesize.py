@@ -11,15 +11,13 @@ from residualplanner.fits.synthesis.rounding import RoundingName, rounding_named
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import require_type
 from residualplanner.ground.errors import ArgumentError, memory_for
-from residualplanner.publish.files.reading import SavedTables
-from residualplanner.publish.parts.reading import SavedParts
 from residualplanner.release.reconstruct import release_of
 from residualplanner.release.release import Release
 
 
 @memory_for("for so many synthetic records; ask for fewer, or use a machine with more memory")
 def synthesize(
-    release: Release | SavedTables | SavedParts,
+    release: Release,
     records: int | None = None,
     *,
     known: Known | None = None,

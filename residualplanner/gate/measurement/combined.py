@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, reduce
 from operator import add
+from typing import Protocol
 
 import numpy as np
 
-from residualplanner.gate.measurement.answers import AnswerLayout, FloatResiduals
+from residualplanner.gate.measurement.answers import AnswerLayout, FloatResiduals, IntegerResiduals
 from residualplanner.gate.measurement.measurement import (
     Measurement,
     groups_of_plan,
@@ -212,8 +213,37 @@ class CombinedMeasurement:
         return replace(self, residuals=residuals)
 
 
-#: Noisy answers that tables follow from: of one measurement, or the averages of several.
-NoisyAnswers = Measurement | CombinedMeasurement
+class NoisyAnswers(Protocol):
+    """Noisy answers that tables follow from: of one measurement, the averages of several, or those of a folder."""
+
+    @property
+    def plan(self) -> Plan:
+        """Which sets of attributes were measured, with how much noise."""
+        ...
+
+    @property
+    def residuals(self) -> IntegerResiduals | FloatResiduals:
+        """The answers."""
+        ...
+
+    @property
+    def noise(self) -> NoiseRecord:
+        """How the noise was drawn."""
+        ...
+
+    @property
+    def answers_sha256(self) -> str:
+        """The SHA-256 of the answers: 64 hexadecimal digits."""
+        ...
+
+    @property
+    def measurements(self) -> tuple[Measurement, ...]:
+        """Those that the answers are from."""
+        ...
+
+    def with_residuals(self, residuals: FloatResiduals) -> "NoisyAnswers":
+        """The same with other answers."""
+        ...
 
 
 @memory_for("to combine these measurements; use a machine with more memory")

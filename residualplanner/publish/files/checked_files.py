@@ -1,7 +1,4 @@
-"""The files of a release folder as they are read: their hashes compared, their size limited.
-
-Reads: a folder from anyone.  Gives: bytes and JSON values, or FileFormatError, which names the file.
-"""
+"""The files of a release folder as they are read: their hashes compared, their size limited."""
 
 import hashlib
 from collections.abc import Callable

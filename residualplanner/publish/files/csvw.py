@@ -1,6 +1,5 @@
 """The metadata of CSV files in the form of the W3C's "CSV on the Web": one file for all tables of a folder.
 
-Reads: a release as it is written, and the index of its tables.  Gives: JSON.
 Source: W3C Recommendation "Metadata Vocabulary for Tabular Data", 2015.
 """
 
@@ -20,7 +19,7 @@ from residualplanner.publish.files.file_names import escaped, written_queries
 from residualplanner.publish.files.sidecar import NUMBER, TEXT, Description, label_type
 from residualplanner.publish.files.statistic_form import FOLDER, StatisticForm, datatype_of, statistic_forms
 from residualplanner.publish.files.statistics import statistic_file
-from residualplanner.release.label_columns import BESIDE, label_columns, name_beside
+from residualplanner.release.tidy_form import BESIDE, label_columns, name_beside
 
 #: Where programs look for the metadata of the CSV files of a folder.
 FILE = "csv-metadata.json"

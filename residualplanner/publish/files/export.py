@@ -1,13 +1,12 @@
 """A release as a folder of tidy files, whole or not at all.
 
-Reads: tables, their plan and its noise.  Gives: files.  Holds a few tables at a time, however many there are.
+Holds a few tables at a time, however many there are.
 """
 
 import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -35,8 +34,7 @@ from residualplanner.publish.files.export_files import (
 )
 from residualplanner.publish.files.file_names import BOOK_FILE, file_stem, sheet_names, table_name, written_queries
 from residualplanner.publish.files.manifest import manifest_bytes, plan_files
-from residualplanner.publish.files.profiles import Profile, level_of, profile_named, require_free_names
-from residualplanner.publish.files.publication import Publication
+from residualplanner.publish.files.profiles import Profile, profile_named, require_free_names
 from residualplanner.publish.files.saved_measurement import save_measurements
 from residualplanner.publish.files.sidecar import Description
 from residualplanner.publish.files.statistic_form import FOLDER, require_free_statistic_names
@@ -56,9 +54,9 @@ from residualplanner.publish.files.workbook import (
     require_workbooks,
     workbook_bytes,
 )
-from residualplanner.release.label_columns import label_column_names
 from residualplanner.release.quality import Quality
 from residualplanner.release.table import Table
+from residualplanner.release.tidy_form import label_column_names
 
 
 def require_exportable(
@@ -107,34 +105,24 @@ def _require_free_names(workload: Workload, profile: Profile) -> None:
 
 
 def save_tables(
+    described: Description,
     tables: Iterable[Table],
     answers: NoisyAnswers,
     folder: PathLike,
     *,
-    file_format: FormatName,
-    profile: Profile,
-    level: float | None,
-    publication: Publication | None = None,
-    more: Mapping[str, Any] = MappingProxyType({}),
+    more: Mapping[str, Any],
 ) -> None:
     """Write all tables of a plan's workload, in its order, as `Release.save` describes.
 
     Args:
+        described: what they are, and how they are written.
         tables: in the order of the workload.
         answers: that the tables follow from, or were made from.
         folder: as of `Release.save`.
-        file_format: its ``format``.
-        profile: which columns there are; it says what the numbers are, and how reliable.
-        level: as of `Release.save`.
-        publication: title, author and the like.
         more: data frames by the names of further CSV files.
     """
-    plan = answers.plan
-    require_exportable(plan.workload, file_format, profile.name, quality=profile.quality)
-    _require_free_names(plan.workload, profile)
-    described = Description(
-        plan, answers.noise, file_format, profile, level_of(profile.name, level), publication or Publication()
-    )
+    plan = described.plan
+    _require_free_names(plan.workload, described.profile)
     with new_folder(path_at(folder)) as unfinished:
         hashes = _write_files(tables, unfinished, described) | save_measurements(answers, unfinished)
         hashes |= {name: write_new(unfinished / name, [content]) for name, content in csv_files(more).items()}

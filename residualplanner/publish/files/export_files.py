@@ -1,7 +1,4 @@
-"""The tables of a release as columns, and these as the bytes of files.  PyArrow's home, with `reading_files`.
-
-Reads: tables.  Gives: PyArrow tables with one row per cell and strings dictionary-encoded; bytes in each format.
-"""
+"""The tables of a release as columns, and these as the bytes of files.  PyArrow's home, with `reading_files`."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,11 +18,10 @@ from residualplanner.method.queries.kind import Kind
 from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.method.workload.workload import Workload
 from residualplanner.publish.files.profiles import QUERY, Profile
-from residualplanner.release.label_columns import label_columns
-from residualplanner.release.origin import unlimited
+from residualplanner.release.product import unlimited
 from residualplanner.release.quality import Quality
 from residualplanner.release.table import Table
-from residualplanner.release.tidy_form import cell_words
+from residualplanner.release.tidy_form import cell_words, label_columns
 
 #: The formats of the tables' files.
 FormatName = Literal["parquet", "csv", "xlsx", "workbook", "parts"]

@@ -1,7 +1,4 @@
-"""The names of the files of tables: readable, different for every query, allowed on every system and in every URL.
-
-Reads: names of attributes, kinds of query.  Gives: names of files.
-"""
+"""The names of the files of tables: readable, different for every query, allowed on every system and in every URL."""
 
 import hashlib
 import re

@@ -1,7 +1,5 @@
 """The manifest of a release: how its tables were made and what that cost, as it is written and as it is checked.
 
-Reads: a release as it is written; or a manifest and metadata from a folder, and a plan that has been checked.
-Gives: the bytes of a manifest; or NoiseRecord.
 Hashes find accidents; whoever edits a manifest can edit the hashes in it.  So no sentence about privacy is read from a
 file: what follows from the plan is computed again, and a file that says anything else is refused.
 """

@@ -1,7 +1,4 @@
-"""The columns beside the labels in published tables: one profile for each sort of reader.
-
-Reads: estimates and standard errors.  Gives: columns of numbers, by name, and what they mean.
-"""
+"""The columns beside the labels in published tables: one profile for each sort of reader."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -13,8 +10,7 @@ from residualplanner.ground.checks import FloatArray, entry_named
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.margins import margin_factor, require_level
 from residualplanner.ground.words import COUNTS, names_text
-from residualplanner.release.origin import Origin
-from residualplanner.release.product import UNBIASED, Product
+from residualplanner.release.product import UNBIASED, Origin, Product
 from residualplanner.release.quality import UNRELIABLE, Quality
 
 #: The profiles that tables can be written in.

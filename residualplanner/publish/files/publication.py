@@ -1,7 +1,4 @@
-"""Who publishes tables, and what is said to readers about them.
-
-Reads: strings that a user declares.  Gives: Publication.
-"""
+"""Who publishes tables, and what is said to readers about them."""
 
 from dataclasses import dataclass
 

@@ -1,6 +1,6 @@
 """A release folder read back: the same numbers, after their hashes have been compared.
 
-Reads: a folder that somebody hands over.  Gives: SavedTables.  Nothing in it is run, and no path leads out of it.
+Anyone may have made the folder: nothing in it is run, and no path leads out of it.
 """
 
 from collections.abc import Mapping
@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from residualplanner.gate.measurement.noise_record import warning_of
 from residualplanner.ground.archive import HEADER_LIMIT
 from residualplanner.ground.atomic import PathLike
-from residualplanner.ground.checks import frozen, limited_bytes
-from residualplanner.ground.errors import FileFormatError, WorkloadError
+from residualplanner.ground.checks import FloatArray, limited_bytes
+from residualplanner.ground.errors import FileFormatError
 from residualplanner.ground.margins import require_level
 from residualplanner.ground.stores import AnyPath, Bucket, BucketPath, path_given
-from residualplanner.ground.words import count_text
 from residualplanner.method.plan.files import plan_of_bytes
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.workload.query import QueryLike, WrittenQuery
@@ -35,21 +33,24 @@ from residualplanner.publish.files.manifest import (
 from residualplanner.publish.files.profiles import PROFILES
 from residualplanner.publish.files.publication import Publication
 from residualplanner.publish.files.reading_files import csv_table, frame_of_columns, read_columns
-from residualplanner.publish.files.saved_folder import SavedFolder
+from residualplanner.publish.files.saved_folder import Saved
+from residualplanner.publish.files.saved_measurement import SavedAnswers
 from residualplanner.publish.files.sidecar import TEXT, Description, label_type
 from residualplanner.publish.files.statistic_form import StatisticForm
 from residualplanner.publish.files.statistics import statistic_file, statistic_sheet
 from residualplanner.publish.files.workbook import TABLE_SHEET
-from residualplanner.publish.parts.reading import SavedParts, open_parts
-from residualplanner.release.label_columns import label_columns
+from residualplanner.publish.parts.reading import open_parts
 from residualplanner.release.product import product_of_json
 from residualplanner.release.quality import quality_of_json
-from residualplanner.release.table import Table
+from residualplanner.release.release import Release
+from residualplanner.release.tidy_form import label_columns
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _INDEX = {"query": TEXT, "kinds": TEXT, "cells": "integer", "name": TEXT, "file": TEXT, "sha256": TEXT}
+#: The columns of intervals in the files of tables that are not unbiased.
+_INTERVAL = ("ci_low_unbiased", "ci_high_unbiased")
 
 
 class SavedTable(NamedTuple):
@@ -67,17 +68,16 @@ class SavedTable(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SavedTables(SavedFolder):
-    """The tables of a folder that ``Release.save`` wrote: a mapping from queries to tables, as a `Release` is.
+class InFiles(Saved):
+    """The numbers of a folder with a file for each table, or with a sheet of one workbook.
 
-    It iterates over the queries of the workload, in its order.  A table is read when it is looked up, after its hash
-    has been compared; its estimates are those that were saved, bit for bit, and its variances follow from the plan.
-    Unlike a `Release`, it has the tables of the workload only.  `frame` gives a table as its file has it.
+    `frame` gives a table as its file has it.
 
     Attributes:
-        folder: where the tables are.
+        home: where the tables are.
         manifest: the content of ``manifest.json``: how the tables were made, and what that cost.
         metadata: the content of ``metadata.json``: what their columns mean.
+        described: how they were written.
         files: by the name of a table, such as ``"age@prefix.sex"``, its file; attributes as they were written.
     """
 
@@ -103,52 +103,54 @@ class SavedTables(SavedFolder):
         Returns:
             The labels and numbers of the file, bit for bit, with labels of the types that the domain declares.
         """
-        return frame_of_columns(self._columns(self._written(query)))
+        return frame_of_columns(self._columns(self._number_of(query)))
 
-    def __repr__(self) -> str:
-        tables = count_text(len(self), "saved table")
-        return f"<{tables}: profile {self.profile}, {self.folder}{warning_of(self.noise)}>"
+    def cells_of(self, number: int) -> FloatArray:
+        """The numbers of a table by its number in the order of the workload, (cells,), as the query was saved."""
+        found: FloatArray = self._columns(number)[self.described.profile.estimate_name].to_numpy()
+        return found.astype(np.float64, copy=False)
+
+    def file_of(self, number: int) -> str:
+        """The file of the table of a query of the workload by its number, within the folder."""
+        return self.files[self._names[number]].file
+
+    def has_intervals(self, level: float) -> bool:
+        """Whether files have intervals of numbers that are not unbiased, at a level."""
+        about = self.metadata["tables"]
+        columns = {column["name"] for column in about["columns"]}
+        return not self.product.is_unbiased and columns.issuperset(_INTERVAL) and bool(about["conf_level"] == level)
+
+    def intervals(self, query: QueryLike, level: float) -> tuple[FloatArray, FloatArray] | None:
+        """The intervals of a table whose numbers are not unbiased, as its file has them, (cells,) each, in C order."""
+        if not self.has_intervals(level):
+            return None
+        frame = self.frame(query)
+        low, high = (frame[name].to_numpy(dtype=np.float64) for name in _INTERVAL)
+        return low, high
 
     @cached_property
-    def _queries(self) -> dict[WrittenQuery, tuple[str, WrittenQuery]]:
-        """By the query in domain order the name of its table, and the query as it was saved."""
-        pairs = zip(self.files, written_queries(self.plan.workload), strict=True)
-        return {query.in_domain_order: (name, query) for name, query in pairs}
+    def _names(self) -> list[str]:
+        return list(self.files)
 
-    def _require(self, query: WrittenQuery) -> None:
-        if query.in_domain_order not in self._queries:
-            names = tuple(self.plan.domain.names[position] for position in query.positions)
-            raise WorkloadError(
-                f"{self.folder} has no table for {names!r} in these kinds; reconstruct(tables) may have it"
-            )
-
-    def _table(self, query: WrittenQuery) -> Table:
-        _, saved = self._queries[query.in_domain_order]
-        domain, estimate = self.plan.domain, self._columns(query)[self._described.profile.estimate_name].to_numpy()
-        axes = [saved.positions.index(position) for position in query.positions]
-        numbers = estimate.astype(np.float64, copy=False).reshape(saved.shape(domain)).transpose(axes)
-        return Table.of_answers(self._provenance, query, frozen(numbers))
-
-    def _columns(self, query: WrittenQuery) -> dict[str, Any]:
-        """The columns of the file of a query's table, after they have been checked."""
-        name, written = self._queries[query.in_domain_order]
-        saved, attributes = self.files[name], self.plan.domain.attributes
+    def _columns(self, number: int) -> dict[str, Any]:
+        """The columns of the file of a table by its number, after they have been checked."""
+        plan, profile, name = self.described.plan, self.described.profile, self._names[number]
+        saved, attributes, written = self.files[name], plan.domain.attributes, plan.workload.query_at(number)
         keys = [(attributes[position], kind) for position, kind in zip(*written.table_axes, strict=True)]
         axes = [label_columns(attribute, kind) for attribute, kind in keys]
         types = {name: label_type(labels) for columns in axes for name, labels in columns.items()}
-        types |= {name: self._described.datatype(name) for name in self._described.profile.value_names}
+        types |= {name: self.described.datatype(name) for name in profile.value_names}
         content = content_of(self.folder, saved.file, saved.sha256)
-        optional, sheet = self._described.profile.optional_names, self._sheets.get(name, TABLE_SHEET)
-        path = self.folder / saved.file
-        return read_columns(content, path, types, saved.cells, axes, optional=optional, sheet=sheet)
+        path, sheet = self.folder / saved.file, self._sheets.get(name, TABLE_SHEET)
+        return read_columns(content, path, types, saved.cells, axes, optional=profile.optional_names, sheet=sheet)
 
     def _statistic(self, number: int, query: WrittenQuery, form: StatisticForm) -> dict[str, Any]:
-        name, sheet = list(self.files)[number], TABLE_SHEET
+        sheet, name = TABLE_SHEET, self._names[number]
         if self._sheets:
             file, sheet = BOOK_FILE, statistic_sheet(self._sheets[name])
             content = content_of(self.folder, file, self.files[name].sha256)
         else:
-            file = statistic_file(self._described, query)
+            file = statistic_file(self.described, query)
             content = self._statistics_of(file)
         optional = [column.name for column in form.columns]
         return read_columns(
@@ -158,19 +160,20 @@ class SavedTables(SavedFolder):
     @cached_property
     def _sheets(self) -> dict[str, str]:
         """By the name of a table its sheet, where all are in one workbook."""
-        if self._described.file_format != BOOK_FORMAT:
+        if self.described.file_format != BOOK_FORMAT:
             return {}
         return dict(zip(self.files, sheet_names(list(self.files)), strict=True))
 
 
-def load_tables(folder: PathLike | Bucket | BucketPath) -> SavedTables | SavedParts:
+def load_tables(folder: PathLike | Bucket | BucketPath) -> Release:
     """Open the folder of a release, in any format and profile.
 
     Args:
         folder: the folder that `Release.save`, or the command line, has written; or its address in a bucket.
 
     Returns:
-        A mapping from queries to tables, with the estimates that were saved, bit for bit.
+        The release, with the estimates that were saved, bit for bit, of the queries that were saved.  What else the
+        folder holds is in its ``numbers``: `InFiles`, or `InParts` where tables are in parts.
 
     Raises:
         FileFormatError: a file is missing, was altered since the release was saved, is of another version, or is not
@@ -192,7 +195,7 @@ def load_tables(folder: PathLike | Bucket | BucketPath) -> SavedTables | SavedPa
         raise FileFormatError(f"{path} does not hold what a release's does; {AGAIN}") from None
 
 
-def _opened(home: AnyPath, manifest: Mapping[str, Any]) -> SavedTables | SavedParts:
+def _opened(home: AnyPath, manifest: Mapping[str, Any]) -> Release:
     hashes, about = manifest["files"], manifest["tables"]
     names = (PLAN_FILE, *checked(home / "manifest.json", partial(measured_files, manifest)))
     plan, *plans = (_plan_of(home, name, hashes[name]) for name in names)
@@ -211,14 +214,15 @@ def _opened(home: AnyPath, manifest: Mapping[str, Any]) -> SavedTables | SavedPa
     profile = PROFILES[about["profile"]].of(product, with_unbiased=with_unbiased).graded(quality)
     described = Description(plan, noise, file_format, profile, level, publication)
     checked(home / "metadata.json", partial(require_true_metadata, metadata, described))
+    answers = SavedAnswers(plan, noise, home, hashes)
     if file_format == PARTS_FORMAT:
-        return open_parts(home, manifest, metadata, described)
+        return Release(answers, open_parts(home, manifest, metadata, described))
     index = csv_table(content_of(home, "index.csv", hashes["index.csv"]), home / "index.csv", _INDEX)
     saved = map(SavedTable, *(index[name].to_pylist() for name in ("file", "sha256", "cells")))
     files = dict(zip(index["name"].to_pylist(), saved, strict=True))
     if about["count"] != len(files) or not _are_of_workload(files, described):
         raise FileFormatError(f"{home / 'index.csv'} names other tables or files than {PLAN_FILE} has; {AGAIN}")
-    return SavedTables(home, manifest, metadata, described, files)
+    return Release(answers, InFiles(home, manifest, metadata, described, files))
 
 
 def _plan_of(home: AnyPath, name: str, digest: object) -> Plan:

@@ -1,7 +1,4 @@
-"""One table from the bytes of a file, in each format, with every bit of its numbers.  openpyxl's home.
-
-Reads: bytes whose hash has been compared.  Gives: columns, or FileFormatError, which names the file.
-"""
+"""One table from the bytes of a file, in each format, with every bit of its numbers.  openpyxl's home."""
 
 import io
 import re

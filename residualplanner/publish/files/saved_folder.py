@@ -1,92 +1,121 @@
-"""What all folders of a release have in common when they are read back.
-
-Reads: a folder whose manifest, metadata and plan have been checked.  Gives: SavedFolder.
-"""
+"""What all folders of a release have in common when they are read back."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from residualplanner.gate.measurement.measurement import Measurement
-from residualplanner.gate.measurement.noise_record import NoiseRecord
+from residualplanner.gate.measurement.combined import NoisyAnswers
+from residualplanner.gate.measurement.noise_record import NoiseRecord, warning_of
+from residualplanner.ground.checks import FloatArray, frozen
+from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import FileFormatError, WorkloadError
 from residualplanner.ground.stores import AnyPath
 from residualplanner.method.plan.plan import Plan
-from residualplanner.method.workload.query import QueryLike, WrittenQuery
+from residualplanner.method.workload.query import QueryLike, WrittenQuery, written_query
 from residualplanner.publish.files.checked_files import AGAIN, content_of
 from residualplanner.publish.files.manifest import PLAN_FILE
 from residualplanner.publish.files.publication import Publication
 from residualplanner.publish.files.reading_files import csv_table, frame_of_columns
-from residualplanner.publish.files.saved_measurement import saved_measurements
 from residualplanner.publish.files.sidecar import NUMBER, PUBLISHED_ERRORS, PUBLISHED_ERRORS_FILE, Description
 from residualplanner.publish.files.statistic_form import StatisticForm, statistic_form
+from residualplanner.release.batches import TableBatch
+from residualplanner.release.devices import HOST, Device
+from residualplanner.release.numbers import Numbers, one_by_one
 from residualplanner.release.product import Product
 from residualplanner.release.quality import Quality
-from residualplanner.release.tables import Tables
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
+@hides("cells_of", "chunks", "described", "estimate", "home")
 @dataclass(frozen=True, eq=False, repr=False)
-class SavedFolder(Tables):
-    """The tables of a folder that ``Release.save`` wrote.
+class Saved(Numbers):
+    """The numbers in a folder that ``Release.save`` wrote, each read when it is looked up.
+
+    Estimates are those that were saved, bit for bit; variances follow from the plan.
 
     Attributes:
-        folder: where the tables are.
+        home: the folder.
         manifest: the content of ``manifest.json``: how the tables were made, and what that cost.
         metadata: the content of ``metadata.json``: what their columns mean.
+        described: how they were written.
     """
 
-    folder: AnyPath
+    home: AnyPath
     manifest: Mapping[str, Any]
     metadata: Mapping[str, Any]
-    _described: Description
+    described: Description
 
     @property
-    def plan(self) -> Plan:
-        """What was measured, with how much noise."""
-        return self._described.plan
-
-    @property
-    def noise(self) -> NoiseRecord:
-        """How the noise was drawn, as far as the plan can tell: the exact cost and the sentence follow from it."""
-        return self._described.noise
-
-    @cached_property
-    def measurements(self) -> tuple[Measurement, ...]:
-        """The measurements that all tables follow from, or were made from: one, or several that were averaged.
-
-        Their answers are left on disk, so the folder must stay as it is while they are used.
-
-        Raises:
-            FileFormatError: a file is missing, was altered, or is about another release.
-        """
-        return saved_measurements(self.folder, self.manifest["files"], self.plan, self.noise)
+    def folder(self) -> AnyPath:
+        """Where the tables are."""
+        return self.home
 
     @property
     def product(self) -> Product:
         """What the numbers are."""
-        return self._described.product
+        return self.described.product
+
+    def of(self, measurement: NoisyAnswers, device: Device = HOST) -> Self:
+        """Itself: files are read in the place of answers."""
+        del measurement, device
+        return self
+
+    def estimate(self, query: WrittenQuery) -> FloatArray:
+        """The numbers of one table, with an axis for each attribute, in the order in which the query is written."""
+        plan = self.described.plan
+        number = plan.workload.number_of(query)
+        saved = plan.workload.query_at(number)
+        axes = [saved.positions.index(position) for position in query.positions]
+        return frozen(self.cells_of(number).reshape(saved.shape(plan.domain)).transpose(axes))
+
+    def chunks(self, first: int, last: int) -> Iterator[list[TableBatch]]:
+        """The tables of the queries from one number on up to another, one at a time."""
+        return one_by_one(self.described.plan.workload, self.estimate, first, last)
+
+    @abstractmethod
+    def cells_of(self, number: int) -> FloatArray:
+        """The numbers of a table by its number in the order of the workload, (cells,), as the query was saved.
+
+        Raises:
+            FileFormatError: the file of the table is missing, was altered, or is another.
+        """
+
+    def require(self, plan: Plan, query: WrittenQuery) -> None:
+        """Raise WorkloadError unless the folder has a table for the query."""
+        if plan.workload.number_of(query) < 0:
+            names = tuple(plan.domain.names[position] for position in query.positions)
+            raise WorkloadError(
+                f"{self.folder} has no table for {names!r} in these kinds; reconstruct(tables) may have it"
+            )
+
+    def words(self, noise: NoiseRecord) -> str:
+        """Where they are."""
+        return f" in {self.folder}: {self.product.name}, profile {self.profile}{warning_of(noise)}"
+
+    def has_intervals(self, level: float) -> bool:
+        """Whether files have intervals of numbers that are not unbiased, at a level."""
+        del level
+        return False
 
     @property
     def publication(self) -> Publication:
         """What is said to readers about all tables together."""
-        return self._described.publication
+        return self.described.publication
 
     @property
     def quality(self) -> Quality | None:
         """Which estimates are reliable, where the files say it; those that these leave out are nan in tables."""
-        return self._described.profile.quality
+        return self.described.profile.quality
 
     @property
     def profile(self) -> str:
         """The profile that the tables were saved in."""
-        return self._described.profile.name
+        return self.described.profile.name
 
     def statistic(self, query: QueryLike) -> "pd.DataFrame":
         """The means or quantiles that a query is for, as their file has them: with intervals, at the level saved.
@@ -104,12 +133,19 @@ class SavedFolder(Tables):
             DomainError, WorkloadError: there is no table for the query, it is for counts, or there is no such file.
             FileFormatError: the file is missing, was altered, or is another table.
         """
-        number = self.plan.workload.number_of(self._written(query))
-        written = self.plan.workload.query_at(number)
-        form = statistic_form(self.plan.domain, self._described.profile, written)
+        plan, number = self.described.plan, self._number_of(query)
+        written = plan.workload.query_at(number)
+        form = statistic_form(plan.domain, self.described.profile, written)
         if form is None:
             raise WorkloadError(f"{query!r} is for counts or sums; name a query for Mean() or Quantiles()")
         return frame_of_columns(self._statistic(number, written, form))
+
+    def _number_of(self, query: QueryLike) -> int:
+        """The number of a query in the workload; errors as of a look-up."""
+        plan = self.described.plan
+        written = written_query(plan.domain, query)
+        self.require(plan, written)
+        return plan.workload.number_of(written)
 
     @abstractmethod
     def _statistic(self, number: int, query: WrittenQuery, form: StatisticForm) -> dict[str, Any]:
@@ -134,7 +170,7 @@ class SavedFolder(Tables):
         content, path = content_of(self.folder, PUBLISHED_ERRORS_FILE, digest), self.folder / PUBLISHED_ERRORS_FILE
         found: pd.DataFrame = csv_table(content, path, PUBLISHED_ERRORS).to_pandas()
         numbers = [name for name, word in PUBLISHED_ERRORS.items() if word == NUMBER]
-        if list(found) != list(PUBLISHED_ERRORS) or list(found["query"]) != list(self.plan.errors()["query"]):
+        if list(found) != list(PUBLISHED_ERRORS) or list(found["query"]) != list(self.described.plan.errors()["query"]):
             raise FileFormatError(f"{path} is about other tables than {PLAN_FILE}; {AGAIN}")
         if not (found[numbers] >= 0).all(axis=None) or not np.isfinite(found[numbers]).all(axis=None):
             raise FileFormatError(f"{path} has errors that are no numbers; {AGAIN}")

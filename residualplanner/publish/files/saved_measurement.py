@@ -1,17 +1,18 @@
 """The noisy answers in the folder of a release: whoever has its tables can make all others that follow.
 
-Reads: noisy answers, or a folder that somebody hands over.  Gives: files; or measurements, after their hashes have been
-compared.  A seed is in no folder.
+A seed is in no folder.
 """
 
 import hashlib
 import os
 from collections.abc import Mapping
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from residualplanner.gate.measurement.combined import NoisyAnswers
+from residualplanner.gate.measurement.answers import FloatResiduals, IntegerResiduals
+from residualplanner.gate.measurement.combined import NoisyAnswers, as_one
 from residualplanner.gate.measurement.measurement import Measurement, load_measurement
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.ground.errors import FileFormatError
@@ -37,25 +38,52 @@ def save_measurements(answers: NoisyAnswers, folder: AnyPath) -> dict[str, str]:
     return found
 
 
-def saved_measurements(
-    folder: AnyPath, hashes: Mapping[str, Any], plan: Plan, noise: NoiseRecord
-) -> tuple[Measurement, ...]:
-    """The measurements in the folder of a release, left on disk.
+@dataclass(frozen=True, eq=False)
+class SavedAnswers:
+    """The noisy answers in the folder of a release, whose files are opened when they are first needed.
 
-    Args:
+    Attributes:
+        plan: of the release.
+        noise: how the noise was drawn, as far as the plan can tell.
         folder: of the release.
         hashes: the SHA-256 of its files, by name.
-        plan: of the release.
-        noise: what the manifest says of it.
-
-    Raises:
-        FileFormatError: a file is missing, was altered, or is another measurement than the manifest is about.
     """
-    expected = noise.measured or ((plan, noise),)
-    return tuple(
-        _checked(folder / name, hashes.get(name), *own)
-        for name, own in zip(measurement_names(noise), expected, strict=True)
-    )
+
+    plan: Plan
+    noise: NoiseRecord
+    folder: AnyPath
+    hashes: Mapping[str, Any]
+
+    @cached_property
+    def measurements(self) -> tuple[Measurement, ...]:
+        """One, or several that were averaged.
+
+        Raises:
+            FileFormatError: a file is missing, was altered, or is another measurement than the manifest is about.
+        """
+        expected = self.noise.measured or ((self.plan, self.noise),)
+        return tuple(
+            _checked(self.folder / name, self.hashes.get(name), *own)
+            for name, own in zip(measurement_names(self.noise), expected, strict=True)
+        )
+
+    @property
+    def residuals(self) -> IntegerResiduals | FloatResiduals:
+        """The answers."""
+        return self._opened.residuals
+
+    @property
+    def answers_sha256(self) -> str:
+        """The SHA-256 of the answers: 64 hexadecimal digits."""
+        return self._opened.answers_sha256
+
+    def with_residuals(self, residuals: FloatResiduals) -> NoisyAnswers:
+        """The same with other answers."""
+        return self._opened.with_residuals(residuals)
+
+    @cached_property
+    def _opened(self) -> NoisyAnswers:
+        return as_one(self.measurements)
 
 
 def _checked(path: AnyPath, digest: object, plan: Plan, noise: NoiseRecord) -> Measurement:

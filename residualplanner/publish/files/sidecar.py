@@ -1,7 +1,4 @@
-"""What the columns of a release's tables mean, for programs: one file for all tables.
-
-Reads: a plan, its noise, and how the release is written.  Gives: Description, and JSON values.
-"""
+"""What the columns of a release's tables mean, for programs: one file for all tables."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

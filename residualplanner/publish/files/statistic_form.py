@@ -1,7 +1,4 @@
-"""What the table of a query's means or quantiles looks like in a release: its labels and columns.
-
-Reads: a query, and in which profile the release is written.  Gives: StatisticForm.
-"""
+"""What the table of a query's means or quantiles looks like in a release: its labels and columns."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -24,8 +21,8 @@ from residualplanner.publish.files.export_files import BOOK_FORMAT, PARTS_FORMAT
 from residualplanner.publish.files.file_names import written_queries
 from residualplanner.publish.files.profiles import Profile, clash_text
 from residualplanner.publish.files.sidecar import NUMBER, TRUTH, label_type
-from residualplanner.release.label_columns import label_column_names, label_columns
 from residualplanner.release.statistics import Column, StatisticTable, published_columns, table_of_statistic, unit_of
+from residualplanner.release.tidy_form import label_column_names, label_columns
 
 #: The folder of the files of statistics.
 FOLDER = "statistics"

@@ -1,7 +1,5 @@
 """The means and quantiles of a release as files of their own, beside the tables that they are made of.
 
-Reads: tables, and how a release is written.  Gives: PyArrow tables, with a row for each group; what they are, in words.
-
 Where numbers were made from unbiased estimates, such as non-negative ones, counts and sums are those numbers, as in
 tables; means, quantiles, errors and intervals are those of the unbiased estimates.
 """

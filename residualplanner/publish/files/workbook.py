@@ -1,7 +1,4 @@
-"""Tables as Excel workbooks: strings stay strings, numbers keep every digit.  XlsxWriter's home.
-
-Reads: PyArrow tables.  Gives: bytes of .xlsx files, the same for the same table.
-"""
+"""Tables as Excel workbooks: strings stay strings, numbers keep every digit.  XlsxWriter's home."""
 
 import datetime as dt
 import io
@@ -15,7 +12,7 @@ import numpy as np
 from residualplanner.ground.errors import MissingExtraError, WorkloadError
 from residualplanner.method.workload.workload import Workload
 from residualplanner.publish.files.publication import Publication
-from residualplanner.release.label_columns import label_columns
+from residualplanner.release.tidy_form import label_columns
 
 #: The most rows of a sheet, the first of which holds the names, and the most letters of a cell.
 ROW_LIMIT, LETTER_LIMIT = 1_048_576, 32_767

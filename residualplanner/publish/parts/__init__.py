@@ -1,7 +1,6 @@
 """A release of very many tables as a folder of parts: Parquet files of about a million cells each.
 
-Reads: a release.  Gives: a folder whose parts are written by several processes at once and after an interruption go on
-where they stopped; and, from such a folder, any one table in milliseconds.  Which tables stand in which part follows
+Which tables stand in which part follows
 from the workload alone, and what a part holds from the measurement alone: however often a release was interrupted, its
 files are the same, byte for byte.
 """

@@ -1,6 +1,6 @@
 """What the tables of a release in parts are, and what their cells are about: as data that SQL can join.
 
-Reads: a plan, a layout.  Gives: PyArrow tables.  Nothing loops over tables.
+Nothing loops over tables.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,6 +1,6 @@
 """Which tables of a workload stand in which part of a release.
 
-Reads: a workload.  Gives: Layout.  It depends on nothing but how many cells the tables have.
+It depends on nothing but how many cells the tables have.
 """
 
 import operator

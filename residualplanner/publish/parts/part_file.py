@@ -1,7 +1,4 @@
-"""The bytes of a part in pieces, each of which can be read and checked without the others.
-
-Reads: the bytes of a Parquet file, or a file from anyone.  Gives: PartFile; bytes whose hash has been compared.
-"""
+"""The bytes of a part in pieces, each of which can be read and checked without the others."""
 
 import hashlib
 import json
@@ -12,6 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import IO, Any
 
+from residualplanner.ground.atomic import write_atomically
 from residualplanner.ground.errors import FileFormatError
 from residualplanner.ground.json import json_text
 from residualplanner.ground.stores import AnyPath
@@ -106,3 +104,26 @@ def _end(column: Any) -> int:
 
 def _altered(path: AnyPath) -> FileFormatError:
     return FileFormatError(f"{path} was altered: its SHA-256 is not the one in the list of parts; {AGAIN}")
+
+
+#: The folder within the hidden one with a file for each part; no release has it.
+HASHES = "hashes"
+
+
+def state_part(folder: AnyPath, part: int, file: PartFile) -> None:
+    """Write down what a part will be; done before the part itself is written, so that none is there without it."""
+    with write_atomically(_statement(folder, part)) as statement:
+        statement.write(file.to_bytes())
+
+
+def finished_part(folder: AnyPath, part: int, content: bytes) -> PartFile | None:
+    """What a part is, if these are the bytes that were to be written; None where that is not stated, or others were."""
+    try:
+        stated = part_file_of_bytes(_statement(folder, part).read_bytes())
+    except (OSError, ValueError, TypeError, FileFormatError):  # absent, or damaged as the part may be
+        return None
+    return stated if hashlib.sha256(content).hexdigest() == stated.sha256 else None
+
+
+def _statement(folder: AnyPath, part: int) -> AnyPath:
+    return folder / f"{HASHES}/part-{part:06}.json"

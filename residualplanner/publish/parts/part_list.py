@@ -1,7 +1,4 @@
-"""Which parts a folder has, and the hashes of their pieces: two CSV files.
-
-Reads: what was written; or a folder from anyone.  Gives: the bytes of the two files; or PartFile by part.
-"""
+"""Which parts a folder has, and the hashes of their pieces: two CSV files."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial

@@ -1,6 +1,5 @@
 """A release written in parts, by one process or several, from where an interrupted run of the same release stopped.
 
-Reads: a measurement.  Gives: a folder, completely or not at all.
 A part has its own name only when it is complete; the manifest comes last.
 """
 
@@ -11,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from residualplanner.gate.measurement.combined import NoisyAnswers
@@ -22,39 +20,35 @@ from residualplanner.ground.errors import FileFormatError, ResourceError
 from residualplanner.ground.main_module import require_guarded_main
 from residualplanner.ground.stores import AnyPath, path_at
 from residualplanner.method.plan.files import plan_hash
-from residualplanner.publish.files.export_files import PARTS_FORMAT, csv_files, parquet_bytes
+from residualplanner.publish.files.export_files import csv_files, parquet_bytes
 from residualplanner.publish.files.manifest import manifest_bytes, plan_files
-from residualplanner.publish.files.profiles import level_of, profile_named
-from residualplanner.publish.files.publication import Publication
 from residualplanner.publish.files.saved_measurement import save_measurements
 from residualplanner.publish.files.sidecar import Description
 from residualplanner.publish.parts.dictionary import labels_table, tables_tables
-from residualplanner.publish.parts.finished_parts import HASHES
 from residualplanner.publish.parts.layout import LABELS, PARTS, TABLES, Layout, layout_of, part_name
-from residualplanner.publish.parts.numbers import UNBIASED_NUMBERS, PartNumbers
-from residualplanner.publish.parts.part_file import PartFile
+from residualplanner.publish.parts.part_file import HASHES, PartFile
 from residualplanner.publish.parts.part_list import part_lists
 from residualplanner.publish.parts.statistics import about_statistics, write_statistics
 from residualplanner.publish.parts.unfinished import unfinished
 from residualplanner.publish.parts.writers import PartsJob, remove_answers, writers_of
 from residualplanner.publish.parts.writing import ANSWERS_SHA256, write_tables, write_whole
+from residualplanner.release.numbers import Numbers
 from residualplanner.scale.workers import Workers
 
 #: How many bytes of a part a cell takes at least.
 _CELL_BYTES = 8
 
 
-def save_parts(  # noqa: PLR0913
+def save_parts(
+    described: Description,
     measurement: NoisyAnswers,
+    numbers: Numbers,
     folder: PathLike,
     *,
-    level: float | None,
-    publication: Publication | None = None,
     workers: int | Workers,
     only: Iterable[int] | None,
     progress: Progress | None,
-    numbers: PartNumbers = UNBIASED_NUMBERS,
-    more: Mapping[str, Any] = MappingProxyType({}),
+    more: Mapping[str, Any],
 ) -> None:
     """Write the tables of a measurement's workload in parts, all or some, as `Release.save` describes.
 
@@ -63,13 +57,14 @@ def save_parts(  # noqa: PLR0913
     """
     require_guarded_main("save")
     writers = writers_of(workers)
-    plan, noise = measurement.plan, measurement.noise
-    profile = profile_named("default").of(numbers.product, with_unbiased=numbers.with_unbiased)
-    described = Description(
-        plan, noise, PARTS_FORMAT, profile, level_of("default", level), publication or Publication()
-    )
+    plan, with_unbiased = described.plan, described.profile.with_unbiased
     answers = measurement.answers_sha256
-    about = {"plan_sha256": plan_hash(plan), ANSWERS_SHA256: answers, "guarantee": noise.guarantee, **numbers.about}
+    about: dict[str, Any] = {
+        "plan_sha256": plan_hash(plan),
+        ANSWERS_SHA256: answers,
+        "guarantee": described.noise.guarantee,
+    }
+    about |= {**numbers.about, **({"with_unbiased": True} if with_unbiased else {})}
     layout = layout_of(plan.workload)
     parts = layout.chosen(only)
     count = sum(layout.count_of(part) for part in parts)
@@ -79,7 +74,7 @@ def save_parts(  # noqa: PLR0913
         _remove_leftovers(hidden, parts)
         require_room(hidden, layout, parts, measurement)
         saved = save_measurements(measurement, hidden)
-        job = PartsJob(measurement, layout, about, hidden, parts, numbers)
+        job = PartsJob(measurement, layout, about, hidden, parts, numbers, with_unbiased)
         with _of_unaltered_answers(job), writers.writing(job) as written:
             files = saved | _write_about(described, job)  # while other processes write parts
             found = list(_reported(written, layout, parts, progress))

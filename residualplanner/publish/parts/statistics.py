@@ -1,7 +1,4 @@
-"""The means and quantiles of a release in parts: a file for all means, and one for all quantiles.
-
-Reads: noisy answers, and which parts are written.  Gives: Parquet files, whose rows are numbered as those of parts are.
-"""
+"""The means and quantiles of a release in parts: a file for all means, and one for all quantiles."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,9 +18,9 @@ from residualplanner.publish.files.sidecar import Description
 from residualplanner.publish.files.statistic_form import columns_in, kinds_of_statistics, queries_with, statistics_name
 from residualplanner.publish.files.statistics import about_columns
 from residualplanner.publish.parts.layout import TABLE_ID, Layout
-from residualplanner.publish.parts.numbers import UNBIASED_NUMBERS, PartNumbers, RunOfTables
 from residualplanner.publish.parts.writing import batch_variances, write_tables
 from residualplanner.release.batches import TableBatch
+from residualplanner.release.numbers import UNBIASED_NUMBERS, Estimates, Numbers
 from residualplanner.release.statistics import (
     StatisticAnswers,
     StatisticTable,
@@ -38,7 +35,7 @@ GROUP = "group_id"
 def write_statistics(
     described: Description,
     measurement: NoisyAnswers,
-    numbers: PartNumbers,
+    numbers: Numbers,
     folder: AnyPath,
     *,
     layout: Layout,
@@ -49,7 +46,7 @@ def write_statistics(
     kinds = kinds_of_statistics(described.plan.workload)
     if not kinds:
         return found
-    writer = _StatisticRows(described, numbers.tables_of(measurement), UNBIASED_NUMBERS.tables_of(measurement))
+    writer = _StatisticRows(described, numbers.of(measurement), UNBIASED_NUMBERS.of(measurement))
     for word, codes in kinds.items():
         tables = np.intersect1d(queries_with(described.plan.workload, codes), wanted)
         if len(tables):
@@ -79,8 +76,8 @@ class _StatisticRows:
     """
 
     described: Description
-    adjusted: RunOfTables
-    unbiased: RunOfTables
+    adjusted: Estimates
+    unbiased: Estimates
     _accuracy: Accuracy = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -89,8 +86,8 @@ class _StatisticRows:
 
     def of_run(self, first: int, last: int) -> Iterator[Any]:
         """The rows of the tables from one number on up to another, as PyArrow tables."""
-        own = {number: table for batch in self.adjusted(first, last) for number, table in _tables(batch)}
-        for batch in self.unbiased(first, last):
+        own = {number: table for batch in _batches(self.adjusted, first, last) for number, table in _tables(batch)}
+        for batch in _batches(self.unbiased, first, last):
             yield self._rows(batch, np.stack([own[number] for number in batch.queries.tolist()]))
 
     def _rows(self, batch: TableBatch, adjusted: FloatArray) -> Any:
@@ -143,6 +140,10 @@ def _columns(described: Description, codes: Sequence[int]) -> list[tuple[str, st
             name, unit, meaning = column.described(attribute, workload.domain.unit, described.level)
             found.setdefault(name, ({}, meaning))[0][unit] = None
     return [(name, " or ".join(units), meaning) for name, (units, meaning) in found.items()]
+
+
+def _batches(estimates: Estimates, first: int, last: int) -> Iterator[TableBatch]:
+    return chain.from_iterable(estimates.chunks(first, last))
 
 
 def _tables(batch: TableBatch) -> Iterator[tuple[int, FloatArray]]:

@@ -1,7 +1,4 @@
-"""Where the files of a release in parts are until it is whole: a hidden folder, or the bucket itself.
-
-Reads: the path of a release, what it is.  Gives: a folder to write to, which is whole at that path in the end.
-"""
+"""Where the files of a release in parts are until it is whole: a hidden folder, or the bucket itself."""
 
 import os
 import shutil
@@ -11,8 +8,8 @@ from pathlib import Path
 
 from residualplanner.ground.atomic import force_name, require_free_folder, write_atomically
 from residualplanner.ground.stores import AnyPath, BucketPath
-from residualplanner.publish.parts.finished_parts import HASHES
 from residualplanner.publish.parts.layout import PARTS
+from residualplanner.publish.parts.part_file import HASHES
 
 #: The object of a bucket that says which release is being written there; no release has it.
 _MARK = "unfinished.txt"

@@ -1,8 +1,4 @@
-"""Who writes the parts of a release: this process, other processes, or an engine's workers.
-
-Reads: a measurement, or in other processes its file, which each of them maps.  Gives: files of parts; the numbers of
-parts go there, and hashes come back.
-"""
+"""Who writes the parts of a release: this process, other processes, or an engine's workers."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,9 +16,9 @@ from residualplanner.ground.verified_file import VerifiedFile
 from residualplanner.ground.words import listed
 from residualplanner.publish.files.saved_measurement import measurement_names
 from residualplanner.publish.parts.layout import Layout
-from residualplanner.publish.parts.numbers import SENT, PartNumbers
 from residualplanner.publish.parts.part_file import PartFile, part_file_of_bytes
 from residualplanner.publish.parts.writing import ANSWERS_SHA256, PartWriter
+from residualplanner.release.numbers import SENT, Numbers
 from residualplanner.scale.workers import ProcessWorkers, Workers
 
 #: The first byte of what comes back in the place of hashes: a file cannot be read or written, or was altered.
@@ -40,6 +36,7 @@ class PartsJob:
         folder: of the release, which has the measurement.
         parts: their numbers.
         numbers: what the tables hold.
+        with_unbiased: whether the unbiased estimates stand in a column beside them.
     """
 
     measurement: NoisyAnswers
@@ -47,7 +44,8 @@ class PartsJob:
     about: Mapping[str, Any]
     folder: AnyPath
     parts: Sequence[int]
-    numbers: PartNumbers
+    numbers: Numbers
+    with_unbiased: bool
 
 
 class Writers(Protocol):
@@ -86,7 +84,7 @@ class ThisProcess:
     @contextmanager
     def writing(self, job: PartsJob) -> Iterator[Iterator[PartFile]]:
         """As `Writers.writing`."""
-        writer = PartWriter(job.measurement, job.layout, job.about, job.numbers)
+        writer = PartWriter(job.measurement, job.layout, job.about, job.numbers, job.with_unbiased)
         yield map(partial(writer.write, job.folder), job.parts)
 
 
@@ -109,7 +107,8 @@ class OtherProcesses:
         names = measurement_names(job.measurement.noise)
         own = zip(names, job.measurement.measurements, strict=True)
         files = tuple(measurement.file(folder / name) for name, measurement in own)
-        write = WritePart(files, folder, json.dumps(job.about), job.layout, job.numbers.sent(folder))
+        numbers = job.numbers.sent(folder)
+        write = WritePart(files, folder, json.dumps(job.about), job.layout, numbers, job.with_unbiased)
         with _closed(self.workers.run(write, job.parts)) as answers:
             yield map(partial(_part_of_answer, write), answers)
         remove_answers(job.folder)
@@ -133,13 +132,15 @@ class WritePart:
         about: the description of the release in each part, as JSON.
         layout: which tables stand in which part.
         numbers: what the tables hold.
+        with_unbiased: whether the unbiased estimates stand in a column beside them.
     """
 
     measurements: tuple[VerifiedFile, ...] = field(hash=False)
     folder: AnyPath
     about: str
     layout: Layout = field(compare=False)
-    numbers: PartNumbers
+    numbers: Numbers
+    with_unbiased: bool
 
     def __call__(self, part: int) -> bytes:
         """Write a part, unless it is there, and return what it is, or what went wrong with a file."""
@@ -181,4 +182,4 @@ def _writer(write: WritePart) -> PartWriter:
     if measurement.answers_sha256 != about[ANSWERS_SHA256]:
         files = listed([str(file.path) for file in write.measurements], 3)
         raise FileFormatError(f"{files} was altered while it was in use: it holds other answers than were loaded")
-    return PartWriter(measurement, write.layout, about, write.numbers)
+    return PartWriter(measurement, write.layout, about, write.numbers, write.with_unbiased)

@@ -1,7 +1,4 @@
-"""One part of a release as the bytes of a Parquet file.
-
-Reads: a measurement, a part's number.  Gives: bytes, which depend on nothing else.
-"""
+"""One part of a release as the bytes of a Parquet file."""
 
 import hashlib
 import json
@@ -23,11 +20,10 @@ from residualplanner.ground.stores import AnyPath
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.strategy.accuracy import Accuracy
 from residualplanner.method.strategy.attributes import has_equal_cells
-from residualplanner.publish.parts.finished_parts import finished_part, state_part
 from residualplanner.publish.parts.layout import CELL, TABLE_ID, UNBIASED_COLUMN, Layout, part_name
-from residualplanner.publish.parts.numbers import UNBIASED_NUMBERS, PartNumbers, RunOfTables
-from residualplanner.publish.parts.part_file import PartFile, part_file_of
+from residualplanner.publish.parts.part_file import PartFile, finished_part, part_file_of, state_part
 from residualplanner.release.batches import TableBatch
+from residualplanner.release.numbers import UNBIASED_NUMBERS, Estimates, Numbers
 
 #: The key of a part's description of itself.
 _ABOUT = b"residualplanner"
@@ -46,20 +42,22 @@ class PartWriter:
         layout: which tables stand in which part.
         about: the description of the release in each part, as JSON values.
         numbers: what the tables hold.
+        with_unbiased: whether the unbiased estimates stand in a column beside them.
     """
 
     measurement: NoisyAnswers
     layout: Layout
     about: Mapping[str, Any]
-    numbers: PartNumbers = UNBIASED_NUMBERS
-    _estimates: Mapping[str, RunOfTables] = field(init=False, repr=False)
+    numbers: Numbers = UNBIASED_NUMBERS
+    with_unbiased: bool = False
+    _estimates: Mapping[str, Estimates] = field(init=False, repr=False)
     _accuracy: Accuracy = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         every = {self.numbers.product.columns[0]: self.numbers}
-        if self.numbers.with_unbiased:
+        if self.with_unbiased:
             every[UNBIASED_COLUMN] = UNBIASED_NUMBERS
-        object.__setattr__(self, "_estimates", {name: each.tables_of(self.measurement) for name, each in every.items()})
+        object.__setattr__(self, "_estimates", {name: each.of(self.measurement) for name, each in every.items()})
         accuracy = Accuracy(self.plan.workload, self.plan.strategy, self.plan.noise_variances)
         object.__setattr__(self, "_accuracy", accuracy)
 
@@ -122,7 +120,7 @@ class PartWriter:
         numbers = {name: np.empty(int(cells[-1])) for name in self.columns[2:]}
         estimate, std_err = self.numbers.product.columns
         for name, tables in self._estimates.items():
-            for batch in tables(first, last):
+            for batch in chain.from_iterable(tables.chunks(first, last)):
                 starts = cells[batch.queries - first]
                 _put(numbers[name], starts, batch.estimates.reshape(len(starts), -1))
                 if name == estimate and std_err in numbers:

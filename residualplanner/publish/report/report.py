@@ -17,10 +17,9 @@ from residualplanner.ground.stores import AnyPath, BucketPath, path_at
 from residualplanner.method.plan.files import load_plan
 from residualplanner.method.plan.plan import Plan
 from residualplanner.publish.files.publication import Publication
-from residualplanner.publish.files.reading import SavedTables, load_tables
+from residualplanner.publish.files.reading import load_tables
 from residualplanner.publish.files.sidecar import PUBLISHED_ERRORS_FILE
 from residualplanner.publish.maps import Boundaries
-from residualplanner.publish.parts.reading import SavedParts
 from residualplanner.publish.pictures import require_package
 from residualplanner.publish.report.cells import CELLS, page_tables
 from residualplanner.publish.report.estimates import estimates_of
@@ -32,14 +31,14 @@ from residualplanner.publish.report.page import Contents, page_of
 from residualplanner.publish.report.pages import aside, figures_folder, require_free_report
 from residualplanner.publish.report.rows import error_rows
 from residualplanner.publish.report.subject import Subject
-from residualplanner.release.tables import Tables
+from residualplanner.release.release import Release
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 def write_report(
-    source: Plan | Tables | Ledger | PathLike,
+    source: Plan | Release | Ledger | PathLike,
     path: PathLike,
     *,
     level: float = 0.95,
@@ -121,7 +120,7 @@ def _with_errors(subject: Subject, errors: PublishedErrors | None) -> Subject:
         return subject
     if subject.tables is None:
         raise WorkloadError("errors of published numbers are for the report on a release, not on a plan")
-    require_errors_of(subject.tables, errors)
+    require_errors_of(subject.plan, subject.product, errors)
     return dataclasses.replace(subject, published=errors.to_frame())
 
 
@@ -130,16 +129,17 @@ def subject_of(source: Any, *, level: float, publication: Publication | None = N
     about = publication or Publication()
     if isinstance(source, Plan):
         return Subject(name="this plan", level=level, plan=source, publication=about)
-    if isinstance(source, Tables):
-        name = _name_of(source.folder) if isinstance(source, SavedTables | SavedParts) else "this release"
-        about = publication or (source.publication if isinstance(source, SavedTables | SavedParts) else about)
+    if isinstance(source, Release):
+        folder = source.numbers.folder
+        name = "this release" if folder is None else _name_of(folder)
+        about = publication or source.numbers.publication or about
         return Subject(
             name=name,
             level=level,
             plan=source.plan,
             tables=source,
             publication=about,
-            published=source.published_errors,
+            published=source.numbers.published_errors,
         )
     try:
         path = path_at(source)
@@ -165,7 +165,7 @@ def _subject_of_folder(folder: AnyPath, level: float, publication: Publication |
     if not (folder / "manifest.json").is_file():
         raise FileFormatError(f"{folder} holds no manifest.json; name a plan file, or the folder of a release")
     saved = load_tables(folder)
-    _ = saved.errors  # compared with its hash: an altered folder is refused, though the numbers of the plan are used
+    _ = saved.numbers.errors  # an altered file is refused, though the numbers of the plan are used
     return subject_of(saved, level=level, publication=publication)
 
 

@@ -14,10 +14,8 @@ from residualplanner.method.domain.labels import label_text
 from residualplanner.method.queries.meanings import labels_in_words
 from residualplanner.more.amounts.statistics import Statistic, statistic_among
 from residualplanner.publish.files.profiles import profile_named
-from residualplanner.publish.files.reading import SavedTables
 from residualplanner.publish.files.statistic_form import StatisticForm, statistic_form
 from residualplanner.publish.files.statistics import published_values
-from residualplanner.publish.parts.reading import SavedParts
 from residualplanner.publish.pictures import ShownTable, shown_statistic
 from residualplanner.publish.report.subject import Subject
 from residualplanner.publish.report.words import decimals_of_errors
@@ -62,7 +60,7 @@ def statistics_of(subject: Subject) -> list[StatisticRows]:
         return []
     wanted = (
         row
-        for row in subject.tables.numbers.tolist()
+        for row in subject.tables.query_numbers.tolist()
         if statistic_among(workload.query_at(row).table_axes.kinds) is not None
     )
     return [_rows_of(subject, row) for row in islice(wanted, MOST_TABLES)]
@@ -117,8 +115,9 @@ def _rows_of(subject: Subject, row: int) -> StatisticRows:
 
 def _values(subject: Subject, table: Table, form: StatisticForm) -> dict[str, Any]:
     """The values of the columns of a statistic, (rows,) each: those of a folder of adjusted tables from its file."""
-    if isinstance(subject.tables, SavedTables | SavedParts) and not subject.product.is_unbiased:
-        found = subject.tables.statistic(table.query)
+    release = subject.tables
+    if release is not None and release.numbers.folder is not None and not subject.product.is_unbiased:
+        found = release.numbers.statistic(table.query)
         return {column.name: found[column.name].to_numpy() for column in form.columns}
     return dict(published_values(table, form.columns, subject.level))
 

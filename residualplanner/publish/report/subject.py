@@ -1,6 +1,6 @@
 """The subject of a report: a plan, or the tables of a release, whether computed or read from a folder.
 
-Reads: Plan, Tables.  Gives: Subject.
+Reads: Plan, Release.  Gives: Subject.
 Nothing here has seen a record; estimates come from releases.
 """
 
@@ -16,19 +16,14 @@ from residualplanner.ground.margins import margin_factor
 from residualplanner.method.plan.plan import Plan
 from residualplanner.more.amounts.statistics import Statistic
 from residualplanner.publish.files.publication import Publication
-from residualplanner.publish.files.reading import SavedTables
-from residualplanner.publish.parts.reading import SavedParts
 from residualplanner.publish.pictures import ShownTable, rows_to_show
 from residualplanner.release.product import UNBIASED, Product
 from residualplanner.release.quality import Quality
+from residualplanner.release.release import Release
 from residualplanner.release.table import Table
-from residualplanner.release.tables import Tables
 
 if TYPE_CHECKING:
     import pandas as pd
-
-#: The columns of intervals in the files of tables that are not unbiased.
-INTERVAL = ("ci_low_unbiased", "ci_high_unbiased")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -51,14 +46,14 @@ class Subject:
     name: str
     level: float
     plan: Plan
-    tables: Tables | None = None
+    tables: Release | None = None
     publication: Publication = field(default_factory=Publication)
     published: "pd.DataFrame | None" = None
     errors: "pd.DataFrame" = field(init=False)
 
     def __post_init__(self) -> None:
         errors = self.plan.errors(self.level)
-        published = getattr(self.tables, "published_errors", None)
+        published = None if self.tables is None else self.tables.numbers.published_errors
         if published is not None:
             errors = errors.assign(rmse=published["rmse"].to_numpy(), bias=published["bias"].to_numpy())
         object.__setattr__(self, "errors", errors)
@@ -71,7 +66,7 @@ class Subject:
     @property
     def quality(self) -> Quality | None:
         """Which estimates are reliable, where the files of the tables say it."""
-        return self.tables.quality if isinstance(self.tables, SavedTables | SavedParts) else None
+        return None if self.tables is None else self.tables.numbers.quality
 
     @property
     def product(self) -> Product:
@@ -125,7 +120,7 @@ class Subject:
         """Whether there is a table for each row of the error table, (q,)."""
         found = np.zeros(len(self.errors), dtype=np.bool_)
         if self.tables is not None:
-            found[self.tables.numbers] = True
+            found[self.tables.query_numbers] = True
         return found
 
     @property
@@ -136,26 +131,18 @@ class Subject:
     @property
     def has_intervals(self) -> bool:
         """Whether there are intervals of numbers that are not unbiased, at the level of the report."""
-        if self.tables is None or self.product.is_unbiased or isinstance(self.tables, SavedParts):
-            return False
-        if not isinstance(self.tables, SavedTables):
-            return True
-        about = self.tables.metadata["tables"]
-        columns = {column["name"] for column in about["columns"]}
-        return columns.issuperset(INTERVAL) and bool(about["conf_level"] == self.level)
+        return self.tables is not None and self.tables.numbers.has_intervals(self.level)
 
     def interval(self, row: int) -> tuple[FloatArray, FloatArray]:
         """The ends of the intervals of a table whose numbers are not unbiased, (cells,) each, in C order.
 
         They are those of the unbiased estimates, cut at the counts that are possible.
         """
-        if isinstance(self.tables, SavedTables):
-            (query,) = self.plan.workload.take([row])
-            frame = self.tables.frame(query)
-            low, high = (frame[name].to_numpy(dtype=np.float64) for name in INTERVAL)
-        else:
-            low, high = (end.ravel() for end in self.table(row).interval(self.level))
-        return low, high
+        assert self.tables is not None
+        (query,) = self.plan.workload.take([row])
+        saved = self.tables.numbers.intervals(query, self.level)
+        low, high = self.table(row).interval(self.level) if saved is None else saved
+        return low.ravel(), high.ravel()
 
     def read_table(self, row: int) -> ShownTable:
         """The rows to show of the table that a row of the error table is about, in a release."""

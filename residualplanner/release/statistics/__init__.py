@@ -1,7 +1,4 @@
-"""Statistics that are computed from unbiased tables: means, and quantiles, with intervals.
-
-Reads: a release, or a table.  Gives: MeanTable, QuantileTable.
-"""
+"""Statistics that are computed from unbiased tables: means, and quantiles, with intervals."""
 
 from residualplanner.release.statistics.answers import StatisticAnswers
 from residualplanner.release.statistics.columns import Column, published_columns, unit_of

@@ -1,7 +1,4 @@
-"""The answers that a statistic is made of, as tables and releases give them.
-
-Reads: a release, groups; or a table.  Gives: StatisticAnswers.
-"""
+"""The answers that a statistic is made of, as tables and releases give them."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol

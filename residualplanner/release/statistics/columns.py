@@ -1,7 +1,4 @@
-"""The columns of tables of statistics, of unbiased estimates and of numbers made from these: names, units, meanings.
-
-Reads: what the numbers of a release are.  Gives: Column.
-"""
+"""The columns of tables of statistics, of unbiased estimates and of numbers made from these: names, units, meanings."""
 
 from collections.abc import Iterable
 from typing import Literal, NamedTuple, Protocol

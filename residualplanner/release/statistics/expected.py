@@ -1,7 +1,4 @@
-"""How accurate means will be, before there is a release.
-
-Reads: a plan, groups, a number of records.  Gives: standard errors.
-"""
+"""How accurate means will be, before there is a release."""
 
 import numpy as np
 

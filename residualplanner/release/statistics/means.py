@@ -1,7 +1,4 @@
-"""Means of amounts, by group, with counts and sums, from the tables of a release.
-
-Reads: a release, an attribute of amounts, groups; or the answers of a table.  Gives: MeanTable.
-"""
+"""Means of amounts, by group, with counts and sums, from the tables of a release."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,4 @@
-"""Statistics by kind: of a table, of many at once, and what their columns are.
-
-Reads: a table, or answers.  Gives: StatisticTable.
-"""
+"""Statistics by kind: of a table, of many at once, and what their columns are."""
 
 from collections.abc import Callable, Mapping
 

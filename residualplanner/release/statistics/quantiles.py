@@ -1,7 +1,4 @@
-"""Quantiles of amounts or bins, by group, from the counts of a release, with intervals that need no approximation.
-
-Reads: a release, an attribute, groups; or the answers of a table.  Gives: QuantileTable.
-"""
+"""Quantiles of amounts or bins, by group, from the counts of a release, with intervals that need no approximation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-"""The ratio of two estimates whose errors are correlated: its standard error, and Fieller's interval.
-
-Reads: arrays of estimates, variances and covariances.  Gives: arrays.
-"""
+"""The ratio of two estimates whose errors are correlated: its standard error, and Fieller's interval."""
 
 from dataclasses import dataclass
 

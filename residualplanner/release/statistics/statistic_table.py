@@ -1,7 +1,4 @@
-"""What tables of statistics by group have in common: labels, and a data frame.
-
-Reads: arrays, an axis for each attribute of the groups.  Gives: StatisticTable.
-"""
+"""What tables of statistics by group have in common: labels, and a data frame."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from residualplanner.fits.adjusted.adjustments import Adjustments
-from residualplanner.fits.adjusted.release import AdjustedRelease
 from residualplanner.fits.nonnegative.published_errors_simulation import published_errors
 from residualplanner.gate.measurement.measurement import Measurement, load_measurement
 from residualplanner.ground.atomic import write_atomically
@@ -242,12 +241,10 @@ def say_format(workload: Workload, wanted: OutputTable, output: Output) -> Forma
     return found
 
 
-def save_tables(
-    tables: Release | AdjustedRelease, folder: Path, wanted: OutputTable, output: Output, *, workers: int = 1
-) -> None:
+def save_tables(tables: Release, folder: Path, wanted: OutputTable, output: Output, *, workers: int = 1) -> None:
     """Write the tables of a release, its error table and its manifest to a new folder."""
     require_writable(tables.plan.workload)
-    more = _beside(tables, wanted, output) if isinstance(tables, AdjustedRelease) else {}
+    more = {} if tables.product.is_unbiased else _beside(tables, wanted, output)
     with output.progress("writing the tables") as progress:
         tables.save(
             folder,
@@ -262,7 +259,7 @@ def save_tables(
         )
 
 
-def _beside(tables: AdjustedRelease, wanted: OutputTable, output: Output) -> dict[str, Any]:
+def _beside(tables: Release, wanted: OutputTable, output: Output) -> dict[str, Any]:
     """What is written beside numbers that are not unbiased."""
     errors = None
     if wanted.published_errors is not None:
@@ -294,7 +291,7 @@ def _measure_to(
 def _write_tables(
     release: Release, folder: Path, wanted: WantedOutput, adjustments: Adjustments, output: Output, *, workers: int = 1
 ) -> None:
-    tables: Release | AdjustedRelease = release
+    tables = release
     if adjustments:
         with output.progress("adjusting the tables") as progress:
             tables = adjustments.of(release, progress)

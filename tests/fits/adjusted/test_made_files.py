@@ -45,7 +45,7 @@ def test_folders_are_read_back_as_what_they_are(tmp_path, name, format, profile)
         assert saved[query].estimate.tolist() == made[query].estimate.tolist()
         assert saved[query].std_err.tolist() == release()[query].std_err.tolist()
         assert saved[query].product == made.product
-    frame = saved.frame(("sex", "age"))
+    frame = saved.numbers.frame(("sex", "age"))
     wanted = made["sex", "age"].to_frame(profile=profile)
     assert list(frame.columns) == list(wanted.columns)
     assert frame.to_numpy().tolist() == wanted.to_numpy().tolist()

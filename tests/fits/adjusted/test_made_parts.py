@@ -12,7 +12,6 @@ import residualplanner as rp
 from made_releases import exact_release
 from residualplanner.ground.errors import FileFormatError, WorkloadError
 from residualplanner.publish.parts import layout as layouts
-from residualplanner.publish.parts.numbers import BesideUnbiased
 
 DOMAIN = rp.Domain({"a": 3, "b": ["x", "y"], "c": 4, "one": 1})
 WORKLOAD = rp.Workload(DOMAIN, [("b", "a"), ("a", "c"), ("b", "c", "one"), {"a": rp.Prefix()}, ()])
@@ -46,7 +45,7 @@ def test_parts_are_read_back_as_what_they_are(tmp_path, name):
     made = MADE[name](release())
     made.save(tmp_path / "out", "parts")
     saved = rp.load_tables(tmp_path / "out")
-    assert len(saved.files) > 1
+    assert len(saved.numbers.files) > 1
     assert saved.product == made.product
     assert list(saved) == list(made)
     for query in made:
@@ -82,17 +81,17 @@ def test_unbiased_estimates_in_parts_are_those_of_the_release_bit_for_bit(tmp_pa
     saved, column = rp.load_tables(tmp_path / "out"), f"estimate{made.product.ending}"
     for query in made:
         assert saved[query].estimate.tolist() == made[query].estimate.tolist()
-        assert saved.unbiased(query).estimate.tolist() == release()[query].estimate.tolist()
-        assert saved.unbiased(query).moe().tolist() == release()[query].moe().tolist()
+        assert saved.unbiased[query].estimate.tolist() == release()[query].estimate.tolist()
+        assert saved.unbiased[query].moe().tolist() == release()[query].moe().tolist()
     alone, rows = (ds.dataset(tmp_path / each / "parts").to_table() for each in ("alone", "out"))
     assert rows.column_names == ["table_id", "cell", column, "estimate_unbiased", "std_err_unbiased"]
     assert rows.drop_columns("estimate_unbiased") == alone.replace_schema_metadata(rows.schema.metadata)
     columns = json.loads((tmp_path / "out/metadata.json").read_text())["tables"]["columns"]
     assert [each["name"] for each in columns[:3]] == rows.column_names[2:]
-    with pytest.raises(WorkloadError, match="alone has no column of unbiased estimates; save the release with"):
-        rp.load_tables(tmp_path / "alone").unbiased(("a", "c"))
+    without = rp.load_tables(tmp_path / "alone").unbiased  # from the measurement in the folder
+    assert without["a", "c"].estimate.tolist() == release()["a", "c"].estimate.tolist()
     with pytest.raises(WorkloadError, match="has no table for"):
-        saved.unbiased(("a", "one"))
+        saved.unbiased["a", "one"]
 
 
 def test_facts_of_a_release_in_parts_stand_in_its_metadata(tmp_path):
@@ -127,15 +126,14 @@ def test_processes_write_the_same_bytes_of_one_measurement_or_several(tmp_path):
 def test_numbers_for_workers_are_those_of_the_release(tmp_path):
     """What a worker does, without one: everything but the measurement is read from the folder."""
     made = MADE["non-negative rounded"](release())
-    numbers = BesideUnbiased(made.part_numbers).sent(tmp_path)
-    assert hash(numbers) == hash(BesideUnbiased(made.part_numbers).sent(tmp_path))
-    run = numbers.tables_of(made.measurement)
-    (batch,) = run(1, 2)
+    numbers = made.numbers.sent(tmp_path)
+    assert hash(numbers) == hash(made.numbers.sent(tmp_path))
+    ((batch,),) = numbers.of(made.measurement).chunks(1, 2)
     assert batch.estimates[0].tolist() == made[list(made)[1]].estimate.tolist()
     (file,) = tmp_path.iterdir()
     file.write_bytes(file.read_bytes()[:-1] + b"\x3f")
     with pytest.raises(FileFormatError, match="was altered while parts were written"):
-        numbers.tables_of(made.measurement)
+        numbers.of(made.measurement)
 
 
 def test_an_interrupted_run_goes_on_and_is_not_mixed_with_other_numbers(tmp_path):
@@ -167,8 +165,8 @@ def test_some_parts_and_the_errors_of_published_numbers_can_be_written(tmp_path)
     errors = rp.published_errors(made, simulations=10)
     made.save(tmp_path / "out", errors=errors, only=[1])
     saved = rp.load_tables(tmp_path / "out")
-    assert list(saved.files) == [1]
-    assert saved.published_errors["rmse"].tolist() == errors.to_frame()["rmse"].tolist()
+    assert list(saved.numbers.files) == [1]
+    assert saved.numbers.published_errors["rmse"].tolist() == errors.to_frame()["rmse"].tolist()
     assert "std_err" in pq.read_schema(tmp_path / "out/tables.parquet").names
 
 

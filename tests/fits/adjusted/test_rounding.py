@@ -13,7 +13,7 @@ import residualplanner as rp
 from made_releases import any_release, exact_release
 from random_plans import plan_by_set, plan_of, planned, random_matrix, sample_workload
 from residualplanner.fits.adjusted.controlled import apportioned, controlled_rounding
-from residualplanner.fits.adjusted.integers import Integers
+from residualplanner.fits.adjusted.integers import IntegerTables
 from residualplanner.ground.errors import ArgumentError, SolverError, WorkloadError
 from residualplanner.method.queries.custom import Custom
 from residualplanner.method.queries.identity import Identity
@@ -174,7 +174,7 @@ def test_sums_that_overlap_are_refused():
 
 
 def test_a_folder_in_the_place_of_a_release_is_refused():
-    with pytest.raises(ArgumentError, match="release must be a Release or a NonNegativeRelease"):
+    with pytest.raises(ArgumentError, match="release must be a Release, got 'folder'"):
         rp.rounded("folder")
 
 
@@ -185,8 +185,8 @@ def test_margins_that_are_below_0_by_as_much_as_simulations_allow_have_integers_
     tables = {(0, 1, 2): whole, (1, 2): margin, (0,): margin.sum() * np.array([0.5, 0.5]), (): margin.sum()}
     tables |= {(1,): margin.sum(axis=1), (2,): margin.sum(axis=0)}
     plan = rp.select(rp.marginals(rp.Domain({"a": 2, "b": 2, "c": 3}), up_to=3), budget=rp.zcdp(1))
-    integers = Integers(plan, lambda query: np.asarray(tables[query.in_domain_order[0]]), 1, is_nonnegative=True)
-    pairs, triples = (integers.table(written_query(plan.domain, query)) for query in [("b", "c"), ("a", "b", "c")])
+    integers = IntegerTables(plan, lambda query: np.asarray(tables[query.in_domain_order[0]]), 1, is_nonnegative=True)
+    pairs, triples = (integers.estimate(written_query(plan.domain, query)) for query in [("b", "c"), ("a", "b", "c")])
     assert pairs.min() >= 0
     assert triples.min() >= 0
     assert triples.sum(axis=0).tolist() == pairs.tolist()

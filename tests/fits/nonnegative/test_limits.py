@@ -106,7 +106,7 @@ def test_files_have_the_intervals_and_the_unbiased_estimates_on_request(tmp_path
             made.save(folder, format, with_unbiased=True, level=0.8)
             saved = rp.load_tables(folder)
             for query in made:
-                frame, (low, high) = saved.frame(query), made[query].interval(0.8)
+                frame, (low, high) = saved.numbers.frame(query), made[query].interval(0.8)
                 assert frame["estimate_unbiased"].tolist() == release[query].estimate.ravel().tolist()
                 assert frame[f"estimate{made.product.ending}"].tolist() == made[query].estimate.ravel().tolist()
                 assert frame["ci_low_unbiased"].tolist() == low.ravel().tolist()
@@ -126,4 +126,4 @@ def test_every_profile_can_have_the_unbiased_estimates(tmp_path, profile, names)
     plan = rp.select(rp.Workload(DOMAIN, QUERIES[:1]), budget=rp.zcdp("0.1"))
     made = rp.nonnegative(exact_release(plan, np.ones(DOMAIN.sizes)))
     made.save(tmp_path / "tables", profile=profile, with_unbiased=True)
-    assert list(rp.load_tables(tmp_path / "tables").frame(("a", "b")))[2:] == names
+    assert list(rp.load_tables(tmp_path / "tables").numbers.frame(("a", "b")))[2:] == names

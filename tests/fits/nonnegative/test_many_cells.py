@@ -144,8 +144,8 @@ def test_tables_are_nearly_the_nearest_and_none_is_negative(name, monkeypatch):
     exact = rp.nonnegative(release)
     monkeypatch.setattr("residualplanner.fits.nonnegative.many_cells.solving._MANY_CELLS", 0)
     made = rp.nonnegative(release, gap=1e-3)
-    assert made.steps > 0
-    assert made.gap <= 1e-3
+    assert made.numbers.steps > 0
+    assert made.numbers.gap <= 1e-3
     for query in release:
         assert made[query].estimate.min() >= 0
         assert made[query].estimate == pytest.approx(exact[query].estimate, abs=0.1)
@@ -156,7 +156,7 @@ def test_the_best_tables_are_given_where_single_precision_is_exhausted(monkeypat
     release, told = release_for("pairs"), []
     monkeypatch.setattr("residualplanner.fits.nonnegative.many_cells.solving._MANY_CELLS", 0)
     made = rp.nonnegative(release, gap=1e-15, progress=lambda *now: told.append(now))
-    assert 1e-15 < made.gap < 1e-4
+    assert 1e-15 < made.numbers.gap < 1e-4
     assert told[-1] < (5000, 5000)
     assert [steps for steps, _ in told] == list(range(0, told[-1][0] + 1, 25))
 
@@ -164,8 +164,8 @@ def test_the_best_tables_are_given_where_single_precision_is_exhausted(monkeypat
 def test_no_more_steps_are_taken_than_allowed(monkeypatch):
     monkeypatch.setattr("residualplanner.fits.nonnegative.many_cells.solving._MANY_CELLS", 0)
     made = rp.nonnegative(release_for("triples"), gap=1e-9, max_steps=30)
-    assert made.steps == 30
-    assert made.gap > 1e-9
+    assert made.numbers.steps == 30
+    assert made.numbers.gap > 1e-9
     assert min(float(table.estimate.min()) for table in made.tables()) >= 0
 
 

@@ -180,15 +180,15 @@ def test_the_gap_that_is_stated_is_no_smaller_than_the_true_one(plan, seed, step
         off, covariance = own - answers[members], dense.residual_covariance(plan.domain.sizes, members)
         if freedom:
             reached += float(off @ np.linalg.solve(covariance * freedom, off)) / 2
-    assert reached <= least + made.gap * (1 + least) + 1e-6
+    assert reached <= least + made.numbers.gap * (1 + least) + 1e-6
 
 
 def test_tables_without_a_negative_cell_stay_as_they_are():
     release = one_table((3.0, 1.0), (5.0, 1.0, 0.5))
     made = rp.nonnegative(release)
     assert made["a"].estimate == pytest.approx(release["a"].estimate, abs=1e-12)
-    assert made.steps == 0
-    assert made.gap == 0
+    assert made.numbers.steps == 0
+    assert made.numbers.gap == 0
 
 
 def test_an_estimate_of_no_records_makes_every_table_0():
@@ -224,7 +224,7 @@ def test_progress_is_told_in_steps():
     done = [each for each, _ in told]
     assert done[0] == 0
     assert done == sorted(done)
-    assert done[-1] >= made.steps
+    assert done[-1] >= made.numbers.steps
     assert {most for _, most in told} == {5000}
 
 
@@ -332,7 +332,7 @@ def test_counts_beside_means_of_amounts_in_several_bins_are_the_nearest_ones(fac
     noisy, (job, sex, _) = payroll(bins=5)
     made = rp.nonnegative(noisy, **facts)
     truth = np.histogram2d(job, sex, bins=[range(6), range(3)])[0]
-    assert made.gap <= 1e-6
+    assert made.numbers.gap <= 1e-6
     assert all((table.estimate >= 0).all() for table in made.tables() if table.unit == "counts")
     assert (np.abs(made["job", "sex"].estimate - truth) < 6 * noisy["job", "sex"].std_err).all()
 

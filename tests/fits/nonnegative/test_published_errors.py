@@ -11,6 +11,7 @@ from made_releases import exact_release
 from random_plans import plan_by_hand, plan_by_set, sample_workload
 from residualplanner.ground.errors import ArgumentError, FileFormatError, WorkloadError
 from residualplanner.method.strategy.strategy import subtraction_strategy
+from residualplanner.method.workload.query import written_query
 from residualplanner.publish.report import write_report
 
 DOMAIN = rp.Domain({"a": 3, "b": 2})
@@ -97,12 +98,14 @@ def test_equal_seeds_give_equal_errors_and_others_others():
 def test_simulations_of_pairs_agree_with_fits_made_one_by_one():
     """The solver of simulations stops early; the tables are those of `nonnegative` but for a little."""
     made = rp.nonnegative(release())
-    drawn = made.simulation().draw(np.random.default_rng(5))
+    drawn = made.numbers.simulation(made.measurement).draw(np.random.default_rng(5))
     layout_noise = np.random.default_rng(5)
     again = _fit_by_hand(made, layout_noise)
     smallest = PLAN.errors()["std_err"].min()
     for query in made:
-        assert drawn[query].estimate == pytest.approx(again[query].estimate, abs=0.05 * smallest)
+        assert drawn.estimate(written_query(PLAN.domain, query)) == pytest.approx(
+            again[query].estimate, abs=0.05 * smallest
+        )
 
 
 def _fit_by_hand(made, generator):
@@ -115,7 +118,9 @@ def _fit_by_hand(made, generator):
 
     layout = reference_map(made.plan).own
     noise = noise_like(layout, made.plan.noise_variances, generator)
-    answers = answers_of(layout, measured_components(layout, made._made.measurement) + noise)
+    answers = answers_of(
+        layout, measured_components(layout, made.measurement.with_residuals(made.numbers.residuals)) + noise
+    )
     assert isinstance(answers, FloatResiduals)
     return rp.nonnegative(rp.reconstruct(Measurement(made.plan, answers, NoiseRecord(seed=0))))
 
@@ -158,9 +163,9 @@ def test_errors_are_saved_with_the_tables_and_read_back(tmp_path):
         errors = rp.published_errors(made, simulations=10)
         made.save(tmp_path / name, "csv", errors=errors)
         saved = rp.load_tables(tmp_path / name)
-        assert saved.published_errors.to_dict("list") == errors.to_frame().to_dict("list")
+        assert saved.numbers.published_errors.to_dict("list") == errors.to_frame().to_dict("list")
     rp.nonnegative(release()).save(tmp_path / "without")
-    assert rp.load_tables(tmp_path / "without").published_errors is None
+    assert rp.load_tables(tmp_path / "without").numbers.published_errors is None
 
 
 def test_errors_of_other_tables_are_not_saved(tmp_path):
@@ -191,12 +196,12 @@ def test_a_file_of_errors_that_does_not_fit_is_refused(tmp_path, change, message
     assert text != path.read_text()
     path.write_text(text)
     with pytest.raises(FileFormatError, match="was altered"):
-        _ = rp.load_tables(tmp_path / "tables").published_errors
+        _ = rp.load_tables(tmp_path / "tables").numbers.published_errors
     about = json.loads(manifest.read_text())
     about["files"]["published-errors.csv"] = hashlib.sha256(path.read_bytes()).hexdigest()
     manifest.write_text(json.dumps(about))
     with pytest.raises(FileFormatError, match=message):
-        _ = rp.load_tables(tmp_path / "tables").published_errors
+        _ = rp.load_tables(tmp_path / "tables").numbers.published_errors
 
 
 @pytest.mark.slow

@@ -37,12 +37,12 @@ def test_tables_are_non_negative_and_agree(tables):
 def test_facts_hold(tables):
     np.testing.assert_allclose(tables["c"].estimate, [210, 190], rtol=1e-9)
     assert tables["a", "b"].estimate[0, 2] == 0
-    assert tables.facts == ("the table of c", "that there is no record in which a is 0 and b is 2")
+    assert tables.product.facts == ("the table of c", "that there is no record in which a is 0 and b is 2")
 
 
 def test_nothing_is_proved_of_them(tables):
-    assert tables.gap == math.inf
-    assert repr(tables) == "<NonNegativeRelease of 3 tables: of a mixture; no guarantee: seeded, not private>"
+    assert tables.numbers.gap == math.inf
+    assert repr(tables) == "<Release of 3 tables: non-negative, of a mixture; no guarantee: seeded, not private>"
     assert tables.product.is_nonnegative
 
 

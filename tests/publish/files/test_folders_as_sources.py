@@ -6,6 +6,7 @@ import shutil
 
 import numpy as np
 import pytest
+from residualplanner.fits.microdata.release import groups_of_release
 
 import residualplanner as rp
 from residualplanner.ground.errors import ArgumentError, FileFormatError, WorkloadError
@@ -130,3 +131,28 @@ def test_what_is_neither_a_release_nor_its_folder_is_refused(value):
     for function in (rp.nonnegative, rp.rounded, rp.synthesize, rp.reconstruct):
         with pytest.raises(ArgumentError, match=f"{function.__name__}: "):
             function(value)
+
+
+def test_numbers_made_from_unbiased_ones_are_no_source():
+    """They would be taken for the measurement, and the facts in them would be lost."""
+    made = rp.rounded(rp.nonnegative(measured(), known={(): 60}))
+    for function in (rp.nonnegative, rp.rounded, rp.synthesize, rp.reconstruct, groups_of_release):
+        with pytest.raises(ArgumentError, match=f"{function.__name__}: "):
+            function(made)
+
+
+def test_a_folder_is_read_whole_and_not_saved_again(tmp_path):
+    """Intervals of numbers that are not unbiased do not follow from these alone."""
+    release = rp.nonnegative(measured())
+    for form in ("csv", "parts"):
+        release.save(tmp_path / form, form, with_unbiased=True)
+        saved = rp.load_tables(tmp_path / form)
+        pairs = zip(saved.tables(), saved.unbiased.tables(), release.tables(), strict=True)
+        for own, unbiased, expected in pairs:
+            assert own.estimate.tolist() == expected.estimate.tolist()
+            assert unbiased.estimate.tolist() == expected.unbiased.estimate.tolist()
+        with pytest.raises(ArgumentError, match=r"is in .* already; copy the folder, or write reconstruct\(tables\)"):
+            saved.save(tmp_path / "again")
+        with pytest.raises(ArgumentError, match=r"errors are simulated for numbers that were made here"):
+            rp.published_errors(saved)
+    assert not (tmp_path / "again").exists()

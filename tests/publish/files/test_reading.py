@@ -68,17 +68,19 @@ def test_every_format_gives_back_the_same_bits_which_are_the_frames(saved, profi
     for tables in loaded.values():
         assert list(tables) == list(RELEASE)
         assert len(tables) == len(RELEASE)
-        assert tables.profile == profile
-        assert tables.metadata["tables"]["conf_level"] == (0.9 if profile == "acs" else 0.95)
+        assert tables.numbers.profile == profile
+        assert tables.numbers.metadata["tables"]["conf_level"] == (0.9 if profile == "acs" else 0.95)
         errors = RELEASE.plan.errors(0.9 if profile == "acs" else 0.95)
-        pd.testing.assert_frame_equal(tables.errors, errors.astype(tables.errors.dtypes), check_exact=True)
+        pd.testing.assert_frame_equal(
+            tables.numbers.errors, errors.astype(tables.numbers.errors.dtypes), check_exact=True
+        )
 
 
 def test_a_query_is_found_in_any_order_and_others_are_not_there(saved):
     tables = load_tables(saved / "parquet-default")
     assert tables["yes", "b"].to_frame().equals(RELEASE["yes", "b"].to_frame())
     assert tables["b", "yes"].to_frame().equals(RELEASE["b", "yes"].to_frame())
-    assert tables.frame(("yes", "b")).equals(tables.frame(("b", "yes")))
+    assert tables.numbers.frame(("yes", "b")).equals(tables.numbers.frame(("b", "yes")))
     assert ("b", "yes") in tables
     assert {"a": Range()} in tables
     for query in (("a", "b", "yes"), {"yes": Prefix()}, {"a": Custom([[1, 1, 1], [5, 0, 1]])}):
@@ -87,7 +89,7 @@ def test_a_query_is_found_in_any_order_and_others_are_not_there(saved):
         with pytest.raises(WorkloadError, match=r"parquet-default has no table for \("):
             tables[query]
         with pytest.raises(WorkloadError, match="has no table for"):
-            tables.frame(query)
+            tables.numbers.frame(query)
     assert ("nobody",) not in tables
     with pytest.raises(DomainError):
         tables["nobody"]
@@ -132,7 +134,7 @@ def test_any_text_and_any_number_survive_every_format(name, labels, seed):
     with TemporaryDirectory() as folder:
         for file_format in FORMATS:
             release.save(Path(folder) / file_format, file_format, profile="acs")
-            found = load_tables(Path(folder) / file_format).frame((name,))
+            found = load_tables(Path(folder) / file_format).numbers.frame((name,))
             assert found.columns.tolist() == [name, "E", "M"]
             assert found[name].tolist() == labels
             assert found["E"].tolist() == expected["E"].tolist()
@@ -187,7 +189,7 @@ def test_what_stands_beside_the_tables_is_compared_with_the_manifest(folder, nam
 def test_the_error_table_is_compared_when_it_is_read(folder):
     (folder / "errors.csv").write_text("query\n")
     with pytest.raises(FileFormatError, match=r"errors\.csv was altered"):
-        _ = load_tables(folder).errors
+        _ = load_tables(folder).numbers.errors
 
 
 def forge(folder, change, name="manifest.json"):
@@ -310,7 +312,7 @@ def test_rows_in_another_order_are_refused_though_their_hash_is_right(saved, tmp
     from residualplanner.publish.files.workbook import workbook_bytes
 
     folder = Path(shutil.copytree(saved / f"{file_format}-default", tmp_path / "copy"))
-    turned = pa.Table.from_pandas(load_tables(folder).frame("b").iloc[::-1], preserve_index=False)
+    turned = pa.Table.from_pandas(load_tables(folder).numbers.frame("b").iloc[::-1], preserve_index=False)
     write = {"parquet": parquet_bytes, "csv": csv_bytes, "xlsx": lambda table: workbook_bytes(table, [])}[file_format]
     path = folder / "tables" / f"b.{file_format}"
     path.write_bytes(write(turned))

@@ -161,7 +161,9 @@ def test_files_have_the_written_order_and_are_found_in_every_order(release, tmp_
             found, expected = tables[other], release[other].to_frame(profile=profile)
             assert found.names == release[other].names
             pd.testing.assert_frame_equal(found.to_frame(profile=profile), expected, check_exact=True)
-            pd.testing.assert_frame_equal(tables.frame(other), release[query].to_frame(profile=profile), rtol=1e-13)
+            pd.testing.assert_frame_equal(
+                tables.numbers.frame(other), release[query].to_frame(profile=profile), rtol=1e-13
+            )
 
 
 def test_csv_on_the_web_describes_the_columns_in_their_order(release, tmp_path):
@@ -181,8 +183,8 @@ def test_csv_on_the_web_describes_the_columns_in_their_order(release, tmp_path):
 def test_an_index_of_another_number_of_cells_is_refused(release, tmp_path):
     release.save(tmp_path / "out")
     tables = load_tables(tmp_path / "out")
-    name, saved = next((name, saved) for name, saved in tables.files.items() if name == "sex.age")
-    tables.files[name] = saved._replace(cells=5)
+    name, saved = next((name, saved) for name, saved in tables.numbers.files.items() if name == "sex.age")
+    tables.numbers.files[name] = saved._replace(cells=5)
     with pytest.raises(FileFormatError, match=r"sex\.age\.parquet is not the table that the index says it is"):
         tables["age", "sex"]
 

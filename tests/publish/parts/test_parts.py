@@ -225,10 +225,10 @@ def test_very_many_tables_are_in_parts_unless_another_format_is_given(tmp_path, 
     release = release_of(PLAIN)
     monkeypatch.setattr(export_files, "MOST_FILES", len(release))
     release.save(tmp_path / "few")
-    assert rp.load_tables(tmp_path / "few").manifest["tables"]["format"] == "parquet"
+    assert rp.load_tables(tmp_path / "few").numbers.manifest["tables"]["format"] == "parquet"
     monkeypatch.setattr(export_files, "MOST_FILES", len(release) - 1)
     release.save(tmp_path / "many", **given)
-    assert rp.load_tables(tmp_path / "many").manifest["tables"]["format"] == expected
+    assert rp.load_tables(tmp_path / "many").numbers.manifest["tables"]["format"] == expected
 
 
 ONLY = [0, 2, 3]
@@ -248,11 +248,11 @@ def test_some_parts_are_those_of_the_whole_release_and_hold_its_tables(tmp_path)
     everything, saved = rp.load_tables(tmp_path / "whole"), rp.load_tables(tmp_path / "some")
     mine = [number for number, query in enumerate(release) if release.part_of(query) in ONLY]
     assert list(saved) == [query for number, query in enumerate(release) if number in mine]
-    assert len(saved) == saved.manifest["tables"]["count"] == len(mine)
-    assert saved.numbers.tolist() == mine
-    assert not saved.is_whole
-    assert everything.is_whole
-    assert saved.errors.equals(everything.errors.iloc[mine].reset_index(drop=True))
+    assert len(saved) == saved.numbers.manifest["tables"]["count"] == len(mine)
+    assert saved.query_numbers.tolist() == mine
+    assert not saved.numbers.is_whole
+    assert everything.numbers.is_whole
+    assert saved.numbers.errors.equals(everything.numbers.errors.iloc[mine].reset_index(drop=True))
     for query in release:
         assert (query in saved) == (release.part_of(query) in ONLY)
         if query in saved:

@@ -83,12 +83,12 @@ def test_no_byte_of_a_part_can_be_altered_without_a_refusal_of_the_tables_that_i
             group = max(start for _, _, start in pieces[:-1] if start <= number)
             if first is None or group == first:
                 with pytest.raises(FileFormatError, match=r"part-000001\.parquet was altered"):
-                    saved.estimates(number)
+                    saved.numbers.cells_of(number)
             else:
-                saved.estimates(number)
+                saved.numbers.cells_of(number)
     path.write_bytes(content)
     for number in tables:
-        assert np.array_equal(saved.estimates(number), RELEASE[list(RELEASE)[number]].estimate.ravel())
+        assert np.array_equal(saved.numbers.cells_of(number), RELEASE[list(RELEASE)[number]].estimate.ravel())
 
 
 @pytest.mark.parametrize("change", [lambda file: file.truncate(900), lambda file: file.seek(0, 2) and file.write(b"x")])

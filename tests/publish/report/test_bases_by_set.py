@@ -60,5 +60,7 @@ def test_the_manifest_says_how_many_bases_an_attribute_has(saved):
 def test_tables_are_written_with_the_standard_errors_of_their_own_cells(saved):
     tables = load_tables(saved)
     for query in PLAN.workload:
-        np.testing.assert_allclose(tables.frame(query).std_err, np.sqrt(PLAN.variance(query)).ravel(), rtol=1e-12)
-    assert np.ptp(tables.frame({"a": Range(), "c": Identity(), "one": Identity()}).std_err) > 0
+        np.testing.assert_allclose(
+            tables.numbers.frame(query).std_err, np.sqrt(PLAN.variance(query)).ravel(), rtol=1e-12
+        )
+    assert np.ptp(tables.numbers.frame({"a": Range(), "c": Identity(), "one": Identity()}).std_err) > 0

@@ -107,7 +107,7 @@ def test_estimates_that_are_left_out_are_dashes(release, tmp_path):
     write_report(tmp_path / "out", tmp_path / "report.html")
     page = read_page(tmp_path / "report.html")
     (table,) = [table for table in tables_in(page)["tables"] if table["name"] == "age × region"]
-    frame = rp.load_tables(tmp_path / "out").frame(("age", "region"))
+    frame = rp.load_tables(tmp_path / "out").numbers.frame(("age", "region"))
     assert [value is None for value in table["values"]["estimate"]] == frame["estimate"].isna().tolist()
     assert frame["estimate"].isna().any()
     words = table["values"]["quality"]
@@ -127,7 +127,7 @@ def test_both_errors_stand_in_the_table_of_errors(release, tmp_path):
     made = rp.nonnegative(release)
     made.save(tmp_path / "out", "csv", errors=rp.published_errors(made, simulations=10))
     loaded = rp.load_tables(tmp_path / "out")
-    errors = loaded.published_errors
+    errors = loaded.numbers.published_errors
     write_report(loaded, tmp_path / "report.html")
     page = read_page(tmp_path / "report.html")
     data = json.loads(page.one("script", id="data").text)

@@ -8,7 +8,6 @@ import pytest
 import residualplanner as rp
 from residualplanner.fits.adjusted import memory
 from residualplanner.fits.adjusted.adjustments import Adjustments
-from residualplanner.fits.adjusted.rounding import RoundedRelease
 from residualplanner.fits.nonnegative.facts import StatedTable, StatedZeros
 from residualplanner.gate.ledger import Ledger
 
@@ -94,8 +93,8 @@ def test_reconstruct_makes_the_same_tables_of_the_same_spec_and_others_of_other_
     assert found.exit_code == 0, found.output
     tables = rp.load_tables(files / "fives")
     assert tables.product == rp.rounded(rp.nonnegative(rp.reconstruct(rp.load_tables(files / "out"))), base=5).product
-    assert "estimate_unbiased" in tables.frame(("age", "sex"))
-    assert tables.published_errors["simulations"].tolist() == [10] * 3
+    assert "estimate_unbiased" in tables.numbers.frame(("age", "sex"))
+    assert tables.numbers.published_errors["simulations"].tolist() == [10] * 3
     assert run("reconstruct", "out", "-o", "unbiased").exit_code == 0
     assert rp.load_tables(files / "unbiased").product.is_unbiased
 
@@ -271,7 +270,7 @@ def test_whether_facts_can_be_true_together_does_not_depend_on_what_is_measured(
 
 def test_the_command_that_a_failed_release_tells_makes_the_same_numbers(run, files, release, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(RoundedRelease, "tables", failing)
+        patch.setattr(rp.Release, "tables", failing)
         failed = release(FACTS, "--round-to", "5")
     assert failed.exit_code == 1
     (command,) = [line.removeprefix("Next: residualplanner ") for line in failed.stderr.splitlines() if "Next" in line]

@@ -262,7 +262,7 @@ def test_tables_files_and_reports_have_the_order_of_the_spec(run, spec, records,
     files = sorted(path.name for path in (folder / "out" / "tables").glob(f"*.{file_format}"))
     assert files == [f"{name}.{file_format}" for name in ("grade@prefix.sex", "region.age", "sex.age")]
     tables = load_tables(folder / "out")
-    assert list(tables.frame(("age", "sex")).columns[:2]) == ["sex", "age"]
+    assert list(tables.numbers.frame(("age", "sex")).columns[:2]) == ["sex", "age"]
     assert [tables[names].names for names in (("sex", "age"), ("age", "sex"))] == [("sex", "age"), ("age", "sex")]
     for source in ("spec.plan", "out"):
         assert run("report", source, "-o", f"{source}.html").exit_code == 0

@@ -13,15 +13,15 @@ def test_a_release_is_written_as_its_spec_says(run, spec, records, folder):
     result = run("release", spec, records, "-o", "out")
     assert result.exit_code == 0, result.output
     tables = load_tables(folder / "out")
-    assert tables.frame("sex").columns.tolist() == ["sex", "E", "M"]
-    assert tables.frame("region")["region"].tolist() == ["01", "02", "NO", "?"]
-    assert tables.manifest["tables"] == {"count": 11, "format": "xlsx", "profile": "acs", "conf_level": 0.9}
+    assert tables.numbers.frame("sex").columns.tolist() == ["sex", "E", "M"]
+    assert tables.numbers.frame("region")["region"].tolist() == ["01", "02", "NO", "?"]
+    assert tables.numbers.manifest["tables"] == {"count": 11, "format": "xlsx", "profile": "acs", "conf_level": 0.9}
 
 
 def test_options_take_the_place_of_the_spec(run, spec, records, folder):
     assert run("release", spec, records, "-o", "out", "--format", "parquet", "--profile", "gls").exit_code == 0
-    assert load_tables(folder / "out").manifest["tables"]["format"] == "parquet"
-    assert load_tables(folder / "out").frame("sex")["query"].tolist() == ["sex=F", "sex=M"]
+    assert load_tables(folder / "out").numbers.manifest["tables"]["format"] == "parquet"
+    assert load_tables(folder / "out").numbers.frame("sex")["query"].tolist() == ["sex=F", "sex=M"]
 
 
 @pytest.mark.parametrize(("level", "expected"), [((), 0.9), (("--level", "0.5"), 0.5)])
@@ -29,7 +29,7 @@ def test_a_measurement_is_reconstructed_in_any_profile(run, spec, records, folde
     assert run("plan", spec, "-o", "p").exit_code == 0
     assert run("measure", "p", records, "-o", "m").exit_code == 0
     assert run("reconstruct", "m", "-o", "out", "--profile", "acs", *level).exit_code == 0
-    assert load_tables(folder / "out").metadata["tables"]["conf_level"] == expected
+    assert load_tables(folder / "out").numbers.metadata["tables"]["conf_level"] == expected
 
 
 def test_the_plans_margins_are_at_the_level_of_the_profile(run, spec, folder):
@@ -62,6 +62,6 @@ def test_very_many_tables_are_in_parts_and_it_is_said(run, spec, records, folder
     assert run("reconstruct", "out", "-o", "again", *options).output.count("Format") == (expected == "parts")
     assert ("--format parquet writes a file for each" in result.output) == (expected == "parts")
     for name in ("out", "again"):
-        assert load_tables(folder / name).manifest["tables"]["format"] == expected
+        assert load_tables(folder / name).numbers.manifest["tables"]["format"] == expected
     rehearsal = run("reconstruct", "out", "-o", "third", "--dry-run", *options)
     assert f"11 tables as {expected}" in rehearsal.output

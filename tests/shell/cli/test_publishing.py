@@ -38,8 +38,8 @@ def test_a_spec_says_how_tables_are_published(run, files):
     tables = rp.load_tables(files / "out")
     assert tables.product.name == "rounded"
     assert tables.product.base == 5
-    assert tables.quality == rp.Quality(reliable=0.1, usable=0.2, suppress=True)
-    assert tables.publication == rp.Publication(title="Ages & sexes", author="An office", date="2026-11-22")
+    assert tables.numbers.quality == rp.Quality(reliable=0.1, usable=0.2, suppress=True)
+    assert tables.numbers.publication == rp.Publication(title="Ages & sexes", author="An office", date="2026-11-22")
     estimate = tables["age", "sex"].estimate
     assert (estimate[~np.isnan(estimate)] % 5 == 0).all()
 
@@ -51,7 +51,7 @@ def test_other_tables_of_a_measurement_take_the_output_of_a_spec(run, files):
         assert path.read_bytes() == (files / "same" / "tables" / path.name).read_bytes()
     run("reconstruct", files / "out", "--spec", files / "spec.toml", "--format", "workbook", "-o", files / "book")
     assert (files / "book" / "tables.xlsx").is_file()
-    assert rp.load_tables(files / "book").publication.author == "An office"
+    assert rp.load_tables(files / "book").numbers.publication.author == "An office"
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from residualplanner.method.privacy import PrivacyClaim, claim_of_budget
 from residualplanner.method.workload.workload import Workload
 from residualplanner.publish.files.export_files import BOOK_FORMAT, PARTS_FORMAT, FormatName
 from residualplanner.publish.files.statistic_form import statistics_sentence
-from residualplanner.release.tables import Tables
+from residualplanner.release.release import Release
 from residualplanner.shell.cli.messages.output import Output, command_text
 from residualplanner.shell.cli.messages.sizes import say_sizes
 
@@ -119,7 +119,7 @@ def say_omission(plan: Plan, output: Output) -> None:
 
 
 def say_release(
-    release: Tables, folder: Path, output: Output, *, file_format: FormatName, options: Sequence[str] = ()
+    release: Release, folder: Path, output: Output, *, file_format: FormatName, options: Sequence[str] = ()
 ) -> None:
     """Say what has been written to a folder of tables, what their numbers are, and how to make a page with options."""
     product, in_parts = release.product, file_format == PARTS_FORMAT
