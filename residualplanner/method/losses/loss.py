@@ -16,11 +16,10 @@ from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.losses.weights import GIVEN, Weights, given_weights, importance_of, rule_of
 from residualplanner.method.noise.choice import Selection
-from residualplanner.method.noise.noise_problem import NoiseProblem
+from residualplanner.method.noise.noise_problem import BySetSearch, NoiseProblem
 from residualplanner.method.privacy import Neighbors
 from residualplanner.method.strategy.accuracy import Accuracy
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.by_set.problem import BySetProblem
 
 #: The factor by which a cost is kept from its limit, so that rounding never oversteps it; it costs 1e-11 in accuracy.
 RESERVE = 1 + 1e-11
@@ -131,8 +130,8 @@ class Loss:
         """The privacy cost at which the loss is ``at_most``, from the largest or summed variance at cost 1."""
         return unit_loss / at_most
 
-    def by_set(self, workload: Workload, importance: FloatArray, neighbors: Neighbors) -> BySetProblem | None:
-        """What there is to choose if bases may vary by set; None if none would.
+    def by_set(self, workload: Workload, importance: FloatArray, neighbors: Neighbors) -> BySetSearch | None:
+        """The search for bases that vary by set; None if none would.
 
         Raises:
             WorkloadError: they are not searched for with this loss or these neighbors, or the search is too large.

@@ -17,13 +17,10 @@ from residualplanner.method.losses.weights import Weights
 from residualplanner.method.noise.choice import Selection
 from residualplanner.method.noise.convex import at_higher_cost, minimize_convex_loss
 from residualplanner.method.noise.least_cost import costing_more, minimize_privacy_cost
-from residualplanner.method.noise.noise_problem import NoiseProblem, convex_noise, least_maximum, least_sum
+from residualplanner.method.noise.noise_problem import BySetSearch, NoiseProblem, convex_noise, least_maximum, least_sum
 from residualplanner.method.privacy import Neighbors
 from residualplanner.method.strategy.accuracy import Accuracy
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.bounds import greatest_bound, sum_bound
-from residualplanner.more.by_set.choice import choose_by_set
-from residualplanner.more.by_set.problem import BySetProblem, by_set_problem
 
 #: Bases by set are chosen where they make a loss smaller by this fraction; plans without are simpler.
 _WORTH = 1e-4
@@ -59,21 +56,25 @@ class SumOfVariances(Loss):
         plain = problem.selection(least_sum(problem))
         if problem.by_set is None:
             return plain
-        found = choose_by_set(problem.by_set, problem.bases, problem.neighbors)
+        found = problem.by_set(problem.bases, problem.neighbors)
         if found.loss < plain.loss * (1 - _WORTH):
             return found
         return replace(plain, status=f"{plain.status}; no better bases by set were found")
 
-    def by_set(self, workload: Workload, importance: FloatArray, neighbors: Neighbors) -> BySetProblem | None:
-        """What there is to choose if bases may vary by set; None if none would."""
+    def by_set(self, workload: Workload, importance: FloatArray, neighbors: Neighbors) -> BySetSearch | None:
+        """The search for bases that vary by set; None if none would."""
         if neighbors.has_public_total:
             raise WorkloadError(
                 'bases="optimal_by_set" is for neighbors="add-remove"; where records are replaced, use bases="optimal"'
             )
-        return by_set_problem(workload, importance)
+        from residualplanner.more.by_set.choice import search_by_set  # a door
+
+        return search_by_set(workload, importance)
 
     def svd_bound(self, workload: Workload) -> float:
         """The bound for the sum.  Source: eq. (33)."""
+        from residualplanner.more.bounds import sum_bound  # a door
+
         return sum_bound(workload, self.importance(workload))
 
     def value(self, workload: Workload, accuracy: Accuracy) -> float:
@@ -108,6 +109,8 @@ class MaxVariance(Loss):
 
     def svd_bound(self, workload: Workload) -> float:
         """The largest bound over all sums in which cells have weights that add up to 1.  Source: eq. (33)."""
+        from residualplanner.more.bounds import greatest_bound  # a door
+
         return greatest_bound(workload, self.importance(workload))
 
     def value(self, workload: Workload, accuracy: Accuracy) -> float:

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from residualplanner.ground.checks import FloatArray, frozen, require_positive
 from residualplanner.ground.errors import BudgetError, WorkloadError
-from residualplanner.method.bases.basis import Basis
+from residualplanner.method.bases.basis import Basis, stopped_words
 from residualplanner.method.bases.numbers import ResidualNumbers
 from residualplanner.method.noise.choice import NoiseChoice, Selection
 from residualplanner.method.noise.minimax_noise import (
@@ -30,14 +30,11 @@ from residualplanner.method.noise.weighted_sum import minimize_weighted_variance
 from residualplanner.method.privacy import Neighbors
 from residualplanner.method.strategy.attributes import has_equal_cells, workload_numbers
 from residualplanner.method.strategy.costs import cost_upper_bound
-from residualplanner.method.strategy.neighbor_costs import UnitCosts, unit_costs
+from residualplanner.method.strategy.neighbor_costs import LargestCosts, UnitCosts, Worst, unit_costs
 from residualplanner.method.strategy.strategy import Strategy, constant_strategy
 from residualplanner.method.strategy.variances import variance_matrix, variance_weights
 from residualplanner.method.workload.symmetry import workload_orbits
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.by_set.problem import BySetProblem
-from residualplanner.more.replacement.replacement_costs import ReplacementCosts, Worst
-from residualplanner.more.searches.basis_choice import stopped_words
 
 #: How many rounds of adding ways to differ there are for a convex loss, and how little more than known ends them.
 _ROUNDS, _CLOSE = 30, 1e-9
@@ -46,6 +43,8 @@ _TIED = 2.0**-60
 #: All noise that is cut costs less than this part of the whole: more of it would save nothing, and cost tables digits.
 _NEGLIGIBLE = 2.0**-50
 
+#: A search for bases that vary by set, from the bases (d,) to begin with.
+BySetSearch = Callable[[tuple[Basis, ...], Neighbors], Selection]
 #: A search for a convex loss, and what a larger cost makes of what it found; see `convex_noise`.
 ConvexSearch = Callable[[FloatArray, sparse.csr_array], NoiseChoice]
 Payment = Callable[[NoiseChoice, sparse.csr_array, float], NoiseChoice]
@@ -61,7 +60,7 @@ class NoiseProblem:
         importance (q,): how much each query's variance counts.
         neighbors: which data sets are neighbors.
         gap: how close to the optimum is close enough, as a fraction.
-        by_set: what there is to choose if bases may vary by set.
+        by_set: the search for bases that vary by set, if they may.
 
     Raises:
         BudgetError: ``gap`` is not a positive finite number.
@@ -74,7 +73,7 @@ class NoiseProblem:
     importance: FloatArray
     neighbors: Neighbors
     gap: float
-    by_set: BySetProblem | None = None
+    by_set: BySetSearch | None = None
 
     def __post_init__(self) -> None:
         require_positive("gap", self.gap)
@@ -254,7 +253,7 @@ def convex_noise(problem: NoiseProblem, search: ConvexSearch, pay: Payment) -> N
 
 
 def _judged(
-    costs: ReplacementCosts, rows: FloatArray, noise: sparse.csr_array, search: ConvexSearch, variance: sparse.csr_array
+    costs: LargestCosts, rows: FloatArray, noise: sparse.csr_array, search: ConvexSearch, variance: sparse.csr_array
 ) -> tuple[NoiseChoice, Worst, float]:
     """What a search finds for some rows of costs (c, m), what its noise costs, and what the search thinks it does."""
     rows = rows[:, len(costs.closure) - noise.shape[1] :]

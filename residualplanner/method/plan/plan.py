@@ -8,11 +8,10 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from residualplanner.gate.measurement.resource_estimate import ResourceEstimate, resource_estimate
 from residualplanner.ground.archive import write_archive
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.errors import BudgetError, WorkloadError
@@ -29,7 +28,10 @@ from residualplanner.method.privacy import Budget, Neighbors, claim_of_budget
 from residualplanner.method.strategy.attributes import require_fitting
 from residualplanner.method.strategy.costs import cost_upper_bound, require_public_total
 from residualplanner.method.workload.closure import Closure
-from residualplanner.publish.pictures import Picture, fairness_figure
+
+if TYPE_CHECKING:
+    from residualplanner.gate.measurement.resource_estimate import ResourceEstimate
+    from residualplanner.publish.pictures.picture import Picture
 
 #: Of the files of plans; and what the names of all arrays of losses begin with.
 FORMAT_VERSION, LOSS = 6, "loss/"
@@ -144,11 +146,13 @@ class Plan(PlanErrors):
         least = goal.svd_bound(self.workload) / (self.pcost / self.neighbors.cost_factor_up)
         return goal.value(self.workload, self._accuracy) / least - 1
 
-    def plot(self) -> Picture:
+    def plot(self) -> "Picture":
         """The standard error of a cell of every table against the size of the table, by order, on log axes."""
+        from residualplanner.publish.pictures import Picture, fairness_figure  # a door
+
         return Picture("standard errors by size of table", lambda: fairness_figure({"": self.errors()}))
 
-    def resource_estimate(self, *, records: int | None = None, memory: int | None = None) -> ResourceEstimate:
+    def resource_estimate(self, *, records: int | None = None, memory: int | None = None) -> "ResourceEstimate":
         """What the plan takes to measure and write, and took to make, in time, memory and on disk, from sizes alone.
 
         Args:
@@ -158,6 +162,8 @@ class Plan(PlanErrors):
         Raises:
             DataError: ``records`` is not a number, or less than 0.
         """
+        from residualplanner.gate.measurement.resource_estimate import resource_estimate  # a door
+
         by_set = bool(self.strategy.varying.any())
         return resource_estimate(self.workload, loss=self.loss, by_set=by_set, records=records, memory=memory)
 

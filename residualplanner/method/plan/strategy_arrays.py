@@ -17,7 +17,6 @@ from residualplanner.method.bases.subtraction import subtraction_basis
 from residualplanner.method.plan.workload_arrays import array_of
 from residualplanner.method.strategy.strategy import Strategy
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.nested.nested import nested_basis_of_array
 
 #: What the names of all arrays of bases begin with.
 BASES = "bases/"
@@ -131,7 +130,11 @@ def _basis(name: str, family: str, matrix: NDArray[Any]) -> Basis:
     if matrix.dtype != np.dtype("<i8"):
         raise FileFormatError(f"{name} must be int64, got {matrix.dtype}")
     try:
-        return nested_basis_of_array(matrix, family) if matrix.ndim == 1 else integer_basis(matrix, family)
+        if matrix.ndim != 1:
+            return integer_basis(matrix, family)
+        from residualplanner.more.nested.nested import nested_basis_of_array  # a door
+
+        return nested_basis_of_array(matrix, family)
     except WorkloadError as error:
         raise FileFormatError(f"invalid {name}: {error}") from error
 

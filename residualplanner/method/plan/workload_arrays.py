@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from residualplanner.ground.errors import FileFormatError, WorkloadError
 from residualplanner.method.domain.domain import Domain
-from residualplanner.method.queries.json import kind_from_json, kind_to_json
+from residualplanner.method.queries.json import kind_from_json
 from residualplanner.method.queries.kind import Kind
 from residualplanner.method.workload.blocks import QueryBlock
 from residualplanner.method.workload.workload import Workload
@@ -31,7 +31,7 @@ def workload_to_arrays(workload: Workload) -> tuple[dict[str, Any], dict[str, ND
         arrays[f"{QUERIES}weights_{order}"] = block.weights
         if block.axes is not None:
             arrays[_axes_name(order)] = block.axes
-    kinds = [kind_to_json(kind) for kind in workload.kinds]
+    kinds = [kind.to_json() for kind in workload.kinds]
     return {"domain": workload.domain.to_json(), "kinds": kinds, "orders": orders}, arrays
 
 

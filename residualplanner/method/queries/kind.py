@@ -3,7 +3,8 @@
 Reads: nothing.  Gives: Kind.
 """
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
@@ -21,12 +22,15 @@ SIZE_LIMIT = 10_000
     "file_word",
     "full_names",
     "is_axis",
+    "is_statistic",
     "of_codes",
     "require_fit",
     "scale",
+    "to_json",
     "universe",
     "unselected",
     "where_words",
+    "written",
 )
 class Kind(Rows, Protocol):
     """A kind of query on one attribute of n values: a basic matrix W (q, n).
@@ -87,6 +91,20 @@ class Kind(Rows, Protocol):
         """What losses measure errors of its answers in: 1 for counts; for sums of amounts the largest amount."""
         ...
 
+    @property
+    def is_statistic(self) -> bool:
+        """Whether its answers are the sums that one statistic of each group is made of."""
+        ...
+
+    @property
+    def written(self) -> "Kind":
+        """The kind as users write it: of one that was tied to bins, what it is on any attribute."""
+        ...
+
+    def to_json(self) -> dict[str, Any]:
+        """The kind as a JSON object that `kind_from_json` reads."""
+        ...
+
     def unit(self, attribute: Attribute) -> str:
         """The unit of its answers, in words; "" where they are counts."""
         ...
@@ -110,6 +128,19 @@ class Kind(Rows, Protocol):
     def full_names(self, attribute: Attribute) -> tuple[tuple[str, ...], ...]:
         """Other words than its label that an answer may be looked up by, (q,); two answers may share one."""
         ...
+
+
+def statistic_among(kinds: Sequence[Kind]) -> int | None:
+    """The position of the statistic among the kinds of a query; None where there is none.
+
+    Raises:
+        WorkloadError: there are several.
+    """
+    found = [position for position, kind in enumerate(kinds) if kind.is_statistic]
+    if len(found) > 1:
+        names = " and ".join(kinds[position].name for position in found)
+        raise WorkloadError(f"a query is for one statistic, got {names}; write a query for each")
+    return found[0] if found else None
 
 
 def require_size(attribute: Attribute) -> None:

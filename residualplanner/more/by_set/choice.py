@@ -6,6 +6,7 @@ Source: eqs. (40), (41) and (36).
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -16,11 +17,13 @@ from residualplanner.method.bases.basis import Basis
 from residualplanner.method.bases.matrix import integer_basis
 from residualplanner.method.bases.subtraction import subtraction_basis
 from residualplanner.method.noise.choice import NoiseChoice, Selection
+from residualplanner.method.noise.noise_problem import BySetSearch
 from residualplanner.method.privacy import Neighbors
 from residualplanner.method.strategy.costs import cost_upper_bound
 from residualplanner.method.strategy.strategy import Strategy, varying_strategy
+from residualplanner.method.workload.workload import Workload
 from residualplanner.more.by_set.basis import GroupBasis, Numbers
-from residualplanner.more.by_set.problem import BySetProblem
+from residualplanner.more.by_set.problem import BySetProblem, by_set_problem
 from residualplanner.more.by_set.search import Family, Member, search
 from residualplanner.more.replacement.table_costs import TableChoice
 from residualplanner.more.searches.one_attribute import ROUNDING_LOSS
@@ -31,6 +34,12 @@ _QUANTUM = 2.0**-44
 #: How often noise is raised to make up for rounding, at least by so much each time.
 _ROUNDINGS, _ULP = 20, 2.0**-50
 _STATUS = "bases by set from a local search; noise certified for them"
+
+
+def search_by_set(workload: Workload, importance: FloatArray) -> BySetSearch | None:
+    """The search for bases by set; arguments, errors and None as of `by_set_problem`."""
+    problem = by_set_problem(workload, importance)
+    return None if problem is None else partial(choose_by_set, problem)
 
 
 def choose_by_set(problem: BySetProblem, bases: tuple[Basis, ...], neighbors: Neighbors) -> Selection:

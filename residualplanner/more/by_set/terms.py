@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from residualplanner.ground.checks import FloatArray, IntArray
+from residualplanner.method.queries.joint import joint_factors
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.queries.joint import joint_factors
 from residualplanner.more.searches.attribute_grams import AttributeGrams
 
 Members = tuple[int, ...]

@@ -150,6 +150,12 @@ class Selection(SparseKind):
         """The number of the selected records."""
         return self if self.of is None else self.of_codes(self.codes, self.where, self.where_words, None, self.size)
 
+    def to_json(self) -> dict[str, Any]:
+        """The values by code, label and in words, and the kind whose answers they are, or null."""
+        of = None if self.of is None else self.of.to_json()
+        fields = {"codes": list(self.codes), "labels": list(self.where), "words": self.where_words}
+        return {"kind": "selection", "size": self.size, **fields, "of": of}
+
     def require_fit(self, attribute: Attribute) -> None:
         """Raise WorkloadError unless it is a selection of this attribute's values."""
         require_size(attribute)

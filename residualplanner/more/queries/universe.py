@@ -74,12 +74,12 @@ class Universe:
         return found
 
 
-def universe_of(domain: Domain, where: Where | None, joint: Mapping[str, Kind]) -> Universe:
+def universe_of(domain: Domain, where: Where, joint: Mapping[str, Kind]) -> Universe:
     """The universe of a family of tables; attributes of which all values are selected are left out.
 
     Args:
         domain: the schema.
-        where: from attribute names to a label, or several; None for all records.
+        where: from attribute names to a label, or several.
         joint: the joint kinds of the tables, whose attributes cannot be selected from as well.
 
     Raises:
@@ -90,7 +90,7 @@ def universe_of(domain: Domain, where: Where | None, joint: Mapping[str, Kind]) 
         >>> universe_of(Domain({"age": 3, "employed": ["yes", "no"]}), {"employed": "yes"}, {}).rows
         {1: Selection(['yes'])}
     """
-    given = checked_where({} if where is None else where)
+    given = checked_where(where)
     rows = {}
     for position in domain.positions(tuple(given)):
         attribute = domain.attributes[position]

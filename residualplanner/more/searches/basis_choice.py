@@ -8,9 +8,7 @@ variance factors of each attribute, so its tangent lies above it: minimizing the
 one attribute, never raises the loss.  Attributes with the same kinds, beside the same others, are one problem.
 """
 
-import math
-import reprlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,7 +18,7 @@ import numpy as np
 
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.threads import one_thread
-from residualplanner.method.bases.basis import Basis
+from residualplanner.method.bases.basis import CERTIFIED, Basis
 from residualplanner.method.bases.numbers import ResidualNumbers, subtraction_numbers
 from residualplanner.method.bases.subtraction import subtraction_basis
 from residualplanner.method.strategy.variances import CHUNK, noise_weights, variance_pieces
@@ -45,9 +43,8 @@ _PROGRESS = 1e-6
 _TIGHT = 1e-6
 #: How much more noise any one row may get because a basis is rounded; rows that have next to none count for nothing.
 _ROW_LOSS, _NOTHING = 1e-2, 1e-9
-#: A basis that is not proved to be within this fraction of the best counts as stopped; and the least
-#: number of steps of the proof, for attributes that are not merged.
-_CERTIFIED, _LAST_STEPS = 1e-4, 200
+#: The least number of steps of the proof, for attributes that are not merged.
+_LAST_STEPS = 200
 _ROUNDS = 60
 #: Above this many values a basis is not improved in full, but called near_optimal, and several threads are worth it.
 _FULL_VALUES = 2048
@@ -172,7 +169,7 @@ class _Search:
         """How far a matrix in place of ``found`` is from the best, proved by a bound for the present noise."""
         tangent, forms = self._tangent(attribute), self.grams[attribute]
         steps = max(steps_for(len(forms.width)), _LAST_STEPS if len(forms.width) <= COARSE_VALUES else 0)
-        how: dict[str, Any] = {"start": found, "gap": _CERTIFIED / 10, "steps": steps}
+        how: dict[str, Any] = {"start": found, "gap": CERTIFIED / 10, "steps": steps}
         if option == "optimal":
             bound = tangent.best(forms.directions, **how).bound
         else:
@@ -205,24 +202,6 @@ class _Search:
             for attribute in members:
                 bases[attribute] = basis
         return tuple(bases)
-
-
-def stopped_words(names: Sequence[str], bases: Sequence[Basis]) -> str:
-    """The remark in a plan on bases that were searched for and are not proved to be near the best.
-
-    Bases orthogonal to the total are not searched for: every kind counts as if it were alone.
-
-    Example:
-        >>> from residualplanner.method.bases.matrix import integer_basis
-        >>> stopped_words(["age"], [integer_basis([[1, -1]], "optimal", gap=0.01)])
-        "; the search for the basis of 'age' stopped within 1.0e-02 of the best"
-    """
-    searched = [pair for pair in zip(names, bases, strict=True) if pair[1].family != "orthogonal"]
-    far = [(name, basis.gap) for name, basis in searched if _CERTIFIED < basis.gap < math.inf]
-    if not far:
-        return ""
-    shown = reprlib.repr(far[0][0]) + (f" and of {len(far) - 1} more" if len(far) > 1 else "")
-    return f"; the search for the basis of {shown} stopped within {max(gap for _, gap in far):.1e} of the best"
 
 
 def _classes(keys: dict[int, tuple[object, ...]]) -> list[list[int]]:

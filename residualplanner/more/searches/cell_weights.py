@@ -16,10 +16,10 @@ from scipy import sparse
 
 from residualplanner.ground.checks import FloatArray
 from residualplanner.method.bases.numbers import ResidualNumbers
+from residualplanner.method.queries.joint import joint_factors
 from residualplanner.method.workload.attribute_sets import row_numbers
 from residualplanner.method.workload.closure import Closure, subset_products
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.queries.joint import joint_factors
 
 
 @dataclass(frozen=True, eq=False, slots=True)
