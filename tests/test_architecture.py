@@ -109,9 +109,11 @@ DOORS: dict[str, set[str]] = {
         "more.bounds.svd_bound",
         "more.bounds.svd_maximum",
         "more.by_set.choice",
+        "more.convex.convex_noise",
     },
     "method.plan.plan": {
         "gate.measurement.resource_estimate",
+        "method.plan.files",
         "publish.pictures.picture",
         "publish.pictures.plots",
     },
@@ -159,7 +161,7 @@ SEE_RECORDS = ("gate", "scale/engines", "scale/stored", "fits/rap")
 #: What others may take from `gate/sources`: users' words on their records, and the type of what is told of progress.
 HOLD_NO_RECORDS = {"CsvFile", "LimitedRecords", "Progress"}
 HOMES = {
-    "cvxpy": {"method/noise"},
+    "cvxpy": {"more/convex"},
     "clarabel": {"more/replacement", "fits/microdata"},
     "duckdb": {"gate/sources"},
     "narwhals": {"gate/sources", "scale/engines", "more/classifications"},

@@ -6,7 +6,6 @@ Source: eqs. (14) to (18) and (33).
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar
 
 from residualplanner.ground.checks import FloatArray
@@ -15,9 +14,7 @@ from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.losses.loss import DescribedLoss, Loss
 from residualplanner.method.losses.weights import Weights
 from residualplanner.method.noise.choice import Selection
-from residualplanner.method.noise.convex import at_higher_cost, minimize_convex_loss
-from residualplanner.method.noise.least_cost import costing_more, minimize_privacy_cost
-from residualplanner.method.noise.noise_problem import BySetSearch, NoiseProblem, convex_noise, least_maximum, least_sum
+from residualplanner.method.noise.noise_problem import BySetSearch, NoiseProblem, least_maximum, least_sum
 from residualplanner.method.privacy import Neighbors
 from residualplanner.method.strategy.accuracy import Accuracy
 from residualplanner.method.workload.workload import Workload
@@ -143,13 +140,16 @@ class ConvexLoss(Loss):
 
     def best_noise(self, problem: NoiseProblem, pcost: float) -> Selection:
         """The noise with the least loss at this privacy cost.  Source: eq. (18)."""
-        search = partial(minimize_convex_loss, loss=self.function, pcost=pcost, solver=self.solver)
-        return problem.selection(convex_noise(problem, search, partial(at_higher_cost, loss=self.function)))
+        from residualplanner.more.convex.convex_noise import least_convex_loss  # a door
+
+        return problem.selection(least_convex_loss(problem, self.function, pcost=pcost, solver=self.solver))
 
     def cheapest_noise(self, problem: NoiseProblem, at_most: float) -> Selection:
         """The noise with the least privacy cost whose loss is at most this.  Source: eq. (18)."""
-        search = partial(minimize_privacy_cost, loss=self.function, at_most=at_most, solver=self.solver)
-        return replace(problem.selection(convex_noise(problem, search, costing_more)), loss=at_most)
+        from residualplanner.more.convex.convex_noise import least_convex_cost  # a door
+
+        found = least_convex_cost(problem, self.function, at_most=at_most, solver=self.solver)
+        return replace(problem.selection(found), loss=at_most)
 
     def to_archive(self) -> tuple[dict[str, Any], Mapping[str, FloatArray]]:
         """The words: no file holds a function."""

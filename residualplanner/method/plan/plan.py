@@ -8,11 +8,8 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from numpy.typing import NDArray
-
-from residualplanner.ground.archive import write_archive
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.errors import BudgetError, WorkloadError
 from residualplanner.ground.words import count_text
@@ -22,8 +19,6 @@ from residualplanner.method.losses import LossLike, read_loss
 from residualplanner.method.plan.html import plan_html
 from residualplanner.method.plan.noise_variances import NoiseVariances, checked_noise
 from residualplanner.method.plan.plan_errors import PlanErrors
-from residualplanner.method.plan.strategy_arrays import strategy_to_arrays
-from residualplanner.method.plan.workload_arrays import workload_to_arrays
 from residualplanner.method.privacy import Budget, Neighbors, claim_of_budget
 from residualplanner.method.strategy.attributes import require_fitting
 from residualplanner.method.strategy.costs import cost_upper_bound, require_public_total
@@ -32,9 +27,6 @@ from residualplanner.method.workload.closure import Closure
 if TYPE_CHECKING:
     from residualplanner.gate.measurement.resource_estimate import ResourceEstimate
     from residualplanner.publish.pictures.picture import Picture
-
-#: Of the files of plans; and what the names of all arrays of losses begin with.
-FORMAT_VERSION, LOSS = 6, "loss/"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -173,25 +165,6 @@ class Plan(PlanErrors):
         Raises:
             OSError: the file cannot be written.
         """
-        header, arrays = plan_to_archive(self)
-        write_archive(path, kind="plan", version=FORMAT_VERSION, header=header, arrays=arrays)
+        from residualplanner.method.plan.files import save_plan  # a door
 
-
-def plan_to_archive(plan: Plan) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """The plan as a JSON header and arrays."""
-    queries, blocks = workload_to_arrays(plan.workload)
-    families, matrices = strategy_to_arrays(plan.strategy)
-    loss, numbers = plan.loss.to_archive()
-    header = queries | {
-        "budget": plan.budget.to_json(),
-        "pcost": plan.pcost,
-        "loss": loss,
-        "loss_value": plan.loss_value,
-        "gap": plan.gap if math.isfinite(plan.gap) else None,
-        "status": plan.status,
-        "neighbors": plan.neighbors.notion,
-        "records_per_person": plan.neighbors.records_per_person,
-        "bases": families,
-    }
-    numbers = {f"{LOSS}{name}": array for name, array in numbers.items()}
-    return header, {"noise_variance": plan.noise_variances} | matrices | numbers | blocks
+        save_plan(self, path)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray
-from residualplanner.method.noise.table_bound import product_table, sum_table
+from residualplanner.more.convex.table_bound import product_table, sum_table
 
 Table = NDArray[np.float64]
 #: Logarithms of weights are at least this, so that a cell that did not count can count again.

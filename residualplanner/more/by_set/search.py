@@ -16,11 +16,11 @@ import numpy as np
 
 from residualplanner.ground.checks import FloatArray
 from residualplanner.method.bases.basis import Basis
-from residualplanner.method.noise.table_bound import CostTable
 from residualplanner.more.by_set.basis import GroupBasis, Numbers
 from residualplanner.more.by_set.cost_slopes import CostSlopes, Maxima, cost_and_slopes
 from residualplanner.more.by_set.loss import SetVariances
 from residualplanner.more.by_set.problem import BySetProblem
+from residualplanner.more.convex.table_bound import CostTable
 from residualplanner.more.replacement.table_costs import TableChoice, minimize_over_tables
 
 #: The maxima in the cost are smooth at first: sharpness at privacy cost 1, for each maximum that there is, and steps.

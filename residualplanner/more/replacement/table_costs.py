@@ -21,7 +21,7 @@ from scipy import sparse
 
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.ground.errors import SolverError
-from residualplanner.method.noise.table_bound import CostTable, least_loss, product_table, sum_table
+from residualplanner.more.convex.table_bound import CostTable, least_loss, product_table, sum_table
 
 _ROUNDS = 30
 #: Rows are added until the cost is within this fraction of the one that the solver knows of.

@@ -16,8 +16,8 @@ import dense
 from residualplanner.ground.errors import BudgetError, DomainError, FileFormatError, WorkloadError
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.files import load_plan, plan_from_archive
-from residualplanner.method.plan.plan import Plan, plan_to_archive
+from residualplanner.method.plan.files import load_plan, plan_from_archive, plan_to_archive
+from residualplanner.method.plan.plan import Plan
 from residualplanner.method.plan.select import select
 from residualplanner.method.privacy import zcdp
 from residualplanner.method.queries.custom import Custom

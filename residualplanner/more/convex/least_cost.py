@@ -16,10 +16,10 @@ from scipy import sparse
 
 from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.ground.errors import BudgetError, SolverError
-from residualplanner.method.noise.bundle import ConvexProblem, Refined
 from residualplanner.method.noise.choice import NoiseChoice
-from residualplanner.method.noise.convex import convex_problem, proportional_noise, solved_for
-from residualplanner.method.noise.loss_function import ConvexFunction
+from residualplanner.more.convex.bundle import ConvexProblem, Refined
+from residualplanner.more.convex.convex import convex_problem, proportional_noise, solved_for
+from residualplanner.more.convex.loss_function import ConvexFunction
 
 #: A gap at which the search ends, and the most budgets that are planned for.
 _CLOSE, _BUDGETS = 1e-8, 40

@@ -19,8 +19,8 @@ from scipy import sparse
 
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.errors import SolverError
-from residualplanner.method.noise.loss_function import ConvexLossFunction, Plane, Tangents, no_tangents, plane_of
-from residualplanner.method.noise.table_bound import normalized
+from residualplanner.more.convex.loss_function import ConvexLossFunction, Plane, Tangents, no_tangents, plane_of
+from residualplanner.more.convex.table_bound import normalized
 
 #: A gap at which the search ends.
 _CLOSE = 1e-8
