@@ -91,7 +91,7 @@ class Truths(Listed):
         return None
 
 
-class Integers(Listed):
+class ListedIntegers(Listed):
     """Integers of 64 bits."""
 
     matching: ClassVar[Matching] = "integer"
@@ -176,7 +176,7 @@ def _checked_date(name: str, label: dt.date) -> dt.date:
     return label
 
 
-_FAMILIES: Mapping[type, Callable[[tuple[Label, ...]], Values]] = {str: Texts, bool: Truths, int: Integers}
+_FAMILIES: Mapping[type, Callable[[tuple[Label, ...]], Values]] = {str: Texts, bool: Truths, int: ListedIntegers}
 
 
 def _looked_up(distinct: Sequence[Any], numbers: NDArray[Any]) -> IntArray:

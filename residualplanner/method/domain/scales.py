@@ -47,7 +47,7 @@ class Scale(Protocol):
         ...
 
 
-class Numbers:
+class NumberScale:
     """Numbers, compared as 64-bit floats.  Two are equal: there is only one such scale."""
 
     words = "intervals of numbers"
@@ -110,7 +110,7 @@ class Days:
         return str(edge) if isinstance(edge, float) else edge.isoformat()
 
 
-NUMBERS, DAYS = Numbers(), Days()
+NUMBERS, DAYS = NumberScale(), Days()
 
 
 def scale_of(edges: Sequence[object]) -> tuple[Scale, tuple[Edge, ...]]:

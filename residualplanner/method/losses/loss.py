@@ -15,7 +15,7 @@ from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.losses.weights import GIVEN, Weights, given_weights, importance_of, rule_of
-from residualplanner.method.noise.choice import Selection
+from residualplanner.method.noise.choice import ChosenNoise
 from residualplanner.method.noise.noise_problem import BySetSearch, NoiseProblem
 from residualplanner.method.privacy import Neighbors
 from residualplanner.method.strategy.accuracy import Accuracy
@@ -106,17 +106,17 @@ class Loss:
         del workload
         return importance
 
-    def unit_noise(self, problem: NoiseProblem) -> Selection:
+    def unit_noise(self, problem: NoiseProblem) -> ChosenNoise:
         """The best noise at privacy cost 1; its loss is the largest variance or the sum of variances itself."""
         del problem
         raise self._unknown()
 
-    def best_noise(self, problem: NoiseProblem, pcost: float) -> Selection:
+    def best_noise(self, problem: NoiseProblem, pcost: float) -> ChosenNoise:
         """The noise with the least loss at this privacy cost."""
         found = self.unit_noise(problem).at(pcost)
         return replace(found, loss=self.stated(found.loss))
 
-    def cheapest_noise(self, problem: NoiseProblem, at_most: float) -> Selection:
+    def cheapest_noise(self, problem: NoiseProblem, at_most: float) -> ChosenNoise:
         """The noise with the least privacy cost whose loss is at most this."""
         unit = self.unit_noise(problem)
         found = unit.at(self.pcost_for(unit.loss, at_most) * RESERVE)

@@ -13,7 +13,7 @@ from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.losses.loss import DescribedLoss, Loss
 from residualplanner.method.losses.weights import Weights
-from residualplanner.method.noise.choice import Selection
+from residualplanner.method.noise.choice import ChosenNoise
 from residualplanner.method.noise.noise_problem import BySetSearch, NoiseProblem, least_maximum, least_sum
 from residualplanner.method.privacy import Neighbors
 from residualplanner.method.strategy.accuracy import Accuracy
@@ -45,7 +45,7 @@ class SumOfVariances(Loss):
     name: ClassVar[str] = "sum of variances"
     allows_bases_by_set: ClassVar[bool] = True
 
-    def unit_noise(self, problem: NoiseProblem) -> Selection:
+    def unit_noise(self, problem: NoiseProblem) -> ChosenNoise:
         """The least sum, with bases that vary by set where these are searched for and better.
 
         Source: eqs. (14), (40) and (41).
@@ -100,7 +100,7 @@ class MaxVariance(Loss):
     name: ClassVar[str] = "maximum variance"
     is_of_maximum: ClassVar[bool] = True
 
-    def unit_noise(self, problem: NoiseProblem) -> Selection:
+    def unit_noise(self, problem: NoiseProblem) -> ChosenNoise:
         """The least maximum.  Source: eqs. (15) to (17) and (23)."""
         return problem.selection(least_maximum(problem))
 
@@ -138,13 +138,13 @@ class ConvexLoss(Loss):
         """That it is a convex loss, and the solver."""
         return f"convex loss, solver {self.solver}"
 
-    def best_noise(self, problem: NoiseProblem, pcost: float) -> Selection:
+    def best_noise(self, problem: NoiseProblem, pcost: float) -> ChosenNoise:
         """The noise with the least loss at this privacy cost.  Source: eq. (18)."""
         from residualplanner.more.convex.convex_noise import least_convex_loss  # a door
 
         return problem.selection(least_convex_loss(problem, self.function, pcost=pcost, solver=self.solver))
 
-    def cheapest_noise(self, problem: NoiseProblem, at_most: float) -> Selection:
+    def cheapest_noise(self, problem: NoiseProblem, at_most: float) -> ChosenNoise:
         """The noise with the least privacy cost whose loss is at most this.  Source: eq. (18)."""
         from residualplanner.more.convex.convex_noise import least_convex_cost  # a door
 

@@ -41,7 +41,7 @@ def interior_weights(
     Cost: a product of M with itself and a dense factorization, O(m**3), each.
     Source: eqs. (16), (17) and (37).
     """
-    problem = _Problem(variance_rows, sparse.csr_array(cost_rows))
+    problem = _BarrierProblem(variance_rows, sparse.csr_array(cost_rows))
     state = problem.begin(start)
     for _ in range(_STEPS):
         queries, costs = np.split(state.weights, [problem.queries])
@@ -77,7 +77,7 @@ class _State:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Problem:
+class _BarrierProblem:
     """Variance rows and cost rows, (q, m) and (c, m)."""
 
     variance: sparse.csr_array

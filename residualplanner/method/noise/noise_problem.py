@@ -17,7 +17,7 @@ from residualplanner.ground.checks import FloatArray, frozen, require_positive
 from residualplanner.ground.errors import BudgetError, WorkloadError
 from residualplanner.method.bases.basis import Basis, stopped_words
 from residualplanner.method.bases.numbers import ResidualNumbers
-from residualplanner.method.noise.choice import NoiseChoice, Selection
+from residualplanner.method.noise.choice import ChosenNoise, NoiseChoice
 from residualplanner.method.noise.minimax_noise import (
     CellRows,
     MinimaxProblem,
@@ -38,7 +38,7 @@ from residualplanner.method.workload.workload import Workload
 _NEGLIGIBLE = 2.0**-50
 
 #: A search for bases that vary by set, from the bases (d,) to begin with.
-BySetSearch = Callable[[tuple[Basis, ...], Neighbors], Selection]
+BySetSearch = Callable[[tuple[Basis, ...], Neighbors], ChosenNoise]
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,10 +88,10 @@ class NoiseProblem:
         """What is measured."""
         return constant_strategy(self.workload.closure, self.bases)
 
-    def selection(self, choice: NoiseChoice) -> Selection:
+    def selection(self, choice: NoiseChoice) -> ChosenNoise:
         """The strategy with a choice of its noise, none of it so large that it costs next to nothing."""
         status = choice.status + stopped_words(self.workload.domain.names, self.bases)
-        return Selection(self.strategy, self._cut(choice.noise_variance), choice.loss, choice.gap, status)
+        return ChosenNoise(self.strategy, self._cut(choice.noise_variance), choice.loss, choice.gap, status)
 
     def _cut(self, noise_variance: FloatArray) -> FloatArray:
         """The noise of every set (m,), or so much that it costs an even part of what is negligible, if that is less.

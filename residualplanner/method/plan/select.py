@@ -15,7 +15,7 @@ from residualplanner.ground.words import suggestion
 from residualplanner.method.bases.basis import Basis
 from residualplanner.method.bases.subtraction import subtraction_basis
 from residualplanner.method.losses import RESERVE, Loss, LossLike, read_loss
-from residualplanner.method.noise.choice import Selection
+from residualplanner.method.noise.choice import ChosenNoise
 from residualplanner.method.noise.noise_problem import NoiseProblem
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.privacy import Budget, Neighbors, Notion, pcost
@@ -134,7 +134,7 @@ def spendable(budget: Budget) -> float:
     return require_positive("the budget's pcost", spendable)
 
 
-def _least_budget(selection: Selection, neighbors: Neighbors) -> Budget:
+def _least_budget(selection: ChosenNoise, neighbors: Neighbors) -> Budget:
     """A budget that covers this noise; a float more, as a budget reads the decimal spelling where that is less."""
     return pcost(math.nextafter(cost_upper_bound(selection.strategy, selection.noise_variance, neighbors), math.inf))
 

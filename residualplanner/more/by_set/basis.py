@@ -76,7 +76,7 @@ class GroupBasis:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Numbers:
+class GroupNumbers:
     """The factors of all bases in cost and loss.
 
     Attributes:
@@ -92,7 +92,7 @@ class Numbers:
     lengths: list[FloatArray]
 
     @classmethod
-    def of(cls, bases: Sequence[GroupBasis]) -> "Numbers":
+    def of(cls, bases: Sequence[GroupBasis]) -> "GroupNumbers":
         """From the basis of each group."""
         present, absent = [], []
         for basis in bases:

@@ -22,8 +22,8 @@ from residualplanner.more.classifications.classification import Classification, 
 from residualplanner.more.classifications.from_sources import FromSources
 from residualplanner.more.classifications.levels import (
     GivenLevel,
+    HierarchyRow,
     Level,
-    Row,
     checked_levels,
     named_levels,
     rows_of_levels,
@@ -205,7 +205,7 @@ class Hierarchy(FromSources, SparseKind, OfAllRecords):
         return type(self.values[0]) is type(attribute.value_labels[0])
 
     @cached_property
-    def _rows(self) -> tuple[Row, ...]:
+    def _rows(self) -> tuple[HierarchyRow, ...]:
         assert self.values is not None
         return rows_of_levels(self.levels, self.values, total=self.total, leaves=self.leaves)
 

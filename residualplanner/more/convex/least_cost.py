@@ -68,7 +68,7 @@ def minimize_privacy_cost(
     if not np.isfinite(at_most):
         raise BudgetError(f"at_most must be finite, got {at_most!r}")
     problem = convex_problem(pcost_coefficient, variance_coefficient, loss, solver)
-    search, budget = _Search(), _likely_cost(problem, at_most)
+    search, budget = _BudgetSearch(), _likely_cost(problem, at_most)
     for _ in range(_BUDGETS):
         try:
             solved, status = solved_for(problem, loss, budget)
@@ -91,7 +91,7 @@ def costing_more(choice: NoiseChoice, _variance_coefficient: sparse.csr_array, f
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Search:
+class _BudgetSearch:
     """What is known after some budgets.
 
     Attributes:
@@ -114,7 +114,7 @@ class _Search:
 
     def after(
         self, problem: ConvexProblem, solved: Refined, status: str, *, budget: float, at_most: float
-    ) -> "_Search":
+    ) -> "_BudgetSearch":
         """What is known after one more budget."""
         bound = max(self.bound, solved.least_cost(at_most))
         missed = max(self.missed, budget) if solved.value > at_most else self.missed
@@ -123,7 +123,7 @@ class _Search:
         if not cost < self.cost:
             noise_variance, cost, status = self.noise_variance, self.cost, self.status or status
         is_slow = _distance(cost, bound, missed) > _distance(self.cost, self.bound, self.missed) / 2
-        return _Search(noise_variance, cost, bound, missed, budget, is_slow, status)
+        return _BudgetSearch(noise_variance, cost, bound, missed, budget, is_slow, status)
 
     @property
     def is_over(self) -> bool:

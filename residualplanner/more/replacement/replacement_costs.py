@@ -17,7 +17,7 @@ from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.method.bases.basis import Basis, basis_codes
 from residualplanner.method.strategy.neighbor_costs import Worst
 from residualplanner.method.workload.closure import Closure
-from residualplanner.more.replacement.largest_replacement import Options, are_few, largest_replacement
+from residualplanner.more.replacement.largest_replacement import ReplacementOptions, are_few, largest_replacement
 
 #: Up to this many classes of attributes, or numbers of members in each, the costliest pair of records is searched for.
 _CLASSES, _TABLE = 20, 2**20
@@ -216,14 +216,14 @@ class ReplacementCosts:
             return None
         return most.reshape(shape)
 
-    def _search(self, precision: FloatArray, classes: IntArray) -> tuple[FloatArray, list[Options]]:
+    def _search(self, precision: FloatArray, classes: IntArray) -> tuple[FloatArray, list[ReplacementOptions]]:
         table = self._table(precision, classes)
         assert table is not None  # these classes have one
         counts, options = np.bincount(classes[classes >= 0]), []
         for number, length in enumerate(table.shape):
             first = int(np.flatnonzero(classes == number)[0])
             pairs, longest = self.bases[first].extreme_pairs, float(self._longest[first])
-            options.append(Options.of(pairs, longest, int(counts[number]), length))
+            options.append(ReplacementOptions.of(pairs, longest, int(counts[number]), length))
         return table, options
 
 

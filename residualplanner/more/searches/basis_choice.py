@@ -75,7 +75,7 @@ def choose_bases(
         coarse = {attribute: merged_once[id(forms)] for attribute, forms in grams.items()}
         classes = _classes({attribute: (id(forms), b"") for attribute, forms in coarse.items()})
         found = [orthogonal_start(coarse[members[0]]) for members in classes]
-        search = _Search(workload, importance, coarse, classes, found)
+        search = _TangentSearch(workload, importance, coarse, classes, found)
         for _ in range(_ROUNDS if option == "optimal" and grams else 0):
             moved = search.round()
             if not moved.value < search.value * (1 - _PROGRESS):
@@ -86,7 +86,7 @@ def choose_bases(
 
 
 @dataclass(frozen=True, eq=False)
-class _Search:
+class _TangentSearch:
     """Where the search stands.
 
     Attributes:
@@ -113,7 +113,7 @@ class _Search:
         """F, the root of the optimal loss at privacy cost 1."""
         return self.evaluated[0]
 
-    def round(self) -> "_Search":
+    def round(self) -> "_TangentSearch":
         """Minimize the tangent for every class at once; for one class after another where that raises the loss."""
         together = self._moved(None)
         if together.value <= self.value or len(together.classes) < 2:
@@ -124,7 +124,7 @@ class _Search:
             here = moved if moved.value <= here.value else here
         return here
 
-    def _moved(self, only: int | None) -> "_Search":
+    def _moved(self, only: int | None) -> "_TangentSearch":
         """The same with the bases of all classes, or of one, replaced by minimizers of the tangent."""
         start = {attribute: number for number, members in enumerate(self.classes) for attribute in members}
         classes = _classes({i: (start[i], self._scaled_weights(i).round(7).tobytes()) for i in self.grams})
@@ -177,7 +177,7 @@ class _Search:
         weights = self._weights(attribute)
         return lambda near: max(0.0, 1 - bound / forms.loss(weights, near))
 
-    def refined(self, grams: dict[int, AttributeGrams], option: str) -> "_Search":
+    def refined(self, grams: dict[int, AttributeGrams], option: str) -> "_TangentSearch":
         """The same for all values, where values were merged: solved in full, and improved once if feasible."""
         if all(self.grams[attribute] is forms for attribute, forms in grams.items()):
             return self

@@ -78,7 +78,7 @@ def choose_bases_for_maximum(workload: Workload, importance: FloatArray) -> tupl
         return choose_bases(workload, importance)
     if grams:
         with one_thread():
-            search = _Search(workload, importance, grams)
+            search = _JointSearch(workload, importance, grams)
             search.run()
         for code in range(len(search.forms)):
             basis = search.basis(code)
@@ -87,7 +87,7 @@ def choose_bases_for_maximum(workload: Workload, importance: FloatArray) -> tupl
     return tuple(bases)
 
 
-class _Search:
+class _JointSearch:
     """The search for bases and noise; weights are kept as one array for each group of queries."""
 
     def __init__(self, workload: Workload, importance: FloatArray, grams: dict[int, AttributeGrams]) -> None:

@@ -53,7 +53,7 @@ class TreeBasis:
     bound: float
 
 
-class Weights(NamedTuple):
+class NodeWeights(NamedTuple):
     """The weights of nodes (nodes,) where the attribute is present and where it is absent, and what is added to both.
 
     Attributes:
@@ -94,7 +94,7 @@ class TreeProblem:
     """
 
     tree: Tree
-    weights: Weights
+    weights: NodeWeights
     fixed: bool
 
     def solve(self, proportions: list[FloatArray], multipliers: FloatArray, gap: float, steps: int) -> TreeBasis:
