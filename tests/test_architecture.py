@@ -129,7 +129,7 @@ DOORS: dict[str, set[str]] = {
     "method.queries.json": {
         "more.queries.json",
     },
-    "method.queries.tying": {
+    "method.queries.kind": {
         "more.amounts.statistics",
     },
     "method.strategy.accuracy": {
@@ -153,8 +153,8 @@ DOORS: dict[str, set[str]] = {
 }
 #: What `select`, and the three verbs together, import by name when they are imported: modules and lines, at most.
 CLOSURES = {
-    ("method.plan.select",): (169, 26_213),
-    ("method.plan.select", "gate.measurement.measure", "release.reconstruct"): (314, 46_799),
+    ("method.plan.select",): (80, 11_640),
+    ("method.plan.select", "gate.measurement.measure", "release.reconstruct"): (261, 37_700),
 }
 #: The only rooms that see records, and who may use what is told to their holder alone.
 SEE_RECORDS = ("gate", "scale/engines", "scale/stored", "fits/rap")

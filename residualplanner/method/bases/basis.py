@@ -1,7 +1,5 @@
 """The residual basis of one attribute: what is measured of it, and what cost and variances follow from that.
 
-Reads: kinds of query.  Gives: Basis, of which `SubtractionBasis`, `MatrixBasis` and `NestedBasis` are the sorts; codes.
-
 With T the row of ones above the residual matrix S, and ``[u | G]`` its pseudo-inverse, every query whose rows are
 combinations of T's is ``W (u 1^T + G S)``.
 Source: eqs. (12) and (23) to (28).

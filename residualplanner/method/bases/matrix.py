@@ -1,6 +1,5 @@
 """A basis of integers: any residual matrix, measured with independent noise of equal variance.
 
-Reads: an integer matrix.  Gives: MatrixBasis.
 Source: eqs. (24) to (28) and (36).
 """
 

@@ -1,7 +1,4 @@
-"""Attributes as plain JSON values and back, strictly.
-
-Reads: an Attribute, or JSON values that may come from anyone.  Gives: the other of these.
-"""
+"""Attributes as plain JSON values and back, strictly."""
 
 import datetime as dt
 import math

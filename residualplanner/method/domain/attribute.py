@@ -1,7 +1,4 @@
-"""One column of the table: its possible values, and the rules for all others.
-
-Reads: the user's declarations.  Gives: Attribute.  Never sees a record.
-"""
+"""One column of the table: its possible values, and the rules for all others."""
 
 import datetime as dt
 import reprlib

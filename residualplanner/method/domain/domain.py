@@ -1,7 +1,4 @@
-"""The schema of a table: its attributes in order.
-
-Reads: the user's declarations, or JSON from this module.  Gives: Domain.  Never sees a record.
-"""
+"""The schema of a table: its attributes in order."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence

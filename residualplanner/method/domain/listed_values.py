@@ -1,7 +1,4 @@
-"""Families of values that are listed: integers, strings, truth values, dates.
-
-Reads: labels as a user declares them.  Gives: Values, or DomainError.
-"""
+"""Families of values that are listed: integers, strings, truth values, dates."""
 
 import datetime as dt
 from abc import ABC, abstractmethod

@@ -1,7 +1,4 @@
-"""Scales that bins cut into intervals: numbers, and dates.
-
-Reads: edges as users write them, raw entries.  Gives: positions on the scale as floats, and texts for them.
-"""
+"""Scales that bins cut into intervals: numbers, and dates."""
 
 import datetime as dt
 import math

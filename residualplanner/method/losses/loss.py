@@ -1,6 +1,5 @@
 """What every loss can do: find its best noise, weigh queries, and describe itself in words and files.
 
-Reads: a problem of noise.  Gives: Loss.
 Source: docs/mathematics.md section 3.
 """
 

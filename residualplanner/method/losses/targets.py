@@ -1,7 +1,4 @@
-"""Margins of error that tables are to have: a loss for `select`, and what a plan is held to.
-
-Reads: a margin for some queries, a confidence level.  Gives: Targets; arrays, one entry per query.
-"""
+"""Margins of error that tables are to have: a loss for `select`, and what a plan is held to."""
 
 import math
 import reprlib

@@ -1,6 +1,5 @@
 """Losses that are functions of the variances: weighted sums and maxima, and any convex function.
 
-Reads: weights, or a function on CVXPY expressions; a problem of noise.  Gives: SumOfVariances, MaxVariance, ConvexLoss.
 Source: eqs. (14) to (18) and (33).
 """
 

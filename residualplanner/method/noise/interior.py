@@ -1,6 +1,5 @@
 """Newton steps towards the best weights of a minimax problem, where many rows compete for the same noise.
 
-Reads: cost rows, variance rows, weights to begin near.  Gives: better and better weights; their user judges them.
 Source: eqs. (16), (17) and (37).
 
 Weights lambda of the queries and mu of the costs maximize the concave ``g = sum_A sqrt((mu N)_A (lambda M)_A)``, both

@@ -1,6 +1,5 @@
 """The least possible maximum of variances, with a certificate, where cost may be a maximum too.
 
-Reads: numbers only, one entry per base mechanism, a sparse row per query, a row per cost.  Gives: NoiseChoice.
 Source: eqs. (15) to (17) and (37).
 
 With M s the variances and N (1/s) the costs, the product of the largest variance and the largest cost does not change

@@ -1,6 +1,5 @@
 """Minimax problems over the noise of a closure at privacy cost 1, for either notion of neighbors.
 
-Reads: rows of which the largest is to be small, unit costs; factors of answers.  Gives: NoiseChoice.
 Source: eqs. (15) to (17), (23) and (37).
 
 Where the cells of a query have different variances, rows are made as they are needed.  A problem with some of the cells

@@ -1,6 +1,5 @@
 """The best noise of every set for a loss, for either notion of neighbors.
 
-Reads: a workload, bases, the importance of the queries, neighbors.  Gives: NoiseProblem; NoiseChoice.
 Source: eqs. (14) to (18), (27) and (37).
 
 Sums and maxima are in proportion to the noise: that of privacy cost 1 serves, scaled, every budget.

@@ -1,6 +1,6 @@
 """How accurate a plan is: the error table of all its queries, and the table of one query.
 
-Reads: the accuracy of a plan.  Gives: a DataFrame; TableAccuracy.  pandas and PyArrow are imported when one is made.
+pandas and PyArrow are imported when one is made.
 """
 
 import math

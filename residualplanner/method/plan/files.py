@@ -1,7 +1,4 @@
-"""Plans as files: a JSON header and plain arrays.  What a file says is checked again, never believed.
-
-Reads: a plan, or a file somebody hands over.  Gives: a file, or a Plan whose cost has been recomputed.
-"""
+"""Plans as files: a JSON header and plain arrays.  What a file says is checked again, never believed."""
 
 import io
 import math

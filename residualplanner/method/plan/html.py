@@ -1,7 +1,4 @@
-"""A plan as a notebook shows it: its totals, and the first rows of its error table.
-
-Reads: what a plan says of itself.  Gives: HTML.
-"""
+"""A plan as a notebook shows it: its totals, and the first rows of its error table."""
 
 from typing import TYPE_CHECKING, Protocol
 

@@ -1,7 +1,4 @@
-"""The whole decision: what is measured, with how much noise, at what cost, and how accurate every cell will be.
-
-Reads: a workload, noise variances, a budget.  Gives: Plan.  Never sees a record.
-"""
+"""The whole decision: what is measured, with how much noise, at what cost, and how accurate every cell will be."""
 
 import math
 from collections import Counter

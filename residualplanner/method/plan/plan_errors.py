@@ -1,7 +1,4 @@
-"""How far off the tables of a plan will be: variances, standard errors and margins, known before any data are seen.
-
-Reads: a workload, what is measured, its noise, a loss.  Gives: PlanErrors.  Never sees a record.
-"""
+"""How far off the tables of a plan will be: variances, standard errors and margins, known before any data are seen."""
 
 import math
 from dataclasses import dataclass, field

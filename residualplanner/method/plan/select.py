@@ -1,7 +1,4 @@
-"""From a workload and a budget to a plan: the best noise for a loss, or the least budget for one.
-
-Reads: a workload, a budget, a loss.  Gives: Plan.  Never sees a record.
-"""
+"""From a workload and a budget to a plan: the best noise for a loss, or the least budget for one."""
 
 import math
 from collections.abc import Mapping

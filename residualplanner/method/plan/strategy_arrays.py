@@ -1,7 +1,6 @@
 """A strategy as arrays for files: each matrix of integers once, which attribute and factor has which, the messages.
 
-Reads: a strategy, or a header and arrays somebody hands over.  Gives: arrays, or a strategy whose numbers are computed
-anew.
+What follows from the matrices is computed anew where a file is read.
 """
 
 from collections.abc import Mapping, Sequence

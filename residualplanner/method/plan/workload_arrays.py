@@ -1,7 +1,4 @@
-"""A workload as JSON values and arrays for files: its domain, its kinds, and the queries of each order.
-
-Reads: a workload, or a header and arrays somebody hands over.  Gives: arrays, or a workload.
-"""
+"""A workload as JSON values and arrays for files: its domain, its kinds, and the queries of each order."""
 
 from collections.abc import Mapping
 from typing import Any

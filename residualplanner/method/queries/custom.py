@@ -1,7 +1,4 @@
-"""A basic matrix that the user gives.
-
-Reads: a matrix, dense or sparse.  Gives: Custom.
-"""
+"""A basic matrix that the user gives."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-"""One count per value of an attribute: the identity, as in marginals, and matching, as in thresholds.
-
-Reads: nothing.  Gives: Identity and Matching.
-"""
+"""One count per value of an attribute: the identity, as in marginals, and matching, as in thresholds."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol

@@ -1,7 +1,5 @@
 """Attributes that a query answers together, as an r-of-k threshold: what that does to tables, and to residuals.
 
-Reads: the kinds of query on each attribute.  Gives: tables; the factor of every residual.
-
 The attributes of a query fall into groups.  Each attribute of an ordinary kind is answered for itself; those of one
 joint kind together, which is a linear map of the table of their counts that commutes with permutations of each
 attribute's values.  On the residual of a set of attributes such a map is a number.

@@ -1,10 +1,7 @@
-"""The protocol of kinds of query on one attribute.
-
-Reads: nothing.  Gives: Kind.
-"""
+"""The protocol of kinds of query on one attribute."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
@@ -150,3 +147,37 @@ def require_size(attribute: Attribute) -> None:
             f"{attribute.name!r} has {attribute.size:,} values; attributes with more than "
             f"{SIZE_LIMIT:,} allow only one count per value: use coarser values, or leave its kind of query out"
         )
+
+
+@runtime_checkable
+class LabeledKind(Protocol):
+    """A kind that is written in labels, and has a matrix only once it is tied to an attribute."""
+
+    def on(self, attribute: Attribute) -> Kind:
+        """The same kind, tied to the values of one attribute; WorkloadError, naming it, where they do not fit."""
+        ...
+
+
+def tied_kind(kind: Kind, attribute: Attribute) -> Kind:
+    """The kind, checked for an attribute, and tied to its values if it is written in labels, or to its bins' ends.
+
+    A workload holds kinds in this form only.
+
+    Raises:
+        WorkloadError: it does not fit the attribute.
+
+    Example:
+        >>> from residualplanner.method.queries.identity import Identity
+        >>> from residualplanner.more.amounts.numeric import Numeric
+        >>> tied = tied_kind(Identity(), Attribute("salary", numeric=Numeric(0, 30, bins=[10])))
+        >>> tied.matrix(4).astype(int).tolist(), tied.written
+        ([[1, 1, 0, 0], [0, 0, 1, 1]], Identity())
+    """
+    if attribute.numeric is not None:
+        from residualplanner.more.amounts.statistics import kind_on_amounts  # a door
+
+        kind = kind_on_amounts(kind, attribute)
+    elif isinstance(kind, LabeledKind):
+        kind = kind.on(attribute)
+    kind.require_fit(attribute)
+    return kind

@@ -1,7 +1,4 @@
-"""What many kinds of query have in common: protocols that fill in a part of that of kinds.
-
-Reads: nothing.  Gives: OfAllRecords, AnsweredAlone and PlainRows.
-"""
+"""What many kinds of query have in common: protocols that fill in a part of that of kinds."""
 
 from typing import Any, Protocol
 

@@ -1,6 +1,5 @@
 """How accurate the queries of a workload are, with some noise.
 
-Reads: a workload, a strategy, noise variances.  Gives: arrays, one entry per query; variances within one table.
 Source: eqs. (11), (12), (26) and (40); paper Theorems 4.3, 4.4 and 7.2.
 """
 

@@ -1,6 +1,5 @@
 """The cells of all queries of a workload at once: the largest variance of each query, and the variances of all cells.
 
-Reads: a workload, a strategy, noise variances.  Gives: AnswerFactors; arrays, one entry per query or cell.
 Source: eqs. (23) and (26).
 """
 

@@ -1,6 +1,5 @@
 """The privacy cost of noise: exactly, as a float rounded up, for either notion of neighbors, and set by set.
 
-Reads: a strategy, noise variances or precisions, neighbors.  Gives: numbers that are never less than the exact cost.
 Source: eqs. (8), (28), (37) and (41).
 """
 

@@ -1,6 +1,5 @@
 """What sets cost at unit noise, for either notion of neighbors: one sum, or the largest of several.
 
-Reads: a closure, bases, neighbors.  Gives: UnitCosts; rows of costs, and costs.
 Source: eqs. (8) and (37).
 
 Where a record is added or removed, one cell is the worst for all sets at once, and costs add up.  Where one is

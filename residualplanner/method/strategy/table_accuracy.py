@@ -1,6 +1,5 @@
 """Variances and covariances within one table: of all cells, of all pairs of cells, of one combination.
 
-Reads: a table's attributes, the noise of all their subsets.  Gives: TableAccuracy.
 Source: eqs. (12), (26) and (40); paper Theorems 4.4 and 7.2.
 """
 
@@ -35,6 +34,7 @@ class TableAccuracy:
     Example:
         >>> from residualplanner.method.bases.subtraction import subtraction_basis
         >>> from residualplanner.method.queries.identity import Identity
+        >>> from residualplanner.method.strategy.cell_tables import ConstantTable
         >>> axes = (Axis(subtraction_basis(2), Identity()),)
         >>> table = TableAccuracy(axes, ConstantTable(1), np.array([4.0, 1.0]), (0,))
         >>> table.variances().tolist(), table.combination_variance(np.array([1.0, 1.0]))

@@ -12,8 +12,7 @@ from residualplanner.ground.words import count_text
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.domain.labels import Label
 from residualplanner.method.queries.identity import Identity, Matching, require_threshold
-from residualplanner.method.queries.kind import Kind
-from residualplanner.method.queries.tying import tied_kind
+from residualplanner.method.queries.kind import Kind, tied_kind
 from residualplanner.method.workload.attribute_sets import (
     SET_LIMIT,
     PositionArray,

@@ -1,7 +1,4 @@
-"""Queries as a notebook shows them: the first few, with their sizes and weights.
-
-Reads: Workload.  Gives: HTML.
-"""
+"""Queries as a notebook shows them: the first few, with their sizes and weights."""
 
 from typing import Protocol
 

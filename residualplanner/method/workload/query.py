@@ -1,7 +1,4 @@
-"""One query as users write it: its attributes and their kinds of query.
-
-Reads: names, or a mapping from name to kind of query.  Gives: positions in a domain and kinds; and the inverse.
-"""
+"""One query as users write it: its attributes and their kinds of query."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -17,8 +14,7 @@ from residualplanner.ground.words import COUNTS, JOIN, query_text, suggestion
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.joint import answered_jointly, require_joint
-from residualplanner.method.queries.kind import Kind, statistic_among
-from residualplanner.method.queries.tying import tied_kind
+from residualplanner.method.queries.kind import Kind, statistic_among, tied_kind
 
 #: The most different kinds of query of a workload: blocks number them in 16 bits.
 KIND_LIMIT = 2**15 - 1

@@ -1,7 +1,4 @@
-"""The queries to publish, with weights, held as arrays by order.
-
-Reads: a domain, kinds of query, weights.  Gives: Workload.  Never sees a record.
-"""
+"""The queries to publish, with weights, held as arrays by order."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace

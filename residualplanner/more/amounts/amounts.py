@@ -1,7 +1,5 @@
 """Kinds of query on amounts, whose bins have two cells each: counts by bin, and sums.
 
-Reads: kinds on bins, the ends of bins.  Gives: ByBin and Sum, kinds on the cells.
-
 A record has a part at the low end of its bin and the rest at the high end: (1, 1) counts it, (l, h) sums it up.
 Source: eq. (105).
 """

@@ -1,7 +1,5 @@
 """A column of amounts, of which sums are published and not only counts: bins, each with a cell for either end.
 
-Reads: limits, bins and a unit that a user declares.  Gives: Numeric, a family of values.
-
 An amount v in a bin from l to h counts (h - v) / (h - l) at the bin's low end and (v - l) / (h - l) at its high end.
 In integers: k / D counts at the high end, D the least common multiple of the widths in units.
 Source: eqs. (104) and (105).

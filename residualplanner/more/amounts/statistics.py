@@ -1,6 +1,5 @@
 """Kinds of query for statistics that are no sums over records: means and quantiles of an attribute.
 
-Reads: limits of amounts, edges of bins.  Gives: Mean and Quantiles: the rows of the sums that a statistic is made of.
 A plan makes the errors of these rows small, and so those of the statistic, whatever it turns out to be.
 Source: eqs. (121) and (124).
 """
@@ -18,10 +17,9 @@ from residualplanner.ground.checks import value_text
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.queries.kind import Kind, require_size
+from residualplanner.method.queries.kind import Kind, require_size, tied_kind
 from residualplanner.method.queries.plain_kinds import OfAllRecords
 from residualplanner.method.queries.sparse_kind import ENTRY_LIMIT, SparseKind
-from residualplanner.method.queries.tying import tied_kind
 from residualplanner.more.amounts.amounts import ByBin, Sum, amounts_of
 
 #: The label of the first row of each: how many records have a value that counts.

@@ -1,7 +1,5 @@
 """Weights of records: a column says how much each record counts, up to a declared maximum.
 
-Reads: a declaration, and entries of that column.  Gives: Weight, and weights as integers.
-
 A record of weight w is w / maximum of a record of the largest weight, and costs at most as much (eq. (101)).
 Weights are multiples of a declared unit p / q, so that ``q w`` is an integer and sums of weights are exact.
 """

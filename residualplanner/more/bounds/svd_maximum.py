@@ -1,6 +1,5 @@
 """The greatest singular value bound over all weights of cells: a lower bound on the largest cell variance.
 
-Reads: a workload, the importance of its queries.  Gives: a number.
 Source: eqs. (16), (17) and (33); docs/mathematics.md section 10, warning 1.
 
 With weights of sum 1 on the cells, the largest variance is at least the weighted sum, and that at least its bound.  The

@@ -1,6 +1,5 @@
 """One basis of a group of factors: its factors in cost and loss, and the chain rule.
 
-Reads: OwnAxis, a matrix or its coordinates.  Gives: GroupBasis, Numbers.
 Source: eqs. (24), (40) and (41).
 """
 

@@ -1,6 +1,5 @@
 """Bases by set in integers for a sum of variances, with the best noise for them and a proof of that.
 
-Reads: a workload, the importance of its queries, a basis for each attribute.  Gives: Selection.
 Source: eqs. (40), (41) and (36).
 """
 

@@ -1,6 +1,5 @@
 """The bound (41) of the privacy cost with smooth maxima, and its slopes.
 
-Reads: classes of sets, lengths of columns, messages.  Gives: numbers and arrays.
 Source: eq. (41).
 """
 

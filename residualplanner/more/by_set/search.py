@@ -1,6 +1,5 @@
 """The search for bases by set: down the slope of loss times cost, from a plan with one basis for each attribute.
 
-Reads: BySetProblem, a basis for each attribute.  Gives: Member, the best one found.
 Source: eqs. (40) and (41); docs/bases.md.
 
 The maxima in the cost are smooth, and become sharper.  The problem is not convex: what is found is as good as a local

@@ -1,6 +1,5 @@
 """The sum of variances with bases by set as a list of terms, with every distinct table once.
 
-Reads: a workload, the importance of its queries, the groups of factors.  Gives: OwnAxis, LossTerms.
 Source: eqs. (39) and (40).
 """
 

@@ -1,6 +1,5 @@
 """A bound of the privacy cost of the sets that have varying attributes, in exact arithmetic.
 
-Reads: a strategy, precisions.  Gives: fractions.
 Source: eq. (41).
 """
 

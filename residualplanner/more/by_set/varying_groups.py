@@ -1,7 +1,4 @@
-"""Which queries have the same table over their varying attributes, each such table made once.
-
-Reads: a strategy, queries.  Gives: VaryingTables.
-"""
+"""Which queries have the same table over their varying attributes, each such table made once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,6 +1,5 @@
 """The variance factors of a table by its varying attributes: a table over these for each subset, beside a product.
 
-Reads: the kinds of query of varying attributes, and their bases in each subset.  Gives: VaryingTable.
 Source: eqs. (39) and (40).
 
 The variance of a cell is a sum over the subsets B of its table's attributes: of the noise of B, times a factor for each

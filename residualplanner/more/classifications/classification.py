@@ -1,7 +1,4 @@
-"""A statistical classification: levels of items from coarse to fine, such as states and their counties.
-
-Reads: items.  Gives: Classification, and its JSON.
-"""
+"""A statistical classification: levels of items from coarse to fine, such as states and their counties."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field

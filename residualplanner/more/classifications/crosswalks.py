@@ -1,7 +1,4 @@
-"""A crosswalk: from the leaves of a classification to other groups of them, such as tracts to districts.
-
-Reads: a public table of text.  Gives: Classification of the same leaves.
-"""
+"""A crosswalk: from the leaves of a classification to other groups of them, such as tracts to districts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,4 @@
-"""Data frames of any library as public tables of text.
-
-Reads: frames that narwhals knows: of pandas, Polars, PyArrow, DuckDB and others.  Gives: TextTable.
-"""
+"""Data frames of any library as public tables of text."""
 
 from typing import Any
 

@@ -1,7 +1,4 @@
-"""Hierarchies from public files and data frames: geographies, and all other classifications.
-
-Reads: CSV files and frames of codes, names and parents.  Gives: what is made of their classifications.
-"""
+"""Hierarchies from public files and data frames: geographies, and all other classifications."""
 
 import os
 from abc import ABC, abstractmethod

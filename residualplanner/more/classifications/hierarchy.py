@@ -1,7 +1,4 @@
-"""Hierarchies: the values of an attribute, groups of them, groups of groups.
-
-Reads: levels, written in labels, or a classification.  Gives: Hierarchy.
-"""
+"""Hierarchies: the values of an attribute, groups of them, groups of groups."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

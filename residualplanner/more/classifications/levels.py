@@ -1,7 +1,4 @@
-"""The levels of a hierarchy: groups of values, each inside one group of the level above.
-
-Reads: levels as users write them, the values of an attribute.  Gives: checked levels, and their rows.
-"""
+"""The levels of a hierarchy: groups of values, each inside one group of the level above."""
 
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence

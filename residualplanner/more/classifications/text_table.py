@@ -1,6 +1,6 @@
 """A public table whose entries are text: a CSV file, or a data frame.
 
-Reads: CSV.  Gives: TextTable.  The file is public, so messages show its values.
+The file is public, so messages show its values.
 """
 
 import csv

@@ -1,6 +1,5 @@
 """Better noise for a convex loss than a solver's, and a proof of how good it is.
 
-Reads: numbers and a loss that can be evaluated.  Gives: Refined.
 Source: eq. (18).
 
 A bundle method: planes that touch the loss near the best noise so far stand for the loss, the noise that is best for

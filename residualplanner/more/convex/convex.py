@@ -1,6 +1,5 @@
 """The best noise for any convex loss of the variances, and the least cost that reaches a loss.
 
-Reads: numbers only, and the loss as a function on CVXPY expressions.  Gives: NoiseChoice.
 Source: eq. (18).
 
 The solver is not trusted.  Its noise is where the search for better noise begins, its loss is evaluated anew, and the

@@ -1,6 +1,5 @@
 """The least privacy cost that brings a convex loss down to a limit, found by planning for one budget after another.
 
-Reads: numbers only, and the loss as a function on CVXPY expressions.  Gives: NoiseChoice.
 Source: eq. (18).
 
 The noise for a budget, made larger or smaller in proportion until it just reaches the limit, costs at least the least

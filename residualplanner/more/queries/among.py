@@ -1,7 +1,4 @@
-"""A query about some of the records as users write it.
-
-Reads: a query, the labels of some attributes.  Gives: Among.
-"""
+"""A query about some of the records as users write it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,6 +1,5 @@
 """Answers to r-of-k thresholds: how many records match a cell of a table in at least r of its k attributes.
 
-Reads: tables, probabilities, or the sizes of attributes.  Gives: tables, probabilities, or integers.
 Source: eqs. (58) and (59); docs/adaptive-projection.md eq. (b).
 
 Everything here is one recursion over the attributes.  It keeps, for j = 0 to r, what has matched exactly j attributes

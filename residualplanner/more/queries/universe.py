@@ -1,6 +1,6 @@
 """The records that a whole family of tables is about: selections from some attributes, added to arrays of queries.
 
-Reads: labels by attribute, blocks of queries.  Gives: Universe.  Nothing loops over queries.
+Nothing loops over queries.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.queries.identity import Identity
-from residualplanner.method.queries.kind import Kind
-from residualplanner.method.queries.tying import tied_kind
+from residualplanner.method.queries.kind import Kind, tied_kind
 from residualplanner.method.workload.blocks import QueryBlock, block_as_written, block_of_order, concatenated, merged
 from residualplanner.method.workload.query import require_distinct
 from residualplanner.more.queries.among import Where, checked_where

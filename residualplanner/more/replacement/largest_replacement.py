@@ -1,6 +1,5 @@
 """The two records whose exchange costs the most: a search over what can differ in each class of attributes.
 
-Reads: precisions by how many attributes of each class a set has, what can differ.  Gives: Found.
 Source: eq. (37).
 
 The cost of two records is ``P(a) + P(b) - 2 P(c)``: a and b have the squared length of each record's column for every

@@ -1,6 +1,5 @@
 """What replacing a record costs: the largest cost of all pairs of records, and which pairs cost that.
 
-Reads: a closure, bases, noise variances.  Gives: ReplacementCosts.
 Source: eq. (37).
 """
 

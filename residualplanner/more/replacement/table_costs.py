@@ -1,6 +1,5 @@
 """The least weighted sum of variances where the cost is a sum of maxima over tables, with a certificate.
 
-Reads: numbers only.  Gives: TableChoice.
 Source: eq. (41).
 
 The problem is a cone program.  Its rows for the cells of tables are added as they are violated, since few of them hold

@@ -1,6 +1,5 @@
 """Which residual basis each attribute gets: the best for its kinds of query, given those of the others.
 
-Reads: a workload, the importance of its queries.  Gives: Basis for each attribute.
 Source: eqs. (29) to (31); docs/bases.md.
 
 The optimal loss is the square of ``F = sum_A sqrt(p_A v_A)``.  With p = 1 for every attribute it is concave in the

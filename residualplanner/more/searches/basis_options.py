@@ -1,6 +1,5 @@
 """The option of which bases to measure: a word, or a matrix for some attributes.
 
-Reads: a workload, the option.  Gives: a Basis for each attribute.
 Source: eqs. (24) and (36).
 """
 

@@ -1,6 +1,5 @@
 """The problem of the best residual basis in coordinates, and the search for its solution.
 
-Reads: Gram matrices of queries, the directions that queries depend on.  Gives: Problem; ResidualBasis.
 Source: eqs. (24), (29) and (31).
 
 With T = [1^T; S] and its inverse [u | G], cost and variances depend on S only through u and ``X = (Z^T G)(Z^T G)^T``,

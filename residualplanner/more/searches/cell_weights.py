@@ -1,6 +1,5 @@
 """Weights on the cells of many queries at once, and what follows from them: arrays in, arrays out.
 
-Reads: a workload, variance factors of rows.  Gives: weighted sums of variances and their slopes.
 Source: eqs. (14), (23) and (27); docs/bases.md.
 
 A query's attributes are of two sorts.  Those with a basis of their own have rows with different variance factors: each

@@ -1,6 +1,5 @@
 """Residual bases for the least maximum of cell variances, chosen together with the noise.
 
-Reads: a workload, the importance of its queries.  Gives: Basis for each attribute.
 Source: eqs. (16), (17) and (31); docs/bases.md.
 
 Weights on all cells of all queries, with sum 1, make the maximum a weighted sum, whose least value over noise and bases

@@ -1,6 +1,5 @@
 """The best residual basis of one attribute, for given weights of its two variance factors: a convex problem.
 
-Reads: Gram matrices of queries.  Gives: ResidualBasis, a real matrix, with a proof of how good it is.
 Source: eqs. (24), (29) and (31).
 """
 

@@ -1,6 +1,5 @@
 """The kinds of query of an attribute whose groups form a tree with many nodes: problems of the size of its branches.
 
-Reads: a workload.  Gives: TreeGrams.
 Source: eqs. (115) to (117).
 """
 

@@ -1,6 +1,5 @@
 """The best nested basis of a hierarchy: a small problem for each branch, tied together by the lengths of columns.
 
-Reads: branches, weights of nodes.  Gives: TreeBasis, and a bound for all bases, nested or not.
 Source: eqs. (115) to (117).
 
 The noise of a branch's root, and the total where the attribute is absent, are divided among its members in proportions

@@ -17,8 +17,8 @@ from residualplanner.method.domain.bins import Bins
 from residualplanner.method.queries.custom import Custom
 from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.json import kind_from_json
+from residualplanner.method.queries.kind import tied_kind
 from residualplanner.method.queries.runs import Prefix, Range
-from residualplanner.method.queries.tying import tied_kind
 from residualplanner.more.classifications.hierarchy import Hierarchy
 
 drawn_arrays = st.integers(0, 2**32 - 1).map(np.random.default_rng)

@@ -16,8 +16,8 @@ from residualplanner.method.domain.domain import Domain
 from residualplanner.method.queries.custom import Custom
 from residualplanner.method.queries.identity import Identity, Matching
 from residualplanner.method.queries.json import kind_from_json
+from residualplanner.method.queries.kind import tied_kind
 from residualplanner.method.queries.runs import Prefix, Range
-from residualplanner.method.queries.tying import tied_kind
 from residualplanner.method.workload.families import marginals
 from residualplanner.method.workload.workload import Workload
 from residualplanner.more.amounts.amounts import Sum

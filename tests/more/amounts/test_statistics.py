@@ -12,7 +12,7 @@ import residualplanner as rp
 from residualplanner.ground.errors import FileFormatError, WorkloadError
 from residualplanner.method.plan.files import load_plan
 from residualplanner.method.queries.json import kind_from_json
-from residualplanner.method.queries.tying import tied_kind
+from residualplanner.method.queries.kind import tied_kind
 
 EDGES = [-10, 5, 30]
 PAY = rp.Attribute("pay", numeric=rp.Numeric(-10, 30, bins=[5]), missing="Not stated")
