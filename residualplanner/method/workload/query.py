@@ -195,6 +195,7 @@ def kinds_by_name(domain: Domain, query: QueryLike) -> dict[str, Kind]:
 
     Example:
         >>> domain = Domain({"age": 85, "sex": 2})
+        >>> from residualplanner.more.queries.thresholds import Threshold
         >>> kinds_by_name(domain, "age"), kinds_by_name(domain, Threshold(("sex", "age"), 1))
         ({'age': Identity()}, {'sex': Matching(at_least=1), 'age': Matching(at_least=1)})
     """

@@ -85,7 +85,7 @@ def _judged(
     costs: LargestCosts, rows: FloatArray, noise: sparse.csr_array, search: ConvexSearch, variance: sparse.csr_array
 ) -> tuple[NoiseChoice, Worst, float]:
     """What a search finds for some rows of costs (c, m), what its noise costs, and what the search thinks it does."""
-    rows = rows[:, len(costs.closure) - noise.shape[1] :]
+    rows = rows[:, rows.shape[1] - noise.shape[1] :]
     found = search(rows, variance)
     known = float((rows @ (1 / found.noise_variance)).max())
     return found, costs.worst(np.asarray(noise @ found.noise_variance)), known
