@@ -56,7 +56,7 @@ from .more.amounts.weight import Weight
 from .more.classifications.hierarchy import Hierarchy
 from .more.queries.among import Among
 from .more.queries.selection import Selection
-from .more.queries.threshold import Threshold
+from .more.queries.thresholds import Threshold
 from .more.searches.orthogonal import orthogonal_residuals
 from .publish.files.publication import Publication
 from .publish.files.reading import load_tables

@@ -15,8 +15,8 @@ import pytest
 from residualplanner.ground.errors import FileFormatError
 from residualplanner.method.domain.bins import Bins
 from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.files import load_plan, plan_hash
-from residualplanner.method.plan.plan import Plan, plan_to_archive
+from residualplanner.method.plan.files import load_plan, plan_hash, plan_to_archive
+from residualplanner.method.plan.plan import Plan
 from residualplanner.method.plan.select import select
 from residualplanner.method.privacy import zcdp
 from residualplanner.method.workload.families import marginals

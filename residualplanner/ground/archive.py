@@ -1,8 +1,7 @@
 """One-file containers of a JSON header and plain arrays.
 
-Reads: headers and arrays, or a file from anyone.  Gives: files whose bytes depend on their content alone, or
-FileFormatError.  Nothing is unpickled or compressed, and no stated size is used before it is compared with the file's
-own and with the limits below.
+Nothing is unpickled or compressed, and no stated size is used before it is compared with the file's own and with the
+limits below.
 """
 
 import io

@@ -1,8 +1,4 @@
-"""Arrays as members of an archive: where their numbers stand, and what is checked before any is used.
-
-Reads: members of a file from anyone, and what its header says of them.  Gives: arrays, read-only, in memory or on disk;
-FileFormatError where they are not what is stated.
-"""
+"""Arrays as members of an archive: where their numbers stand, and what is checked before any is used."""
 
 import math
 import mmap

@@ -1,7 +1,4 @@
-"""What identifies plain arrays: their type, shape and SHA-256; and how they are stored.
-
-Reads: arrays.  Gives: arrays as they are stored, hashes.
-"""
+"""What identifies plain arrays: their type, shape and SHA-256; and how they are stored."""
 
 import hashlib
 import os

@@ -1,7 +1,4 @@
-"""Output that appears complete or not at all, whatever error or signal ends the process.
-
-Reads: a path, and the output of a block.  Gives: a complete file or folder at that path, or nothing.
-"""
+"""Output that appears complete or not at all, whatever error or signal ends the process."""
 
 import os
 import secrets

@@ -1,7 +1,4 @@
-"""What completion shows of an object: the names that the manual has, not those that modules of the package share.
-
-Reads: nothing.  Gives: hides.
-"""
+"""What completion shows of an object: the names that the manual has, not those that modules of the package share."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar

@@ -1,7 +1,4 @@
-"""The kind of a file or folder by its name and first bytes, for messages about files in the wrong place.
-
-Reads: a path.  Gives: FileKind, which is all that is ever revealed of a file's content.
-"""
+"""The kind of a file or folder by its name and first bytes, for messages about files in the wrong place."""
 
 import os
 import re

@@ -1,7 +1,4 @@
-"""Tables of text as a notebook shows them: HTML in which everything that users wrote is escaped.
-
-Reads: headings and rows.  Gives: strings.
-"""
+"""Tables of text as a notebook shows them: HTML in which everything that users wrote is escaped."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING

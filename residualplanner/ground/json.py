@@ -1,7 +1,4 @@
-"""JSON in files of this library, and JSON that may come from anyone.
-
-Reads: values, or text.  Gives: canonical text, or values; FileFormatError where the text is not such JSON.
-"""
+"""JSON in files of this library, and JSON that may come from anyone."""
 
 import json
 import math

@@ -1,7 +1,4 @@
-"""Scripts whose main part is not guarded: processes that they start run it a second time.
-
-Reads: the state of this process.  Gives: ArgumentError before anything is spent or written twice.
-"""
+"""Scripts whose main part is not guarded: processes that they start run it a second time."""
 
 import multiprocessing
 

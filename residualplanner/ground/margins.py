@@ -1,7 +1,5 @@
 """Margins of error at a confidence level, and the scale that discrete noise needs for them.
 
-Reads: a confidence level.  Gives: the number of standard errors in a margin.
-
 Source: eqs. (45) to (47).
 """
 

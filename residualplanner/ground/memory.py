@@ -1,7 +1,4 @@
-"""How much memory this process can still get: the system's account of it.
-
-Reads: what ``/proc`` and ``/sys`` say, where there are such folders.  Gives: bytes under each limit.
-"""
+"""How much memory this process can still get: the system's account of it."""
 
 from collections.abc import Iterator
 from contextlib import suppress

@@ -1,7 +1,4 @@
-"""A file whose hashes have been compared, so that nobody on this machine has to read all of it for that again.
-
-Reads: what the file system says of a file.  Gives: VerifiedFile.
-"""
+"""A file whose hashes have been compared, so that nobody on this machine has to read all of it for that again."""
 
 import os
 import time

@@ -15,10 +15,9 @@ from residualplanner.ground.checks import Number, require_type
 from residualplanner.ground.errors import FileFormatError
 from residualplanner.method.losses import LossLike
 from residualplanner.method.plan.plan import Plan
-from residualplanner.method.plan.select import select
+from residualplanner.method.plan.select import Bases, select
 from residualplanner.method.privacy import Budget, Notion
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.searches.basis_options import Bases
 from residualplanner.release.devices import Device, device_of
 from residualplanner.release.reconstruct import reconstruct
 from residualplanner.release.release import Release

@@ -18,9 +18,9 @@ from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.ground.errors import memory_for
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.queries.identity import Identity
+from residualplanner.method.queries.joint import answered_jointly
 from residualplanner.method.queries.kind import Kind
 from residualplanner.method.workload.query import WrittenQuery, query_of, written_query
-from residualplanner.more.queries.joint import answered_jointly
 from residualplanner.release.batches import TableBatch
 from residualplanner.release.numbers import one_by_one
 

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from residualplanner.fits.nonnegative.facts import Fact, Facts
 from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.method.plan.plan import Plan
+from residualplanner.method.queries.joint import answered_jointly
 from residualplanner.method.queries.kind import Kind
 from residualplanner.method.workload.query import WrittenQuery
-from residualplanner.more.queries.joint import answered_jointly
 from residualplanner.release.product import Origin
 from residualplanner.release.table import Table
 

@@ -89,7 +89,7 @@ def thresholds_of(workload: Workload) -> tuple[ThresholdTable, ...]:
 
     Example:
         >>> from residualplanner.method.domain.domain import Domain
-        >>> from residualplanner.more.queries.threshold import Threshold
+        >>> from residualplanner.more.queries.thresholds import Threshold
         >>> thresholds_of(Workload(Domain({"a": 2, "b": 3}), [("a", "b"), Threshold(("a", "b"), 1)]))
         (ThresholdTable(positions=(0, 1), shape=(2, 3), at_least=2),
          ThresholdTable(positions=(0, 1), shape=(2, 3), at_least=1))

@@ -22,8 +22,8 @@ from residualplanner.ground.html import caption_of, html_table
 from residualplanner.ground.stores import AnyPath, BucketPath, local_file, path_given
 from residualplanner.ground.verified_file import VerifiedFile
 from residualplanner.ground.words import GET_IT_BACK, count_text, decimal_text_up
-from residualplanner.method.plan.files import plan_from_archive
-from residualplanner.method.plan.plan import Plan, plan_to_archive
+from residualplanner.method.plan.files import plan_from_archive, plan_to_archive
+from residualplanner.method.plan.plan import Plan
 from residualplanner.method.strategy.basis_groups import BasisGroups, basis_groups
 
 FORMAT_VERSION = 5

@@ -1,12 +1,12 @@
 """The residual basis of one attribute: what is measured of it, and what cost and variances follow from that.
 
-Reads: kinds of query.  Gives: Basis, of which `SubtractionBasis`, `MatrixBasis` and `NestedBasis` are the sorts; codes.
-
 With T the row of ones above the residual matrix S, and ``[u | G]`` its pseudo-inverse, every query whose rows are
 combinations of T's is ``W (u 1^T + G S)``.
 Source: eqs. (12) and (23) to (28).
 """
 
+import math
+import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -29,6 +29,8 @@ from residualplanner.method.queries.runs import Prefix, Range
 #: other way round: so every noise variance that a query depends on has an optimum, and no variance changes.  The second
 #: is that of the total where queries are about some of the records only; noise above it would cost digits.
 _LEAST, _LEAST_ABSENT = 2.0**-100, 2.0**-60
+#: A basis that is not proved to be within this fraction of the best counts as one whose search was stopped.
+CERTIFIED = 1e-4
 #: Up to this many entries a basic matrix is formed to see whether a basis spans it.
 _FORMED = 2**24
 #: Up to this many entries ``W G`` is formed: sums of squares lose no digits.
@@ -327,3 +329,21 @@ def basis_codes(bases: Sequence[Basis]) -> NDArray[np.int64]:
     numbers: dict[tuple[object, int], int] = {}
     keys = [(basis.key, basis.denominator) for basis in bases]
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
+
+
+def stopped_words(names: Sequence[str], bases: Sequence[Basis]) -> str:
+    """The remark in a plan on bases that were searched for and are not proved to be near the best.
+
+    Bases orthogonal to the total are not searched for: every kind counts as if it were alone.
+
+    Example:
+        >>> from residualplanner.method.bases.matrix import integer_basis
+        >>> stopped_words(["age"], [integer_basis([[1, -1]], "optimal", gap=0.01)])
+        "; the search for the basis of 'age' stopped within 1.0e-02 of the best"
+    """
+    searched = [pair for pair in zip(names, bases, strict=True) if pair[1].family != "orthogonal"]
+    far = [(name, basis.gap) for name, basis in searched if CERTIFIED < basis.gap < math.inf]
+    if not far:
+        return ""
+    shown = reprlib.repr(far[0][0]) + (f" and of {len(far) - 1} more" if len(far) > 1 else "")
+    return f"; the search for the basis of {shown} stopped within {max(gap for _, gap in far):.1e} of the best"

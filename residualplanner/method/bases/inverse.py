@@ -1,6 +1,5 @@
 """The inverse ``[u | G]`` of a row of ones above a residual matrix; of integers to the last digits of floating point.
 
-Reads: a matrix.  Gives: u and G.
 Source: eq. (24).
 """
 

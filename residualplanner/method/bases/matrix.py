@@ -1,6 +1,5 @@
 """A basis of integers: any residual matrix, measured with independent noise of equal variance.
 
-Reads: an integer matrix.  Gives: MatrixBasis.
 Source: eqs. (24) to (28) and (36).
 """
 
@@ -17,7 +16,6 @@ from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.bases.basis import Basis
 from residualplanner.method.bases.inverse import pseudo_inverse_parts
 from residualplanner.method.kron import AxisMap, matrix_map
-from residualplanner.more.replacement.extreme_pairs import pairs_of_columns
 
 #: How many products of columns are held at a time.
 _CHUNK = 2**22
@@ -54,6 +52,8 @@ class MatrixBasis(Basis):
     @cached_property
     def extreme_pairs(self) -> FloatArray:
         """From the products of all columns, in floating point."""
+        from residualplanner.more.replacement.extreme_pairs import pairs_of_columns  # a door
+
         return pairs_of_columns(self._floats, _CHUNK)
 
     @property

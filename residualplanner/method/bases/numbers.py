@@ -1,6 +1,5 @@
 """What attributes contribute to privacy cost and to variances, as arrays over all attributes.
 
-Reads: bases, and the kinds of query of each attribute.  Gives: ResidualNumbers.
 Source: eqs. (8), (11), (27) and (28).
 """
 

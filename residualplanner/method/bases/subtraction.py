@@ -1,6 +1,5 @@
 """The subtraction basis: differences between the first value and each other one, with closed forms for all numbers.
 
-Reads: a number of values.  Gives: SubtractionBasis.
 Source: eqs. (5), (8), (12), (13) and (35); paper Theorems 4.3 and 4.4.
 """
 

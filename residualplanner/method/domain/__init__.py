@@ -1,6 +1,5 @@
 """The schema of a table, declared before any record is read, and the codes of raw values.
 
-Reads: names, sizes, labels and bins that the user declares, or JSON.  Gives: `Domain`, its `Attribute`s and `Bins`.
 Protocol: every value of an attribute has a code 0 .. size-1; `codes_of_values`, `codes_of_numbers` and `codes_of_days`
 give the codes of raw entries, or `UNKNOWN` or `MISSING`, and the attribute's rules say what becomes of these.  The
 values are an object of one family behind one protocol, `families.Values`.  Records count once each, or by a `Weight`.

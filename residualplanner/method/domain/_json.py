@@ -1,13 +1,10 @@
-"""Attributes as plain JSON values and back, strictly.
-
-Reads: an Attribute, or JSON values that may come from anyone.  Gives: the other of these.
-"""
+"""Attributes as plain JSON values and back, strictly."""
 
 import datetime as dt
 import math
 import reprlib
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from residualplanner.ground.errors import DomainError
 from residualplanner.ground.words import names_text
@@ -16,7 +13,9 @@ from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.bins import Bins
 from residualplanner.method.domain.entries import date_of_day, day_of
 from residualplanner.method.domain.labels import Into, Rule
-from residualplanner.more.amounts.numeric import Numeric
+
+if TYPE_CHECKING:
+    from residualplanner.more.amounts.numeric import Numeric
 
 #: The fields that an attribute need not have; it has one of the first five.
 _OPTIONAL = {"size", "labels", "dates", "bins", "numeric", "meanings", "about"}
@@ -91,7 +90,7 @@ def _bins_of_json(value: object, where: str) -> Bins:
         raise DomainError(f"{where}: {error}") from None
 
 
-def _numeric_of_json(value: object, where: str) -> Numeric:
+def _numeric_of_json(value: object, where: str) -> "Numeric":
     fields = _object(value, where, required={"unit", "edges", "outside", "between_units"}, allowed=set())
     edges, unit = fields["edges"], fields["unit"]
     if not isinstance(edges, list) or len(edges) < 2 or not all(type(edge) is int for edge in edges):
@@ -99,6 +98,8 @@ def _numeric_of_json(value: object, where: str) -> Numeric:
     if not isinstance(unit, str):
         raise DomainError(f"{where}.unit: expected a string")
     rules = {word: fields[word] for word in ("outside", "between_units")}
+    from residualplanner.more.amounts.numeric import Numeric  # a door
+
     try:
         return Numeric.of_units(edges, unit, **rules)
     except DomainError as error:

@@ -1,7 +1,4 @@
-"""What is said about an attribute, for people: its title, unit, source and notes.
-
-Reads: strings that a user declares.  Gives: About.
-"""
+"""What is said about an attribute, for people: its title, unit, source and notes."""
 
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING

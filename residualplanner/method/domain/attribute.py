@@ -1,7 +1,4 @@
-"""One column of the table: its possible values, and the rules for all others.
-
-Reads: the user's declarations.  Gives: Attribute.  Never sees a record.
-"""
+"""One column of the table: its possible values, and the rules for all others."""
 
 import datetime as dt
 import reprlib
@@ -9,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, cast
 
 from residualplanner.ground.checks import is_unicode, value_text
 from residualplanner.ground.completion import hides
@@ -20,7 +18,13 @@ from residualplanner.method.domain.families import Codes, Matching, Values
 from residualplanner.method.domain.labels import Into, Label, Rule, attribute_error, label_text, plain_label
 from residualplanner.method.domain.listed_values import Listed, values_of_labels
 from residualplanner.method.domain.rules import checked_rule, list_text
-from residualplanner.more.amounts.numeric import Numeric
+
+if TYPE_CHECKING:
+    from residualplanner.more.amounts.numeric import Numeric
+
+
+#: How amounts are matched.
+_AMOUNT = "amount"
 
 
 @hides("code_of_label")
@@ -80,7 +84,7 @@ class Attribute:
         *,
         labels: Iterable[Label | dt.date] | Mapping[Label, str] | None = None,
         bins: Bins | None = None,
-        numeric: Numeric | None = None,
+        numeric: "Numeric | None" = None,
         unknown: Rule | Label = "error",
         missing: Rule | Label = "error",
         about: About | None = None,
@@ -132,15 +136,16 @@ class Attribute:
         return self.values if isinstance(self.values, Bins) else None
 
     @property
-    def numeric(self) -> Numeric | None:
+    def numeric(self) -> "Numeric | None":
         """The limits and bins of amounts, where these were declared, or None."""
-        return self.values if isinstance(self.values, Numeric) else None
+        return cast("Numeric", self.values) if self.values.matching == _AMOUNT else None
 
     @cached_property
     def by_bin(self) -> "Attribute":
         """What queries are about: of amounts the attribute of their bins, of any other values the attribute itself.
 
         Example:
+            >>> from residualplanner.more.amounts.numeric import Numeric
             >>> Attribute("income", numeric=Numeric(0, 20, bins=2), missing="Not stated").by_bin.value_labels
             ('[0, 10)', '[10, 20]', 'Not stated')
         """
@@ -257,9 +262,9 @@ def _values(name: str, size: object, labels: object, bins: object, numeric: obje
     if labels is not None:
         return values_of_labels(name, labels)
     if numeric is not None:
-        if not isinstance(numeric, Numeric):
+        if isinstance(numeric, type) or getattr(numeric, "matching", None) != _AMOUNT:
             raise attribute_error(name, f"has numeric={value_text(numeric)}; write Numeric(low, high)")
-        return numeric
+        return cast("Numeric", numeric)
     if bins is None:
         return Codes(_checked_size(name, size))
     if not isinstance(bins, Bins):

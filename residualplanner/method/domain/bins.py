@@ -1,7 +1,4 @@
-"""Intervals that cut a column of numbers or of dates into values.
-
-Reads: edges, and labels where bins have names of their own.  Gives: Bins.
-"""
+"""Intervals that cut a column of numbers or of dates into values."""
 
 import datetime as dt
 import math

@@ -1,13 +1,10 @@
-"""The schema of a table: its attributes in order.
-
-Reads: the user's declarations, or JSON from this module.  Gives: Domain.  Never sees a record.
-"""
+"""The schema of a table: its attributes in order."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from residualplanner.ground.checks import is_frame, value_text
 from residualplanner.ground.completion import hides
@@ -17,10 +14,11 @@ from residualplanner.ground.words import COUNTS, count_text, names_text, suggest
 from residualplanner.method.domain._json import attribute_of_json, json_of_attribute
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.bins import Bins
-from residualplanner.method.domain.families import Column
+from residualplanner.method.domain.families import Column, EqualWeights, Weighting
 from residualplanner.method.domain.labels import Label
-from residualplanner.more.amounts.numeric import Numeric
-from residualplanner.more.amounts.weight import EqualWeights, Weight, Weighting
+
+if TYPE_CHECKING:
+    from residualplanner.more.amounts.weight import Weight
 
 #: How many attributes a notebook shows.
 _ROWS = 50
@@ -28,7 +26,7 @@ _ROWS = 50
 
 @runtime_checkable
 class HasAttribute(Protocol):
-    """What has the values of an attribute, such as the leaves of a hierarchy from a file."""
+    """What has the values of an attribute, such as amounts, or the leaves of a hierarchy from a file."""
 
     def attribute(self, name: str) -> Attribute:
         """The attribute of this name with these values."""
@@ -36,7 +34,7 @@ class HasAttribute(Protocol):
 
 
 #: The values of an attribute as users declare them.
-DeclaredValues = int | Sequence[Label] | Mapping[Label, str] | Bins | Numeric | Attribute | HasAttribute
+DeclaredValues = int | Sequence[Label] | Mapping[Label, str] | Bins | Attribute | HasAttribute
 
 
 @hides("from_json", "positions_as_written", "require_equal_weights", "require_no_amounts", "to_json")
@@ -69,7 +67,7 @@ class Domain:
     attributes: tuple[Attribute, ...]
     weight: Weighting
 
-    def __init__(self, mapping: Mapping[str, DeclaredValues], *, weight: Weight | None = None) -> None:
+    def __init__(self, mapping: Mapping[str, DeclaredValues], *, weight: "Weight | None" = None) -> None:
         if not isinstance(mapping, Mapping):
             raise DomainError(
                 f"a domain is a mapping from attribute name to size, labels or bins, got {value_text(mapping)}; "
@@ -78,9 +76,13 @@ class Domain:
         attributes = tuple(_attribute(name, value) for name, value in mapping.items())
         object.__setattr__(self, "attributes", attributes)
         object.__setattr__(self, "weight", EqualWeights() if weight is None else weight)
-        if weight is not None and not isinstance(weight, Weight):
+        if weight is None:
+            return
+        from residualplanner.more.amounts.weight import Weight  # a door
+
+        if not isinstance(weight, Weight):
             raise DomainError(f'weight must be a Weight, such as Weight("hours", maximum=60), got {value_text(weight)}')
-        if weight is not None and weight.name in self:
+        if weight.name in self:
             message = f"the column of weights {weight.name!r} is an attribute, too; leave it out of the attributes"
             raise DomainError(message, attributes=[weight.name])
 
@@ -138,6 +140,7 @@ class Domain:
         """Raise DomainError where an attribute's values are amounts; ``what`` cannot be made of these, as it says.
 
         Example:
+            >>> from residualplanner.more.amounts.numeric import Numeric
             >>> Domain({"salary": Numeric(0, 9)}).require_no_amounts("synthetic records have codes")
             Traceback (most recent call last):
             ...
@@ -253,7 +256,11 @@ class Domain:
             names = [attribute.name for attribute in attributes]
             twice = sorted({name for name in names if names.count(name) > 1})
             raise DomainError(f"domain: {names_text('attribute', twice, 'occurs', 'occur')} twice", attributes=twice)
-        return cls(mapping, weight=Weight.from_json(value["weight"]) if "weight" in value else None)
+        if "weight" not in value:
+            return cls(mapping)
+        from residualplanner.more.amounts.weight import Weight  # a door
+
+        return cls(mapping, weight=Weight.from_json(value["weight"]))
 
     @cached_property
     def _position(self) -> dict[str, int]:
@@ -276,8 +283,6 @@ def _attribute(name: str, value: DeclaredValues) -> Attribute:
         return value
     if isinstance(value, Bins):
         return Attribute(name, bins=value)
-    if isinstance(value, Numeric):
-        return Attribute(name, numeric=value)
     if isinstance(value, HasAttribute):
         return value.attribute(name)
     if value is None or is_frame(value):

@@ -1,7 +1,5 @@
 """What a raw entry of a column means: an integer, a string, a truth value, a number, a date; or that there is none.
 
-Reads: entries of any type.  Gives: plain Python values, or None where the entry means no such thing.
-
 The same entry means the same whatever container it came in: readers turn "1" into 1, and 1 into 1.0.
 """
 

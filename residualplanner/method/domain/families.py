@@ -1,12 +1,12 @@
 """Families of values that an attribute can have, one small object each: their protocol, and codes.
 
-Reads: sizes that have been checked.  Gives: Values.  The others are in `listed_values` and `bins`.
-
 A family knows which entries are its values, one at a time and whole columns at once, and how tables show its values.
+The others are in `listed_values` and `bins`.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
@@ -152,3 +152,51 @@ def codes_of_numbers(codes_of_integers: Callable[[NDArray[Any]], IntArray]) -> C
         return np.where(np.isnan(floats), MISSING, np.where(integral, codes, UNKNOWN))
 
     return codes_of
+
+
+class Weighting(Protocol):
+    """How much each record counts."""
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns that are read for it."""
+        ...
+
+    @property
+    def maximum(self) -> Fraction:
+        """The largest weight."""
+        ...
+
+    @property
+    def denominator(self) -> int:
+        """The integer q by which every weight is multiplied, so that it becomes an integer."""
+        ...
+
+    @property
+    def unit_name(self) -> str:
+        """What estimates and errors are in; empty where that is numbers of records."""
+        ...
+
+    @property
+    def sentence(self) -> str:
+        """What tables hold instead of numbers of records; empty where they hold these."""
+        ...
+
+    def to_json(self) -> dict[str, Any]:
+        """The field of a domain's JSON that declares it; nothing where every record counts once."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class EqualWeights:
+    """Every record has weight 1: tables hold numbers of records."""
+
+    columns: ClassVar[tuple[Column, ...]] = ()
+    maximum: ClassVar[Fraction] = Fraction(1)
+    denominator: ClassVar[int] = 1
+    unit_name: ClassVar[str] = ""
+    sentence: ClassVar[str] = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Nothing."""
+        return {}

@@ -1,7 +1,4 @@
-"""Labels, the names of values; and the rules for entries that are none of the values.
-
-Reads: what a user declares.  Gives: plain labels, Into, Rule.
-"""
+"""Labels, the names of values; and the rules for entries that are none of the values."""
 
 import reprlib
 from dataclasses import dataclass

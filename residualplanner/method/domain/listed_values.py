@@ -1,7 +1,4 @@
-"""Families of values that are listed: integers, strings, truth values, dates.
-
-Reads: labels as a user declares them.  Gives: Values, or DomainError.
-"""
+"""Families of values that are listed: integers, strings, truth values, dates."""
 
 import datetime as dt
 from abc import ABC, abstractmethod
@@ -91,7 +88,7 @@ class Truths(Listed):
         return None
 
 
-class Integers(Listed):
+class ListedIntegers(Listed):
     """Integers of 64 bits."""
 
     matching: ClassVar[Matching] = "integer"
@@ -176,7 +173,7 @@ def _checked_date(name: str, label: dt.date) -> dt.date:
     return label
 
 
-_FAMILIES: Mapping[type, Callable[[tuple[Label, ...]], Values]] = {str: Texts, bool: Truths, int: Integers}
+_FAMILIES: Mapping[type, Callable[[tuple[Label, ...]], Values]] = {str: Texts, bool: Truths, int: ListedIntegers}
 
 
 def _looked_up(distinct: Sequence[Any], numbers: NDArray[Any]) -> IntArray:

@@ -1,6 +1,6 @@
 """Which records a domain leaves out of every table, and how much the others count, in words: all sentences on it.
 
-Reads: a domain.  Gives: a sentence.  How many records are left out is stated nowhere: it would be an exact count.
+How many records are left out is stated nowhere: it would be an exact count.
 """
 
 from residualplanner.ground.words import listed

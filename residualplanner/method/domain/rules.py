@@ -1,7 +1,4 @@
-"""The rules for entries that are none of the values: what users may write for them.
-
-Reads: a family of values, and a rule as a user declares it.  Gives: Rule, or DomainError.
-"""
+"""The rules for entries that are none of the values: what users may write for them."""
 
 import difflib
 import reprlib

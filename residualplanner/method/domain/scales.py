@@ -1,7 +1,4 @@
-"""Scales that bins cut into intervals: numbers, and dates.
-
-Reads: edges as users write them, raw entries.  Gives: positions on the scale as floats, and texts for them.
-"""
+"""Scales that bins cut into intervals: numbers, and dates."""
 
 import datetime as dt
 import math
@@ -47,7 +44,7 @@ class Scale(Protocol):
         ...
 
 
-class Numbers:
+class NumberScale:
     """Numbers, compared as 64-bit floats.  Two are equal: there is only one such scale."""
 
     words = "intervals of numbers"
@@ -110,7 +107,7 @@ class Days:
         return str(edge) if isinstance(edge, float) else edge.isoformat()
 
 
-NUMBERS, DAYS = Numbers(), Days()
+NUMBERS, DAYS = NumberScale(), Days()
 
 
 def scale_of(edges: Sequence[object]) -> tuple[Scale, tuple[Edge, ...]]:

@@ -1,8 +1,5 @@
 """The only module here that knows which array library is at work.
 
-Reads: arrays of any library that follows the array API standard, by itself or through `array_api_compat`.
-Gives: its namespace, and the few operations for which the standard has no fast way.
-
 Nothing here moves an array to another device: what is made is made where the array beside it is.
 """
 

@@ -1,7 +1,5 @@
 """A linear map for each axis of a stack of tables.
 
-Reads: a stack of equal-shaped tables, batch axis first.  Gives: a stack.
-
 A stack is turned while it is mapped: each pass takes the first axis after the batch and puts its result last, so that
 after one pass per axis all stand in order again.  Where an axis is short, or its map has nothing better, a pass is one
 matrix product, which is what array libraries do best, and neighbors that are very short are merged into one axis first;

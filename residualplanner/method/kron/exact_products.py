@@ -1,11 +1,10 @@
 """Products of integer matrices and tables, exact, at the speed of floating-point libraries.
 
-Reads: integers.  Gives: integers.  No number is ever rounded here.
-
 NumPy multiplies int64 matrices without the processor's vector units.  Double precision has them, and computes sums and
 products of integers without rounding as long as none exceeds ``2**53``.  So tables whose products could be larger
 are cut into limbs of few bits, each limb is multiplied in double precision, and the results are put together again in
 int64.  How many limbs there are follows from bounds alone, never from the entries of a table.
+No number is ever rounded here.
 """
 
 import numpy as np

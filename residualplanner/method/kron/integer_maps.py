@@ -1,6 +1,5 @@
 """Matrices of integers in whatever form, as they are applied along one axis of tables.
 
-Reads: stacks of tables.  Gives: stacks; exact ones of integers, and beside them nearly, in floating point.
 Source: eq. (36).
 """
 

@@ -1,6 +1,5 @@
 """Residuals of tables and back: the subtraction matrix along every axis, and its inverse or any other map.
 
-Reads: stacks of equal-shaped tables or residuals, batch axis first.  Gives: stacks.
 Source: eqs. (5), (7), (13) and (25).
 """
 

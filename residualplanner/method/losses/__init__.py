@@ -1,7 +1,5 @@
 """What a plan is to make small: sums and maxima of variances, targets for margins of error, any convex loss.
 
-Reads: what a user or a file states as a loss; a problem of noise.  Gives: Loss, which finds its best noise and its
-lower bound, and describes itself in words and in files.
 Source: eqs. (14) to (18) and (33).
 """
 

@@ -1,6 +1,5 @@
 """What every loss can do: find its best noise, weigh queries, and describe itself in words and files.
 
-Reads: a problem of noise.  Gives: Loss.
 Source: docs/mathematics.md section 3.
 """
 
@@ -15,12 +14,11 @@ from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.losses.weights import GIVEN, Weights, given_weights, importance_of, rule_of
-from residualplanner.method.noise.choice import Selection
-from residualplanner.method.noise.noise_problem import NoiseProblem
+from residualplanner.method.noise.choice import ChosenNoise
+from residualplanner.method.noise.noise_problem import BySetSearch, NoiseProblem
 from residualplanner.method.privacy import Neighbors
 from residualplanner.method.strategy.accuracy import Accuracy
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.by_set.problem import BySetProblem
 
 #: The factor by which a cost is kept from its limit, so that rounding never oversteps it; it costs 1e-11 in accuracy.
 RESERVE = 1 + 1e-11
@@ -107,17 +105,17 @@ class Loss:
         del workload
         return importance
 
-    def unit_noise(self, problem: NoiseProblem) -> Selection:
+    def unit_noise(self, problem: NoiseProblem) -> ChosenNoise:
         """The best noise at privacy cost 1; its loss is the largest variance or the sum of variances itself."""
         del problem
         raise self._unknown()
 
-    def best_noise(self, problem: NoiseProblem, pcost: float) -> Selection:
+    def best_noise(self, problem: NoiseProblem, pcost: float) -> ChosenNoise:
         """The noise with the least loss at this privacy cost."""
         found = self.unit_noise(problem).at(pcost)
         return replace(found, loss=self.stated(found.loss))
 
-    def cheapest_noise(self, problem: NoiseProblem, at_most: float) -> Selection:
+    def cheapest_noise(self, problem: NoiseProblem, at_most: float) -> ChosenNoise:
         """The noise with the least privacy cost whose loss is at most this."""
         unit = self.unit_noise(problem)
         found = unit.at(self.pcost_for(unit.loss, at_most) * RESERVE)
@@ -131,8 +129,8 @@ class Loss:
         """The privacy cost at which the loss is ``at_most``, from the largest or summed variance at cost 1."""
         return unit_loss / at_most
 
-    def by_set(self, workload: Workload, importance: FloatArray, neighbors: Neighbors) -> BySetProblem | None:
-        """What there is to choose if bases may vary by set; None if none would.
+    def by_set(self, workload: Workload, importance: FloatArray, neighbors: Neighbors) -> BySetSearch | None:
+        """The search for bases that vary by set; None if none would.
 
         Raises:
             WorkloadError: they are not searched for with this loss or these neighbors, or the search is too large.

@@ -1,7 +1,4 @@
-"""Losses as users write them, and as files hold them.
-
-Reads: a word, an object or a function; JSON values and arrays.  Gives: Loss.
-"""
+"""Losses as users write them, and as files hold them."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Literal

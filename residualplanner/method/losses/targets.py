@@ -1,7 +1,4 @@
-"""Margins of error that tables are to have: a loss for `select`, and what a plan is held to.
-
-Reads: a margin for some queries, a confidence level.  Gives: Targets; arrays, one entry per query.
-"""
+"""Margins of error that tables are to have: a loss for `select`, and what a plan is held to."""
 
 import math
 import reprlib
@@ -17,7 +14,7 @@ from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import BudgetError, WorkloadError
 from residualplanner.ground.margins import margin_factor, require_level
 from residualplanner.method.losses.loss import Loss
-from residualplanner.method.noise.choice import Selection
+from residualplanner.method.noise.choice import ChosenNoise
 from residualplanner.method.noise.noise_problem import NoiseProblem, least_largest_ratio
 from residualplanner.method.workload.query import QueryLike
 from residualplanner.method.workload.query_numbers import query_numbers
@@ -119,7 +116,7 @@ class Targets(Loss):
         scaled = importance * workload.scales**2
         return np.where(importance > 0, importance, float(scaled[scaled > 0].min()) * _ASIDE / workload.scales**2)
 
-    def unit_noise(self, problem: NoiseProblem) -> Selection:
+    def unit_noise(self, problem: NoiseProblem) -> ChosenNoise:
         """The least maximum of cell variances relative to those at the targets.  Source: eqs. (14) to (17)."""
         return problem.selection(least_largest_ratio(problem, reserve=self.reserve))
 

@@ -1,12 +1,10 @@
 """Losses that are functions of the variances: weighted sums and maxima, and any convex function.
 
-Reads: weights, or a function on CVXPY expressions; a problem of noise.  Gives: SumOfVariances, MaxVariance, ConvexLoss.
 Source: eqs. (14) to (18) and (33).
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar
 
 from residualplanner.ground.checks import FloatArray
@@ -14,16 +12,11 @@ from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.losses.loss import DescribedLoss, Loss
 from residualplanner.method.losses.weights import Weights
-from residualplanner.method.noise.choice import Selection
-from residualplanner.method.noise.convex import at_higher_cost, minimize_convex_loss
-from residualplanner.method.noise.least_cost import costing_more, minimize_privacy_cost
-from residualplanner.method.noise.noise_problem import NoiseProblem, convex_noise, least_maximum, least_sum
+from residualplanner.method.noise.choice import ChosenNoise
+from residualplanner.method.noise.noise_problem import BySetSearch, NoiseProblem, least_maximum, least_sum
 from residualplanner.method.privacy import Neighbors
 from residualplanner.method.strategy.accuracy import Accuracy
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.bounds import greatest_bound, sum_bound
-from residualplanner.more.by_set.choice import choose_by_set
-from residualplanner.more.by_set.problem import BySetProblem, by_set_problem
 
 #: Bases by set are chosen where they make a loss smaller by this fraction; plans without are simpler.
 _WORTH = 1e-4
@@ -51,7 +44,7 @@ class SumOfVariances(Loss):
     name: ClassVar[str] = "sum of variances"
     allows_bases_by_set: ClassVar[bool] = True
 
-    def unit_noise(self, problem: NoiseProblem) -> Selection:
+    def unit_noise(self, problem: NoiseProblem) -> ChosenNoise:
         """The least sum, with bases that vary by set where these are searched for and better.
 
         Source: eqs. (14), (40) and (41).
@@ -59,21 +52,25 @@ class SumOfVariances(Loss):
         plain = problem.selection(least_sum(problem))
         if problem.by_set is None:
             return plain
-        found = choose_by_set(problem.by_set, problem.bases, problem.neighbors)
+        found = problem.by_set(problem.bases, problem.neighbors)
         if found.loss < plain.loss * (1 - _WORTH):
             return found
         return replace(plain, status=f"{plain.status}; no better bases by set were found")
 
-    def by_set(self, workload: Workload, importance: FloatArray, neighbors: Neighbors) -> BySetProblem | None:
-        """What there is to choose if bases may vary by set; None if none would."""
+    def by_set(self, workload: Workload, importance: FloatArray, neighbors: Neighbors) -> BySetSearch | None:
+        """The search for bases that vary by set; None if none would."""
         if neighbors.has_public_total:
             raise WorkloadError(
                 'bases="optimal_by_set" is for neighbors="add-remove"; where records are replaced, use bases="optimal"'
             )
-        return by_set_problem(workload, importance)
+        from residualplanner.more.by_set.choice import search_by_set  # a door
+
+        return search_by_set(workload, importance)
 
     def svd_bound(self, workload: Workload) -> float:
         """The bound for the sum.  Source: eq. (33)."""
+        from residualplanner.more.bounds import sum_bound  # a door
+
         return sum_bound(workload, self.importance(workload))
 
     def value(self, workload: Workload, accuracy: Accuracy) -> float:
@@ -102,12 +99,14 @@ class MaxVariance(Loss):
     name: ClassVar[str] = "maximum variance"
     is_of_maximum: ClassVar[bool] = True
 
-    def unit_noise(self, problem: NoiseProblem) -> Selection:
+    def unit_noise(self, problem: NoiseProblem) -> ChosenNoise:
         """The least maximum.  Source: eqs. (15) to (17) and (23)."""
         return problem.selection(least_maximum(problem))
 
     def svd_bound(self, workload: Workload) -> float:
         """The largest bound over all sums in which cells have weights that add up to 1.  Source: eq. (33)."""
+        from residualplanner.more.bounds import greatest_bound  # a door
+
         return greatest_bound(workload, self.importance(workload))
 
     def value(self, workload: Workload, accuracy: Accuracy) -> float:
@@ -138,15 +137,18 @@ class ConvexLoss(Loss):
         """That it is a convex loss, and the solver."""
         return f"convex loss, solver {self.solver}"
 
-    def best_noise(self, problem: NoiseProblem, pcost: float) -> Selection:
+    def best_noise(self, problem: NoiseProblem, pcost: float) -> ChosenNoise:
         """The noise with the least loss at this privacy cost.  Source: eq. (18)."""
-        search = partial(minimize_convex_loss, loss=self.function, pcost=pcost, solver=self.solver)
-        return problem.selection(convex_noise(problem, search, partial(at_higher_cost, loss=self.function)))
+        from residualplanner.more.convex.convex_noise import least_convex_loss  # a door
 
-    def cheapest_noise(self, problem: NoiseProblem, at_most: float) -> Selection:
+        return problem.selection(least_convex_loss(problem, self.function, pcost=pcost, solver=self.solver))
+
+    def cheapest_noise(self, problem: NoiseProblem, at_most: float) -> ChosenNoise:
         """The noise with the least privacy cost whose loss is at most this.  Source: eq. (18)."""
-        search = partial(minimize_privacy_cost, loss=self.function, at_most=at_most, solver=self.solver)
-        return replace(problem.selection(convex_noise(problem, search, costing_more)), loss=at_most)
+        from residualplanner.more.convex.convex_noise import least_convex_cost  # a door
+
+        found = least_convex_cost(problem, self.function, at_most=at_most, solver=self.solver)
+        return replace(problem.selection(found), loss=at_most)
 
     def to_archive(self) -> tuple[dict[str, Any], Mapping[str, FloatArray]]:
         """The words: no file holds a function."""

@@ -1,7 +1,4 @@
-"""Weights of queries: by rule, by name, or one by one.
-
-Reads: a workload, weights.  Gives: an array, one entry per query.
-"""
+"""Weights of queries: by rule, by name, or one by one."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal

@@ -37,7 +37,7 @@ class NoiseChoice:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Selection:
+class ChosenNoise:
     """What to measure, with how much noise, and what that reaches.
 
     Attributes:
@@ -54,7 +54,7 @@ class Selection:
     gap: float
     status: str
 
-    def at(self, pcost: float) -> "Selection":
+    def at(self, pcost: float) -> "ChosenNoise":
         """The same at another privacy cost, from that at cost 1; for a loss in proportion to the noise.
 
         Raises:
@@ -66,4 +66,4 @@ class Selection:
             raise BudgetError("the budget or at_most is too small or too large for floating-point noise variances")
         if self.loss == math.inf:
             raise BudgetError("the loss is too large for a float; divide all weights by the same number")
-        return Selection(self.strategy.scaled(pcost), noise_variance, loss, self.gap, self.status)
+        return ChosenNoise(self.strategy.scaled(pcost), noise_variance, loss, self.gap, self.status)

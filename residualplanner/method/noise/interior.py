@@ -1,6 +1,5 @@
 """Newton steps towards the best weights of a minimax problem, where many rows compete for the same noise.
 
-Reads: cost rows, variance rows, weights to begin near.  Gives: better and better weights; their user judges them.
 Source: eqs. (16), (17) and (37).
 
 Weights lambda of the queries and mu of the costs maximize the concave ``g = sum_A sqrt((mu N)_A (lambda M)_A)``, both
@@ -41,7 +40,7 @@ def interior_weights(
     Cost: a product of M with itself and a dense factorization, O(m**3), each.
     Source: eqs. (16), (17) and (37).
     """
-    problem = _Problem(variance_rows, sparse.csr_array(cost_rows))
+    problem = _BarrierProblem(variance_rows, sparse.csr_array(cost_rows))
     state = problem.begin(start)
     for _ in range(_STEPS):
         queries, costs = np.split(state.weights, [problem.queries])
@@ -77,7 +76,7 @@ class _State:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Problem:
+class _BarrierProblem:
     """Variance rows and cost rows, (q, m) and (c, m)."""
 
     variance: sparse.csr_array

@@ -1,6 +1,5 @@
 """The least possible maximum of variances, with a certificate, where cost may be a maximum too.
 
-Reads: numbers only, one entry per base mechanism, a sparse row per query, a row per cost.  Gives: NoiseChoice.
 Source: eqs. (15) to (17) and (37).
 
 With M s the variances and N (1/s) the costs, the product of the largest variance and the largest cost does not change
@@ -80,7 +79,7 @@ def minimize_maximum_variance(
     matrix = sparse.csr_array(variance_coefficient)
     problem, scale = _problem(pcost_coefficient, matrix)
     here = problem.at(_start(start, matrix.shape[0]), _start(None, len(problem.cost_rows)))
-    found, query_boost, cost_boost = _Found(here, here), 1.0, 1.0
+    found, query_boost, cost_boost = _BestPoints(here, here), 1.0, 1.0
     for step in range(steps):
         if step == _PATIENCE:
             found = problem.finished(found, gap)
@@ -97,7 +96,7 @@ def minimize_maximum_variance(
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Point:
+class _WeightedRows:
     """Where the search stands: weights, the noise they imply at cost 1, and both sides of the certificate.
 
     Ratios are those of each query's variance, and each cost, to the weighted mean of all.
@@ -113,15 +112,15 @@ class _Point:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Found:
+class _BestPoints:
     """The point whose noise is best so far, and the one whose value bounds all others most."""
 
-    best: _Point
-    bounding: _Point
+    best: _WeightedRows
+    bounding: _WeightedRows
 
-    def including(self, point: _Point) -> "_Found":
+    def including(self, point: _WeightedRows) -> "_BestPoints":
         """What is found with one point more."""
-        return _Found(
+        return _BestPoints(
             point if point.maximum < self.best.maximum else self.best,
             point if point.value > self.bounding.value else self.bounding,
         )
@@ -132,12 +131,12 @@ class _Found:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Problem:
+class _RowProblem:
     cost_rows: FloatArray
     variance_rows: sparse.csr_array
     variance_columns: sparse.csc_array
 
-    def at(self, query_weights: FloatArray, cost_weights: FloatArray) -> _Point:
+    def at(self, query_weights: FloatArray, cost_weights: FloatArray) -> _WeightedRows:
         """Evaluate both sides of the certificate, eqs. (16) and (17)."""
         p, v = cost_weights @ self.cost_rows, np.maximum(self.variance_columns @ query_weights, _LEAST)
         root_sum = float(np.sqrt(p * v).sum())
@@ -146,9 +145,11 @@ class _Problem:
         cost_ratio = (self.cost_rows @ (1 / noise_variance)) / root_sum if len(self.cost_rows) > 1 else np.ones(1)
         cost = root_sum * float(cost_ratio.max())
         value, maximum = root_sum**2, root_sum * float(variance_ratio.max()) * cost
-        return _Point(query_weights, cost_weights, noise_variance * cost, variance_ratio, cost_ratio, value, maximum)
+        return _WeightedRows(
+            query_weights, cost_weights, noise_variance * cost, variance_ratio, cost_ratio, value, maximum
+        )
 
-    def move_queries(self, point: _Point, boost: float) -> tuple[_Point, float]:
+    def move_queries(self, point: _WeightedRows, boost: float) -> tuple[_WeightedRows, float]:
         """One step of the query weights, which never lowers the value, and the boost for the next one."""
         exponent = np.where(point.variance_ratio < 1, 2 * boost, 2.0)
         moved = self.at(_reweighted(point.query_weights, point.variance_ratio, exponent), point.cost_weights)
@@ -156,7 +157,7 @@ class _Problem:
             return moved, min(boost * _GROWTH, _LARGEST_BOOST)
         return self.at(_reweighted(point.query_weights, point.variance_ratio, 2.0), point.cost_weights), 1.0
 
-    def move_costs(self, point: _Point, boost: float) -> tuple[_Point, float]:
+    def move_costs(self, point: _WeightedRows, boost: float) -> tuple[_WeightedRows, float]:
         """One step of the cost weights, likewise.  Costs have most sets in common, so that all exponents grow."""
         while True:
             moved = self.at(point.query_weights, _reweighted(point.cost_weights, point.cost_ratio, 2 * boost))
@@ -164,7 +165,7 @@ class _Problem:
                 return moved, boost * _GROWTH
             boost = max(1.0, boost / 4)
 
-    def finished(self, found: _Found, gap: float) -> _Found:
+    def finished(self, found: _BestPoints, gap: float) -> _BestPoints:
         """Newton steps from the weights found so far, until the gap is reached; where the problem allows them."""
         if self.cost_rows.shape[1] > _NEWTON_LIMIT:
             return found
@@ -182,7 +183,7 @@ def _reweighted(weights: FloatArray, ratio: FloatArray, exponent: FloatArray | f
     return raised / float(raised.sum())
 
 
-def _problem(pcost_coefficient: ArrayLike, matrix: sparse.csr_array) -> tuple[_Problem, float]:
+def _problem(pcost_coefficient: ArrayLike, matrix: sparse.csr_array) -> tuple[_RowProblem, float]:
     """The problem, with variances near the ends of floating point divided by a power of 16; and that power."""
     p = np.array(pcost_coefficient, dtype=np.float64)
     p = frozen_float_array("pcost_coefficient", np.atleast_2d(p) if p.ndim < 2 else p, ndim=2)
@@ -196,7 +197,7 @@ def _problem(pcost_coefficient: ArrayLike, matrix: sparse.csr_array) -> tuple[_P
         raise ValueError("every base mechanism must matter to some query: a column of variance_coefficient is 0")
     exponent = 192 * round(math.frexp(float(matrix.data.max()))[1] / 256)
     scaled = matrix * math.ldexp(1.0, -exponent) if exponent else matrix
-    return _Problem(p, scaled, scaled.T), math.ldexp(1.0, exponent)
+    return _RowProblem(p, scaled, scaled.T), math.ldexp(1.0, exponent)
 
 
 def _start(start: ArrayLike | None, count: int) -> FloatArray:

@@ -1,6 +1,5 @@
 """Minimax problems over the noise of a closure at privacy cost 1, for either notion of neighbors.
 
-Reads: rows of which the largest is to be small, unit costs; factors of answers.  Gives: NoiseChoice.
 Source: eqs. (15) to (17), (23) and (37).
 
 Where the cells of a query have different variances, rows are made as they are needed.  A problem with some of the cells
@@ -19,14 +18,13 @@ from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.ground.words import count_text
 from residualplanner.method.noise.choice import NoiseChoice
 from residualplanner.method.noise.minimax import minimize_maximum_variance
+from residualplanner.method.strategy.cell_tables import CellTables, cell_tables
 from residualplanner.method.strategy.cells import AnswerFactors, answer_factors, largest_cells
-from residualplanner.method.strategy.neighbor_costs import UnitCosts, with_token_cost
+from residualplanner.method.strategy.neighbor_costs import LargestCosts, UnitCosts, with_token_cost
 from residualplanner.method.strategy.strategy import Strategy
 from residualplanner.method.workload.closure import subset_products
 from residualplanner.method.workload.symmetry import Orbits
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.by_set.varying_groups import VaryingTables
-from residualplanner.more.replacement.replacement_costs import ReplacementCosts
 
 #: How many rounds of adding ways to differ, and how many are added at a time.
 _ROUNDS = 60
@@ -75,7 +73,7 @@ def least_maximum_row(problem: MinimaxProblem, gap: float) -> NoiseChoice:
     return _solved(problem, problem.costs.rows(), gap)
 
 
-def _least_over_ways(problem: MinimaxProblem, costs: ReplacementCosts, gap: float) -> NoiseChoice:
+def _least_over_ways(problem: MinimaxProblem, costs: LargestCosts, gap: float) -> NoiseChoice:
     """Solve for a few ways in which records may differ, add those that cost more, and repeat until none does.
 
     A problem with fewer ways bounds the whole one from below; the noise found, scaled to the largest cost of all
@@ -146,7 +144,7 @@ class CellRows:
     """
 
     queries: Workload
-    tables: VaryingTables
+    tables: CellTables
     answers: AnswerFactors
     importance: FloatArray
     count: FloatArray
@@ -156,7 +154,7 @@ class CellRows:
         """The rows of all combinations of hull answers; no attribute may vary."""
         answers = answer_factors(queries, strategy, on_hull=True)
         counts = [answers.counts(block).astype(np.float64).prod(axis=1) for block in queries.blocks]
-        return cls(queries, VaryingTables(strategy), answers, importance, np.concatenate(counts) * (importance > 0))
+        return cls(queries, cell_tables(strategy), answers, importance, np.concatenate(counts) * (importance > 0))
 
     @property
     def entries(self) -> float:

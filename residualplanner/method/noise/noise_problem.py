@@ -1,6 +1,5 @@
 """The best noise of every set for a loss, for either notion of neighbors.
 
-Reads: a workload, bases, the importance of the queries, neighbors.  Gives: NoiseProblem; NoiseChoice.
 Source: eqs. (14) to (18), (27) and (37).
 
 Sums and maxima are in proportion to the noise: that of privacy cost 1 serves, scaled, every budget.
@@ -15,14 +14,12 @@ from scipy import sparse
 
 from residualplanner.ground.checks import FloatArray, frozen, require_positive
 from residualplanner.ground.errors import BudgetError, WorkloadError
-from residualplanner.method.bases.basis import Basis
+from residualplanner.method.bases.basis import Basis, stopped_words
 from residualplanner.method.bases.numbers import ResidualNumbers
-from residualplanner.method.noise.choice import NoiseChoice, Selection
+from residualplanner.method.noise.choice import ChosenNoise, NoiseChoice
 from residualplanner.method.noise.minimax_noise import (
-    BOUNDED,
     CellRows,
     MinimaxProblem,
-    joined_ways,
     least_maximum_cell,
     least_maximum_row,
 )
@@ -35,20 +32,12 @@ from residualplanner.method.strategy.strategy import Strategy, constant_strategy
 from residualplanner.method.strategy.variances import variance_matrix, variance_weights
 from residualplanner.method.workload.symmetry import workload_orbits
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.by_set.problem import BySetProblem
-from residualplanner.more.replacement.replacement_costs import ReplacementCosts, Worst
-from residualplanner.more.searches.basis_choice import stopped_words
 
-#: How many rounds of adding ways to differ there are for a convex loss, and how little more than known ends them.
-_ROUNDS, _CLOSE = 30, 1e-9
-#: The noise of a total that costs nothing, relative to that of the first attribute.
-_TIED = 2.0**-60
 #: All noise that is cut costs less than this part of the whole: more of it would save nothing, and cost tables digits.
 _NEGLIGIBLE = 2.0**-50
 
-#: A search for a convex loss, and what a larger cost makes of what it found; see `convex_noise`.
-ConvexSearch = Callable[[FloatArray, sparse.csr_array], NoiseChoice]
-Payment = Callable[[NoiseChoice, sparse.csr_array, float], NoiseChoice]
+#: A search for bases that vary by set, from the bases (d,) to begin with.
+BySetSearch = Callable[[tuple[Basis, ...], Neighbors], ChosenNoise]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +50,7 @@ class NoiseProblem:
         importance (q,): how much each query's variance counts.
         neighbors: which data sets are neighbors.
         gap: how close to the optimum is close enough, as a fraction.
-        by_set: what there is to choose if bases may vary by set.
+        by_set: the search for bases that vary by set, if they may.
 
     Raises:
         BudgetError: ``gap`` is not a positive finite number.
@@ -74,7 +63,7 @@ class NoiseProblem:
     importance: FloatArray
     neighbors: Neighbors
     gap: float
-    by_set: BySetProblem | None = None
+    by_set: BySetSearch | None = None
 
     def __post_init__(self) -> None:
         require_positive("gap", self.gap)
@@ -98,10 +87,10 @@ class NoiseProblem:
         """What is measured."""
         return constant_strategy(self.workload.closure, self.bases)
 
-    def selection(self, choice: NoiseChoice) -> Selection:
+    def selection(self, choice: NoiseChoice) -> ChosenNoise:
         """The strategy with a choice of its noise, none of it so large that it costs next to nothing."""
         status = choice.status + stopped_words(self.workload.domain.names, self.bases)
-        return Selection(self.strategy, self._cut(choice.noise_variance), choice.loss, choice.gap, status)
+        return ChosenNoise(self.strategy, self._cut(choice.noise_variance), choice.loss, choice.gap, status)
 
     def _cut(self, noise_variance: FloatArray) -> FloatArray:
         """The noise of every set (m,), or so much that it costs an even part of what is negligible, if that is less.
@@ -209,55 +198,3 @@ def _require_limited(workload: Workload, weights: FloatArray) -> None:
             f"every query that contains {names!r} has weight 0, so nothing limits its noise; "
             "give one of them a positive weight, or leave them out"
         )
-
-
-def convex_noise(problem: NoiseProblem, search: ConvexSearch, pay: Payment) -> NoiseChoice:
-    """The noise of every set (m,) that a search finds: for a privacy cost, or for a loss.
-
-    Where records are replaced, the search is for a few ways in which they may differ; those that cost more are added
-    until none does.  Each bound holds for the whole problem, since all it leaves out are constraints.
-
-    Args:
-        problem: the queries, and their bases.
-        search: from rows of costs (c, f) of the f sets whose noise is free to choose, one for each way to differ, and
-            the variances (q, f) of the queries from their noise, each in units of its query's scale.
-        pay: from what a search found, the variances, and by what factor its noise costs more than the search knew, the
-            same for that cost.
-
-    Source: eqs. (18) and (37).
-    """
-    closure, costs = problem.workload.closure, problem.costs
-    apart = sparse.diags_array(1 / problem.workload.scales**2)
-    variance = sparse.csr_array(apart @ variance_matrix(problem.workload, closure, problem.numbers))
-    if costs.is_sum:
-        return search(costs.rows(), variance)
-    total, ways, best = int(closure.offsets[1]), costs.first, None
-    tied = sparse.csr_array(([_TIED], ([0], [0])), shape=(total, len(closure) - total))
-    noise = sparse.csr_array(sparse.vstack([tied, sparse.eye_array(len(closure), format="csr")[total:, total:]]))
-    variance = sparse.csr_array(variance @ noise)
-    for _ in range(_ROUNDS):
-        found, worst, known = _judged(costs, costs.rows(ways), noise, search, variance)
-        paid = pay(found, variance, worst.cost / known)
-        bound = found.bound if best is None else max(best.bound, found.bound)
-        best = replace(min(paid, best or paid, key=lambda choice: choice.loss), bound=bound)
-        more = joined_ways(ways, worst.ways, costs.rows(worst.ways)[:, total:] @ (1 / found.noise_variance) / known)
-        if len(more) == len(ways) or worst.cost <= known * (1 + _CLOSE):
-            break
-        ways = more
-    assert best is not None
-    if best.gap > problem.gap:
-        found, worst, known = _judged(costs, costs.summed, noise, search, variance)
-        paid = pay(found, variance, worst.cost / known)
-        best = replace(min(paid, best, key=lambda choice: choice.loss), bound=best.bound)
-        best = replace(best, status=f"{best.status}, {BOUNDED}")
-    return replace(best, noise_variance=frozen(np.asarray(noise @ best.noise_variance)))
-
-
-def _judged(
-    costs: ReplacementCosts, rows: FloatArray, noise: sparse.csr_array, search: ConvexSearch, variance: sparse.csr_array
-) -> tuple[NoiseChoice, Worst, float]:
-    """What a search finds for some rows of costs (c, m), what its noise costs, and what the search thinks it does."""
-    rows = rows[:, len(costs.closure) - noise.shape[1] :]
-    found = search(rows, variance)
-    known = float((rows @ (1 / found.noise_variance)).max())
-    return found, costs.worst(np.asarray(noise @ found.noise_variance)), known

@@ -1,6 +1,5 @@
 """The best noise for a weighted sum of variances, in closed form.
 
-Reads: numbers only, one entry per base mechanism.  Gives: NoiseChoice.
 Source: eq. (14); paper section 6, Lemma 2.
 """
 

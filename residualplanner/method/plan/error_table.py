@@ -1,6 +1,6 @@
 """How accurate a plan is: the error table of all its queries, and the table of one query.
 
-Reads: the accuracy of a plan.  Gives: a DataFrame; TableAccuracy.  pandas and PyArrow are imported when one is made.
+pandas and PyArrow are imported when one is made.
 """
 
 import math
@@ -22,7 +22,6 @@ from residualplanner.method.strategy.table_accuracy import TableAccuracy
 from residualplanner.method.workload.attribute_sets import row_numbers
 from residualplanner.method.workload.query import QueryLike, written_query
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.bounds import mean_max_bound
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -131,10 +130,3 @@ def query_table(accuracy: Accuracy, query: QueryLike) -> TableAccuracy:
             f"the plan does not answer {names!r}: it is not part of a query of the workload; add it and plan again"
         )
     return accuracy.table(written)
-
-
-def mean_largest_error(table: TableAccuracy) -> float:
-    """A bound on the mean of the largest absolute error of a table's cells, see `Plan.expected_max_abs_error`."""
-    variances, counts = np.unique(table.differing_variances(), return_counts=True)
-    cells_for_each = math.prod(map(float, table.shape)) / counts.sum()
-    return mean_max_bound(np.sqrt(variances), counts * cells_for_each)

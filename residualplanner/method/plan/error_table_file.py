@@ -1,7 +1,4 @@
-"""The error table of a plan as a file, without holding all of it.
-
-Reads: an error table.  Gives: a CSV or Parquet file.
-"""
+"""The error table of a plan as a file, without holding all of it."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,4 @@
-"""Plans as files: a JSON header and plain arrays.  What a file says is checked again, never believed.
-
-Reads: a plan, or a file somebody hands over.  Gives: a file, or a Plan whose cost has been recomputed.
-"""
+"""Plans as files: a JSON header and plain arrays.  What a file says is checked again, never believed."""
 
 import io
 import math
@@ -12,22 +9,50 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.ground.archive import archive_pieces, parse_archive, read_archive
+from residualplanner.ground.archive import archive_pieces, parse_archive, read_archive, write_archive
 from residualplanner.ground.array_hashes import content_hash
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.errors import BudgetError, FileFormatError, WorkloadError
 from residualplanner.method.losses import loss_from_archive
-from residualplanner.method.plan.plan import FORMAT_VERSION, LOSS, Plan, plan_to_archive
-from residualplanner.method.plan.strategy_arrays import BASES, strategy_from_arrays
-from residualplanner.method.plan.workload_arrays import QUERIES, array_of, workload_from_arrays
+from residualplanner.method.plan.plan import Plan
+from residualplanner.method.plan.strategy_arrays import BASES, strategy_from_arrays, strategy_to_arrays
+from residualplanner.method.plan.workload_arrays import QUERIES, array_of, workload_from_arrays, workload_to_arrays
 from residualplanner.method.privacy import Budget, Neighbors
 
+#: Of the files of plans; and what the names of all arrays of losses begin with.
+FORMAT_VERSION, LOSS = 6, "loss/"
 _NOISE = "noise_variance"
 _FIELDS = {"domain", "kinds", "orders", "budget", "loss", "loss_value", "gap", "status", "pcost"} | {
     "neighbors",
     "records_per_person",
     "bases",
 }
+
+
+def plan_to_archive(plan: Plan) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The plan as a JSON header and arrays."""
+    queries, blocks = workload_to_arrays(plan.workload)
+    families, matrices = strategy_to_arrays(plan.strategy)
+    loss, numbers = plan.loss.to_archive()
+    header = queries | {
+        "budget": plan.budget.to_json(),
+        "pcost": plan.pcost,
+        "loss": loss,
+        "loss_value": plan.loss_value,
+        "gap": plan.gap if math.isfinite(plan.gap) else None,
+        "status": plan.status,
+        "neighbors": plan.neighbors.notion,
+        "records_per_person": plan.neighbors.records_per_person,
+        "bases": families,
+    }
+    numbers = {f"{LOSS}{name}": array for name, array in numbers.items()}
+    return header, {"noise_variance": plan.noise_variances} | matrices | numbers | blocks
+
+
+def save_plan(plan: Plan, path: PathLike) -> None:
+    """Write a plan to one file, whole or not at all."""
+    header, arrays = plan_to_archive(plan)
+    write_archive(path, kind="plan", version=FORMAT_VERSION, header=header, arrays=arrays)
 
 
 def plan_bytes(plan: Plan) -> bytes:

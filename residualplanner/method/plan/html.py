@@ -1,7 +1,4 @@
-"""A plan as a notebook shows it: its totals, and the first rows of its error table.
-
-Reads: what a plan says of itself.  Gives: HTML.
-"""
+"""A plan as a notebook shows it: its totals, and the first rows of its error table."""
 
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,14 +13,14 @@ if TYPE_CHECKING:
 LARGEST, _COLUMNS = 20_000, ["query", "kinds", "cells", "std_err", "max_std_err", "moe"]
 
 
-class _Shown(Protocol):
+class _ShownPlan(Protocol):
     @property
     def workload(self) -> Workload: ...
 
     def errors(self, level: float = 0.95) -> "pd.DataFrame": ...
 
 
-def plan_html(plan: _Shown) -> str:
+def plan_html(plan: _ShownPlan) -> str:
     """The plan in words, and the errors of its first queries where there are not too many."""
     if len(plan.workload) > LARGEST:
         return html_table(caption_of(plan), [], [], note=".errors() has the error table")

@@ -1,19 +1,12 @@
-"""The whole decision: what is measured, with how much noise, at what cost, and how accurate every cell will be.
-
-Reads: a workload, noise variances, a budget.  Gives: Plan.  Never sees a record.
-"""
+"""The whole decision: what is measured, with how much noise, at what cost, and how accurate every cell will be."""
 
 import math
 from collections import Counter
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
-from numpy.typing import NDArray
-
-from residualplanner.gate.measurement.resource_estimate import ResourceEstimate, resource_estimate
-from residualplanner.ground.archive import write_archive
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.errors import BudgetError, WorkloadError
 from residualplanner.ground.words import count_text
@@ -23,16 +16,14 @@ from residualplanner.method.losses import LossLike, read_loss
 from residualplanner.method.plan.html import plan_html
 from residualplanner.method.plan.noise_variances import NoiseVariances, checked_noise
 from residualplanner.method.plan.plan_errors import PlanErrors
-from residualplanner.method.plan.strategy_arrays import strategy_to_arrays
-from residualplanner.method.plan.workload_arrays import workload_to_arrays
 from residualplanner.method.privacy import Budget, Neighbors, claim_of_budget
 from residualplanner.method.strategy.attributes import require_fitting
 from residualplanner.method.strategy.costs import cost_upper_bound, require_public_total
 from residualplanner.method.workload.closure import Closure
-from residualplanner.publish.pictures import Picture, fairness_figure
 
-#: Of the files of plans; and what the names of all arrays of losses begin with.
-FORMAT_VERSION, LOSS = 6, "loss/"
+if TYPE_CHECKING:
+    from residualplanner.gate.measurement.resource_estimate import ResourceEstimate
+    from residualplanner.publish.pictures.picture import Picture
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -144,11 +135,13 @@ class Plan(PlanErrors):
         least = goal.svd_bound(self.workload) / (self.pcost / self.neighbors.cost_factor_up)
         return goal.value(self.workload, self._accuracy) / least - 1
 
-    def plot(self) -> Picture:
+    def plot(self) -> "Picture":
         """The standard error of a cell of every table against the size of the table, by order, on log axes."""
+        from residualplanner.publish.pictures import Picture, fairness_figure  # a door
+
         return Picture("standard errors by size of table", lambda: fairness_figure({"": self.errors()}))
 
-    def resource_estimate(self, *, records: int | None = None, memory: int | None = None) -> ResourceEstimate:
+    def resource_estimate(self, *, records: int | None = None, memory: int | None = None) -> "ResourceEstimate":
         """What the plan takes to measure and write, and took to make, in time, memory and on disk, from sizes alone.
 
         Args:
@@ -158,6 +151,8 @@ class Plan(PlanErrors):
         Raises:
             DataError: ``records`` is not a number, or less than 0.
         """
+        from residualplanner.gate.measurement.resource_estimate import resource_estimate  # a door
+
         by_set = bool(self.strategy.varying.any())
         return resource_estimate(self.workload, loss=self.loss, by_set=by_set, records=records, memory=memory)
 
@@ -167,25 +162,6 @@ class Plan(PlanErrors):
         Raises:
             OSError: the file cannot be written.
         """
-        header, arrays = plan_to_archive(self)
-        write_archive(path, kind="plan", version=FORMAT_VERSION, header=header, arrays=arrays)
+        from residualplanner.method.plan.files import save_plan  # a door
 
-
-def plan_to_archive(plan: Plan) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """The plan as a JSON header and arrays."""
-    queries, blocks = workload_to_arrays(plan.workload)
-    families, matrices = strategy_to_arrays(plan.strategy)
-    loss, numbers = plan.loss.to_archive()
-    header = queries | {
-        "budget": plan.budget.to_json(),
-        "pcost": plan.pcost,
-        "loss": loss,
-        "loss_value": plan.loss_value,
-        "gap": plan.gap if math.isfinite(plan.gap) else None,
-        "status": plan.status,
-        "neighbors": plan.neighbors.notion,
-        "records_per_person": plan.neighbors.records_per_person,
-        "bases": families,
-    }
-    numbers = {f"{LOSS}{name}": array for name, array in numbers.items()}
-    return header, {"noise_variance": plan.noise_variances} | matrices | numbers | blocks
+        save_plan(self, path)

@@ -1,7 +1,4 @@
-"""How far off the tables of a plan will be: variances, standard errors and margins, known before any data are seen.
-
-Reads: a workload, what is measured, its noise, a loss.  Gives: PlanErrors.  Never sees a record.
-"""
+"""How far off the tables of a plan will be: variances, standard errors and margins, known before any data are seen."""
 
 import math
 from dataclasses import dataclass, field
@@ -15,9 +12,9 @@ from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import FloatArray, require_numbers
 from residualplanner.ground.errors import WorkloadError, memory_for
 from residualplanner.method.losses import Loss, Targets
-from residualplanner.method.plan.error_table import ErrorTable, mean_largest_error, query_table
+from residualplanner.method.plan.error_table import ErrorTable, query_table
 from residualplanner.method.plan.error_table_file import save_error_table
-from residualplanner.method.strategy.accuracy import Accuracy
+from residualplanner.method.strategy.accuracy import Accuracy, mean_largest_error
 from residualplanner.method.strategy.strategy import Strategy
 from residualplanner.method.workload.query import QueryLike
 from residualplanner.method.workload.workload import Workload

@@ -1,6 +1,6 @@
 """The names of queries in error tables: their attributes joined, and which records they are about.
 
-Reads: a workload, blocks of its queries.  Gives: a pandas string array.  Nothing loops over queries.
+Nothing loops over queries.
 """
 
 from collections.abc import Sequence

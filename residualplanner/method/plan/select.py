@@ -1,22 +1,26 @@
-"""From a workload and a budget to a plan: the best noise for a loss, or the least budget for one.
-
-Reads: a workload, a budget, a loss.  Gives: Plan.  Never sees a record.
-"""
+"""From a workload and a budget to a plan: the best noise for a loss, or the least budget for one."""
 
 import math
+from collections.abc import Mapping
+from typing import Literal
 
-from residualplanner.ground.checks import require_positive, value_text
+from numpy.typing import ArrayLike
+
+from residualplanner.ground.checks import FloatArray, require_positive, value_text
 from residualplanner.ground.errors import BudgetError, memory_for
 from residualplanner.ground.words import suggestion
+from residualplanner.method.bases.basis import Basis
+from residualplanner.method.bases.subtraction import subtraction_basis
 from residualplanner.method.losses import RESERVE, Loss, LossLike, read_loss
-from residualplanner.method.noise.choice import Selection
+from residualplanner.method.noise.choice import ChosenNoise
 from residualplanner.method.noise.noise_problem import NoiseProblem
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.privacy import Budget, Neighbors, Notion, pcost
 from residualplanner.method.strategy.costs import cost_upper_bound, require_public_total
 from residualplanner.method.workload.workload import Workload, require_workload
-from residualplanner.more.searches.basis_options import BY_SET, Bases, bases_for
 
+#: What `select` accepts as bases.
+Bases = Literal["optimal", "optimal_by_set", "orthogonal"] | Mapping[str, ArrayLike | Basis]
 #: What may be meant by a word for a budget, and how it is written.
 _BUDGETS = {
     "zcdp": "zcdp(0.5)",
@@ -92,8 +96,8 @@ def select(
     require_workload("select", workload)
     notion = _read_neighbors(workload, neighbors, records_per_person)
     importance = goal.importance(workload)
-    by_set = goal.by_set(workload, importance, notion) if isinstance(bases, str) and bases == BY_SET else None
-    measured = bases_for(workload, goal.basis_importance(workload, importance), bases, for_maximum=goal.is_of_maximum)
+    by_set = goal.by_set(workload, importance, notion) if isinstance(bases, str) and bases == "optimal_by_set" else None
+    measured = _measured(workload, goal.basis_importance(workload, importance), bases, for_maximum=goal.is_of_maximum)
     problem = NoiseProblem(workload, measured, importance, notion, gap, by_set)
     found = goal.cheapest_noise(problem, limit) if budget is None else goal.best_noise(problem, limit)
     return Plan(
@@ -109,6 +113,15 @@ def select(
     )
 
 
+def _measured(workload: Workload, importance: FloatArray, bases: Bases, *, for_maximum: bool) -> tuple[Basis, ...]:
+    """The basis of every attribute: of one count per value the subtraction basis, which is the best for these."""
+    if isinstance(bases, str) and bases == "optimal" and all(kind.is_identity for kind in workload.kinds):
+        return tuple(subtraction_basis(size) for size in workload.domain.sizes)
+    from residualplanner.more.searches.basis_options import bases_for  # a door
+
+    return bases_for(workload, importance, bases, for_maximum=for_maximum)
+
+
 def spendable(budget: Budget) -> float:
     """A float a little below the budget's exact privacy cost."""
     try:
@@ -118,7 +131,7 @@ def spendable(budget: Budget) -> float:
     return require_positive("the budget's pcost", spendable)
 
 
-def _least_budget(selection: Selection, neighbors: Neighbors) -> Budget:
+def _least_budget(selection: ChosenNoise, neighbors: Neighbors) -> Budget:
     """A budget that covers this noise; a float more, as a budget reads the decimal spelling where that is less."""
     return pcost(math.nextafter(cost_upper_bound(selection.strategy, selection.noise_variance, neighbors), math.inf))
 

@@ -1,7 +1,6 @@
 """A strategy as arrays for files: each matrix of integers once, which attribute and factor has which, the messages.
 
-Reads: a strategy, or a header and arrays somebody hands over.  Gives: arrays, or a strategy whose numbers are computed
-anew.
+What follows from the matrices is computed anew where a file is read.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +16,6 @@ from residualplanner.method.bases.subtraction import subtraction_basis
 from residualplanner.method.plan.workload_arrays import array_of
 from residualplanner.method.strategy.strategy import Strategy
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.nested.nested import nested_basis_of_array
 
 #: What the names of all arrays of bases begin with.
 BASES = "bases/"
@@ -131,7 +129,11 @@ def _basis(name: str, family: str, matrix: NDArray[Any]) -> Basis:
     if matrix.dtype != np.dtype("<i8"):
         raise FileFormatError(f"{name} must be int64, got {matrix.dtype}")
     try:
-        return nested_basis_of_array(matrix, family) if matrix.ndim == 1 else integer_basis(matrix, family)
+        if matrix.ndim != 1:
+            return integer_basis(matrix, family)
+        from residualplanner.more.nested.nested import nested_basis_of_array  # a door
+
+        return nested_basis_of_array(matrix, family)
     except WorkloadError as error:
         raise FileFormatError(f"invalid {name}: {error}") from error
 

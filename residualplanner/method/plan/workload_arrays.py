@@ -1,7 +1,4 @@
-"""A workload as JSON values and arrays for files: its domain, its kinds, and the queries of each order.
-
-Reads: a workload, or a header and arrays somebody hands over.  Gives: arrays, or a workload.
-"""
+"""A workload as JSON values and arrays for files: its domain, its kinds, and the queries of each order."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +8,7 @@ from numpy.typing import NDArray
 
 from residualplanner.ground.errors import FileFormatError, WorkloadError
 from residualplanner.method.domain.domain import Domain
-from residualplanner.method.queries.json import kind_from_json, kind_to_json
+from residualplanner.method.queries.json import kind_from_json
 from residualplanner.method.queries.kind import Kind
 from residualplanner.method.workload.blocks import QueryBlock
 from residualplanner.method.workload.workload import Workload
@@ -31,7 +28,7 @@ def workload_to_arrays(workload: Workload) -> tuple[dict[str, Any], dict[str, ND
         arrays[f"{QUERIES}weights_{order}"] = block.weights
         if block.axes is not None:
             arrays[_axes_name(order)] = block.axes
-    kinds = [kind_to_json(kind) for kind in workload.kinds]
+    kinds = [kind.to_json() for kind in workload.kinds]
     return {"domain": workload.domain.to_json(), "kinds": kinds, "orders": orders}, arrays
 
 

@@ -1,7 +1,6 @@
 """Budgets, and what they promise in every notion of privacy.
 
-Reads: numbers, exactly as they were written.  Gives: `Budget`, `PrivacyClaim`, `Neighbors`, and the curves `ZCDP` and
-`GDP` of (epsilon, delta); every number is rounded to the safe side, with integers, fractions or 80 digits.
+Every number is rounded to the safe side, with integers, fractions or 80 digits.
 Source: eqs. (2), pcost = 2 rho = mu**2, (3), the curve of continuous Gaussian noise, and (4), that of zCDP.
 Nothing here has seen data or a domain.
 """

@@ -1,7 +1,4 @@
-"""Numbers read exactly, and conversions whose rounding goes one way.
-
-Reads: numbers as callers write them.  Gives: fractions, 80-digit decimals and floats, each rounded to a given side.
-"""
+"""Numbers read exactly, and conversions whose rounding goes one way."""
 
 import math
 import re

@@ -1,6 +1,5 @@
 """A privacy budget: an exact upper limit on the privacy cost of a release, and its promises.
 
-Reads: numbers only.  Gives: Budget.
 Source: eqs. (2), (3) and (4).
 """
 

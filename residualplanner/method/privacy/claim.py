@@ -1,7 +1,4 @@
-"""Claims of privacy: every sentence on it in messages, files and reports is made here.
-
-Reads: exact privacy costs, budgets, neighbors.  Gives: PrivacyClaim; BudgetError where a budget claims too much.
-"""
+"""Claims of privacy: every sentence on it in messages, files and reports is made here."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -1,6 +1,5 @@
 """The (epsilon, delta) that a privacy cost implies, and the cost that they allow.
 
-Reads: exact privacy costs, epsilons, deltas.  Gives: PrivacyCurve; every number is rounded to the safe side.
 Source: eqs. (2), (3), (4).
 """
 

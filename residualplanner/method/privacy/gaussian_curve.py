@@ -1,6 +1,5 @@
 """The (epsilon, delta) that mu-GDP implies: the exact curve of continuous Gaussian noise.
 
-Reads: numbers only.  Gives: GDP, the curve with its two inverses, each rounded to the safe side.
 Source: eq. (3).
 
 With R the Mills ratio, R(x) = (1 - Phi(x)) / phi(x), x1 = epsilon/mu - mu/2 and x2 = x1 + mu, (3) reads

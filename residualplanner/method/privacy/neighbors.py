@@ -1,6 +1,5 @@
 """Which data sets count as neighbors: what one person may change.
 
-Reads: names and numbers.  Gives: Neighbors.
 Source: docs/mathematics.md sections 1 and 8.
 """
 

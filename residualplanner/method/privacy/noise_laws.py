@@ -1,6 +1,5 @@
 """The guarantees proved for each kind of noise at a given exact privacy cost.
 
-Reads: exact costs.  Gives: NoiseLaw; every number is rounded to the safe side.
 Source: eqs. (2), (3), (4).
 
 Both kinds have zCDP by (2).  GDP, and with it the curve (3), holds for continuous noise only; for discrete noise

@@ -1,6 +1,5 @@
 """A privacy cost in the words of a budget: what has been spent of it, and what may still be spent.
 
-Reads: exact privacy costs, and the budget whose words are wanted.  Gives: sentences, and Budget.
 Source: eqs. (2), (3), (4).
 """
 

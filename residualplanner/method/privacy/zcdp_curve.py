@@ -1,6 +1,5 @@
 """The (epsilon, delta) that rho-zCDP implies, whatever the noise.
 
-Reads: numbers only.  Gives: ZCDP, the curve with its two inverses, each rounded to the safe side.
 Source: eq. (4); Canonne, Kamath and Steinke 2020, "The Discrete Gaussian for Differential Privacy".
 
 With t = a - 1 and L = log(1/delta), (4) reads: rho-zCDP gives (epsilon, delta) if, for some t > 0,

@@ -1,7 +1,5 @@
 """Kinds of query on one attribute: the basic matrices of generalized marginals.
 
-Reads: levels, a matrix, labels, ends of bins, or nothing.  Gives: `Identity`, `Matching`, `Prefix`, `Range`,
-`Hierarchy`, `Custom`, `Selection`, `Sum`, `Mean` and `Quantiles`, and their JSON.
 Protocol: a `Kind` gives the products with its matrix W (q, n) that plans need, and labels for its answers; a kind that
 is written in labels is tied to an attribute's values first (`tied_kind`).
 Equation: an answer of a query is w_r applied along each axis of its table; the row of ones is in the row space of W,

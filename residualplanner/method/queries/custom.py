@@ -1,11 +1,9 @@
-"""A basic matrix that the user gives.
-
-Reads: a matrix, dense or sparse.  Gives: Custom.
-"""
+"""A basic matrix that the user gives."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -72,6 +70,14 @@ class Custom(SparseKind, OfAllRecords):
         if size != self.weights.shape[1]:
             raise WorkloadError(f"the matrix has {self.weights.shape[1]} columns, but the attribute has {size} values")
         return self.weights
+
+    def to_json(self) -> dict[str, Any]:
+        """Its size, the columns and entries of each row, and the labels."""
+        W = self.weights
+        numbers = [int(entry) if entry.is_integer() else entry for entry in W.data.tolist()]
+        columns, bounds = W.indices.tolist(), W.indptr.tolist()
+        rows = [[columns[i:j], numbers[i:j]] for i, j in pairwise(bounds)]
+        return {"kind": self.name, "size": W.shape[1], "rows": rows, "labels": list(self.row_labels)}
 
     def require_fit(self, attribute: Attribute) -> None:
         """Raise WorkloadError unless the matrix has a column for each value and its rows give the total, and more."""

@@ -1,10 +1,7 @@
-"""One count per value of an attribute: the identity, as in marginals, and matching, as in thresholds.
-
-Reads: nothing.  Gives: Identity and Matching.
-"""
+"""One count per value of an attribute: the identity, as in marginals, and matching, as in thresholds."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,3 +112,15 @@ class Matching(ValueRows):
     def name(self) -> str:
         """The word for this kind in error tables and files."""
         return f"at least {self.at_least}"
+
+    def to_json(self) -> dict[str, Any]:
+        """How many must match."""
+        return {"kind": "matching", "at_least": self.at_least}
+
+
+def require_threshold(at_least: int, order: int) -> None:
+    """Raise WorkloadError unless a record of ``order`` attributes can match in ``at_least`` of them, and in fewer."""
+    if isinstance(at_least, bool) or not isinstance(at_least, int) or not 1 <= at_least <= order:
+        raise WorkloadError(
+            f"at_least must be an integer from 1 to {order}, the number of the threshold's attributes, got {at_least!r}"
+        )

@@ -1,9 +1,7 @@
-"""The protocol of kinds of query on one attribute.
+"""The protocol of kinds of query on one attribute."""
 
-Reads: nothing.  Gives: Kind.
-"""
-
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
 
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
@@ -21,12 +19,15 @@ SIZE_LIMIT = 10_000
     "file_word",
     "full_names",
     "is_axis",
+    "is_statistic",
     "of_codes",
     "require_fit",
     "scale",
+    "to_json",
     "universe",
     "unselected",
     "where_words",
+    "written",
 )
 class Kind(Rows, Protocol):
     """A kind of query on one attribute of n values: a basic matrix W (q, n).
@@ -87,6 +88,20 @@ class Kind(Rows, Protocol):
         """What losses measure errors of its answers in: 1 for counts; for sums of amounts the largest amount."""
         ...
 
+    @property
+    def is_statistic(self) -> bool:
+        """Whether its answers are the sums that one statistic of each group is made of."""
+        ...
+
+    @property
+    def written(self) -> "Kind":
+        """The kind as users write it: of one that was tied to bins, what it is on any attribute."""
+        ...
+
+    def to_json(self) -> dict[str, Any]:
+        """The kind as a JSON object that `kind_from_json` reads."""
+        ...
+
     def unit(self, attribute: Attribute) -> str:
         """The unit of its answers, in words; "" where they are counts."""
         ...
@@ -112,6 +127,19 @@ class Kind(Rows, Protocol):
         ...
 
 
+def statistic_among(kinds: Sequence[Kind]) -> int | None:
+    """The position of the statistic among the kinds of a query; None where there is none.
+
+    Raises:
+        WorkloadError: there are several.
+    """
+    found = [position for position, kind in enumerate(kinds) if kind.is_statistic]
+    if len(found) > 1:
+        names = " and ".join(kinds[position].name for position in found)
+        raise WorkloadError(f"a query is for one statistic, got {names}; write a query for each")
+    return found[0] if found else None
+
+
 def require_size(attribute: Attribute) -> None:
     """Raise WorkloadError where an attribute has too many values for matrices of n x n."""
     if attribute.size > SIZE_LIMIT:
@@ -119,3 +147,37 @@ def require_size(attribute: Attribute) -> None:
             f"{attribute.name!r} has {attribute.size:,} values; attributes with more than "
             f"{SIZE_LIMIT:,} allow only one count per value: use coarser values, or leave its kind of query out"
         )
+
+
+@runtime_checkable
+class LabeledKind(Protocol):
+    """A kind that is written in labels, and has a matrix only once it is tied to an attribute."""
+
+    def on(self, attribute: Attribute) -> Kind:
+        """The same kind, tied to the values of one attribute; WorkloadError, naming it, where they do not fit."""
+        ...
+
+
+def tied_kind(kind: Kind, attribute: Attribute) -> Kind:
+    """The kind, checked for an attribute, and tied to its values if it is written in labels, or to its bins' ends.
+
+    A workload holds kinds in this form only.
+
+    Raises:
+        WorkloadError: it does not fit the attribute.
+
+    Example:
+        >>> from residualplanner.method.queries.identity import Identity
+        >>> from residualplanner.more.amounts.numeric import Numeric
+        >>> tied = tied_kind(Identity(), Attribute("salary", numeric=Numeric(0, 30, bins=[10])))
+        >>> tied.matrix(4).astype(int).tolist(), tied.written
+        ([[1, 1, 0, 0], [0, 0, 1, 1]], Identity())
+    """
+    if attribute.numeric is not None:
+        from residualplanner.more.amounts.statistics import kind_on_amounts  # a door
+
+        kind = kind_on_amounts(kind, attribute)
+    elif isinstance(kind, LabeledKind):
+        kind = kind.on(attribute)
+    kind.require_fit(attribute)
+    return kind

@@ -1,7 +1,4 @@
-"""The labels of answers in words, by the meanings of the attribute's values.
-
-Reads: a kind of query and its attribute.  Gives: words; the columns and names that come from them.
-"""
+"""The labels of answers in words, by the meanings of the attribute's values."""
 
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.labels import label_text

@@ -1,9 +1,6 @@
-"""What many kinds of query have in common: protocols that fill in a part of that of kinds.
+"""What many kinds of query have in common: protocols that fill in a part of that of kinds."""
 
-Reads: nothing.  Gives: OfAllRecords, AnsweredAlone and PlainRows.
-"""
-
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +63,20 @@ class AnsweredAlone(Protocol):
     def scale(self) -> float:
         """1: answers are counts, or as good as counts."""
         return 1.0
+
+    @property
+    def is_statistic(self) -> bool:
+        """No: each answer stands for itself."""
+        return False
+
+    @property
+    def written(self: Kind) -> Kind:
+        """The kind itself."""
+        return self
+
+    def to_json(self: Kind) -> dict[str, Any]:
+        """Its name, which says all."""
+        return {"kind": self.name}
 
     def unit(self, attribute: Attribute) -> str:
         """None in words: answers are counts, or as good as counts."""

@@ -1,7 +1,4 @@
-"""The matrices of kinds of query on one attribute, without the labels of their answers.
-
-Reads: nothing.  Gives: Rows; Centered, rows without their constant parts.
-"""
+"""The matrices of kinds of query on one attribute, without the labels of their answers."""
 
 from typing import NamedTuple, Protocol
 

@@ -1,7 +1,4 @@
-"""Prefix sums and ranges: how many records have a value in a run of consecutive ones, and labels for runs.
-
-Reads: the values of an attribute in the order in which they were declared.  Gives: Prefix and Range; labels.
-"""
+"""Prefix sums and ranges: how many records have a value in a run of consecutive ones, and labels for runs."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,7 +1,4 @@
-"""Kinds whose basic matrix is given by its entries, not by a formula.
-
-Reads: a sparse matrix.  Gives: the methods of Rows, and the check that the matrix fits an attribute.
-"""
+"""Kinds whose basic matrix is given by its entries, not by a formula."""
 
 import math
 import reprlib

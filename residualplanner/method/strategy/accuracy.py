@@ -1,9 +1,9 @@
 """How accurate the queries of a workload are, with some noise.
 
-Reads: a workload, a strategy, noise variances.  Gives: arrays, one entry per query; variances within one table.
 Source: eqs. (11), (12), (26) and (40); paper Theorems 4.3, 4.4 and 7.2.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
+from residualplanner.method.queries.joint import joint_factors
 from residualplanner.method.queries.kind import Kind
 from residualplanner.method.strategy.attributes import has_equal_cells, require_spanned, workload_numbers
+from residualplanner.method.strategy.cell_tables import CellTables, cell_tables
 from residualplanner.method.strategy.cells import AnswerFactors, answer_factors, largest_cells, variances_of_cells
 from residualplanner.method.strategy.costs import cost_parts
 from residualplanner.method.strategy.strategy import Strategy
@@ -24,9 +26,6 @@ from residualplanner.method.workload.attribute_sets import indices_of_numbers, r
 from residualplanner.method.workload.closure import subset_products
 from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.bounds.max_abs_error import independent_mean_max, mean_max_bounds
-from residualplanner.more.by_set.varying_groups import VaryingTables
-from residualplanner.more.queries.joint import joint_factors
 
 #: Up to this many cells that differ, means over cells are computed cell by cell.
 MEAN_LIMIT = 2**22
@@ -79,6 +78,8 @@ class Accuracy:
     @cached_property
     def max_abs_errors(self) -> FloatArray:
         """A bound on the mean of the largest error of every query, (q,)."""
+        from residualplanner.more.bounds.max_abs_error import independent_mean_max, mean_max_bounds  # a door
+
         few = len(self.workload) <= QUERY_LIMIT and not self._has_equal_cells
         if few and self._cells <= MEAN_LIMIT:
             return mean_max_bounds(self.workload.cells, self._variances_of_cells())
@@ -169,8 +170,8 @@ class Accuracy:
         return tuple(Axis(bases[numbers[position]], kind) for position, kind in zip(positions, kinds, strict=True))
 
     @cached_property
-    def _tables(self) -> VaryingTables:
-        return VaryingTables(self.strategy)
+    def _tables(self) -> CellTables:
+        return cell_tables(self.strategy)
 
     @cached_property
     def _factors(self) -> tuple[FloatArray, FloatArray]:
@@ -197,3 +198,12 @@ class Accuracy:
 
     def _variances_of_cells(self) -> Iterator[tuple[IntArray, NDArray[np.float64]]]:
         return variances_of_cells(self.workload, self._answers, self.noise, self._tables)
+
+
+def mean_largest_error(table: TableAccuracy) -> float:
+    """A bound on the mean of the largest absolute error of a table's cells, see `Plan.expected_max_abs_error`."""
+    from residualplanner.more.bounds.max_abs_error import mean_max_bound  # a door
+
+    variances, counts = np.unique(table.differing_variances(), return_counts=True)
+    cells_for_each = math.prod(map(float, table.shape)) / counts.sum()
+    return mean_max_bound(np.sqrt(variances), counts * cells_for_each)

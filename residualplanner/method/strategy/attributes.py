@@ -1,7 +1,4 @@
-"""The kinds of query that a workload has for each attribute, and the factors of cost and variance that follow.
-
-Reads: a workload, one basis per attribute.  Gives: ResidualNumbers.
-"""
+"""The kinds of query that a workload has for each attribute, and the factors of cost and variance that follow."""
 
 from collections.abc import Sequence
 

@@ -1,6 +1,5 @@
 """The cells of all queries of a workload at once: the largest variance of each query, and the variances of all cells.
 
-Reads: a workload, a strategy, noise variances.  Gives: AnswerFactors; arrays, one entry per query or cell.
 Source: eqs. (23) and (26).
 """
 
@@ -11,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
+from residualplanner.method.strategy.cell_tables import CellTables
 from residualplanner.method.strategy.strategy import Strategy
 from residualplanner.method.workload.attribute_sets import indices_of_numbers, row_numbers
 from residualplanner.method.workload.blocks import QueryBlock
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.by_set.varying_groups import VaryingTables
 
 #: How many cells are worked on at a time.
 _CHUNK = 2**21
@@ -86,7 +85,7 @@ def answer_factors(workload: Workload, strategy: Strategy, *, on_hull: bool) -> 
 
 
 def largest_cells(
-    workload: Workload, answers: AnswerFactors, noise_variance: FloatArray, tables: VaryingTables
+    workload: Workload, answers: AnswerFactors, noise_variance: FloatArray, tables: CellTables
 ) -> tuple[FloatArray, IntArray]:
     """The largest cell variance of every query, (q,), and which combination of ``answers`` has it, (q,).
 
@@ -111,7 +110,7 @@ def largest_cells(
 
 
 def variances_of_cells(
-    workload: Workload, answers: AnswerFactors, noise_variance: FloatArray, tables: VaryingTables
+    workload: Workload, answers: AnswerFactors, noise_variance: FloatArray, tables: CellTables
 ) -> Iterator[tuple[IntArray, NDArray[np.float64]]]:
     """Runs of queries with equally many cells: their numbers (m,), and the variances of their cells (m, cells).
 
@@ -122,7 +121,7 @@ def variances_of_cells(
 
 
 def _runs(
-    workload: Workload, answers: AnswerFactors, noise_variance: FloatArray, tables: VaryingTables, *, most: float
+    workload: Workload, answers: AnswerFactors, noise_variance: FloatArray, tables: CellTables, *, most: float
 ) -> Iterator[tuple[IntArray, list[_Factor], NDArray[np.float64]]]:
     """Runs of queries with equally many answers to try and one table over varying attributes, by parts of that table.
 

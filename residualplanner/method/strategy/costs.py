@@ -1,15 +1,12 @@
 """The privacy cost of noise: exactly, as a float rounded up, for either notion of neighbors, and set by set.
 
-Reads: a strategy, noise variances or precisions, neighbors.  Gives: numbers that are never less than the exact cost.
 Source: eqs. (8), (28), (37) and (41).
 """
 
 import math
-from collections import defaultdict
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.ground.errors import BudgetError
@@ -18,12 +15,9 @@ from residualplanner.method.privacy import Neighbors
 from residualplanner.method.strategy.basis_groups import basis_groups
 from residualplanner.method.strategy.neighbor_costs import unit_costs
 from residualplanner.method.strategy.strategy import Strategy
-from residualplanner.more.by_set.varying_cost import exact_varying_cost
 
 _ULP = 2.0**-52
 _HALF = 27
-#: Cells whose term of (41) is this close to the largest, relative to what the set costs, count as attaining it.
-TIE = 1e-8
 
 
 def cost_upper_bound(strategy: Strategy, noise_variance: FloatArray, neighbors: Neighbors) -> float:
@@ -51,7 +45,7 @@ def cost_upper_bound(strategy: Strategy, noise_variance: FloatArray, neighbors: 
             cost, varying = costs.one_record(noise_variance, is_constant), 0.0
             if not is_constant.all():
                 upper = np.nextafter(1 / noise_variance, np.inf)  # no less than the exact quotient
-                varying = math.nextafter(float(exact_varying_cost(strategy, upper)), math.inf)
+                varying = math.nextafter(float(_varying_cost(strategy, upper)), math.inf)
         except (OverflowError, ValueError):  # an infinite precision is no fraction
             return math.inf
     roundings = 2 * len(closure.blocks) + 10
@@ -86,55 +80,34 @@ def exact_cost(strategy: Strategy, precision: FloatArray) -> Fraction:
         * (common // math.prod(basis.pcost.denominator for basis in bases))
         for bases, own in zip(groups.bases, sums, strict=True)
     )
-    return Fraction(total, common) * Fraction(2) ** exponent + exact_varying_cost(strategy, precision)
+    return Fraction(total, common) * Fraction(2) ** exponent + _varying_cost(strategy, precision)
+
+
+def _varying_cost(strategy: Strategy, precision: FloatArray) -> Fraction:
+    """What the sets with varying attributes cost, exactly.  Source: eq. (41)."""
+    if not strategy.varying.any():
+        return Fraction(0)
+    from residualplanner.more.by_set.varying_cost import exact_varying_cost  # a door
+
+    return exact_varying_cost(strategy, precision)
 
 
 def cost_parts(strategy: Strategy, noise_variance: FloatArray) -> FloatArray:
-    """The cost of each set, (m,); with varying attributes the mean at the cells that attain its maximum in (41).
-
-    The maxima of (41) are of what a set costs less the messages it sends, and of what a single attribute costs with
-    those it receives.  If the messages are the best ones, there are weights on the cells that attain the maxima for
-    which the messages cancel, and the costs add up to the bound.  The equal weights used here need not be those.
+    """The cost of each set, (m,); with varying attributes its part of the bound, see `varying_cost_parts`.
 
     Args:
         strategy: the bases and the messages.
         noise_variance (m,): sigma squared of every set.
 
     Source: eqs. (8), (28) and (41).
-
-    Example:
-        >>> from residualplanner.method.bases.matrix import integer_basis
-        >>> from residualplanner.method.strategy.strategy import varying_strategy
-        >>> from residualplanner.method.workload.attribute_sets import AttributeSets
-        >>> from residualplanner.method.workload.closure import downward_closure
-        >>> closure = downward_closure(AttributeSets.of([(0, 1)], attribute_count=2))
-        >>> bases = (integer_basis([[1, -2]], "given"), integer_basis([[1, 0]], "given"))
-        >>> strategy = varying_strategy(closure, [2, 2], bases, [0, 0, 1, 1], np.array([1.0, -1.0, 1.0, -1.0]))
-        >>> cost_parts(strategy, np.array([1.0, 1.0, 1.0, 0.5])).tolist()  # all terms are largest at the second values
-        [1.0, 4.0, 4.0, 0.0]
     """
     pcost = np.array([float(basis.pcost) for basis in strategy.bases])[strategy.of_attribute]
-    parts = strategy.closure.products(np.where(strategy.varying, 1.0, pcost)) / noise_variance
+    parts: FloatArray = strategy.closure.products(np.where(strategy.varying, 1.0, pcost)) / noise_variance
     if strategy.varying.any():
-        columns = [np.array(basis.column_squares, dtype=np.float64) for basis in strategy.bases]
-        attributes = strategy.closure.attribute_of_factor[strategy.varies]
-        received = defaultdict[int, FloatArray](lambda: np.zeros(1))
-        orders = strategy.closure.orders
-        for number in reversed(np.flatnonzero(np.diff(strategy.varying_starts)).tolist()):
-            # Single attributes come after all sets that send them messages.
-            costs, rest = parts[number] * np.ones(()), np.zeros(())
-            for factor in range(*strategy.varying_starts[number : number + 2].tolist()):
-                messages, attribute = strategy.messages_at(factor), int(attributes[factor])
-                costs = np.multiply.outer(costs, columns[int(strategy.of_factor[factor])])
-                rest = np.subtract.outer(rest, messages) if orders[number] > 1 else received[attribute]
-                received[attribute] = received[attribute] + (messages if len(messages) else 0.0)
-            parts[number] = _mean_at_largest(costs, costs + rest)
+        from residualplanner.more.by_set.varying_cost import varying_cost_parts  # a door
+
+        parts = varying_cost_parts(strategy, parts)
     return frozen(parts)
-
-
-def _mean_at_largest(costs: NDArray[np.float64], term: NDArray[np.float64]) -> float:
-    """The mean of ``costs`` where ``term``, of the same shape, is largest."""
-    return float(costs[term >= term.max() - TIE * costs.max()].mean())
 
 
 def require_public_total(domain: Domain, neighbors: Neighbors) -> None:

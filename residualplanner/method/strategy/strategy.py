@@ -1,6 +1,5 @@
 """What is measured, before any noise: the basis of every factor.
 
-Reads: a closure, bases.  Gives: Strategy.
 Source: eqs. (38) to (41).
 """
 

@@ -1,6 +1,5 @@
 """Variances and covariances within one table: of all cells, of all pairs of cells, of one combination.
 
-Reads: a table's attributes, the noise of all their subsets.  Gives: TableAccuracy.
 Source: eqs. (12), (26) and (40); paper Theorems 4.4 and 7.2.
 """
 
@@ -13,8 +12,8 @@ from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.errors import WorkloadError
+from residualplanner.method.strategy.cell_tables import CellTable
 from residualplanner.method.strategy.table_axes import Axis
-from residualplanner.more.by_set.varying_tables import VaryingTable
 
 #: How many entries a covariance, or an array of cells that differ, may have.
 _ENTRY_LIMIT = 2**28
@@ -35,8 +34,9 @@ class TableAccuracy:
     Example:
         >>> from residualplanner.method.bases.subtraction import subtraction_basis
         >>> from residualplanner.method.queries.identity import Identity
+        >>> from residualplanner.method.strategy.cell_tables import ConstantTable
         >>> axes = (Axis(subtraction_basis(2), Identity()),)
-        >>> table = TableAccuracy(axes, VaryingTable(1, (), (), {}), np.array([4.0, 1.0]), (0,))
+        >>> table = TableAccuracy(axes, ConstantTable(1), np.array([4.0, 1.0]), (0,))
         >>> table.variances().tolist(), table.combination_variance(np.array([1.0, 1.0]))
         ([1.5, 1.5], 4.0)
         >>> table.covariance().tolist()
@@ -44,7 +44,7 @@ class TableAccuracy:
     """
 
     axes: tuple[Axis, ...]
-    varying: VaryingTable
+    varying: CellTable
     noise: FloatArray
     written: tuple[int, ...]
 

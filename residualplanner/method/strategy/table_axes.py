@@ -1,6 +1,5 @@
 """The axes of one table, and what weights on its cells are on the values and residuals of an axis.
 
-Reads: a basis, a kind of query.  Gives: arrays.
 Source: eqs. (12) and (26); paper Theorems 4.4 and 7.2.
 """
 

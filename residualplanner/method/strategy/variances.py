@@ -1,6 +1,5 @@
 """How the variances of queries follow from the noise of the base mechanisms: linear maps, as arrays.
 
-Reads: a workload, the numbers of its attributes, noise variances.  Gives: arrays.
 Source: eqs. (11), (14) and (60); paper Theorem 4.4.
 """
 

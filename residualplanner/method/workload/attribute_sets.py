@@ -1,7 +1,4 @@
-"""Sets of attributes as arrays: one block of rows per order, sorted, without repetition.
-
-Reads: positions of attributes in their domain.  Gives: AttributeSets, and the complete families of one order.
-"""
+"""Sets of attributes as arrays: one block of rows per order, sorted, without repetition."""
 
 import itertools
 import math

@@ -1,7 +1,4 @@
-"""The queries of one order as arrays.
-
-Reads: attributes, numbers of kinds of query, weights.  Gives: QueryBlock, in order and without repetitions.
-"""
+"""The queries of one order as arrays."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

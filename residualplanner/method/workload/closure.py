@@ -1,6 +1,5 @@
 """The downward closure of a collection of attribute sets: every subset of a member, once.
 
-Reads: sets of attributes.  Gives: Closure, which numbers the sets and finds those of any rows.
 A closure is stored as a trie, in which the parent of a set is the set without its largest attribute.  A step down the
 trie is one search in a sorted array, so all subsets of all queries are found without a loop.
 """

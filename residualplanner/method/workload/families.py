@@ -1,7 +1,7 @@
 """Families of queries: all marginals of some orders, built as arrays and never one by one."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +10,9 @@ from residualplanner.ground.checks import is_integer, require_type, value_text
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.words import count_text
 from residualplanner.method.domain.domain import Domain
-from residualplanner.method.queries.identity import Identity, Matching
-from residualplanner.method.queries.kind import Kind
-from residualplanner.method.queries.tying import tied_kind
+from residualplanner.method.domain.labels import Label
+from residualplanner.method.queries.identity import Identity, Matching, require_threshold
+from residualplanner.method.queries.kind import Kind, tied_kind
 from residualplanner.method.workload.attribute_sets import (
     SET_LIMIT,
     PositionArray,
@@ -23,9 +23,6 @@ from residualplanner.method.workload.attribute_sets import (
 from residualplanner.method.workload.blocks import QueryBlock
 from residualplanner.method.workload.query import require_distinct, require_kind
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.queries.among import Where
-from residualplanner.more.queries.thresholds import require_threshold
-from residualplanner.more.queries.universe import universe_of
 
 
 def marginals(
@@ -36,7 +33,7 @@ def marginals(
     max_cells: int | None = None,
     kinds: Mapping[str, Kind] | None = None,
     at_least: int | None = None,
-    where: Where | None = None,
+    where: Mapping[str, Label | Iterable[Label]] | None = None,
 ) -> Workload:
     """All tables of ``order`` attributes, of at most ``up_to`` attributes, or of at most ``max_cells`` cells.
 
@@ -74,25 +71,42 @@ def marginals(
     require_type("marginals", "domain", domain, Domain, 'write marginals(Domain({"age": 85, ...}), up_to=2)')
     orders = _orders(domain, order, up_to, max_cells)
     chosen = _matching(domain, order, kinds, at_least)
+    limit = math.inf if max_cells is None else max_cells
+    if where is None:
+        return Workload.from_blocks(domain, *all_tables(domain, orders, chosen, range(len(domain)), limit))
+    from residualplanner.more.queries.universe import universe_of  # a door
+
     universe = universe_of(domain, where, {} if at_least is None else chosen)
-    members = np.array(universe.members(domain), dtype=np.int32)
+    members = universe.members(domain)
     if order is not None and order > len(members):
         raise WorkloadError(f"order={order}, but where leaves only {count_text(len(members), 'attribute')} for tables")
-    distinct, codes = _kinds(domain, universe.applied(chosen))
-    rows = np.array([distinct[codes[i]].rows(domain.sizes[i]) for i in members.tolist()], dtype=np.float64)
-    limit = math.inf if max_cells is None else max_cells
+    blocks, distinct = all_tables(domain, orders, universe.applied(chosen), members, limit)
+    return Workload.from_blocks(domain, *universe.selected(blocks, distinct))
+
+
+def all_tables(
+    domain: Domain, orders: range, kinds: Mapping[str, Kind], members: Sequence[int], limit: float
+) -> tuple[list[QueryBlock], tuple[Kind, ...]]:
+    """All tables of some orders over ``members`` (m,) with at most ``limit`` cells, and the kinds that they number.
+
+    Raises:
+        WorkloadError: there are none, or too many; a kind does not fit its attribute.
+    """
+    distinct, codes = _kinds(domain, kinds)
+    among = np.array(members, dtype=np.int32)
+    rows = np.array([distinct[codes[i]].rows(domain.sizes[i]) for i in members], dtype=np.float64)
     require_set_count(_least_count(orders, rows, limit), what="sets of attributes, or more")
     blocks, found = [], np.empty((1, 0), dtype=np.int32)
     for k in range(max(orders, default=0) + 1):
         found = _sets(k, found, rows, limit, wanted=k in orders)
         chosen_sets = found if k in orders else found[:0]
-        of_order = chosen_sets if len(members) == len(domain) else members[chosen_sets]
+        of_order = chosen_sets if len(members) == len(domain) else among[chosen_sets]
         blocks.append(QueryBlock(of_order, codes[of_order], np.ones(len(of_order))))
         if not len(found):
             break
     if not any(map(len, blocks)):
-        raise WorkloadError(f"no table of these orders has at most {max_cells} cells; raise max_cells")
-    return Workload.from_blocks(domain, *universe.selected(blocks, distinct))
+        raise WorkloadError(f"no table of these orders has at most {limit} cells; raise max_cells")
+    return blocks, distinct
 
 
 def _matching(

@@ -1,7 +1,4 @@
-"""Queries as a notebook shows them: the first few, with their sizes and weights.
-
-Reads: Workload.  Gives: HTML.
-"""
+"""Queries as a notebook shows them: the first few, with their sizes and weights."""
 
 from typing import Protocol
 
@@ -12,7 +9,7 @@ from residualplanner.method.domain.domain import Domain
 from residualplanner.method.workload.query import WrittenQuery
 
 
-class _Shown(Protocol):
+class _ShownWorkload(Protocol):
     @property
     def domain(self) -> Domain: ...
 
@@ -27,7 +24,7 @@ class _Shown(Protocol):
     def query_at(self, number: int) -> WrittenQuery: ...
 
 
-def workload_html(workload: _Shown, noun: object, *, remedy: str) -> str:
+def workload_html(workload: _ShownWorkload, noun: object, *, remedy: str) -> str:
     """The first queries of a workload as a table.
 
     Args:

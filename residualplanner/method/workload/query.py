@@ -1,7 +1,4 @@
-"""One query as users write it: its attributes and their kinds of query.
-
-Reads: names, or a mapping from name to kind of query.  Gives: positions in a domain and kinds; and the inverse.
-"""
+"""One query as users write it: its attributes and their kinds of query."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -16,20 +13,16 @@ from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.words import COUNTS, JOIN, query_text, suggestion
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.queries.identity import Identity
-from residualplanner.method.queries.kind import Kind
-from residualplanner.method.queries.tying import tied_kind, written_kind
-from residualplanner.more.amounts.statistics import statistic_among
-from residualplanner.more.queries.among import Among
-from residualplanner.more.queries.joint import answered_jointly, require_joint
-from residualplanner.more.queries.threshold import Threshold
+from residualplanner.method.queries.joint import answered_jointly, require_joint
+from residualplanner.method.queries.kind import Kind, statistic_among, tied_kind
 
 #: The most different kinds of query of a workload: blocks number them in 16 bits.
 KIND_LIMIT = 2**15 - 1
 #: A query as users write it: attribute names (identity on each), one name, or a mapping from name to kind of query,
 #: of which a threshold is one, and a query about some of the records another.
 QueryLike = str | tuple[str, ...] | Sequence[str] | Mapping[str, Kind]
-#: A query as this library writes it.
-QueryKey = tuple[str, ...] | Threshold | Among | dict[str, Kind]
+#: A query as this library writes it: names, or a mapping, of which `Threshold` and `Among` are two.
+QueryKey = tuple[str, ...] | Mapping[str, Kind]
 #: The name of a kind of query, and how the kind is written.
 _KINDS = {
     "identity": "Identity()",
@@ -202,6 +195,7 @@ def kinds_by_name(domain: Domain, query: QueryLike) -> dict[str, Kind]:
 
     Example:
         >>> domain = Domain({"age": 85, "sex": 2})
+        >>> from residualplanner.more.queries.thresholds import Threshold
         >>> kinds_by_name(domain, "age"), kinds_by_name(domain, Threshold(("sex", "age"), 1))
         ({'age': Identity()}, {'sex': Matching(at_least=1), 'age': Matching(at_least=1)})
     """
@@ -231,18 +225,9 @@ def _universe_last(domain: Domain, query: WrittenQuery) -> WrittenQuery:
 
 def query_of(domain: Domain, attributes: Sequence[int], kinds: Sequence[Kind]) -> QueryKey:
     """Write a query as users do: names where every kind is the identity, a threshold, or a mapping."""
-    if any(kind.where for kind in kinds):
-        return _among(domain, WrittenQuery(tuple(attributes), tuple(kinds)))
-    names, kinds = tuple(domain.names[position] for position in attributes), list(map(written_kind, kinds))
-    if all(kind == Identity() for kind in kinds):
-        return names
-    if kinds[0].at_least and all(kind == kinds[0] for kind in kinds):
-        return Threshold(names, kinds[0].at_least)
-    return dict(zip(names, kinds, strict=True))
+    if any(kind.where or kind.at_least for kind in kinds):
+        from residualplanner.more.queries.among import query_as_written  # a door
 
-
-def _among(domain: Domain, query: WrittenQuery) -> Among:
-    """A query about some of the records as users write it."""
-    axes, (selected, kinds) = query.table_axes, query.universe
-    table = query_of(domain, axes.positions, [kind.unselected for kind in axes.kinds])
-    return Among(table, {domain.names[position]: kind.where for position, kind in zip(selected, kinds, strict=True)})
+        return query_as_written(domain, WrittenQuery(tuple(attributes), tuple(kinds)))
+    names, written = tuple(domain.names[position] for position in attributes), [kind.written for kind in kinds]
+    return names if all(kind == Identity() for kind in written) else dict(zip(names, written, strict=True))

@@ -1,7 +1,4 @@
-"""Which queries of one workload are those of another.
-
-Reads: two workloads over one domain.  Gives: numbers of queries.
-"""
+"""Which queries of one workload are those of another."""
 
 import numpy as np
 

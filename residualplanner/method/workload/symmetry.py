@@ -1,7 +1,5 @@
 """Symmetry of a workload: which queries, and which sets of its closure, a permutation of attributes exchanges.
 
-Reads: a workload and which attributes have the same numbers.  Gives: Orbits.
-
 Attributes are put in classes.  Two sets have the same type if they hold as many attributes of each class (and, in
 queries, of each kind).  The types are the orbits of all permutations within the classes, and the workload is unchanged
 by these permutations iff all possible queries of every type that occurs are there, with one weight.

@@ -1,7 +1,4 @@
-"""The queries to publish, with weights, held as arrays by order.
-
-Reads: a domain, kinds of query, weights.  Gives: Workload.  Never sees a record.
-"""
+"""The queries to publish, with weights, held as arrays by order."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -16,6 +13,7 @@ from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.words import count_text
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.queries.identity import Identity
+from residualplanner.method.queries.joint import joint_factors, require_joint
 from residualplanner.method.queries.kind import Kind
 from residualplanner.method.workload.attribute_sets import SET_LIMIT, AttributeSets, unique_rows
 from residualplanner.method.workload.blocks import (
@@ -30,7 +28,6 @@ from residualplanner.method.workload.closure import Closure, downward_closure
 from residualplanner.method.workload.html import workload_html
 from residualplanner.method.workload.query import QueryKey, QueryLike, WrittenQuery, query_of, require_distinct
 from residualplanner.method.workload.written_queries import blocks_of_queries
-from residualplanner.more.queries.joint import joint_factors, require_joint
 
 
 @hides("from_blocks", "has_sums", "number_of")
@@ -277,7 +274,7 @@ class Workload:
         Source: eq. (59).
 
         Example:
-            >>> from residualplanner.more.queries.threshold import Threshold
+            >>> from residualplanner.more.queries.thresholds import Threshold
             >>> workload = Workload(Domain({"age": 85, "sex": 2}), [Threshold(("age", "sex"), 1)])
             >>> workload.joint_factors(workload.blocks[2]).tolist()
             [[86.0, 1.0, 84.0, -1.0]]

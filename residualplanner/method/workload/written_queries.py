@@ -1,7 +1,4 @@
-"""The queries that users write, as arrays.
-
-Reads: a domain, queries, weights.  Gives: blocks of queries by order, and the kinds that they number.
-"""
+"""The queries that users write, as arrays."""
 
 from collections.abc import Iterable, Mapping
 

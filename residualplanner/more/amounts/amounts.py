@@ -1,13 +1,11 @@
 """Kinds of query on amounts, whose bins have two cells each: counts by bin, and sums.
 
-Reads: kinds on bins, the ends of bins.  Gives: ByBin and Sum, kinds on the cells.
-
 A record has a part at the low end of its bin and the rest at the high end: (1, 1) counts it, (l, h) sums it up.
 Source: eq. (105).
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -170,6 +168,20 @@ class ByBin(BinRows):
         """That of the kind on the bins."""
         return self.of_bins.scale
 
+    @property
+    def is_statistic(self) -> bool:
+        """No: each answer stands for itself."""
+        return False
+
+    @property
+    def written(self) -> Kind:
+        """The kind on the bins."""
+        return self.of_bins
+
+    def to_json(self) -> dict[str, Any]:
+        """The kind on the bins, and how many bins there are."""
+        return {"kind": "by bin", "of_bins": self.of_bins.to_json(), "bins": self.bins}
+
     def unit(self, attribute: Attribute) -> str:
         """That of the kind on the bins."""
         return self.of_bins.unit(attribute.by_bin)
@@ -258,6 +270,15 @@ class Sum(SparseKind, OfAllRecords):
     def scale(self) -> float:
         """The largest amount in size."""
         return 1.0 if self.edges is None else max(abs(self.edges[0]), abs(self.edges[-1]))
+
+    @property
+    def written(self) -> "Sum":
+        """The same without edges."""
+        return Sum(self.by)
+
+    def to_json(self) -> dict[str, Any]:
+        """What it is by, and edges, or null."""
+        return {"kind": "sum", "by": self.by, "edges": None if self.edges is None else list(self.edges)}
 
     def unit(self, attribute: Attribute) -> str:
         """The unit that is said of the attribute, or else its name."""

@@ -1,7 +1,4 @@
-"""Amounts as users declare them: limits, edges of bins and units, in exact numbers.
-
-Reads: numbers of any type.  Gives: fractions, and edges in units; DomainError where they do not fit one another.
-"""
+"""Amounts as users declare them: limits, edges of bins and units, in exact numbers."""
 
 from collections.abc import Iterable
 from decimal import Decimal

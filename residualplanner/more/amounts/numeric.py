@@ -1,7 +1,5 @@
 """A column of amounts, of which sums are published and not only counts: bins, each with a cell for either end.
 
-Reads: limits, bins and a unit that a user declares.  Gives: Numeric, a family of values.
-
 An amount v in a bin from l to h counts (h - v) / (h - l) at the bin's low end and (v - l) / (h - l) at its high end.
 In integers: k / D counts at the high end, D the least common multiple of the widths in units.
 Source: eqs. (104) and (105).
@@ -22,6 +20,7 @@ from residualplanner.ground.checks import IntArray, value_text
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import DataError, DomainError
 from residualplanner.ground.words import suggestion
+from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.bins import Bins
 from residualplanner.method.domain.entries import number_of
 from residualplanner.method.domain.families import MISSING, UNKNOWN, Entries, Matching
@@ -44,7 +43,7 @@ LARGEST_DENOMINATOR = 2**30
 _MOST_PARTS = 2**62
 
 
-@hides("code_of_label", "codes_of_column", "integer_range", "of_units", "to_json")
+@hides("attribute", "code_of_label", "codes_of_column", "integer_range", "of_units", "to_json")
 @dataclass(frozen=True, init=False, repr=False)
 class Numeric:
     """Amounts from one limit to another, such as incomes, whose sums and counts by bin can be published.
@@ -122,6 +121,10 @@ class Numeric:
     def denominator(self) -> int:
         """D, of the fractions of records that are counted: the least common multiple of the widths in units."""
         return math.lcm(*(high - low for low, high in pairwise(self.edges)))
+
+    def attribute(self, name: str) -> Attribute:
+        """The attribute of this name whose values are these amounts."""
+        return Attribute(name, numeric=self)
 
     @property
     def amounts(self) -> tuple[float, ...]:

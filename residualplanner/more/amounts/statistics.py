@@ -1,6 +1,5 @@
 """Kinds of query for statistics that are no sums over records: means and quantiles of an attribute.
 
-Reads: limits of amounts, edges of bins.  Gives: Mean and Quantiles: the rows of the sums that a statistic is made of.
 A plan makes the errors of these rows small, and so those of the statistic, whatever it turns out to be.
 Source: eqs. (121) and (124).
 """
@@ -18,10 +17,10 @@ from residualplanner.ground.checks import value_text
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.queries.kind import Kind, require_size
+from residualplanner.method.queries.kind import Kind, require_size, tied_kind
 from residualplanner.method.queries.plain_kinds import OfAllRecords
 from residualplanner.method.queries.sparse_kind import ENTRY_LIMIT, SparseKind
-from residualplanner.more.amounts.amounts import amounts_of
+from residualplanner.more.amounts.amounts import ByBin, Sum, amounts_of
 
 #: The label of the first row of each: how many records have a value that counts.
 COUNT = "count"
@@ -38,9 +37,10 @@ class Statistic(SparseKind, OfAllRecords):
     def written(self) -> "Statistic":
         """The kind as users write it: not tied to an attribute."""
 
-    @abstractmethod
-    def to_json(self) -> dict[str, Any]:
-        """Its fields as JSON values."""
+    @property
+    def is_statistic(self) -> bool:
+        """Yes."""
+        return True
 
     @abstractmethod
     def on(self, attribute: Attribute) -> "Statistic":
@@ -107,7 +107,7 @@ class Mean(Statistic):
     def to_json(self) -> dict[str, Any]:
         """Lists of numbers, or null."""
         fields = {"between": self.between, "edges": self.edges}
-        return {name: None if given is None else list(given) for name, given in fields.items()}
+        return {"kind": self.name, **{name: None if given is None else list(given) for name, given in fields.items()}}
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -216,7 +216,7 @@ class Quantiles(Statistic):
     def to_json(self) -> dict[str, Any]:
         """The probabilities, edges or null, and the cells of a bin."""
         edges = None if self.edges is None else list(self.edges)
-        return {"probabilities": list(self.probabilities), "edges": edges, "ends": self.ends}
+        return {"kind": self.name, "probabilities": list(self.probabilities), "edges": edges, "ends": self.ends}
 
     def on(self, attribute: Attribute) -> "Quantiles":
         """The quantiles tied to an attribute's bins.
@@ -264,14 +264,17 @@ class Quantiles(Statistic):
         return COUNT, *(f"{p:.15g} at {edge:.15g}" for p in self.probabilities for edge in inner)
 
 
-def statistic_among(kinds: Sequence[Kind]) -> int | None:
-    """The position of the statistic among the kinds of a query; None where there is none.
-
-    Raises:
-        WorkloadError: there are several.
-    """
-    found = [position for position, kind in enumerate(kinds) if isinstance(kind, Statistic)]
-    if len(found) > 1:
-        names = " and ".join(kinds[position].name for position in found)
-        raise WorkloadError(f"a query is for one statistic, got {names}; write a query for each")
-    return found[0] if found else None
+def kind_on_amounts(kind: Kind, attribute: Attribute) -> Kind:
+    """A kind tied to the cells of an attribute whose values are amounts; WorkloadError for that of a threshold."""
+    if isinstance(kind, Sum | Statistic):
+        return kind.on(attribute)
+    if isinstance(kind, ByBin):
+        return kind
+    if isinstance(of := getattr(kind, "of", None), Sum | Statistic):
+        raise WorkloadError(
+            f"the {of.name} of {attribute.name!r} cannot be about some of its own bins only; Sum('bin') has the sum of "
+            "each bin"
+        )
+    if kind.at_least:
+        raise WorkloadError(f"a threshold cannot match {attribute.name!r}, whose values are amounts; leave it out")
+    return ByBin(tied_kind(kind, attribute.by_bin), attribute.by_bin.size - len(attribute.own_labels))

@@ -1,7 +1,5 @@
 """Weights of records: a column says how much each record counts, up to a declared maximum.
 
-Reads: a declaration, and entries of that column.  Gives: Weight, and weights as integers.
-
 A record of weight w is w / maximum of a record of the largest weight, and costs at most as much (eq. (101)).
 Weights are multiples of a declared unit p / q, so that ``q w`` is an integer and sums of weights are exact.
 """
@@ -11,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, Protocol, cast, get_args
+from typing import Any, ClassVar, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,54 +31,6 @@ _MOST_PARTS = 2**53
 #: Longer spellings of a number are no weights.
 _LONGEST = 400
 _FIELDS = {"column", "maximum", "unit", "above"}
-
-
-class Weighting(Protocol):
-    """How much each record counts."""
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """The columns that are read for it."""
-        ...
-
-    @property
-    def maximum(self) -> Fraction:
-        """The largest weight."""
-        ...
-
-    @property
-    def denominator(self) -> int:
-        """The integer q by which every weight is multiplied, so that it becomes an integer."""
-        ...
-
-    @property
-    def unit_name(self) -> str:
-        """What estimates and errors are in; empty where that is numbers of records."""
-        ...
-
-    @property
-    def sentence(self) -> str:
-        """What tables hold instead of numbers of records; empty where they hold these."""
-        ...
-
-    def to_json(self) -> dict[str, Any]:
-        """The field of a domain's JSON that declares it; nothing where every record counts once."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class EqualWeights:
-    """Every record has weight 1: tables hold numbers of records."""
-
-    columns: ClassVar[tuple[Column, ...]] = ()
-    maximum: ClassVar[Fraction] = Fraction(1)
-    denominator: ClassVar[int] = 1
-    unit_name: ClassVar[str] = ""
-    sentence: ClassVar[str] = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Nothing."""
-        return {}
 
 
 @hides("codes_of_column", "from_json", "integer_range", "to_json", "unit_name")

@@ -1,6 +1,5 @@
 """How far off the worst cell of a table is, in the mean: a bound from the cells' variances alone.
 
-Reads: standard deviations, and how many cells have them.  Gives: bounds on ``E max |X_i|``, in counts.
 Source: Z. Sidak, Rectangular Confidence Regions for the Means of Multivariate Normal Distributions, Journal of the
 American Statistical Association 62 (1967), 626-633.
 

@@ -1,6 +1,5 @@
 """A lower bound on the sum of variances of any mechanism, from the singular values of the workload.
 
-Reads: a workload, the importance of its queries.  Gives: a number; blocks of the workload's Gram matrix.
 Source: eqs. (33) and (61).
 
 A block belongs to a set B of attributes present in their tails, and is a sum over the queries that contain B.  The term

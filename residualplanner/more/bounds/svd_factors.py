@@ -1,6 +1,5 @@
 """What each attribute contributes to the singular values of a workload: a small matrix, and a number for the rest.
 
-Reads: a workload.  Gives: AttributeFactors.
 Source: eq. (33).
 
 With ``1/sqrt(n)`` for the first coordinate, a kind's Gram matrix over n is ``[[a, b^T], [b, C]]``, and that of an

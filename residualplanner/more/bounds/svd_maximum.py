@@ -1,6 +1,5 @@
 """The greatest singular value bound over all weights of cells: a lower bound on the largest cell variance.
 
-Reads: a workload, the importance of its queries.  Gives: a number.
 Source: eqs. (16), (17) and (33); docs/mathematics.md section 10, warning 1.
 
 With weights of sum 1 on the cells, the largest variance is at least the weighted sum, and that at least its bound.  The
@@ -48,7 +47,7 @@ def greatest_bound(workload: Workload, importance: FloatArray) -> float:
     Source: eqs. (17) and (33).
     """
     matters = np.flatnonzero(importance > 0)
-    return _Search.of(workload.take(matters), importance[matters]).run()
+    return _WeightSearch.of(workload.take(matters), importance[matters]).run()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -118,7 +117,7 @@ class _Block:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Point:
+class _CellWeights:
     """Weights, the root of their bound, and for each the ratio of its cell's variance to the weighted mean."""
 
     weights: list[FloatArray]
@@ -131,7 +130,7 @@ class _Point:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Search:
+class _WeightSearch:
     """The search for weights.
 
     Attributes:
@@ -149,7 +148,7 @@ class _Search:
     blocks: list[_Block]
 
     @classmethod
-    def of(cls, workload: Workload, importance: FloatArray) -> "_Search":
+    def of(cls, workload: Workload, importance: FloatArray) -> "_WeightSearch":
         """Group the queries, and find the blocks."""
         require_exchangeable_values(workload)
         single = np.logical_not(workload.uses[:, [not kind.is_identity for kind in workload.kinds]].any(axis=1))
@@ -189,7 +188,7 @@ class _Search:
             highest = max(highest, here.value)
         return highest * highest
 
-    def _at(self, weights: list[FloatArray]) -> _Point:
+    def _at(self, weights: list[FloatArray]) -> _CellWeights:
         """Evaluate the root of the bound and its slopes.
 
         Source: eq. (33).
@@ -217,9 +216,9 @@ class _Search:
         for number, form in forms.items():
             slopes[number] += self.groups[number].row_forms(form)
         ratios = [slope / (value * group.count) for slope, group in zip(slopes, self.groups, strict=True)]
-        return _Point(weights, value, ratios)
+        return _CellWeights(weights, value, ratios)
 
-    def _reweighted(self, point: _Point, exponent: float, boost: float) -> list[FloatArray]:
+    def _reweighted(self, point: _CellWeights, exponent: float, boost: float) -> list[FloatArray]:
         """The weights times powers of the ratios, scaled to sum 1; weights that fall do so with a larger power."""
         moved = []
         for weight, ratio in zip(point.weights, point.ratios, strict=True):

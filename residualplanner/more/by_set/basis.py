@@ -1,6 +1,5 @@
 """One basis of a group of factors: its factors in cost and loss, and the chain rule.
 
-Reads: OwnAxis, a matrix or its coordinates.  Gives: GroupBasis, Numbers.
 Source: eqs. (24), (40) and (41).
 """
 
@@ -76,7 +75,7 @@ class GroupBasis:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Numbers:
+class GroupNumbers:
     """The factors of all bases in cost and loss.
 
     Attributes:
@@ -92,7 +91,7 @@ class Numbers:
     lengths: list[FloatArray]
 
     @classmethod
-    def of(cls, bases: Sequence[GroupBasis]) -> "Numbers":
+    def of(cls, bases: Sequence[GroupBasis]) -> "GroupNumbers":
         """From the basis of each group."""
         present, absent = [], []
         for basis in bases:

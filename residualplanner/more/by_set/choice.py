@@ -1,11 +1,11 @@
 """Bases by set in integers for a sum of variances, with the best noise for them and a proof of that.
 
-Reads: a workload, the importance of its queries, a basis for each attribute.  Gives: Selection.
 Source: eqs. (40), (41) and (36).
 """
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -15,12 +15,14 @@ from residualplanner.ground.threads import one_thread
 from residualplanner.method.bases.basis import Basis
 from residualplanner.method.bases.matrix import integer_basis
 from residualplanner.method.bases.subtraction import subtraction_basis
-from residualplanner.method.noise.choice import NoiseChoice, Selection
+from residualplanner.method.noise.choice import ChosenNoise, NoiseChoice
+from residualplanner.method.noise.noise_problem import BySetSearch
 from residualplanner.method.privacy import Neighbors
 from residualplanner.method.strategy.costs import cost_upper_bound
 from residualplanner.method.strategy.strategy import Strategy, varying_strategy
-from residualplanner.more.by_set.basis import GroupBasis, Numbers
-from residualplanner.more.by_set.problem import BySetProblem
+from residualplanner.method.workload.workload import Workload
+from residualplanner.more.by_set.basis import GroupBasis, GroupNumbers
+from residualplanner.more.by_set.problem import BySetProblem, by_set_problem
 from residualplanner.more.by_set.search import Family, Member, search
 from residualplanner.more.replacement.table_costs import TableChoice
 from residualplanner.more.searches.one_attribute import ROUNDING_LOSS
@@ -33,7 +35,13 @@ _ROUNDINGS, _ULP = 20, 2.0**-50
 _STATUS = "bases by set from a local search; noise certified for them"
 
 
-def choose_by_set(problem: BySetProblem, bases: tuple[Basis, ...], neighbors: Neighbors) -> Selection:
+def search_by_set(workload: Workload, importance: FloatArray) -> BySetSearch | None:
+    """The search for bases by set; arguments, errors and None as of `by_set_problem`."""
+    problem = by_set_problem(workload, importance)
+    return None if problem is None else partial(choose_by_set, problem)
+
+
+def choose_by_set(problem: BySetProblem, bases: tuple[Basis, ...], neighbors: Neighbors) -> ChosenNoise:
     """The best bases by set that are found for a sum of average variances, and the best noise of cost 1 for them.
 
     Args:
@@ -86,9 +94,9 @@ def _with_bases(family: Family, member: Member, bases: list[GroupBasis]) -> Memb
     return replace(member, bases=tuple(bases), precision=member.precision * factors)
 
 
-def _with_noise(family: Family, rounded: _IntegerBases, neighbors: Neighbors) -> Selection:
+def _with_noise(family: Family, rounded: _IntegerBases, neighbors: Neighbors) -> ChosenNoise:
     """The best noise for these bases, in units of the integer matrices."""
-    problem, numbers = family.problem, Numbers.of(rounded.member.bases)
+    problem, numbers = family.problem, GroupNumbers.of(rounded.member.bases)
     variances = family.variances(numbers).weights
     found = family.best_noise(rounded.member)
     roots = np.sqrt(variances / problem.factor)
@@ -100,11 +108,11 @@ def _with_noise(family: Family, rounded: _IntegerBases, neighbors: Neighbors) ->
     strategy, costing = _of_cost_one(strategy, noise, neighbors)
     loss = float((variances / precision).sum()) * float(costing[0] / noise[0])
     choice = NoiseChoice(costing, loss, min(found.bound * neighbors.cost_factor_up, loss), _STATUS)
-    return Selection(strategy, costing, loss, choice.gap, _STATUS)
+    return ChosenNoise(strategy, costing, loss, choice.gap, _STATUS)
 
 
 def _strategy(
-    family: Family, rounded: _IntegerBases, numbers: Numbers, found: TableChoice, cost: FloatArray
+    family: Family, rounded: _IntegerBases, numbers: GroupNumbers, found: TableChoice, cost: FloatArray
 ) -> Strategy:
     """Bases and messages of all factors; ``cost`` (m,) is each set's precision times the factor of its others."""
     problem = family.problem
@@ -130,7 +138,9 @@ def _strategy(
     )
 
 
-def _messages(found: TableChoice, number: int, family: Family, numbers: Numbers, cost: float) -> dict[int, FloatArray]:
+def _messages(
+    found: TableChoice, number: int, family: Family, numbers: GroupNumbers, cost: float
+) -> dict[int, FloatArray]:
     """The messages of a set, by group: its part of those of its class; the cost, where it is of one own attribute.
 
     Attributes of one group get the mean of theirs.  As (41) is convex and they can be exchanged, it costs no more.

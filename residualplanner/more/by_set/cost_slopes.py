@@ -1,6 +1,5 @@
 """The bound (41) of the privacy cost with smooth maxima, and its slopes.
 
-Reads: classes of sets, lengths of columns, messages.  Gives: numbers and arrays.
 Source: eq. (41).
 """
 
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray
-from residualplanner.method.noise.table_bound import product_table, sum_table
+from residualplanner.more.convex.table_bound import product_table, sum_table
 
 Table = NDArray[np.float64]
 #: Logarithms of weights are at least this, so that a cell that did not count can count again.

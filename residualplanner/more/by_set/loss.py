@@ -1,6 +1,5 @@
 """The variances of a plan with bases by set, as a sum over the noise of every set, and the slopes by the bases.
 
-Reads: LossTerms, the factors and the b of each group.  Gives: arrays.
 Source: eqs. (39) and (40).
 
 In the coordinates of ``[1/g | Z]`` every u is ``(1, b)``, and the part of a table h at index 0 of some axes is the h of

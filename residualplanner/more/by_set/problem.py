@@ -1,6 +1,5 @@
 """What there is to choose where attributes have bases by set: groups of factors, and the terms of cost and loss.
 
-Reads: a workload, the importance of its queries.  Gives: BySetProblem.
 Source: eqs. (39) to (41).
 
 Attributes that are only counted by single values have the subtraction basis everywhere: they change factors only.  The

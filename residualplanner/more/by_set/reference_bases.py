@@ -1,6 +1,5 @@
 """Reference bases: of each attribute the basis that it has in the set of it alone, and how others lead to its answers.
 
-Reads: a strategy.  Gives: the groups of sets by their reference bases; ReferenceChange.
 Source: eq. (38).
 """
 

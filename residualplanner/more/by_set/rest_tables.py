@@ -1,6 +1,5 @@
 """How what is measured of a set of attributes spreads over the other attributes of a table, with bases by set.
 
-Reads: for each set, what each attribute's total is spread by.  Gives: tables.
 Source: eq. (39).
 
 A subset of a table's attributes is given by its bits: bit i stands for the attribute of axis i.  Arrays have an

@@ -1,6 +1,5 @@
 """The search for bases by set: down the slope of loss times cost, from a plan with one basis for each attribute.
 
-Reads: BySetProblem, a basis for each attribute.  Gives: Member, the best one found.
 Source: eqs. (40) and (41); docs/bases.md.
 
 The maxima in the cost are smooth, and become sharper.  The problem is not convex: what is found is as good as a local
@@ -16,11 +15,11 @@ import numpy as np
 
 from residualplanner.ground.checks import FloatArray
 from residualplanner.method.bases.basis import Basis
-from residualplanner.method.noise.table_bound import CostTable
-from residualplanner.more.by_set.basis import GroupBasis, Numbers
+from residualplanner.more.by_set.basis import GroupBasis, GroupNumbers
 from residualplanner.more.by_set.cost_slopes import CostSlopes, Maxima, cost_and_slopes
 from residualplanner.more.by_set.loss import SetVariances
 from residualplanner.more.by_set.problem import BySetProblem
+from residualplanner.more.convex.table_bound import CostTable
 from residualplanner.more.replacement.table_costs import TableChoice, minimize_over_tables
 
 #: The maxima in the cost are smooth at first: sharpness at privacy cost 1, for each maximum that there is, and steps.
@@ -79,7 +78,7 @@ class Family:
         parts = iter(np.split(values, ends[:-1].astype(np.int64)))
         return {number: [next(parts) for _ in groups] for number, groups in joint}
 
-    def variances(self, numbers: Numbers) -> SetVariances:
+    def variances(self, numbers: GroupNumbers) -> SetVariances:
         """The weights of the noise of all sets."""
         sets = len(self.problem.cost_class)
         return SetVariances.of(self.problem.terms, sets, self.grams, numbers.present, numbers.absent, numbers.offsets)
@@ -92,11 +91,11 @@ class Family:
 
     def value(self, member: Member) -> float:
         """The logarithm of loss times cost."""
-        numbers = Numbers.of(member.bases)
+        numbers = GroupNumbers.of(member.bases)
         loss = float((self.class_weights(self.variances(numbers).weights) / member.precision).sum())
         return math.log(loss) + math.log(self.cost(member, numbers, Maxima())[0])
 
-    def cost(self, member: Member, numbers: Numbers, maxima: Maxima) -> tuple[float, CostSlopes]:
+    def cost(self, member: Member, numbers: GroupNumbers, maxima: Maxima) -> tuple[float, CostSlopes]:
         """The right side of (41), and its slopes."""
         classes, lengths = self.problem.classes, numbers.lengths
         return cost_and_slopes(classes, self.attribute, member.precision, lengths, member.messages, maxima)
@@ -104,7 +103,7 @@ class Family:
     def value_and_slope(self, point: FloatArray, maxima: Maxima) -> tuple[float, FloatArray]:
         """The logarithm of loss times cost at a point, and its slope."""
         problem, member = self.problem, self.member(point)
-        numbers = Numbers.of(member.bases)
+        numbers = GroupNumbers.of(member.bases)
         found = self.variances(numbers)
         by_class = self.class_weights(found.weights)
         loss = float((by_class / member.precision).sum())
@@ -127,7 +126,7 @@ class Family:
         Raises:
             SolverError: the solver gave no usable answer.
         """
-        numbers, attribute = Numbers.of(member.bases), self.attribute
+        numbers, attribute = GroupNumbers.of(member.bases), self.attribute
         tables = [
             CostTable(tuple(attribute[group] for group in groups), tuple(numbers.lengths[group] for group in groups))
             for groups in self.problem.classes
@@ -142,7 +141,7 @@ class Family:
             (matrix,), first = bases[i].multipliers, np.unique(axis.forms.group, return_index=True)[1]
             found[i] = GroupBasis.from_matrix(axis, matrix[:, first] / math.sqrt(bases[i].pcost))
         of_group = tuple(found[i] for i in self.attribute)
-        numbers = Numbers.of(of_group)
+        numbers = GroupNumbers.of(of_group)
         longest = np.array([math.prod(float(numbers.lengths[g].max()) for g in groups) for groups in problem.classes])
         precision = np.sqrt(self.class_weights(self.variances(numbers).weights) / longest)
         messages = {number: [np.zeros(problem.axis(g).values) for g in groups] for number, groups in problem.joint}
@@ -150,7 +149,7 @@ class Family:
 
     def scaled(self, member: Member) -> Member:
         """The same with privacy cost 1."""
-        cost, _ = self.cost(member, Numbers.of(member.bases), Maxima())
+        cost, _ = self.cost(member, GroupNumbers.of(member.bases), Maxima())
         messages = {number: [phi / cost for phi in phis] for number, phis in member.messages.items()}
         return replace(member, precision=member.precision / cost, messages=messages)
 
@@ -163,7 +162,7 @@ def search(family: Family, start: Member) -> Member:
         maxima = Maxima(sharpness * count)
         here = _descended(family, here, maxima, steps)
     for number in range(_ROUNDS):
-        maxima = family.cost(here, Numbers.of(here.bases), maxima)[1].maxima(sharpness * count)
+        maxima = family.cost(here, GroupNumbers.of(here.bases), maxima)[1].maxima(sharpness * count)
         here = _descended(family, here, maxima, _STEPS)
         values.append(math.log(family.best_noise(here).loss))
         found.append(here)

@@ -1,6 +1,5 @@
 """The sum of variances with bases by set as a list of terms, with every distinct table once.
 
-Reads: a workload, the importance of its queries, the groups of factors.  Gives: OwnAxis, LossTerms.
 Source: eqs. (39) and (40).
 """
 
@@ -11,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from residualplanner.ground.checks import FloatArray, IntArray
+from residualplanner.method.queries.joint import joint_factors
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.queries.joint import joint_factors
 from residualplanner.more.searches.attribute_grams import AttributeGrams
 
 Members = tuple[int, ...]

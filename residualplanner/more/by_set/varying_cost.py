@@ -1,10 +1,10 @@
 """A bound of the privacy cost of the sets that have varying attributes, in exact arithmetic.
 
-Reads: a strategy, precisions.  Gives: fractions.
 Source: eq. (41).
 """
 
 import math
+from collections import defaultdict
 from fractions import Fraction
 from typing import Any
 
@@ -15,6 +15,8 @@ from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.method.strategy.strategy import Strategy
 
 _MANTISSA = 53
+#: Cells whose term of (41) is this close to the largest, relative to what the set costs, count as attaining it.
+TIE = 1e-8
 _HALF_ULP = 2.0**-_MANTISSA
 _NORMAL = 2.0**-1022
 
@@ -133,3 +135,49 @@ def _nearest(numerator: int, denominator: int) -> float:
         return numerator / denominator
     except OverflowError:
         return math.inf
+
+
+def varying_cost_parts(strategy: Strategy, parts: FloatArray) -> FloatArray:
+    """The mean cost of each set at the cells that attain its maximum in (41), (m,).
+
+    The maxima of (41) are of what a set costs less the messages it sends, and of what a single attribute costs with
+    those it receives.  If the messages are the best ones, there are weights on the cells that attain the maxima for
+    which the messages cancel, and the costs add up to the bound.  The equal weights used here need not be those.
+
+    Args:
+        strategy: the bases and the messages.
+        parts (m,): what each set costs without its varying attributes.
+
+    Source: eq. (41).
+
+    Example:
+        >>> from residualplanner.method.bases.matrix import integer_basis
+        >>> from residualplanner.method.strategy.strategy import varying_strategy
+        >>> from residualplanner.method.workload.attribute_sets import AttributeSets
+        >>> from residualplanner.method.workload.closure import downward_closure
+        >>> closure = downward_closure(AttributeSets.of([(0, 1)], attribute_count=2))
+        >>> bases = (integer_basis([[1, -2]], "given"), integer_basis([[1, 0]], "given"))
+        >>> strategy = varying_strategy(closure, [2, 2], bases, [0, 0, 1, 1], np.array([1.0, -1.0, 1.0, -1.0]))
+        >>> varying_cost_parts(strategy, np.array([1.0, 1.0, 1.0, 2.0])).tolist()
+        [1.0, 4.0, 4.0, 0.0]
+    """
+    parts = parts.copy()
+    columns = [np.array(basis.column_squares, dtype=np.float64) for basis in strategy.bases]
+    attributes = strategy.closure.attribute_of_factor[strategy.varies]
+    received = defaultdict[int, FloatArray](lambda: np.zeros(1))
+    orders = strategy.closure.orders
+    for number in reversed(np.flatnonzero(np.diff(strategy.varying_starts)).tolist()):
+        # Single attributes come after all sets that send them messages.
+        costs, rest = parts[number] * np.ones(()), np.zeros(())
+        for factor in range(*strategy.varying_starts[number : number + 2].tolist()):
+            messages, attribute = strategy.messages_at(factor), int(attributes[factor])
+            costs = np.multiply.outer(costs, columns[int(strategy.of_factor[factor])])
+            rest = np.subtract.outer(rest, messages) if orders[number] > 1 else received[attribute]
+            received[attribute] = received[attribute] + (messages if len(messages) else 0.0)
+        parts[number] = _mean_at_largest(costs, costs + rest)
+    return parts
+
+
+def _mean_at_largest(costs: NDArray[np.float64], term: NDArray[np.float64]) -> float:
+    """The mean of ``costs`` where ``term``, of the same shape, is largest."""
+    return float(costs[term >= term.max() - TIE * costs.max()].mean())

@@ -1,7 +1,4 @@
-"""Which queries have the same table over their varying attributes, each such table made once.
-
-Reads: a strategy, queries.  Gives: VaryingTables.
-"""
+"""Which queries have the same table over their varying attributes, each such table made once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,6 +8,7 @@ from numpy.typing import NDArray
 
 from residualplanner.ground.checks import IntArray
 from residualplanner.method.queries.kind import Kind
+from residualplanner.method.strategy.cell_tables import CellTable, ConstantTable
 from residualplanner.method.strategy.strategy import Strategy
 from residualplanner.method.strategy.table_axes import Axis
 from residualplanner.method.workload.attribute_sets import row_numbers
@@ -33,18 +31,9 @@ class VaryingTables:
 
     def numbered(
         self, attributes: NDArray[np.int32], kinds: NDArray[np.int16], names: Sequence[Kind]
-    ) -> tuple[IntArray, list[VaryingTable]]:
-        """The tables of some queries, and which of them each query has, (m,).
-
-        Args:
-            attributes (m, k): of the queries, ascending in each row.
-            kinds (m, k): the number of the kind of each.
-            names: the kinds that are numbered.
-        """
-        varying = self.strategy.varying
-        varies = varying[attributes] if varying.any() else varying[:0]  # none vary in most strategies
-        if not varies.any():
-            return np.zeros(len(attributes), dtype=np.int64), [VaryingTable(attributes.shape[1], (), (), {})]
+    ) -> tuple[IntArray, Sequence[CellTable]]:
+        """The tables of some queries, see `CellTables`."""
+        varies = self.strategy.varying[attributes]
         numbers = self._numbers(attributes)
         keys = np.concatenate([np.where(varies, kinds, -1) + 1, numbers.reshape(len(attributes), -1) + 1], axis=1)
         group = row_numbers(keys)
@@ -52,10 +41,12 @@ class VaryingTables:
         tables = [self.table(attributes[row], [names[code] for code in kinds[row].tolist()]) for row in firsts]
         return group, tables
 
-    def table(self, attributes: NDArray[np.int32], kinds: Sequence[Kind]) -> VaryingTable:
-        """The table of one query: its attributes (k,), ascending, a set of the closure but for single values."""
+    def table(self, attributes: NDArray[np.int32], kinds: Sequence[Kind]) -> CellTable:
+        """The table of one query."""
         numbers, varies = self._numbers(attributes[None])[0], self.strategy.varying[attributes]
         axes = tuple(np.flatnonzero(varies).tolist())
+        if not axes:
+            return ConstantTable(len(attributes))
         own = tuple(kinds[axis] for axis in axes)
         key = (len(attributes), numbers.tobytes(), own)
         if key not in self.tables:

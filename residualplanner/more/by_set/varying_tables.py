@@ -1,6 +1,5 @@
 """The variance factors of a table by its varying attributes: a table over these for each subset, beside a product.
 
-Reads: the kinds of query of varying attributes, and their bases in each subset.  Gives: VaryingTable.
 Source: eqs. (39) and (40).
 
 The variance of a cell is a sum over the subsets B of its table's attributes: of the noise of B, times a factor for each
@@ -21,15 +20,14 @@ from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray
 from residualplanner.method.queries.kind import Kind
+from residualplanner.method.strategy.cell_tables import Cells
 from residualplanner.method.strategy.table_axes import Axis
 from residualplanner.more.by_set.rest_tables import rest_tables
-
-_Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class VaryingTable:
-    """The part of a table's variances that is about its varying attributes.
+    """The `CellTable` of a table with varying attributes.
 
     Attributes:
         order: how many attributes the table has.
@@ -90,42 +88,25 @@ class VaryingTable:
 
     def multiply(self, coefficients: FloatArray, rows: NDArray[np.bool_]) -> None:
         """Multiply those rows of ``coefficients`` (m, 2**k) by the `means`."""
-        if self.axes:
-            coefficients[rows] *= self.means
+        coefficients[rows] *= self.means
 
-    def of_cells(self, most: float = math.inf) -> Iterator[_Array]:
+    def of_cells(self, most: float = math.inf) -> Iterator[Cells]:
         """The factor of the noise of each subset in the variance of cells, at most so many at a time, (2**k, cells).
 
         Source: eq. (40).
         """
-        if not self.axes:
-            yield np.ones((1 << self.order, 1))
-            return
         for part in _parts(self.shape, most / (1 << self.order)):
             lengths = [piece.stop - piece.start for piece in part]
             yield np.stack([np.broadcast_to(factor, lengths).ravel() for factor in self._cells(part)])
 
-    def applied(self, noise: FloatArray, weights: _Array) -> _Array:
-        """The noise of all subsets of the constant attributes at some cells over the varying ones, (m, 2**c, x).
-
-        Args:
-            noise (m, 2**k): sigma squared of every subset of some tables' attributes.
-            weights (2**k, x): from `of_cells`.
-        """
-        if not self.axes:
-            return noise[:, :, None]
+    def applied(self, noise: FloatArray, weights: Cells) -> Cells:
+        """The noise of all subsets of the constant attributes at some cells over the varying ones, (m, 2**c, x)."""
         columns = self.columns
-        found: _Array = np.matmul(noise[:, columns].swapaxes(0, 1), weights[columns]).swapaxes(0, 1)
+        found: Cells = np.matmul(noise[:, columns].swapaxes(0, 1), weights[columns]).swapaxes(0, 1)
         return found
 
-    def covariances(self, noise: FloatArray) -> Iterator[_Array]:
-        """The covariance of cells over the varying attributes for each subset of the constant ones, (cells, cells).
-
-        Args:
-            noise (2**c, 2**v): sigma squared of every subset, as `columns` has them.
-
-        Source: eq. (40).
-        """
+    def covariances(self, noise: FloatArray) -> Iterator[Cells]:
+        """The covariance of cells over the varying attributes for each subset of the constant ones, (cells, cells)."""
         order, cells = len(self.axes), math.prod(self.shape)
         rests = self._rests()
         for variances, columns in zip(noise.tolist(), self.columns.tolist(), strict=True):
@@ -140,16 +121,8 @@ class VaryingTable:
                 total += term
             yield total.reshape(cells, cells)
 
-    def combination_variance(self, parts: Sequence[_Array], noise: FloatArray) -> float:
-        """The variance of a weighted sum of cells, without their covariance.
-
-        Args:
-            parts: for each subset of the constant attributes, what the weights are on its residuals and on the totals
-                and values of the varying attributes, (.., 1 + n_i, ..): the axes of all attributes, in order.
-            noise (2**c, 2**v): as of `covariances`.
-
-        Source: eq. (40).
-        """
+    def combination_variance(self, parts: Sequence[Cells], noise: FloatArray) -> float:
+        """The variance of a weighted sum of cells, without their covariance."""
         rests, total = self._rests(by_value=range(len(self.axes))), 0.0
         for weights, variances, columns in zip(parts, noise.tolist(), self.columns.tolist(), strict=True):
             for variance, bits in zip(variances, columns, strict=True):
@@ -166,11 +139,9 @@ class VaryingTable:
         """Which varying attributes a subset has, by their number among these."""
         return [number for number, axis in enumerate(self.axes) if bits >> axis & 1]
 
-    def _rests(self, part: Sequence[slice] | None = None, *, by_value: Container[int] = ()) -> dict[int, _Array]:
+    def _rests(self, part: Sequence[slice] | None = None, *, by_value: Container[int] = ()) -> dict[int, Cells]:
         """The tables of (39): for some answers of each attribute, or for the values of the attributes ``by_value``."""
         order = len(self.axes)
-        if not order:
-            return dict.fromkeys(range(1 << self.order), np.ones(()))
         pieces = part or [slice(None)] * order
         origins = {
             (bits, axis): _along(
@@ -182,7 +153,7 @@ class VaryingTable:
         }
         return rest_tables(origins, np.ones((1,) * order), self.order)
 
-    def _cells(self, part: Sequence[slice]) -> Iterator[_Array]:
+    def _cells(self, part: Sequence[slice]) -> Iterator[Cells]:
         """For each subset its factor in the variance of the cells of a part of the table, broadcasting."""
         rests, order = self._rests(part), len(self.axes)
         for bits in range(1 << self.order):
@@ -192,7 +163,7 @@ class VaryingTable:
                 factor = factor * _along(present, number, order)
             yield factor
 
-    def _mean(self, bits: int, rest: _Array, grams: Mapping[int, _Array]) -> float:
+    def _mean(self, bits: int, rest: Cells, grams: Mapping[int, Cells]) -> float:
         """The factor of one subset's noise in the mean variance, from the table of the other attributes."""
         weighed, mean, within = rest, 1.0, self._within(bits)
         for number in range(len(self.axes)):
@@ -212,7 +183,7 @@ def _bits(axes: Sequence[int]) -> NDArray[np.int64]:
     return bits
 
 
-def _along(vector: _Array, axis: int, order: int) -> _Array:
+def _along(vector: Cells, axis: int, order: int) -> Cells:
     """A vector as an array of so many axes."""
     return vector.reshape([-1 if each == axis else 1 for each in range(order)])
 

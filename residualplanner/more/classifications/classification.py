@@ -1,7 +1,4 @@
-"""A statistical classification: levels of items from coarse to fine, such as states and their counties.
-
-Reads: items.  Gives: Classification, and its JSON.
-"""
+"""A statistical classification: levels of items from coarse to fine, such as states and their counties."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -12,7 +9,7 @@ from typing import Any
 from residualplanner.ground.checks import is_unicode
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
-from residualplanner.more.classifications.text_table import Origin
+from residualplanner.more.classifications.text_table import TableOrigin
 
 #: The level of the row for all values.
 TOTAL_LEVEL = "(total)"
@@ -78,7 +75,7 @@ class Classification:
 
     levels: tuple[str, ...]
     items: tuple[tuple[Item, ...], ...]
-    origins: tuple[Origin, ...] = field(default=(), repr=False, compare=False)
+    origins: tuple[TableOrigin, ...] = field(default=(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.levels or len(self.items) != len(self.levels) or len(set(self.levels)) < len(self.levels):
@@ -165,7 +162,7 @@ class Classification:
             raise WorkloadError("an item of a classification must be a code, a name and the code of a parent")
         if not isinstance(files, list) or not all(_is_file(each) for each in files):
             raise WorkloadError("a file of a classification must have the fields 'file' and 'sha256'")
-        origins = tuple(Origin(**each) for each in files)
+        origins = tuple(TableOrigin(**each) for each in files)
         return cls(tuple(value["levels"]), tuple(tuple(Item(*item) for item in each) for each in items), origins)
 
     def _children(self, level: int) -> dict[str, tuple[str, ...]]:

@@ -1,7 +1,4 @@
-"""The codes of a level: text, as "01" is not 1, with the zeros in front that spreadsheets leave out.
-
-Reads: a column of a public table.  Gives: its codes; WorkloadError where they may have lost zeros.
-"""
+"""The codes of a level: text, as "01" is not 1, with the zeros in front that spreadsheets leave out."""
 
 import re
 

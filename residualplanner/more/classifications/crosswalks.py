@@ -1,7 +1,4 @@
-"""A crosswalk: from the leaves of a classification to other groups of them, such as tracts to districts.
-
-Reads: a public table of text.  Gives: Classification of the same leaves.
-"""
+"""A crosswalk: from the leaves of a classification to other groups of them, such as tracts to districts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,7 +7,7 @@ from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.words import listed
 from residualplanner.more.classifications.classification import Classification, Item
 from residualplanner.more.classifications.codes import CodeLengths, checked_lengths, level_codes
-from residualplanner.more.classifications.text_table import Origin, TextTable
+from residualplanner.more.classifications.text_table import TableOrigin, TextTable
 
 _LISTED = 5
 
@@ -79,7 +76,7 @@ def _cut_along(
     columns: CrosswalkColumns,
     named: Mapping[str, str],
     of_leaf: Mapping[str, str],
-    origins: tuple[Origin, ...],
+    origins: tuple[TableOrigin, ...],
 ) -> Classification:
     """The levels down to the one that groups are cut along, the parts of groups in each of its items, and the leaves.
 

@@ -1,14 +1,11 @@
-"""Data frames of any library as public tables of text.
-
-Reads: frames that narwhals knows: of pandas, Polars, PyArrow, DuckDB and others.  Gives: TextTable.
-"""
+"""Data frames of any library as public tables of text."""
 
 from typing import Any
 
 from residualplanner.ground.checks import value_text
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.entries import is_missing
-from residualplanner.more.classifications.text_table import Origin, TextColumn, TextTable, seen_text
+from residualplanner.more.classifications.text_table import TableOrigin, TextColumn, TextTable, seen_text
 
 
 def table_of_frame(frame: Any) -> TextTable:
@@ -32,7 +29,7 @@ def table_of_frame(frame: Any) -> TextTable:
     found = {str(name): _column(str(name), eager[name].to_list()) for name in eager.columns}
     columns = {name: column for name, column in found.items() if column is not None}
     unread = tuple(name for name in found if name not in columns)
-    return TextTable(Origin(), "row", range(1, 1 + len(eager)), columns, unread)
+    return TextTable(TableOrigin(), "row", range(1, 1 + len(eager)), columns, unread)
 
 
 def _column(name: str, entries: list[Any]) -> TextColumn | None:

@@ -1,7 +1,4 @@
-"""Hierarchies from public files and data frames: geographies, and all other classifications.
-
-Reads: CSV files and frames of codes, names and parents.  Gives: what is made of their classifications.
-"""
+"""Hierarchies from public files and data frames: geographies, and all other classifications."""
 
 import os
 from abc import ABC, abstractmethod
@@ -19,7 +16,7 @@ from residualplanner.more.classifications.classification import Classification
 from residualplanner.more.classifications.crosswalks import CrosswalkColumns, crosswalk
 from residualplanner.more.classifications.frames import table_of_frame
 from residualplanner.more.classifications.layouts import GivenLevels, classification_of_table
-from residualplanner.more.classifications.text_table import Origin, table_of_file
+from residualplanner.more.classifications.text_table import TableOrigin, table_of_file
 
 
 class FromSources(ABC):
@@ -186,7 +183,7 @@ class FromSources(ABC):
         return self.classification
 
 
-def origins_of(kind: Kind) -> tuple[Origin, ...]:
+def origins_of(kind: Kind) -> tuple[TableOrigin, ...]:
     """The files that a kind of query is from; none where it is from no file."""
     of = kind.unselected
     classification = of.classification if isinstance(of, FromSources) else None

@@ -1,11 +1,9 @@
-"""Hierarchies: the values of an attribute, groups of them, groups of groups.
-
-Reads: levels, written in labels, or a classification.  Gives: Hierarchy.
-"""
+"""Hierarchies: the values of an attribute, groups of them, groups of groups."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -21,8 +19,8 @@ from residualplanner.more.classifications.classification import Classification, 
 from residualplanner.more.classifications.from_sources import FromSources
 from residualplanner.more.classifications.levels import (
     GivenLevel,
+    HierarchyRow,
     Level,
-    Row,
     checked_levels,
     named_levels,
     rows_of_levels,
@@ -33,7 +31,7 @@ from residualplanner.more.classifications.levels import (
 TOTAL = "(total)"
 
 
-@hides("of_classification", "on")
+@hides("of_classification", "on", "to_json")
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Hierarchy(FromSources, SparseKind, OfAllRecords):
     """One answer for all values, one for each group of each level, and one for each value.
@@ -97,6 +95,19 @@ class Hierarchy(FromSources, SparseKind, OfAllRecords):
     ) -> "Hierarchy":
         """The hierarchy of the items of a classification."""
         return cls(classification.groups(), total=total, leaves=leaves)._set(classification=classification)
+
+    def to_json(self) -> dict[str, Any]:
+        """The levels, or the classification that they follow from, its other rows, and the values it is tied to."""
+        values = None if self.values is None else list(self.values)
+        shape: dict[str, Any] = {
+            "levels": [
+                level if isinstance(level, int) else [[name, list(members)] for name, members in level]
+                for level in self.levels
+            ]
+        }
+        if self.classification is not None:
+            shape = {"classification": self.classification.to_json()}
+        return {"kind": self.name, **shape, "total": self.total, "leaves": self.leaves, "values": values}
 
     def on(self, attribute: Attribute) -> "Hierarchy":
         """The hierarchy tied to the values of one attribute, its bands written out as named groups.
@@ -191,7 +202,7 @@ class Hierarchy(FromSources, SparseKind, OfAllRecords):
         return type(self.values[0]) is type(attribute.value_labels[0])
 
     @cached_property
-    def _rows(self) -> tuple[Row, ...]:
+    def _rows(self) -> tuple[HierarchyRow, ...]:
         assert self.values is not None
         return rows_of_levels(self.levels, self.values, total=self.total, leaves=self.leaves)
 

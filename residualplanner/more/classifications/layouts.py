@@ -1,7 +1,4 @@
-"""The two common layouts of a classification in a table: a row for each leaf, or a row for each item.
-
-Reads: a public table of text.  Gives: Classification; WorkloadError names the file, the line and the column.
-"""
+"""The two common layouts of a classification in a table: a row for each leaf, or a row for each item."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-"""The levels of a hierarchy: groups of values, each inside one group of the level above.
-
-Reads: levels as users write them, the values of an attribute.  Gives: checked levels, and their rows.
-"""
+"""The levels of a hierarchy: groups of values, each inside one group of the level above."""
 
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +24,7 @@ _Codes = NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Row:
+class HierarchyRow:
     """One row of a hierarchy.
 
     Attributes:
@@ -72,7 +69,7 @@ def with_own_labels(levels: Sequence[NamedLevel], attribute: Attribute) -> tuple
 
 def rows_of_levels(
     levels: Sequence[Level], values: Sequence[Label], *, total: str | None, leaves: bool
-) -> tuple[Row, ...]:
+) -> tuple[HierarchyRow, ...]:
     """The rows of a hierarchy: the total, the groups from coarse to fine, the values.
 
     Args:
@@ -84,7 +81,7 @@ def rows_of_levels(
     Raises:
         WorkloadError: as in `Hierarchy.on`.
     """
-    grouped: list[list[Row]] = []
+    grouped: list[list[HierarchyRow]] = []
     code_of = {_key(value): code for code, value in enumerate(values)}
     for number, level in reversed(list(enumerate(levels, 1))):
         assert not isinstance(level, int)
@@ -92,8 +89,10 @@ def rows_of_levels(
         grouped.insert(0, _groups(level, finer, code_of, values, where=f"level {number}"))
         _require_nested(grouped[0], finer, len(values))
     everything = np.arange(len(values), dtype=np.int32)
-    first = [] if total is None else [Row(total, everything)]
-    last = [Row(str(value), everything[code : code + 1]) for code, value in enumerate(values)] if leaves else []
+    first = [] if total is None else [HierarchyRow(total, everything)]
+    last = (
+        [HierarchyRow(str(value), everything[code : code + 1]) for code, value in enumerate(values)] if leaves else []
+    )
     return _without_repetitions([*first, *(row for level in grouped for row in level), *last])
 
 
@@ -154,16 +153,16 @@ def _bands(width: int, attribute: Attribute) -> NamedLevel:
 
 def _groups(
     level: NamedLevel,
-    finer: Sequence[Row],
+    finer: Sequence[HierarchyRow],
     code_of: Mapping[tuple[bool, Label], int],
     values: Sequence[Label],
     *,
     where: str,
-) -> list[Row]:
+) -> list[HierarchyRow]:
     """The groups of one level, which hold every value exactly once."""
     group_codes = {row.label: row.codes for row in finer}
     group_of = np.full(len(values), -1)
-    rows: list[Row] = []
+    rows: list[HierarchyRow] = []
     for number, (name, members) in enumerate(level):
         codes = np.concatenate([_codes_of(member, group_codes, code_of, name) for member in members])
         again = codes[(group_of[codes] >= 0) | (np.bincount(codes)[codes] > 1)]
@@ -172,7 +171,7 @@ def _groups(
             where_twice = f"twice in {name!r}" if other < 0 else f"in {level[other][0]!r} and again in {name!r}"
             raise WorkloadError(f"{where}: the value {values[again[0]]!r} is {where_twice}; write it once")
         group_of[codes] = number
-        rows.append(Row(name, np.sort(codes)))
+        rows.append(HierarchyRow(name, np.sort(codes)))
     absent = [values[code] for code in np.flatnonzero(group_of < 0).tolist()]
     if absent:
         raise WorkloadError(f"{where}: the {names_text('value', absent, 'is', 'are')} in no group; add each to one")
@@ -195,7 +194,7 @@ def _key(value: Label) -> tuple[bool, Label]:
     return isinstance(value, bool), value
 
 
-def _require_nested(coarser: Sequence[Row], finer: Sequence[Row], size: int) -> None:
+def _require_nested(coarser: Sequence[HierarchyRow], finer: Sequence[HierarchyRow], size: int) -> None:
     above = np.empty(size, dtype=np.int64)
     for number, row in enumerate(coarser):
         above[row.codes] = number
@@ -209,9 +208,9 @@ def _require_nested(coarser: Sequence[Row], finer: Sequence[Row], size: int) -> 
             )
 
 
-def _without_repetitions(rows: Sequence[Row]) -> tuple[Row, ...]:
+def _without_repetitions(rows: Sequence[HierarchyRow]) -> tuple[HierarchyRow, ...]:
     """The rows without repetitions; rows with one label must be the same row."""
-    found: dict[str, Row] = {}
+    found: dict[str, HierarchyRow] = {}
     for row in rows:
         same = found.setdefault(row.label, row)
         if not np.array_equal(same.codes, row.codes):

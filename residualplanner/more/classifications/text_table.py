@@ -1,6 +1,6 @@
 """A public table whose entries are text: a CSV file, or a data frame.
 
-Reads: CSV.  Gives: TextTable.  The file is public, so messages show its values.
+The file is public, so messages show its values.
 """
 
 import csv
@@ -25,7 +25,7 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class TableOrigin:
     """Where a public table is from.
 
     Attributes:
@@ -62,7 +62,7 @@ class TextTable:
         unread: the names of columns that hold anything but text and integers.
     """
 
-    origin: Origin
+    origin: TableOrigin
     row_word: str
     numbers: Sequence[int]
     columns: Mapping[str, TextColumn]
@@ -130,7 +130,7 @@ def table_of_file(path: PathLike, *, encoding: str = "utf-8", separator: str = "
         raise FileFormatError(f"{name} has no lines after the names of its columns")
     texts = zip(*rows.values(), strict=True)
     columns = {column: TextColumn(entries) for column, entries in zip(names, texts, strict=True)}
-    return TextTable(Origin(name, hashlib.sha256(content).hexdigest()), "line", tuple(rows), columns)
+    return TextTable(TableOrigin(name, hashlib.sha256(content).hexdigest()), "line", tuple(rows), columns)
 
 
 def seen_text(where: str, text: str) -> str:

@@ -1,7 +1,5 @@
 """Maps of an axis whose entries are added up in groups, and these in groups of groups: a few operations an entry.
 
-Reads: stacks of tables, batch axis first.  Gives: stacks.
-
 From fine to coarse, each layer maps the entries of every group to answers, and adds them up for the next layer.
 Source: eqs. (110) and (111).
 """

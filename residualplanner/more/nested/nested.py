@@ -1,6 +1,5 @@
 """A basis of groups of values, of groups in groups, and of the values in each group: nothing of size n x n.
 
-Reads: how many members groups have, a matrix of integers for each.  Gives: NestedBasis.
 Source: eqs. (110) to (112).
 
 Of each group its sum is known from the layer above, and a matrix C of integers says what is measured of its members

@@ -1,6 +1,5 @@
 """The layers of a nested basis, from a basis of groups and the scale of the contrasts in each.
 
-Reads: a real basis of groups.  Gives: layers of real numbers, and of integers.
 Source: eqs. (110) and (114).
 
 The contrasts among the m values of a group may be any orthonormal ones.  These are of halves, halves of halves and so

@@ -1,6 +1,5 @@
 """From what is measured of the members of groups to the maps of all layers, and what rows of queries become in each.
 
-Reads: matrices of groups, sparse rows.  Gives: NestedLayer; NestedMaps; variance factors of rows.
 Source: eqs. (110) to (112).
 """
 

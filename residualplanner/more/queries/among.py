@@ -1,18 +1,18 @@
-"""A query about some of the records as users write it.
-
-Reads: a query, the labels of some attributes.  Gives: Among.
-"""
+"""A query about some of the records as users write it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from residualplanner.ground.checks import value_text
 from residualplanner.ground.errors import WorkloadError
+from residualplanner.method.domain.domain import Domain
 from residualplanner.method.domain.labels import Label
 from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.kind import Kind
+from residualplanner.method.workload.query import QueryKey, WrittenQuery, query_of
 from residualplanner.more.queries.selected_values import checked_values
 from residualplanner.more.queries.selection import Selection
+from residualplanner.more.queries.thresholds import Threshold
 
 #: Of some attributes a label, or several: a record is meant that has one of them in each of these attributes.
 Where = Mapping[str, Label | Iterable[Label]]
@@ -115,3 +115,17 @@ def _checked_query(query: object) -> tuple[str, ...] | Mapping[str, Kind]:
             'write Among(("age", "sex"), where={"employed": ["yes"]})'
         )
     return tuple(names)
+
+
+def query_as_written(domain: Domain, query: WrittenQuery) -> QueryKey:
+    """A query about some of the records, or with attributes that are answered together, as users write it."""
+    selected, selections = query.universe
+    if selected:
+        axes = query.table_axes
+        table = query_of(domain, axes.positions, [kind.unselected for kind in axes.kinds])
+        pairs = zip(selected, selections, strict=True)
+        return Among(table, {domain.names[position]: kind.where for position, kind in pairs})
+    names, kinds = tuple(domain.names[position] for position in query.positions), [kind.written for kind in query.kinds]
+    if kinds[0].at_least and all(kind == kinds[0] for kind in kinds):
+        return Threshold(names, kinds[0].at_least)
+    return dict(zip(names, kinds, strict=True))

@@ -1,7 +1,4 @@
-"""Which of an attribute's values are selected, by their labels, and how that is said in words.
-
-Reads: labels as users write them, an attribute.  Gives: codes; words.
-"""
+"""Which of an attribute's values are selected, by their labels, and how that is said in words."""
 
 import datetime as dt
 from collections.abc import Iterable, Sequence

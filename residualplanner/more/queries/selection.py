@@ -1,7 +1,4 @@
-"""Records that have some of an attribute's values only: the universe of a query.
-
-Reads: labels, a kind of query.  Gives: Selection.
-"""
+"""Records that have some of an attribute's values only: the universe of a query."""
 
 import re
 from collections.abc import Iterable
@@ -17,10 +14,9 @@ from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.labels import Label
-from residualplanner.method.queries.kind import Kind, require_size
+from residualplanner.method.queries.kind import Kind, require_size, tied_kind
 from residualplanner.method.queries.meanings import meaning_column, names_by_meaning
 from residualplanner.method.queries.sparse_kind import ENTRY_LIMIT, SparseKind
-from residualplanner.method.queries.tying import tied_kind
 from residualplanner.more.queries.selected_values import SPELLED, checked_values, selected_codes, selected_words
 
 #: How many letters of a selection stand in the name of a file.
@@ -33,6 +29,7 @@ _LETTERS = 40
     "file_word",
     "full_names",
     "is_axis",
+    "is_statistic",
     "labels",
     "meanings",
     "name",
@@ -40,10 +37,12 @@ _LETTERS = 40
     "on",
     "require_fit",
     "scale",
+    "to_json",
     "unit",
     "universe",
     "unselected",
     "where_words",
+    "written",
 )
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Selection(SparseKind):
@@ -149,6 +148,12 @@ class Selection(SparseKind):
     def universe(self) -> "Selection":
         """The number of the selected records."""
         return self if self.of is None else self.of_codes(self.codes, self.where, self.where_words, None, self.size)
+
+    def to_json(self) -> dict[str, Any]:
+        """The values by code, label and in words, and the kind whose answers they are, or null."""
+        of = None if self.of is None else self.of.to_json()
+        fields = {"codes": list(self.codes), "labels": list(self.where), "words": self.where_words}
+        return {"kind": "selection", "size": self.size, **fields, "of": of}
 
     def require_fit(self, attribute: Attribute) -> None:
         """Raise WorkloadError unless it is a selection of this attribute's values."""

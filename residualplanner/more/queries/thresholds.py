@@ -1,22 +1,81 @@
 """Answers to r-of-k thresholds: how many records match a cell of a table in at least r of its k attributes.
 
-Reads: tables, probabilities, or the sizes of attributes.  Gives: tables, probabilities, or integers.
 Source: eqs. (58) and (59); docs/adaptive-projection.md eq. (b).
 
 Everything here is one recursion over the attributes.  It keeps, for j = 0 to r, what has matched exactly j attributes
 so far, or for j = r at least as many; what is kept are tables, probabilities or numbers of cells.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.ground.checks import value_text
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.kron.arrays import Array, SameArray, namespace
+from residualplanner.method.queries.identity import Identity, Matching, require_threshold
+from residualplanner.method.queries.kind import Kind
+
+#: The least factor of a residual, relative to a query's largest.
+_LEAST = 2.0**-50
 
 #: What the recursion keeps: an array of any library, or a number.
 State = TypeVar("State")
 #: What becomes of a state, at the attribute of a number.
 Step = Callable[[int, State], State]
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Threshold(Mapping[str, Kind]):
+    """A query that counts, for each combination of values, the records that have at least so many of them.
+
+    It is a mapping from attribute names to kinds of query, and goes wherever such a mapping does.  Its table has the
+    shape of the marginal's, and a record counts in several cells.  A threshold of all its attributes is the marginal.
+
+    Attributes:
+        attributes: their names, in the order of the table's axes.
+        at_least: how many of them must match, from 1 (any of them) to all.
+
+    Raises:
+        WorkloadError: the attributes are not names in order, or ``at_least`` is not an integer from 1 to their number.
+
+    Source: eq. (58).
+
+    Example:
+        >>> either = Threshold(("sex", "region"), 1)
+        >>> dict(either)
+        {'sex': Matching(at_least=1), 'region': Matching(at_least=1)}
+        >>> dict(Threshold(("sex", "region"), 2))
+        {'sex': Identity(), 'region': Identity()}
+    """
+
+    attributes: tuple[str, ...]
+    at_least: int
+
+    def __init__(self, attributes: Sequence[str], at_least: int) -> None:
+        is_listed = isinstance(attributes, Sequence) and not isinstance(attributes, str)
+        if not is_listed or not all(isinstance(name, str) for name in attributes):
+            raise WorkloadError(
+                f"the attributes of a threshold must be names in order, got {value_text(attributes)}; write "
+                'Threshold(("age", "sex", "race"), 2)'
+            )
+        require_threshold(at_least, len(attributes))
+        object.__setattr__(self, "attributes", tuple(attributes))
+        object.__setattr__(self, "at_least", at_least)
+
+    def __getitem__(self, name: str) -> Kind:
+        if name not in self.attributes:
+            raise KeyError(name)
+        return Identity() if self.at_least == len(self.attributes) else Matching(self.at_least)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.attributes)
+
+    def __len__(self) -> int:
+        return len(self.attributes)
 
 
 def threshold_map(table: SameArray, at_least: int, *, axes: Sequence[int] | None = None) -> SameArray:
@@ -35,7 +94,6 @@ def threshold_map(table: SameArray, at_least: int, *, axes: Sequence[int] | None
     Source: eq. (58).
 
     Example:
-        >>> import numpy as np
         >>> threshold_map(np.array([[1, 1], [0, 1]]), 1)  # the records (0, 0), (0, 1) and (1, 1)
         array([[2, 3],
                [2, 2]])
@@ -130,6 +188,28 @@ def threshold_factor(sizes: Sequence[int], members: Sequence[int], at_least: int
     return _at_least(at_least, len(sums), 1, lambda _, state: state, lambda axis, state: state * sums[axis])
 
 
+def threshold_factors(is_joint: NDArray[np.bool_], sizes: NDArray[np.int64], at_least: int) -> NDArray[np.float64]:
+    """The factors of one joint kind, (m, 2**k): 1 for queries without it.
+
+    The recursion of `threshold_factor` for all queries and subsets at once: the states are arrays (m, 2**i) after i
+    attributes, and an attribute that is not joint changes none.
+    """
+    count = len(is_joint)
+    states = [np.ones((count, 1)), *(np.zeros((count, 1)) for _ in range(at_least))]
+    for axis in range(is_joint.shape[1]):
+        joint, size = is_joint[:, axis, None], sizes[:, axis, None].astype(np.float64)
+        lower = [np.zeros_like(states[0]), *states[:-1]]
+        absent = [state * (size - 1) + less for state, less in zip(states, lower, strict=True)]
+        present = [less - state for state, less in zip(states, lower, strict=True)]
+        absent[-1], present[-1] = states[-1] * size + lower[-1], lower[-1]  # the last one stands for as many or more
+        states = [
+            np.concatenate([np.where(joint, out, state), np.where(joint, within, state)], axis=1)
+            for state, out, within in zip(states, absent, present, strict=True)
+        ]
+    found = np.where(is_joint.any(axis=1, keepdims=True), states[-1], 1.0)
+    return np.where(found == 0, _LEAST * np.abs(found).max(axis=1, keepdims=True), found)
+
+
 def threshold_distance(sizes: Sequence[int], at_least: int, *, agreeing: Sequence[int] = ()) -> int:
     """In how many cells of a threshold's table two records differ.
 
@@ -161,14 +241,6 @@ def threshold_distance(sizes: Sequence[int], at_least: int, *, agreeing: Sequenc
                 extended[key] = extended.get(key, 0) + count * ways
         cells = extended
     return 2 * (threshold_count(sizes, at_least) - cells.get((at_least, at_least), 0))
-
-
-def require_threshold(at_least: int, order: int) -> None:
-    """Raise WorkloadError unless a record of ``order`` attributes can match in ``at_least`` of them, and in fewer."""
-    if isinstance(at_least, bool) or not isinstance(at_least, int) or not 1 <= at_least <= order:
-        raise WorkloadError(
-            f"at_least must be an integer from 1 to {order}, the number of the threshold's attributes, got {at_least!r}"
-        )
 
 
 def _at_least(r: int, k: int, start: State, matched: Step[State], either: Step[State]) -> State:

@@ -1,6 +1,6 @@
 """The records that a whole family of tables is about: selections from some attributes, added to arrays of queries.
 
-Reads: labels by attribute, blocks of queries.  Gives: Universe.  Nothing loops over queries.
+Nothing loops over queries.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.queries.identity import Identity
-from residualplanner.method.queries.kind import Kind
-from residualplanner.method.queries.tying import tied_kind
+from residualplanner.method.queries.kind import Kind, tied_kind
 from residualplanner.method.workload.blocks import QueryBlock, block_as_written, block_of_order, concatenated, merged
 from residualplanner.method.workload.query import require_distinct
 from residualplanner.more.queries.among import Where, checked_where
@@ -74,12 +73,12 @@ class Universe:
         return found
 
 
-def universe_of(domain: Domain, where: Where | None, joint: Mapping[str, Kind]) -> Universe:
+def universe_of(domain: Domain, where: Where, joint: Mapping[str, Kind]) -> Universe:
     """The universe of a family of tables; attributes of which all values are selected are left out.
 
     Args:
         domain: the schema.
-        where: from attribute names to a label, or several; None for all records.
+        where: from attribute names to a label, or several.
         joint: the joint kinds of the tables, whose attributes cannot be selected from as well.
 
     Raises:
@@ -90,7 +89,7 @@ def universe_of(domain: Domain, where: Where | None, joint: Mapping[str, Kind]) 
         >>> universe_of(Domain({"age": 3, "employed": ["yes", "no"]}), {"employed": "yes"}, {}).rows
         {1: Selection(['yes'])}
     """
-    given = checked_where({} if where is None else where)
+    given = checked_where(where)
     rows = {}
     for position in domain.positions(tuple(given)):
         attribute = domain.attributes[position]

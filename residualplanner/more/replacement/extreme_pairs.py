@@ -1,6 +1,5 @@
 """Pairs of columns that replacing a value of one attribute can cost the most with.
 
-Reads: columns, or layers of nested ones.  Gives: those of the pairs that no other pair surpasses.
 Source: eq. (37).
 """
 

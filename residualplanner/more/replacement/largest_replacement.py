@@ -1,6 +1,5 @@
 """The two records whose exchange costs the most: a search over what can differ in each class of attributes.
 
-Reads: precisions by how many attributes of each class a set has, what can differ.  Gives: Found.
 Source: eq. (37).
 
 The cost of two records is ``P(a) + P(b) - 2 P(c)``: a and b have the squared length of each record's column for every
@@ -33,7 +32,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Options:
+class ReplacementOptions:
     """The ways in which the attributes of one class can differ.
 
     Attributes:
@@ -52,7 +51,7 @@ class Options:
     is_corner: bool
 
     @classmethod
-    def of(cls, pairs: FloatArray, longest: float, count: int, length: int) -> "Options":
+    def of(cls, pairs: FloatArray, longest: float, count: int, length: int) -> "ReplacementOptions":
         """Of a class of ``count`` attributes, of which a set has fewer than ``length``.
 
         Args:
@@ -95,7 +94,7 @@ def are_few(pairs: FloatArray, count: int) -> bool:
     return math.comb(count + 2 * len(pairs), count) <= _OPTIONS
 
 
-def largest_replacement(table: Array, options: Sequence[Options]) -> Found:
+def largest_replacement(table: Array, options: Sequence[ReplacementOptions]) -> Found:
     """Search for the two records of the largest cost.
 
     Args:
@@ -106,7 +105,7 @@ def largest_replacement(table: Array, options: Sequence[Options]) -> Found:
         on, some million operations at most, after which the least promising branches are left with their bound.
 
     Example:
-        >>> three = Options.of(np.array([[2.0, 2.0, -1.0]]), 2.0, count=1, length=2)
+        >>> three = ReplacementOptions.of(np.array([[2.0, 2.0, -1.0]]), 2.0, count=1, length=2)
         >>> found = largest_replacement(np.array([0.0, 0.5]), [three])
         >>> found.bound, found.ways[-1].tolist()
         (3.0, [[2.0], [2.0], [-1.0]])
@@ -145,7 +144,7 @@ class _Nodes:
         return [_Nodes(self.tables[part], self.chosen[part], self.limits[part]) for part in parts]
 
 
-def _searched(table: Array, options: list[Options]) -> tuple[float, IntArray]:
+def _searched(table: Array, options: list[ReplacementOptions]) -> tuple[float, IntArray]:
     """A bound of the cost, and the options (k, classes) of ways that cost the most; corners come last."""
     branching = sum(not each.is_corner for each in options)
     best, loose = _climbed(table, options, branching) if branching else 0.0, 0.0
@@ -176,7 +175,7 @@ def _largest(costs: Array) -> IntArray:
     return found
 
 
-def _branched(nodes: _Nodes, options: list[Options], best: float) -> _Nodes:
+def _branched(nodes: _Nodes, options: list[ReplacementOptions], best: float) -> _Nodes:
     """The nodes with each option of the first of these classes, but for those that cannot cost as much as ``best``."""
     below = np.einsum("fpl...,opl->fop...", nodes.tables, options[0].bounds)
     costs = _costs(below.reshape(-1, *below.shape[2:]), options[1:])
@@ -185,7 +184,7 @@ def _branched(nodes: _Nodes, options: list[Options], best: float) -> _Nodes:
     return _Nodes(below[row, option], np.column_stack([nodes.chosen[row], option]), limit[row, option])
 
 
-def _costs(tables: Array, options: Sequence[Options]) -> Array:
+def _costs(tables: Array, options: Sequence[ReplacementOptions]) -> Array:
     """The costs (f, q, ..) of nodes at all corners of the classes that are left."""
     lengths, products, shape = tables[:, 0] + tables[:, 1], tables[:, 2], [len(tables)]
     for each in options:
@@ -197,7 +196,7 @@ def _costs(tables: Array, options: Sequence[Options]) -> Array:
     return costs
 
 
-def _climbed(table: Array, options: list[Options], branching: int) -> float:
+def _climbed(table: Array, options: list[ReplacementOptions], branching: int) -> float:
     """The cost of a way that is changed class by class, from the costliest corner on."""
     costs = _costs(np.broadcast_to(table, (1, 3, *table.shape)), options)[0]
     corner = np.unravel_index(int(costs.argmax()), costs.shape)

@@ -1,6 +1,5 @@
 """What replacing a record costs: the largest cost of all pairs of records, and which pairs cost that.
 
-Reads: a closure, bases, noise variances.  Gives: ReplacementCosts.
 Source: eq. (37).
 """
 
@@ -15,8 +14,9 @@ from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.method.bases.basis import Basis, basis_codes
+from residualplanner.method.strategy.neighbor_costs import Worst
 from residualplanner.method.workload.closure import Closure
-from residualplanner.more.replacement.largest_replacement import Options, are_few, largest_replacement
+from residualplanner.more.replacement.largest_replacement import ReplacementOptions, are_few, largest_replacement
 
 #: Up to this many classes of attributes, or numbers of members in each, the costliest pair of records is searched for.
 _CLASSES, _TABLE = 20, 2**20
@@ -27,26 +27,9 @@ _CLIMBS, _SWEEPS = 4, 3
 _ULP = 2.0**-52
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Worst:
-    """The most that noise costs.
-
-    Attributes:
-        cost: no two data sets cost more; rounded up.
-        ways (k, 3, d): how records differ that cost the most: for each attribute the squared lengths of their columns,
-            and their product.
-    """
-
-    cost: float
-    ways: FloatArray
-
-
 @dataclass(frozen=True, eq=False)
 class ReplacementCosts:
-    """Costs of which the largest over all pairs of records counts.
-
-    A *way* for two records to differ is an array (3, d): for each attribute the squared lengths of their columns of the
-    basis, and the product of these.
+    """The `LargestCosts` of replacing one record by any other.
 
     Attributes:
         closure: the sets that are measured.
@@ -137,8 +120,9 @@ class ReplacementCosts:
         found_ways = np.concatenate([*ways, self.first[:0]])
         return Worst(bound * self.factor, found_ways if len(found_ways) else self._climbed(precision))
 
-    def one_record(self, noise_variance: FloatArray, _counted: NDArray[np.bool_]) -> float:
+    def one_record(self, noise_variance: FloatArray, counted: NDArray[np.bool_]) -> float:
         """The cost of all sets where one record changes, rounded up."""
+        del counted
         return self.worst(noise_variance).cost / self.factor
 
     def _climbed(self, precision: FloatArray) -> FloatArray:
@@ -231,14 +215,14 @@ class ReplacementCosts:
             return None
         return most.reshape(shape)
 
-    def _search(self, precision: FloatArray, classes: IntArray) -> tuple[FloatArray, list[Options]]:
+    def _search(self, precision: FloatArray, classes: IntArray) -> tuple[FloatArray, list[ReplacementOptions]]:
         table = self._table(precision, classes)
         assert table is not None  # these classes have one
         counts, options = np.bincount(classes[classes >= 0]), []
         for number, length in enumerate(table.shape):
             first = int(np.flatnonzero(classes == number)[0])
             pairs, longest = self.bases[first].extreme_pairs, float(self._longest[first])
-            options.append(Options.of(pairs, longest, int(counts[number]), length))
+            options.append(ReplacementOptions.of(pairs, longest, int(counts[number]), length))
         return table, options
 
 

@@ -1,6 +1,5 @@
 """The least weighted sum of variances where the cost is a sum of maxima over tables, with a certificate.
 
-Reads: numbers only.  Gives: TableChoice.
 Source: eq. (41).
 
 The problem is a cone program.  Its rows for the cells of tables are added as they are violated, since few of them hold
@@ -21,7 +20,7 @@ from scipy import sparse
 
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.ground.errors import SolverError
-from residualplanner.method.noise.table_bound import CostTable, least_loss, product_table, sum_table
+from residualplanner.more.convex.table_bound import CostTable, least_loss, product_table, sum_table
 
 _ROUNDS = 30
 #: Rows are added until the cost is within this fraction of the one that the solver knows of.

@@ -1,6 +1,5 @@
 """The kinds of query of one attribute as Gram matrices, and what the search for its basis needs of them.
 
-Reads: Gram matrices.  Gives: AttributeGrams.
 Source: eqs. (19), (31) and (36); docs/bases.md.
 """
 

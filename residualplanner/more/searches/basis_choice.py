@@ -1,6 +1,5 @@
 """Which residual basis each attribute gets: the best for its kinds of query, given those of the others.
 
-Reads: a workload, the importance of its queries.  Gives: Basis for each attribute.
 Source: eqs. (29) to (31); docs/bases.md.
 
 The optimal loss is the square of ``F = sum_A sqrt(p_A v_A)``.  With p = 1 for every attribute it is concave in the
@@ -8,9 +7,7 @@ variance factors of each attribute, so its tangent lies above it: minimizing the
 one attribute, never raises the loss.  Attributes with the same kinds, beside the same others, are one problem.
 """
 
-import math
-import reprlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,7 +17,7 @@ import numpy as np
 
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.threads import one_thread
-from residualplanner.method.bases.basis import Basis
+from residualplanner.method.bases.basis import CERTIFIED, Basis
 from residualplanner.method.bases.numbers import ResidualNumbers, subtraction_numbers
 from residualplanner.method.bases.subtraction import subtraction_basis
 from residualplanner.method.strategy.variances import CHUNK, noise_weights, variance_pieces
@@ -45,9 +42,8 @@ _PROGRESS = 1e-6
 _TIGHT = 1e-6
 #: How much more noise any one row may get because a basis is rounded; rows that have next to none count for nothing.
 _ROW_LOSS, _NOTHING = 1e-2, 1e-9
-#: A basis that is not proved to be within this fraction of the best counts as stopped; and the least
-#: number of steps of the proof, for attributes that are not merged.
-_CERTIFIED, _LAST_STEPS = 1e-4, 200
+#: The least number of steps of the proof, for attributes that are not merged.
+_LAST_STEPS = 200
 _ROUNDS = 60
 #: Above this many values a basis is not improved in full, but called near_optimal, and several threads are worth it.
 _FULL_VALUES = 2048
@@ -78,7 +74,7 @@ def choose_bases(
         coarse = {attribute: merged_once[id(forms)] for attribute, forms in grams.items()}
         classes = _classes({attribute: (id(forms), b"") for attribute, forms in coarse.items()})
         found = [orthogonal_start(coarse[members[0]]) for members in classes]
-        search = _Search(workload, importance, coarse, classes, found)
+        search = _TangentSearch(workload, importance, coarse, classes, found)
         for _ in range(_ROUNDS if option == "optimal" and grams else 0):
             moved = search.round()
             if not moved.value < search.value * (1 - _PROGRESS):
@@ -89,7 +85,7 @@ def choose_bases(
 
 
 @dataclass(frozen=True, eq=False)
-class _Search:
+class _TangentSearch:
     """Where the search stands.
 
     Attributes:
@@ -116,7 +112,7 @@ class _Search:
         """F, the root of the optimal loss at privacy cost 1."""
         return self.evaluated[0]
 
-    def round(self) -> "_Search":
+    def round(self) -> "_TangentSearch":
         """Minimize the tangent for every class at once; for one class after another where that raises the loss."""
         together = self._moved(None)
         if together.value <= self.value or len(together.classes) < 2:
@@ -127,7 +123,7 @@ class _Search:
             here = moved if moved.value <= here.value else here
         return here
 
-    def _moved(self, only: int | None) -> "_Search":
+    def _moved(self, only: int | None) -> "_TangentSearch":
         """The same with the bases of all classes, or of one, replaced by minimizers of the tangent."""
         start = {attribute: number for number, members in enumerate(self.classes) for attribute in members}
         classes = _classes({i: (start[i], self._scaled_weights(i).round(7).tobytes()) for i in self.grams})
@@ -172,7 +168,7 @@ class _Search:
         """How far a matrix in place of ``found`` is from the best, proved by a bound for the present noise."""
         tangent, forms = self._tangent(attribute), self.grams[attribute]
         steps = max(steps_for(len(forms.width)), _LAST_STEPS if len(forms.width) <= COARSE_VALUES else 0)
-        how: dict[str, Any] = {"start": found, "gap": _CERTIFIED / 10, "steps": steps}
+        how: dict[str, Any] = {"start": found, "gap": CERTIFIED / 10, "steps": steps}
         if option == "optimal":
             bound = tangent.best(forms.directions, **how).bound
         else:
@@ -180,7 +176,7 @@ class _Search:
         weights = self._weights(attribute)
         return lambda near: max(0.0, 1 - bound / forms.loss(weights, near))
 
-    def refined(self, grams: dict[int, AttributeGrams], option: str) -> "_Search":
+    def refined(self, grams: dict[int, AttributeGrams], option: str) -> "_TangentSearch":
         """The same for all values, where values were merged: solved in full, and improved once if feasible."""
         if all(self.grams[attribute] is forms for attribute, forms in grams.items()):
             return self
@@ -205,24 +201,6 @@ class _Search:
             for attribute in members:
                 bases[attribute] = basis
         return tuple(bases)
-
-
-def stopped_words(names: Sequence[str], bases: Sequence[Basis]) -> str:
-    """The remark in a plan on bases that were searched for and are not proved to be near the best.
-
-    Bases orthogonal to the total are not searched for: every kind counts as if it were alone.
-
-    Example:
-        >>> from residualplanner.method.bases.matrix import integer_basis
-        >>> stopped_words(["age"], [integer_basis([[1, -1]], "optimal", gap=0.01)])
-        "; the search for the basis of 'age' stopped within 1.0e-02 of the best"
-    """
-    searched = [pair for pair in zip(names, bases, strict=True) if pair[1].family != "orthogonal"]
-    far = [(name, basis.gap) for name, basis in searched if _CERTIFIED < basis.gap < math.inf]
-    if not far:
-        return ""
-    shown = reprlib.repr(far[0][0]) + (f" and of {len(far) - 1} more" if len(far) > 1 else "")
-    return f"; the search for the basis of {shown} stopped within {max(gap for _, gap in far):.1e} of the best"
 
 
 def _classes(keys: dict[int, tuple[object, ...]]) -> list[list[int]]:

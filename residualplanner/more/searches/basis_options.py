@@ -1,11 +1,9 @@
 """The option of which bases to measure: a word, or a matrix for some attributes.
 
-Reads: a workload, the option.  Gives: a Basis for each attribute.
 Source: eqs. (24) and (36).
 """
 
 from collections.abc import Mapping
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,15 +15,13 @@ from residualplanner.method.bases.basis import Basis
 from residualplanner.method.bases.matrix import integer_basis
 from residualplanner.method.bases.subtraction import subtraction_basis
 from residualplanner.method.domain.domain import Domain
+from residualplanner.method.plan.select import Bases
 from residualplanner.method.workload.workload import Workload
 from residualplanner.more.searches.basis_choice import choose_bases
 from residualplanner.more.searches.grams_of_attributes import grams_for_sum
 from residualplanner.more.searches.integer_twin import integer_twin
 from residualplanner.more.searches.joint_choice import choose_bases_for_maximum
 from residualplanner.more.searches.workload_grams import plain_grams, searched_attributes
-
-#: What `select` accepts as bases.
-Bases = Literal["optimal", "optimal_by_set", "orthogonal"] | Mapping[str, ArrayLike | Basis]
 
 BY_SET = "optimal_by_set"
 _WORDS = ("optimal", BY_SET, "orthogonal")

@@ -1,6 +1,5 @@
 """The problem of the best residual basis in coordinates, and the search for its solution.
 
-Reads: Gram matrices of queries, the directions that queries depend on.  Gives: Problem; ResidualBasis.
 Source: eqs. (24), (29) and (31).
 
 With T = [1^T; S] and its inverse [u | G], cost and variances depend on S only through u and ``X = (Z^T G)(Z^T G)^T``,
@@ -68,7 +67,7 @@ class ResidualBasis:
     scales: FloatArray
 
 
-class _Point(NamedTuple):
+class _Multipliers(NamedTuple):
     """Multipliers and u, and what follows from them.
 
     Attributes:
@@ -87,7 +86,7 @@ class _Point(NamedTuple):
     trace: float
 
 
-class _Found(NamedTuple):
+class _BestBasis(NamedTuple):
     """The best basis so far, and what no other is below."""
 
     objective: float
@@ -104,7 +103,7 @@ class _Found(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Problem:
+class BasisProblem:
     """The problem in coordinates where V_t is the identity: ``c_j = V^{1/2} Z^T e_j``, ``v = V^{1/2} Z^T u``.
 
     Only the r directions of Z that queries depend on have coordinates.  They are such that the Gram matrix where
@@ -144,7 +143,7 @@ class Problem:
         directions: Directions,
         is_fixed: bool,
         contrasts: Contrasts,
-    ) -> "Problem":
+    ) -> "BasisProblem":
         """The problem with these weights."""
         n, (Z, unused) = len(present), directions
         values, vectors = eigen(Z.T @ present @ Z)
@@ -167,10 +166,10 @@ class Problem:
         firm = contrasts._replace(weight=weight)
         return cls(atoms, quadratic, rest.T @ even, of_even, rest, unused, raised, weighed, is_fixed, firm, loose)
 
-    def solve(self, start: Start, gap: float, steps: int) -> _Found:
+    def solve(self, start: Start, gap: float, steps: int) -> _BestBasis:
         """Update multipliers, X and u in turn until the dual bound is close enough."""
         multipliers, v = np.maximum(start[0], start[0].max() * 1e-12), self.atoms @ start[1]
-        best, exponent = _Found(math.inf, -math.inf, self.atoms, v, multipliers, multipliers), _EXPONENT
+        best, exponent = _BestBasis(math.inf, -math.inf, self.atoms, v, multipliers, multipliers), _EXPONENT
         for _ in range(steps):
             point = self._point(multipliers, v)
             v = v if self.is_fixed else self._best_v(point)
@@ -181,7 +180,7 @@ class Problem:
             multipliers = multipliers * np.clip(lengths, 1e-3, 1e3) ** exponent
         return best
 
-    def polished(self, best: _Found, gap: float) -> _Found:
+    def polished(self, best: _BestBasis, gap: float) -> _BestBasis:
         """The same after Newton steps, where it is not close enough and they are quick."""
         if best.gap <= gap or self.contrasts.freedom.any() or not is_quick(self.atoms):
             return best
@@ -193,7 +192,7 @@ class Problem:
                 break
         return best
 
-    def _point(self, multipliers: FloatArray, v: FloatArray) -> _Point:
+    def _point(self, multipliers: FloatArray, v: FloatArray) -> _Multipliers:
         total = float(multipliers.sum())
         mean = self.atoms @ multipliers / total
         moment = (self.atoms * multipliers) @ self.atoms.T - total * np.outer(mean, mean)
@@ -201,9 +200,9 @@ class Problem:
         values, vectors = eigen(moment)
         values = np.maximum(values, values[-1] * 1e-15)
         trace = float(np.sqrt(values).sum()) + self.contrasts.trace(multipliers)
-        return _Point(multipliers, v, total, v - mean, vectors / values**0.25, trace)
+        return _Multipliers(multipliers, v, total, v - mean, vectors / values**0.25, trace)
 
-    def _better(self, best: _Found, point: _Point, v: FloatArray) -> tuple[_Found, FloatArray]:
+    def _better(self, best: _BestBasis, point: _Multipliers, v: FloatArray) -> tuple[_BestBasis, FloatArray]:
         """The basis of a point's X and v, if it is better, and a better bound; the squared lengths of its columns."""
         S = point.half.T @ (self.atoms - v[:, None])
         lengths: FloatArray = np.einsum("ij,ij->j", S, S)
@@ -212,10 +211,10 @@ class Problem:
         objective = point.trace * longest + self._total_part(v)
         if objective < best.objective:
             scales = self.contrasts.scales(point.multipliers) / longest
-            best = _Found(objective, best.bound, S / np.sqrt(longest), v, point.multipliers, scales)
+            best = _BestBasis(objective, best.bound, S / np.sqrt(longest), v, point.multipliers, scales)
         return best._replace(bound=max(best.bound, self._bound(point, best.objective))), lengths
 
-    def residuals(self, best: _Found) -> ResidualBasis:
+    def residuals(self, best: _BestBasis) -> ResidualBasis:
         """The basis in all directions, with a gap for the queries."""
         u = 1 / len(best.multipliers) + self.rest @ best.v
         others = _UNUSED_LENGTH * (self.unused - (self.unused @ u)[:, None])
@@ -227,7 +226,7 @@ class Problem:
         gap = 1 - bound / best.objective
         return ResidualBasis(frozen(S), frozen(u), frozen(best.multipliers), gap, bound, frozen(scales))
 
-    def _loosened(self, best: _Found, u: FloatArray) -> float:
+    def _loosened(self, best: _BestBasis, u: FloatArray) -> float:
         """How much lower the bound may be because the eigenvalues of V were raised.
 
         ``2 tr M^{1/2}`` is twice the sum of the singular values of ``V^{1/2} Z^T (I - u 1^T) L^{1/2}``, and these of a
@@ -247,7 +246,7 @@ class Problem:
         """``u^T V_s u``."""
         return float(self.absent @ (v * v) + 2 * self.linear @ v) + self.constant
 
-    def _best_v(self, point: _Point) -> FloatArray:
+    def _best_v(self, point: _Multipliers) -> FloatArray:
         """The v that minimizes the Lagrangian for the present X: a linear system."""
         inverse = point.total * (point.half @ point.half.T)
         right = inverse @ (point.v - point.apart) - self.linear
@@ -258,7 +257,7 @@ class Problem:
             found = np.asarray(np.linalg.lstsq(inverse, right)[0], dtype=np.float64)
         return found
 
-    def _bound(self, point: _Point, objective: float) -> float:
+    def _bound(self, point: _Multipliers, objective: float) -> float:
         """What the objective is at least, for any basis, with one of this ``objective`` at hand.
 
         Where u is free, the trace of the root is convex in v: its tangent and the quadratic together have a least

@@ -1,6 +1,5 @@
 """Weights on the cells of many queries at once, and what follows from them: arrays in, arrays out.
 
-Reads: a workload, variance factors of rows.  Gives: weighted sums of variances and their slopes.
 Source: eqs. (14), (23) and (27); docs/bases.md.
 
 A query's attributes are of two sorts.  Those with a basis of their own have rows with different variance factors: each
@@ -16,10 +15,10 @@ from scipy import sparse
 
 from residualplanner.ground.checks import FloatArray
 from residualplanner.method.bases.numbers import ResidualNumbers
+from residualplanner.method.queries.joint import joint_factors
 from residualplanner.method.workload.attribute_sets import row_numbers
 from residualplanner.method.workload.closure import Closure, subset_products
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.queries.joint import joint_factors
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -1,6 +1,5 @@
 """Differences among values that can be exchanged, in the problem of the best basis.
 
-Reads: weights and multipliers of groups.  Gives: Contrasts.
 Source: eqs. (113) and (114).
 """
 

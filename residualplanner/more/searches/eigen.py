@@ -1,7 +1,4 @@
-"""Eigenvalues of symmetric matrices, whatever their multiplicity.
-
-Reads: a symmetric matrix.  Gives: eigenvalues and eigenvectors.
-"""
+"""Eigenvalues of symmetric matrices, whatever their multiplicity."""
 
 from typing import Literal
 

@@ -1,6 +1,5 @@
 """Values of an attribute that can be exchanged, and the rows of its queries over groups of them.
 
-Reads: kinds of query.  Gives: the group of each value; MergedRows.
 Source: eqs. (112) and (113).
 
 Two values can be exchanged if every row treats them in the same way, apart from rows of a single value, of which both

@@ -1,7 +1,4 @@
-"""In which form the kinds of query of an attribute are given to the search for its basis.
-
-Reads: a workload.  Gives: AttributeGrams, of which MergedGrams and TreeGrams are two sorts.
-"""
+"""In which form the kinds of query of an attribute are given to the search for its basis."""
 
 from residualplanner.method.workload.workload import Workload
 from residualplanner.more.searches.attribute_grams import AttributeGrams

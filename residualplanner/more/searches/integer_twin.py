@@ -1,6 +1,5 @@
 """Integer matrices in place of real ones, so that a basis of any kind can be measured with exact noise.
 
-Reads: a basis matrix S.  Gives: IntegerTwin: ``B = round(2**b S)``, of which `integer_basis` makes a basis.
 Source: eq. (36).
 """
 

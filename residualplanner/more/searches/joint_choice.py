@@ -1,6 +1,5 @@
 """Residual bases for the least maximum of cell variances, chosen together with the noise.
 
-Reads: a workload, the importance of its queries.  Gives: Basis for each attribute.
 Source: eqs. (16), (17) and (31); docs/bases.md.
 
 Weights on all cells of all queries, with sum 1, make the maximum a weighted sum, whose least value over noise and bases
@@ -78,7 +77,7 @@ def choose_bases_for_maximum(workload: Workload, importance: FloatArray) -> tupl
         return choose_bases(workload, importance)
     if grams:
         with one_thread():
-            search = _Search(workload, importance, grams)
+            search = _JointSearch(workload, importance, grams)
             search.run()
         for code in range(len(search.forms)):
             basis = search.basis(code)
@@ -87,7 +86,7 @@ def choose_bases_for_maximum(workload: Workload, importance: FloatArray) -> tupl
     return tuple(bases)
 
 
-class _Search:
+class _JointSearch:
     """The search for bases and noise; weights are kept as one array for each group of queries."""
 
     def __init__(self, workload: Workload, importance: FloatArray, grams: dict[int, AttributeGrams]) -> None:

@@ -1,6 +1,5 @@
 """The kinds of query of an attribute whose values can be exchanged in groups: a problem of the groups' size.
 
-Reads: a workload.  Gives: MergedGrams.
 Source: eqs. (112) to (114).
 
 Exchanges of values within a group leave cost and variances as they are, so some best basis is invariant: one of the

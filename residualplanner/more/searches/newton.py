@@ -1,6 +1,5 @@
 """Newton steps towards the best multipliers and u of the basis problem, where the multiplicative update is slow.
 
-Reads: the problem's atoms, multipliers and v to begin near.  Gives: better and better ones; their user judges them.
 Source: docs/mathematics.md section 5, the best basis of one attribute.
 
 With ``M = sum_j l_j (c_j - v)(c_j - v)^T`` the Lagrangian ``2 tr M^{1/2} - sum_j l_j + u^T V_s u`` is concave in the

@@ -1,6 +1,5 @@
 """The basis that is best for one attribute, for given weights of its kinds of query, in full and in integers.
 
-Reads: AttributeGrams, and the tangent of the loss.  Gives: a ResidualBasis, and a Basis of integers.
 Source: eqs. (31) and (36); docs/bases.md.
 """
 

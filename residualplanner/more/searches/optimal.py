@@ -1,13 +1,12 @@
 """The best residual basis of one attribute, for given weights of its two variance factors: a convex problem.
 
-Reads: Gram matrices of queries.  Gives: ResidualBasis, a real matrix, with a proof of how good it is.
 Source: eqs. (24), (29) and (31).
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.more.searches.basis_problem import Directions, Problem, ResidualBasis, Start
+from residualplanner.more.searches.basis_problem import BasisProblem, Directions, ResidualBasis, Start
 from residualplanner.more.searches.contrasts import Contrasts
 from residualplanner.more.searches.eigen import eigen
 
@@ -79,7 +78,7 @@ def optimal_residuals(  # noqa: PLR0913 - a problem, and how it is to be solved
         begin = np.full(n, max(float(np.trace(present)), 1e-300) / n**2), kept
     known = directions or weighted_directions(present + V)
     inside = contrasts or Contrasts.none(n)
-    problem = Problem.of(present, V, slope, constant, known, absent is None, inside)
+    problem = BasisProblem.of(present, V, slope, constant, known, absent is None, inside)
     found = problem.solve(begin if absent is not None else (begin[0], kept), gap, steps)
     return problem.residuals(problem.polished(found, gap) if finish else found)
 

@@ -1,6 +1,5 @@
 """Residual matrices orthogonal to the total, from a strategy that somebody already has.
 
-Reads: a strategy matrix.  Gives: a residual matrix.
 Source: paper section 7, Algorithm 4; docs/mathematics.md section 4.
 """
 

@@ -1,6 +1,5 @@
 """Integer matrices close to real ones, with columns that are as long.
 
-Reads: a real residual matrix.  Gives: integers.
 Source: eq. (36).
 """
 

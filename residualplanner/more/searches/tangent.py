@@ -1,6 +1,5 @@
 """The objective of one attribute's basis, for given weights of its kinds: what is minimized in each round.
 
-Reads: Gram matrices.  Gives: Tangent; a ResidualBasis.
 Source: eq. (31).
 """
 

@@ -1,6 +1,5 @@
 """A hierarchy as a tree of groups of values, cut into branches that are solved each for itself.
 
-Reads: rows over groups of values that can be exchanged.  Gives: Tree.
 Source: eq. (115).
 
 A node is a set of values that some row adds up.  A branch is a node with descendants of it, its members, whose sums

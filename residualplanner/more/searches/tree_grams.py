@@ -1,6 +1,5 @@
 """The kinds of query of an attribute whose groups form a tree with many nodes: problems of the size of its branches.
 
-Reads: a workload.  Gives: TreeGrams.
 Source: eqs. (115) to (117).
 """
 
@@ -19,7 +18,7 @@ from residualplanner.more.searches.exchangeable import MergedRows
 from residualplanner.more.searches.merged_grams import MergedGrams
 from residualplanner.more.searches.optimal import zero_sum_basis
 from residualplanner.more.searches.tree import Tree
-from residualplanner.more.searches.tree_problem import TreeBasis, TreeProblem, Weights
+from residualplanner.more.searches.tree_problem import NodeWeights, TreeBasis, TreeProblem
 
 #: Steps of each search: they end earlier where one gains little.
 _STEPS = 12
@@ -37,7 +36,7 @@ class TreeTangent:
 
     tree: Tree
     width: FloatArray
-    weights: Weights
+    weights: NodeWeights
 
     def best(self, directions: object, **how: Any) -> TreeBasis:
         """The best nested basis, from ``start`` if there is one."""
@@ -99,7 +98,9 @@ class TreeGrams(MergedGrams):
         contrasts = Contrasts(self.width, self.freedom, present @ self.inside)
         constant = float(absent @ self._constants)
         return TreeTangent(
-            self.tree, self.width, Weights(present @ self.tree.weights, absent @ self.tree.weights, constant, contrasts)
+            self.tree,
+            self.width,
+            NodeWeights(present @ self.tree.weights, absent @ self.tree.weights, constant, contrasts),
         )
 
     def factors(self, found: Any) -> tuple[FloatArray, FloatArray]:
@@ -108,7 +109,7 @@ class TreeGrams(MergedGrams):
         measured = found.scales > 0
         for weights, inside, constant in zip(self.tree.weights, self.inside, self._constants, strict=True):
             contrasts = Contrasts(self.width, self.freedom, inside)
-            problem = TreeProblem(self.tree, Weights(weights, weights, 0.0, contrasts), fixed=True)
+            problem = TreeProblem(self.tree, NodeWeights(weights, weights, 0.0, contrasts), fixed=True)
             forms = problem.forms(weights, list(found.proportions))
             trace = sum(float((form * each).sum()) for form, each in zip(forms.branches, found.added, strict=True))
             present.append(trace + float((self.freedom * inside)[measured] @ (1 / found.scales[measured])))

@@ -1,6 +1,5 @@
 """The best nested basis of a hierarchy: a small problem for each branch, tied together by the lengths of columns.
 
-Reads: branches, weights of nodes.  Gives: TreeBasis, and a bound for all bases, nested or not.
 Source: eqs. (115) to (117).
 
 The noise of a branch's root, and the total where the attribute is absent, are divided among its members in proportions
@@ -53,7 +52,7 @@ class TreeBasis:
     bound: float
 
 
-class Weights(NamedTuple):
+class NodeWeights(NamedTuple):
     """The weights of nodes (nodes,) where the attribute is present and where it is absent, and what is added to both.
 
     Attributes:
@@ -94,7 +93,7 @@ class TreeProblem:
     """
 
     tree: Tree
-    weights: Weights
+    weights: NodeWeights
     fixed: bool
 
     def solve(self, proportions: list[FloatArray], multipliers: FloatArray, gap: float, steps: int) -> TreeBasis:

@@ -1,6 +1,5 @@
 """Which attributes of a workload have a basis to search for, and the Gram matrices of their kinds of query.
 
-Reads: a workload.  Gives: AttributeGrams.
 Source: eq. (31); docs/bases.md.
 """
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 
 from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.kind import Kind
-from residualplanner.method.queries.tying import written_kind
 from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.method.workload.workload import Workload
 
@@ -69,7 +68,7 @@ def parts_of_kinds(name: str, kinds: Sequence[Kind]) -> list[str]:
         seen[word] += 1
         # No other word of a selection ends in such a number: they have no "_".
         number = f"{'_' if kind.where else ''}{seen[word]}" if total[word] > 1 else ""
-        parts.append(name if written_kind(kind) == Identity() else f"{name}@{_encoded(word, _LOWER)}{number}")
+        parts.append(name if kind.written == Identity() else f"{name}@{_encoded(word, _LOWER)}{number}")
     return parts
 
 

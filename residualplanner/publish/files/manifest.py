@@ -21,7 +21,6 @@ from residualplanner.ground.version import __version__
 from residualplanner.method.bases.basis import basis_codes
 from residualplanner.method.plan.files import plan_bytes, plan_hash
 from residualplanner.method.plan.plan import Plan
-from residualplanner.method.queries.json import kind_to_json
 from residualplanner.publish.files.sidecar import Description
 
 FORMAT, FORMAT_VERSION = "residualplanner/release", 8
@@ -98,7 +97,7 @@ def about_plan(plan: Plan) -> dict[str, Any]:
         "loss_value": plan.loss_value,
         "gap": plan.gap if math.isfinite(plan.gap) else None,
         "status": plan.status,
-        "kinds": [kind_to_json(kind) for kind in plan.workload.kinds],
+        "kinds": [kind.to_json() for kind in plan.workload.kinds],
         "bases": {name: _basis(plan, attribute) for attribute, name in enumerate(plan.domain.names)},
     }
     return about if plan.targets is None else about | {"target_level": plan.targets.level}

@@ -13,10 +13,10 @@ from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.words import count_text
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.domain import Domain
-from residualplanner.method.queries.kind import Kind
+from residualplanner.method.queries.kind import Kind, statistic_among
 from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.amounts.statistics import Statistic, statistic_among
+from residualplanner.more.amounts.statistics import Statistic
 from residualplanner.publish.files.export_files import BOOK_FORMAT, PARTS_FORMAT, cell_indices
 from residualplanner.publish.files.file_names import written_queries
 from residualplanner.publish.files.profiles import Profile, clash_text

@@ -11,8 +11,9 @@ from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.ground.stores import AnyPath
 from residualplanner.method.plan.plan import Plan
+from residualplanner.method.queries.kind import statistic_among
 from residualplanner.method.strategy.accuracy import Accuracy
-from residualplanner.more.amounts.statistics import Statistic, statistic_among
+from residualplanner.more.amounts.statistics import Statistic
 from residualplanner.publish.files.export_files import described_table
 from residualplanner.publish.files.sidecar import Description
 from residualplanner.publish.files.statistic_form import columns_in, kinds_of_statistics, queries_with, statistics_name

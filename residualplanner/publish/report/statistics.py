@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from residualplanner.method.domain.labels import label_text
+from residualplanner.method.queries.kind import statistic_among
 from residualplanner.method.queries.meanings import labels_in_words
-from residualplanner.more.amounts.statistics import Statistic, statistic_among
+from residualplanner.more.amounts.statistics import Statistic
 from residualplanner.publish.files.profiles import profile_named
 from residualplanner.publish.files.statistic_form import StatisticForm, statistic_form
 from residualplanner.publish.files.statistics import published_values

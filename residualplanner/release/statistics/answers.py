@@ -9,11 +9,10 @@ from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.plan.plan import Plan
-from residualplanner.method.queries.kind import Kind
-from residualplanner.method.queries.tying import tied_kind
+from residualplanner.method.queries.kind import Kind, statistic_among, tied_kind
 from residualplanner.method.workload.query import QueryLike, WrittenQuery, kinds_by_name
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.amounts.statistics import Statistic, statistic_among
+from residualplanner.more.amounts.statistics import Statistic
 
 _UNBIASED = (
     "means and quantiles are made of the unbiased tables that reconstruct returns, or of a folder of these; a folder "

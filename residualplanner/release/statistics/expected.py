@@ -4,8 +4,9 @@ import numpy as np
 
 from residualplanner.ground.checks import FloatArray, require_positive
 from residualplanner.method.plan.plan import Plan
+from residualplanner.method.queries.kind import statistic_among
 from residualplanner.method.workload.query import QueryLike
-from residualplanner.more.amounts.statistics import Mean, statistic_among
+from residualplanner.more.amounts.statistics import Mean
 from residualplanner.release.statistics.answers import statistic_query
 
 

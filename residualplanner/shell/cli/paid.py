@@ -17,7 +17,8 @@ from residualplanner.gate.measurement.resource_estimate import bytes_text
 from residualplanner.ground.atomic import write_atomically, write_folder_atomically
 from residualplanner.ground.errors import FileFormatError, ResidualPlannerError
 from residualplanner.ground.json import json_text
-from residualplanner.method.plan.plan import Plan, plan_to_archive
+from residualplanner.method.plan.files import plan_to_archive
+from residualplanner.method.plan.plan import Plan
 from residualplanner.method.workload.workload import Workload
 from residualplanner.publish.files.export_files import PARTS_FORMAT
 from residualplanner.publish.parts.layout import layout_of

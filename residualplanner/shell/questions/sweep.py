@@ -14,10 +14,9 @@ from residualplanner.ground.errors import BudgetError, WorkloadError
 from residualplanner.ground.margins import margin_factor
 from residualplanner.method.losses import LossLike, read_loss
 from residualplanner.method.plan.plan import Plan
-from residualplanner.method.plan.select import select, spendable
+from residualplanner.method.plan.select import Bases, select, spendable
 from residualplanner.method.privacy import Budget, Notion
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.searches.basis_options import Bases
 from residualplanner.shell.questions.restriction import scaled_plan
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ from residualplanner.ground.archive import read_archive, write_archive
 from residualplanner.ground.array_hashes import content_hash
 from residualplanner.ground.errors import BudgetError, FileFormatError
 from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.files import plan_hash
-from residualplanner.method.plan.plan import plan_to_archive
+from residualplanner.method.plan.files import plan_hash, plan_to_archive
 from residualplanner.method.plan.select import select
 from residualplanner.method.privacy import pcost
 from residualplanner.method.strategy.strategy import constant_strategy

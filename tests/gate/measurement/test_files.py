@@ -20,8 +20,7 @@ from residualplanner.ground.archive import read_archive, write_archive
 from residualplanner.ground.errors import BudgetError, FileFormatError, ResidualPlannerError
 from residualplanner.ground.version import __version__
 from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.files import load_plan, plan_hash
-from residualplanner.method.plan.plan import plan_to_archive
+from residualplanner.method.plan.files import load_plan, plan_hash, plan_to_archive
 from residualplanner.method.plan.select import select
 from residualplanner.method.privacy import zcdp
 from residualplanner.method.strategy.basis_groups import basis_groups

@@ -8,8 +8,8 @@ from random_plans import plans
 from residualplanner.ground.errors import BudgetError, FileFormatError
 from residualplanner.method.bases.matrix import integer_basis
 from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.files import load_plan, plan_from_archive, plan_hash
-from residualplanner.method.plan.plan import Plan, plan_to_archive
+from residualplanner.method.plan.files import load_plan, plan_from_archive, plan_hash, plan_to_archive
+from residualplanner.method.plan.plan import Plan
 from residualplanner.method.plan.select import select
 from residualplanner.method.privacy import pcost
 from residualplanner.method.queries.custom import Custom

@@ -16,12 +16,11 @@ import dense
 from residualplanner.ground.errors import BudgetError, DomainError, FileFormatError, WorkloadError
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.files import load_plan, plan_from_archive
-from residualplanner.method.plan.plan import Plan, plan_to_archive
+from residualplanner.method.plan.files import load_plan, plan_from_archive, plan_to_archive
+from residualplanner.method.plan.plan import Plan
 from residualplanner.method.plan.select import select
 from residualplanner.method.privacy import zcdp
 from residualplanner.method.queries.custom import Custom
-from residualplanner.method.queries.json import kind_to_json
 from residualplanner.method.workload.workload import Workload
 from residualplanner.more.classifications.hierarchy import Hierarchy
 from saved_plans import DOMAIN, changes, forge, placed, read, removed, require_equal, small_plan, write
@@ -370,7 +369,7 @@ def test_the_cost_of_large_attributes_is_checked_without_matrices(tmp_path, kind
     "told", [{"values": None}, {"levels": [2]}, {"levels": [[["low", [0, 1]], ["high", [2, 3]]], 1]}]
 )
 def test_hierarchies_of_a_plan_are_written_out(told):
-    kind = kind_to_json(Hierarchy([{"low": [0, 1], "high": [2, 3]}]).on(Attribute("values", 4)))
+    kind = Hierarchy([{"low": [0, 1], "high": [2, 3]}]).on(Attribute("values", 4)).to_json()
     header, arrays = plan_to_archive(small_plan())
     with pytest.raises(FileFormatError, match="must have its values, and groups in place of widths of bands"):
         plan_from_archive({**header, "kinds": [{**kind, **told}]}, arrays)
@@ -405,8 +404,8 @@ def test_a_file_of_another_kind_is_named(tmp_path):
     ("kinds", "message"),
     [
         ([{"kind": "identity"}] * 2, "must list each of its kinds of query once"),
-        ([kind_to_json(Custom([[1, 1], [0, 1]]))], "invalid workload in a plan: the matrix for"),
-        ([kind_to_json(Hierarchy([2]).on(Attribute("a", 9)))], "invalid workload in a plan: the hierarchy on"),
+        ([Custom([[1, 1], [0, 1]]).to_json()], "invalid workload in a plan: the matrix for"),
+        ([Hierarchy([2]).on(Attribute("a", 9)).to_json()], "invalid workload in a plan: the hierarchy on"),
         ([{"kind": "custom", "size": 3, "rows": [], "labels": None}], "a kind 'custom' must have rows"),
     ],
 )

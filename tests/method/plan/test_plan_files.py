@@ -13,8 +13,7 @@ from residualplanner.ground.errors import FileFormatError, WorkloadError
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.losses import MaxVariance, SumOfVariances
-from residualplanner.method.plan.files import load_plan, plan_from_archive, plan_hash
-from residualplanner.method.plan.plan import plan_to_archive
+from residualplanner.method.plan.files import load_plan, plan_from_archive, plan_hash, plan_to_archive
 from residualplanner.method.plan.select import select
 from residualplanner.method.privacy import approx_dp, gdp, pcost, zcdp
 from residualplanner.method.workload.families import marginals

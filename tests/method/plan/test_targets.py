@@ -15,8 +15,7 @@ from random_plans import mechanism, plans, table_covariance
 from residualplanner.ground.errors import BudgetError, DomainError, FileFormatError, WorkloadError
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.losses import MaxVariance, Targets, svd_bound
-from residualplanner.method.plan.files import load_plan, plan_from_archive
-from residualplanner.method.plan.plan import plan_to_archive
+from residualplanner.method.plan.files import load_plan, plan_from_archive, plan_to_archive
 from residualplanner.method.plan.select import select
 from residualplanner.method.privacy import pcost
 from residualplanner.method.queries.identity import Identity

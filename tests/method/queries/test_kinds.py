@@ -16,9 +16,9 @@ from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.bins import Bins
 from residualplanner.method.queries.custom import Custom
 from residualplanner.method.queries.identity import Identity
-from residualplanner.method.queries.json import kind_from_json, kind_to_json
+from residualplanner.method.queries.json import kind_from_json
+from residualplanner.method.queries.kind import tied_kind
 from residualplanner.method.queries.runs import Prefix, Range
-from residualplanner.method.queries.tying import tied_kind
 from residualplanner.more.classifications.hierarchy import Hierarchy
 
 drawn_arrays = st.integers(0, 2**32 - 1).map(np.random.default_rng)
@@ -89,7 +89,7 @@ def test_a_kind_is_read_back_from_json_just_as_it_was(case):
     kind, size, rows = case
     attribute = Attribute("a", size)
     for each in (kind, kind.on(attribute) if isinstance(kind, Hierarchy) else kind):
-        again = kind_from_json(parse_json(json_text(kind_to_json(each)).decode()))
+        again = kind_from_json(parse_json(json_text(each.to_json()).decode()))
         assert again == each
         assert hash(again) == hash(each)
         assert type(again) is type(each)
@@ -100,7 +100,7 @@ def test_a_kind_is_read_back_from_json_just_as_it_was(case):
 @given(number=st.floats(1e-300, 1e15))
 def test_a_matrix_keeps_every_digit_in_json(number):
     kind = Custom([[number, -1 / 3], [1, 1]])
-    assert kind_from_json(json.loads(json.dumps(kind_to_json(kind)))).matrix(2)[0, 0] == number
+    assert kind_from_json(json.loads(json.dumps(kind.to_json()))).matrix(2)[0, 0] == number
 
 
 @given(case=kinds_with_sizes(), other=kinds_with_sizes())
@@ -109,7 +109,7 @@ def test_kinds_are_equal_only_if_they_ask_the_same(case, other):
     if kind == second:
         assert hash(kind) == hash(second)
         assert size != other_size or np.array_equal(rows, other_rows)
-    assert kind == kind_from_json(kind_to_json(kind)) != "identity"
+    assert kind == kind_from_json(kind.to_json()) != "identity"
 
 
 def test_kinds_of_different_names_differ():
@@ -137,8 +137,8 @@ def test_a_hierarchy_of_very_many_values_is_refused_before_its_rows_are_made():
     assert tied_kind(Hierarchy([100]), Attribute("id", 20_000)).rows(20_000) == 20_201
 
 
-GOOD = kind_to_json(Custom([[1, 1], [0, 1]]))
-TREE = kind_to_json(Hierarchy([{"all": ["x", "y"]}]).on(Attribute("a", labels=["x", "y"])))
+GOOD = Custom([[1, 1], [0, 1]]).to_json()
+TREE = Hierarchy([{"all": ["x", "y"]}]).on(Attribute("a", labels=["x", "y"])).to_json()
 
 
 @pytest.mark.parametrize(
@@ -226,14 +226,14 @@ def test_json_from_anyone_is_read_or_refused(value, data):
         kind = kind_from_json({**base, field: value})
     except FileFormatError:
         return
-    assert kind_from_json(kind_to_json(kind)) == kind
+    assert kind_from_json(kind.to_json()) == kind
 
 
 @pytest.mark.slow
 def test_the_largest_matrix_fits_into_the_header_of_a_file():
     matrix = -np.random.default_rng(5).random((1024, 1024)) * 1e-290
     matrix[:, 0] = 1
-    assert len(json_text(kind_to_json(Custom(matrix)))) < HEADER_LIMIT - 2**20
+    assert len(json_text(Custom(matrix).to_json())) < HEADER_LIMIT - 2**20
 
 
 def test_labels_are_in_the_words_of_the_attribute():

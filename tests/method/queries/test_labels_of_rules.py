@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.bins import Bins
 from residualplanner.method.queries.identity import Identity
+from residualplanner.method.queries.kind import tied_kind
 from residualplanner.method.queries.meanings import labels_in_words, meanings_of
 from residualplanner.method.queries.runs import Prefix, Range
-from residualplanner.method.queries.tying import tied_kind
 from residualplanner.more.classifications.hierarchy import Hierarchy
 
 AGES = Attribute("age", bins=Bins([0, 18, 65]), unknown="Other", missing="Not stated")

@@ -15,9 +15,9 @@ from residualplanner.method.domain.bins import Bins
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.queries.custom import Custom
 from residualplanner.method.queries.identity import Identity, Matching
-from residualplanner.method.queries.json import kind_from_json, kind_to_json
+from residualplanner.method.queries.json import kind_from_json
+from residualplanner.method.queries.kind import tied_kind
 from residualplanner.method.queries.runs import Prefix, Range
-from residualplanner.method.queries.tying import tied_kind, written_kind
 from residualplanner.method.workload.families import marginals
 from residualplanner.method.workload.workload import Workload
 from residualplanner.more.amounts.amounts import Sum
@@ -61,13 +61,13 @@ def test_every_method_is_about_the_matrix_of_the_definition(case, seed):
 @given(case=tied())
 def test_a_tied_kind_is_read_back_from_json_and_known_as_it_was_written(case):
     attribute, kind, written, rows = case
-    again = kind_from_json(json.loads(json.dumps(kind_to_json(kind))))
+    again = kind_from_json(json.loads(json.dumps(kind.to_json())))
     assert again == kind
     assert hash(again) == hash(kind)
-    assert tied_kind(again, attribute) == tied_kind(written_kind(kind), attribute) == kind
+    assert tied_kind(again, attribute) == tied_kind(kind.written, attribute) == kind
     assert len(kind.labels(attribute)) == len(set(kind.labels(attribute))) == len(rows)
     assert kind.meanings(attribute) == tuple(map(str, kind.labels(attribute)))
-    assert isinstance(written, Hierarchy) or written_kind(kind) == written
+    assert isinstance(written, Hierarchy) or kind.written == written
 
 
 def test_labels_are_those_of_bins():

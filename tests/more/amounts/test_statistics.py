@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import residualplanner as rp
 from residualplanner.ground.errors import FileFormatError, WorkloadError
 from residualplanner.method.plan.files import load_plan
-from residualplanner.method.queries.json import kind_from_json, kind_to_json
-from residualplanner.method.queries.tying import tied_kind, written_kind
+from residualplanner.method.queries.json import kind_from_json
+from residualplanner.method.queries.kind import tied_kind
 
 EDGES = [-10, 5, 30]
 PAY = rp.Attribute("pay", numeric=rp.Numeric(-10, 30, bins=[5]), missing="Not stated")
@@ -65,9 +65,9 @@ def test_what_should_have_been_one_argument_is_not_taken_for_the_edges_of_bins(k
 @pytest.mark.parametrize("kind", KINDS, ids=repr)
 def test_a_kind_is_read_from_json_as_it_was_written(kind):
     tied = tied_kind(kind, PAY)
-    assert kind_from_json(json.loads(json.dumps(kind_to_json(tied)))) == tied
-    assert kind_from_json(json.loads(json.dumps(kind_to_json(kind)))) == kind
-    assert written_kind(tied) == kind
+    assert kind_from_json(json.loads(json.dumps(tied.to_json()))) == tied
+    assert kind_from_json(json.loads(json.dumps(kind.to_json()))) == kind
+    assert tied.written == kind
     assert eval(repr(kind), {"Mean": rp.Mean, "Quantiles": rp.Quantiles}) == kind
 
 

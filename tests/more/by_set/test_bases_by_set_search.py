@@ -14,7 +14,7 @@ from benchmarks.dense_optimum import workload
 from random_plans import query_rows, workloads_in_kinds
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.losses.weights import importance_of
-from residualplanner.more.by_set.basis import GroupBasis, Numbers
+from residualplanner.more.by_set.basis import GroupBasis, GroupNumbers
 from residualplanner.more.by_set.cost_slopes import Maxima
 from residualplanner.more.by_set.problem import SearchSize, by_set_problem
 from residualplanner.more.by_set.search import Family, Member, search
@@ -75,7 +75,7 @@ def test_the_weights_of_noise_are_those_of_explicit_matrices(case, seed):
     for query, weight in zip(case, case.weights.tolist(), strict=True):
         estimator = dense.least_squares(np.vstack(rows), noise, query_rows(case, query))
         expected += weight * float(np.trace(estimator @ noise @ estimator.T))
-    found = family.variances(Numbers.of(member.bases)).weights
+    found = family.variances(GroupNumbers.of(member.bases)).weights
     assert float(found @ (1 / precision)) == pytest.approx(expected, rel=1e-6)
 
 
@@ -85,7 +85,7 @@ def test_the_cost_is_the_bound_and_not_below_the_cost_of_explicit_matrices(case,
     family = family_of(case)
     assume(family is not None)
     problem, member = family.problem, random_member(family, seed)
-    numbers = Numbers.of(member.bases)
+    numbers = GroupNumbers.of(member.bases)
     found, _ = family.cost(member, numbers, Maxima())
     assert found == pytest.approx(bound_of(problem, member, numbers), rel=1e-9)
     above, slopes = family.cost(member, numbers, Maxima(sharpness))
@@ -132,7 +132,7 @@ def test_slopes_are_differences(case, weighed):
     maxima = Maxima(30.0)
     if weighed:
         member = family.member(point)
-        maxima = family.cost(member, Numbers.of(member.bases), maxima)[1].maxima(30.0)
+        maxima = family.cost(member, GroupNumbers.of(member.bases), maxima)[1].maxima(30.0)
     _, slope = family.value_and_slope(point, maxima)
     for direction in rng.normal(size=(5, point.size)):
         ahead, behind = (family.value_and_slope(point + step * direction, maxima)[0] for step in (1e-6, -1e-6))
@@ -145,7 +145,7 @@ def test_the_search_starts_at_the_plan_with_one_basis_for_each_attribute(case):
     start = library(case, family)
     loss = rp.select(case, budget=rp.pcost(1)).loss_value
     assert family.value(start) == pytest.approx(math.log(loss), abs=1e-7)
-    assert family.cost(start, Numbers.of(start.bases), Maxima())[0] == pytest.approx(1, rel=1e-9)
+    assert family.cost(start, GroupNumbers.of(start.bases), Maxima())[0] == pytest.approx(1, rel=1e-9)
     again = family.member(family.point(start))
     assert family.value(again) == pytest.approx(family.value(start), abs=1e-9)
 

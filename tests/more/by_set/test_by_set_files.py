@@ -13,8 +13,8 @@ from residualplanner.ground.errors import BudgetError, DomainError, FileFormatEr
 from residualplanner.method.bases.matrix import integer_basis
 from residualplanner.method.bases.subtraction import subtraction_basis
 from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.files import load_plan, plan_from_archive, plan_hash
-from residualplanner.method.plan.plan import Plan, plan_to_archive
+from residualplanner.method.plan.files import load_plan, plan_from_archive, plan_hash, plan_to_archive
+from residualplanner.method.plan.plan import Plan
 from residualplanner.method.privacy import pcost
 from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.runs import Prefix

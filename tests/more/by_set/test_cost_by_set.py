@@ -18,7 +18,6 @@ from residualplanner.method.bases.subtraction import subtraction_basis
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.privacy import Neighbors
 from residualplanner.method.queries.runs import Prefix
-from residualplanner.method.strategy import costs
 from residualplanner.method.strategy.costs import cost_upper_bound, exact_cost
 from residualplanner.method.strategy.strategy import varying_strategy
 from residualplanner.method.workload.attribute_sets import AttributeSets
@@ -151,7 +150,7 @@ def test_the_stated_cost_is_rounded_up_a_little_and_more_noise_never_costs_more(
 @pytest.mark.parametrize("offset", [Fraction(0), Fraction(1, 2**60), Fraction(-1, 2**60), Fraction(1, 2**53)])
 def test_the_stated_cost_is_above_the_exact_one_however_it_rounds(monkeypatch, offset):
     plan = plan_by_set(Workload(Domain({"a": 3}), [{"a": Prefix()}]))
-    monkeypatch.setattr(costs, "exact_varying_cost", lambda *_: 1 + offset)
+    monkeypatch.setattr(varying_cost, "exact_varying_cost", lambda *_: 1 + offset)
     assert cost_upper_bound(plan.strategy, plan.noise_variances, Neighbors()) >= 1 + offset
 
 
@@ -159,7 +158,7 @@ def test_the_stated_cost_is_above_the_exact_one_however_it_rounds(monkeypatch, o
 def test_the_stated_cost_is_that_of_precisions_no_less_than_the_exact_ones(plan):
     found = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(costs, "exact_varying_cost", lambda _, precision: found.extend(precision.tolist()) or 1)
+        patch.setattr(varying_cost, "exact_varying_cost", lambda _, precision: found.extend(precision.tolist()) or 1)
         cost_upper_bound(plan.strategy, plan.noise_variances, Neighbors())
     assert bool(found) == plan.strategy.varying.any()
     assert all(Fraction(w) * Fraction(v) >= 1 for w, v in zip(found, plan.noise_variances.tolist(), strict=bool(found)))

@@ -15,7 +15,7 @@ from residualplanner.ground.errors import DomainError, FileFormatError, Workload
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.queries.identity import Identity
-from residualplanner.method.queries.json import kind_from_json, kind_to_json
+from residualplanner.method.queries.json import kind_from_json
 from residualplanner.method.queries.runs import Prefix
 from residualplanner.more.classifications.hierarchy import Hierarchy
 
@@ -81,10 +81,10 @@ def test_plans_hold_all_of_it(geography):
         hierarchy.attribute("county", unknown="other", missing="none"),
     ):
         tied = hierarchy.on(attribute)
-        again = kind_from_json(kind_to_json(tied))
+        again = kind_from_json(tied.to_json())
         assert again == tied
         assert again.columns_beside(attribute) == tied.columns_beside(attribute)
-        assert kind_from_json(kind_to_json(hierarchy)) == hierarchy
+        assert kind_from_json(hierarchy.to_json()) == hierarchy
         assert (again.matrix(attribute.size) == tied.matrix(attribute.size)).all()
 
 
@@ -162,7 +162,7 @@ def test_values_of_another_domain_are_refused(read):
 def test_the_file_is_recorded_by_its_name_and_hash(read, tmp_path):
     hierarchy = read(leaf_rows())
     content = (tmp_path / "counties.csv").read_bytes()
-    stated = kind_to_json(hierarchy)["classification"]["files"]
+    stated = hierarchy.to_json()["classification"]["files"]
     assert stated == [{"file": "counties.csv", "sha256": hashlib.sha256(content).hexdigest()}]
     assert hierarchy == Hierarchy.from_frame(frame_of(leaf_rows()), LEVELS)  # it asks for the same
 
@@ -401,7 +401,7 @@ def test_a_crosswalk_puts_the_same_leaves_into_other_groups(read, tmp_path):
         assert beside["level"] == ("(total)", "district", "district", "county", "county", "county")
         assert beside["name"][1:3] == ("Seven", "One")
         assert beside["parent"][3:] == ("7", "1", "1")
-    assert [each["file"] for each in kind_to_json(districts)["classification"]["files"]] == [
+    assert [each["file"] for each in districts.to_json()["classification"]["files"]] == [
         "counties.csv",
         "districts.csv",
     ]
@@ -493,7 +493,7 @@ def test_a_group_of_two_names_is_refused(read):
     ids=str,
 )
 def test_a_classification_in_a_plan_that_cannot_be_is_refused(read, change):
-    value = kind_to_json(read("state,county\n01,01001\n"))
+    value = read("state,county\n01,01001\n").to_json()
     with pytest.raises(FileFormatError, match=r"classification|first level|must be|must have|parent|no items"):
         kind_from_json(value | {"classification": value["classification"] | change})
     with pytest.raises(FileFormatError, match="must have the fields"):

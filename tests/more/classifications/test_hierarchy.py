@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.bins import Bins
-from residualplanner.method.queries.tying import tied_kind
+from residualplanner.method.queries.kind import tied_kind
 from residualplanner.more.classifications.hierarchy import Hierarchy
 
 STATES = Attribute("state", labels=["CA", "OR", "TX", "WA"])

@@ -13,9 +13,9 @@ from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.bins import Bins
 from residualplanner.method.queries.custom import Custom
 from residualplanner.method.queries.identity import Identity, Matching
-from residualplanner.method.queries.json import kind_from_json, kind_to_json
+from residualplanner.method.queries.json import kind_from_json
+from residualplanner.method.queries.kind import tied_kind
 from residualplanner.method.queries.runs import Prefix, Range
-from residualplanner.method.queries.tying import tied_kind
 from residualplanner.more.classifications.hierarchy import Hierarchy
 from residualplanner.more.queries.selection import Selection
 
@@ -102,7 +102,7 @@ def test_true_is_not_1_and_a_label_of_its_own_can_be_selected():
 @pytest.mark.parametrize("of", [None, Identity(), Range(), Hierarchy([2]), Custom([[1, 1, 1, 1], [0, 1, 2, 3]])])
 def test_json_holds_a_selection(of):
     tied = tied_kind(Selection(["[0, 5)", "[18, 65)"], of), AGE)
-    again = kind_from_json(kind_to_json(tied))
+    again = kind_from_json(tied.to_json())
     assert again == tied
     assert (again.name, again.where, again.file_word) == (tied.name, tied.where, tied.file_word)
     again.require_fit(AGE)
@@ -110,7 +110,7 @@ def test_json_holds_a_selection(of):
 
 def test_json_holds_a_selection_of_an_empty_label():
     tied = tied_kind(Selection(""), Attribute("state", labels=["", "CA"]))
-    assert kind_from_json(kind_to_json(tied)) == tied
+    assert kind_from_json(tied.to_json()) == tied
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_json_holds_a_selection_of_an_empty_label():
     ],
 )
 def test_a_forged_selection_is_refused(change, message):
-    value = kind_to_json(tied_kind(Selection(["[5, 18)", "[18, 65)"]), AGE))
+    value = tied_kind(Selection(["[5, 18)", "[18, 65)"].to_json(), AGE))
     with pytest.raises(FileFormatError, match=message):
         kind_from_json(value | change)
 

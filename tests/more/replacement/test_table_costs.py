@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from residualplanner.method.noise.table_bound import CostTable, least_loss, weights_with_margins
+from residualplanner.more.convex.table_bound import CostTable, least_loss, weights_with_margins
 from residualplanner.more.replacement.table_costs import cost_of, minimize_over_tables
 
 SIZES = (3, 2, 4)

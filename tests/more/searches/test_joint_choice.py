@@ -64,8 +64,8 @@ def test_queries_of_single_attributes_reach_the_least_maximum(kinds, sizes, weig
 def test_the_search_ends_by_itself_and_its_first_levels_do_not_slow_it(monkeypatch):
     """The level falls at first while bases follow the weights; the power must recover from that."""
     rounds = []
-    improved = joint._Search._improved
-    monkeypatch.setattr(joint._Search, "_improved", lambda *arguments: rounds.append(1) or improved(*arguments))
+    improved = joint._JointSearch._improved
+    monkeypatch.setattr(joint._JointSearch, "_improved", lambda *arguments: rounds.append(1) or improved(*arguments))
     select(
         marginals(Domain(dict.fromkeys("abc", 10)), order=1, kinds=dict.fromkeys("abc", Prefix())),
         budget=ONE,

@@ -14,7 +14,7 @@ from residualplanner.method.queries.runs import Prefix, Range
 from residualplanner.method.workload.families import marginals
 from residualplanner.method.workload.workload import Workload
 from residualplanner.more.classifications.hierarchy import Hierarchy
-from residualplanner.more.queries.threshold import Threshold
+from residualplanner.more.queries.thresholds import Threshold
 from residualplanner.shell.cli.spec.file import read_spec, spec_schema
 from residualplanner.shell.cli.spec.objects import domain_of_spec, workload_of_spec
 from residualplanner.shell.cli.starting.starting_spec import spec_text

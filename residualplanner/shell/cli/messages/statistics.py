@@ -6,8 +6,9 @@ Reads: Plan.  Gives: messages.
 from residualplanner.ground.margins import margin_factor
 from residualplanner.ground.words import number_text
 from residualplanner.method.plan.plan import Plan
+from residualplanner.method.queries.kind import statistic_among
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.amounts.statistics import Statistic, statistic_among
+from residualplanner.more.amounts.statistics import Statistic
 from residualplanner.release.statistics import mean_std_err_of_query, unit_of
 from residualplanner.shell.cli.messages.output import Output
 

@@ -28,7 +28,7 @@ from residualplanner.more.amounts.amounts import Sum
 from residualplanner.more.amounts.numeric import Numeric
 from residualplanner.more.amounts.statistics import Mean, Quantiles
 from residualplanner.more.queries.among import Among
-from residualplanner.more.queries.threshold import Threshold
+from residualplanner.more.queries.thresholds import Threshold
 from residualplanner.shell.cli.spec.attributes import AttributeTable
 from residualplanner.shell.cli.spec.file import BudgetTable, QueriesTable, SpecFile
 from residualplanner.shell.cli.spec.hierarchies import NO_FILES, SpecHierarchies, hierarchies_of_spec

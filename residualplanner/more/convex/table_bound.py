@@ -1,6 +1,5 @@
 """What a sum of variances is at least, where the cost is a sum of maxima over tables: a proof from weights of cells.
 
-Reads: numbers only.  Gives: a lower bound.
 Source: eqs. (41) and (42).
 """
 

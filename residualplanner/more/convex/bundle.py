@@ -1,6 +1,5 @@
 """Better noise for a convex loss than a solver's, and a proof of how good it is.
 
-Reads: numbers and a loss that can be evaluated.  Gives: Refined.
 Source: eq. (18).
 
 A bundle method: planes that touch the loss near the best noise so far stand for the loss, the noise that is best for
@@ -19,8 +18,8 @@ from scipy import sparse
 
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.errors import SolverError
-from residualplanner.method.noise.loss_function import ConvexLossFunction, Plane, Tangents, no_tangents, plane_of
-from residualplanner.method.noise.table_bound import normalized
+from residualplanner.more.convex.loss_function import ConvexLossFunction, Plane, Tangents, no_tangents, plane_of
+from residualplanner.more.convex.table_bound import normalized
 
 #: A gap at which the search ends.
 _CLOSE = 1e-8

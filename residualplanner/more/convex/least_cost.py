@@ -1,6 +1,5 @@
 """The least privacy cost that brings a convex loss down to a limit, found by planning for one budget after another.
 
-Reads: numbers only, and the loss as a function on CVXPY expressions.  Gives: NoiseChoice.
 Source: eq. (18).
 
 The noise for a budget, made larger or smaller in proportion until it just reaches the limit, costs at least the least
@@ -16,10 +15,10 @@ from scipy import sparse
 
 from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.ground.errors import BudgetError, SolverError
-from residualplanner.method.noise.bundle import ConvexProblem, Refined
 from residualplanner.method.noise.choice import NoiseChoice
-from residualplanner.method.noise.convex import convex_problem, proportional_noise, solved_for
-from residualplanner.method.noise.loss_function import ConvexFunction
+from residualplanner.more.convex.bundle import ConvexProblem, Refined
+from residualplanner.more.convex.convex import convex_problem, proportional_noise, solved_for
+from residualplanner.more.convex.loss_function import ConvexFunction
 
 #: A gap at which the search ends, and the most budgets that are planned for.
 _CLOSE, _BUDGETS = 1e-8, 40
@@ -68,7 +67,7 @@ def minimize_privacy_cost(
     if not np.isfinite(at_most):
         raise BudgetError(f"at_most must be finite, got {at_most!r}")
     problem = convex_problem(pcost_coefficient, variance_coefficient, loss, solver)
-    search, budget = _Search(), _likely_cost(problem, at_most)
+    search, budget = _BudgetSearch(), _likely_cost(problem, at_most)
     for _ in range(_BUDGETS):
         try:
             solved, status = solved_for(problem, loss, budget)
@@ -91,7 +90,7 @@ def costing_more(choice: NoiseChoice, _variance_coefficient: sparse.csr_array, f
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Search:
+class _BudgetSearch:
     """What is known after some budgets.
 
     Attributes:
@@ -114,7 +113,7 @@ class _Search:
 
     def after(
         self, problem: ConvexProblem, solved: Refined, status: str, *, budget: float, at_most: float
-    ) -> "_Search":
+    ) -> "_BudgetSearch":
         """What is known after one more budget."""
         bound = max(self.bound, solved.least_cost(at_most))
         missed = max(self.missed, budget) if solved.value > at_most else self.missed
@@ -123,7 +122,7 @@ class _Search:
         if not cost < self.cost:
             noise_variance, cost, status = self.noise_variance, self.cost, self.status or status
         is_slow = _distance(cost, bound, missed) > _distance(self.cost, self.bound, self.missed) / 2
-        return _Search(noise_variance, cost, bound, missed, budget, is_slow, status)
+        return _BudgetSearch(noise_variance, cost, bound, missed, budget, is_slow, status)
 
     @property
     def is_over(self) -> bool:

@@ -1,6 +1,5 @@
 """A user's convex loss as a function of numbers, and planes that touch it from below.
 
-Reads: a function on CVXPY expressions.  Gives: ConvexLossFunction, Tangents, Plane.
 Source: eqs. (16) and (18).
 
 Each plane touches the loss at one point with a subgradient of the loss there, so by convexity the loss is nowhere below

@@ -1,6 +1,5 @@
 """The best noise for any convex loss of the variances, and the least cost that reaches a loss.
 
-Reads: numbers only, and the loss as a function on CVXPY expressions.  Gives: NoiseChoice.
 Source: eq. (18).
 
 The solver is not trusted.  Its noise is where the search for better noise begins, its loss is evaluated anew, and the
@@ -17,10 +16,10 @@ from scipy import sparse
 
 from residualplanner.ground.checks import FloatArray, frozen, frozen_float_array, require_positive
 from residualplanner.ground.errors import MissingExtraError, SolverError
-from residualplanner.method.noise.bundle import ConvexProblem, Refined, refine, solve
 from residualplanner.method.noise.choice import NoiseChoice
-from residualplanner.method.noise.loss_function import ConvexFunction, loss_expression, read_loss_function
-from residualplanner.method.noise.table_bound import normalized
+from residualplanner.more.convex.bundle import ConvexProblem, Refined, refine, solve
+from residualplanner.more.convex.loss_function import ConvexFunction, loss_expression, read_loss_function
+from residualplanner.more.convex.table_bound import normalized
 
 #: The gap within which noise is accepted though the solver failed.
 _PROVED = 1e-4
