@@ -1,12 +1,10 @@
-"""The command compare: plans side by side, without data.
-
-Reads: plans.  Gives: messages, and a CSV file if one is named.
-"""
+"""The command compare: plans side by side, without data."""
 
 import math
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
@@ -15,21 +13,19 @@ from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.words import number_text, rounded_up, table_text
 from residualplanner.method.plan.files import load_plan
 from residualplanner.method.plan.plan import Plan
-from residualplanner.shell.cli.messages.failures import telling_outputs
-from residualplanner.shell.cli.messages.output import Output
-from residualplanner.shell.cli.messages.summary import write_errors
+from residualplanner.shell.cli.failures import telling_outputs
+from residualplanner.shell.cli.output import Output
 from residualplanner.shell.questions import Comparison, compare
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: How many tables are shown: those that the plans treat most differently.
 _ROWS = 10
 
 
 def run_compare(paths: Sequence[Path], path: Path | None, level: float, output: Output) -> None:
-    """Say what plans cost and how accurate they are, and write the accuracy of every table to ``path``.
-
-    Raises:
-        WorkloadError: there is one plan alone, a plan is named twice, or they are not over the same domain.
-    """
+    """Say what plans cost and how accurate they are, and write the accuracy of every table to ``path``."""
     if len(paths) < 2 or len(set(paths)) < len(paths):
         raise WorkloadError("compare takes two or more different plans, such as: compare one.plan other.plan")
     names = [each.stem for each in paths]
@@ -45,7 +41,7 @@ def run_compare(paths: Sequence[Path], path: Path | None, level: float, output: 
             queries = comparison.queries.copy()
             queries.columns = queries.columns.map(":".join)  # such as moe:even
             with write_atomically(path) as file:
-                write_errors(queries.reset_index(), file)
+                _write_errors(queries.reset_index(), file)
             output.wrote(path, ": the error of every table under each plan.")
 
 
@@ -85,3 +81,13 @@ def _say_tables(comparison: Comparison, level: float, output: Output) -> None:
         rows.append((table_text(query, kinds), number_text(cells), *texts))
         facts.append({"query": query, "kinds": kinds, "cells": int(cells), "plans": names, "moe": given})
     output.table(["table", "cells", *names], rows, event="margins-of-table", facts=facts)
+
+
+def _write_errors(errors: "pd.DataFrame", file: IO[bytes]) -> None:
+    """Write an error table as CSV."""
+    import pyarrow as pa
+    import pyarrow.csv
+
+    table = pa.Table.from_pandas(errors, preserve_index=False)
+    kinds = table.schema.get_field_index("kinds")
+    pyarrow.csv.write_csv(table.set_column(kinds, "kinds", table["kinds"].cast(pa.string())), file)

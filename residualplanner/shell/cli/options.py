@@ -14,7 +14,7 @@ from residualplanner.ground.version import __version__
 from residualplanner.method.privacy import Notion
 from residualplanner.publish.files.export_files import MOST_FILES, FormatName
 from residualplanner.publish.files.profiles import ProfileName
-from residualplanner.shell.cli.spec.typed_budget import LossName, complete_budget
+from residualplanner.shell.cli.spec.budgets import LossName, complete_budget
 
 
 def _print_version(value: bool) -> None:

@@ -14,10 +14,10 @@ from residualplanner.ground.margins import require_level
 from residualplanner.method.losses import MaxVariance, SumOfVariances
 from residualplanner.publish.files.export_files import FormatName
 from residualplanner.publish.files.profiles import ProfileName
-from residualplanner.shell.cli.messages.output import Output
+from residualplanner.shell.cli.output import Output
+from residualplanner.shell.cli.spec.budgets import LossName, budget_of_text, numbers_by_name
 from residualplanner.shell.cli.spec.file import BudgetTable, SpecFile
 from residualplanner.shell.cli.spec.output import OutputTable
-from residualplanner.shell.cli.spec.typed_budget import LossName, budget_of_text, numbers_by_name
 
 _LOSSES: Mapping[LossName, SumOfVariances | MaxVariance] = {
     "sum": SumOfVariances(),

@@ -12,8 +12,9 @@ from residualplanner.ground.json import parse_json
 from residualplanner.ground.words import listed
 from residualplanner.method.domain.domain import Domain
 from residualplanner.more.amounts.weight import Weight
-from residualplanner.shell.cli.columns import csv_names, is_csv, is_parquet, parquet_types
-from residualplanner.shell.cli.messages.output import Output, command_text
+from residualplanner.shell.cli.output import Output, command_text
+from residualplanner.shell.cli.paths import is_csv, is_parquet
+from residualplanner.shell.cli.records import csv_names, parquet_types
 from residualplanner.shell.cli.spec.attributes import UNDECLARED
 from residualplanner.shell.cli.spec.file import read_limited, read_spec
 from residualplanner.shell.cli.spec.objects import domain_of_spec

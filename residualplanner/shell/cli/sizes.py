@@ -1,7 +1,4 @@
-"""The time, memory and disk space that a workload needs, stated in advance.
-
-Reads: Workload.  Gives: messages, and a refusal of tables that no file can hold.
-"""
+"""The time, memory and disk space that a workload needs, stated in advance."""
 
 import numpy as np
 
@@ -14,7 +11,7 @@ from residualplanner.gate.measurement.resource_estimate import (
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.words import number_text
 from residualplanner.method.workload.workload import Workload
-from residualplanner.shell.cli.messages.output import Output
+from residualplanner.shell.cli.output import Output
 
 #: The numbers of sets of attributes, and of cells, above which it is stated in advance what a plan needs.
 LARGE_SETS, LARGE_CELLS = 100_000, 10_000_000
@@ -54,22 +51,14 @@ def say_sizes(workload: Workload, output: Output, estimate: ResourceEstimate | N
 
 
 def say_search(workload: Workload, output: Output) -> None:
-    """Say how long the search for bases by set takes, if that is long.
-
-    Raises:
-        WorkloadError: it would take too long.
-    """
+    """Say how long the search for bases by set takes, if that is long; WorkloadError where it would take too long."""
     seconds = resource_estimate(workload, by_set=True).planning_seconds
     if seconds > LONG_SEARCH:
         output.fact("Size", f"looking for bases by set takes {seconds_text(seconds)}", seconds=seconds)
 
 
 def require_writable(workload: Workload) -> None:
-    """Refuse a workload with a table too large to be written, before anything is spent on it.
-
-    Raises:
-        WorkloadError: a table has more than `TABLE_LIMIT` cells.
-    """
+    """Raise WorkloadError if a table has more than `TABLE_LIMIT` cells, before anything is spent on it."""
     if workload.cells.max() > TABLE_LIMIT:
         raise WorkloadError(_refusal(workload))
 

@@ -1,6 +1,6 @@
-"""The names of the columns of a file of records, and nothing else in it.
+"""The file of records that a command names, and how many records of each person in it count.
 
-Reads: the first line of a CSV file, or the footer of a Parquet file.  Gives: names, and types where they are stored.
+Only the names of its columns are read here, and types where they are stored; its records by `run_check` alone.
 """
 
 import csv
@@ -8,24 +8,127 @@ import gzip
 import re
 import zlib
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, cast
 from urllib.parse import unquote
 
+from typer import Exit
+
+from residualplanner.gate.checking import check
+from residualplanner.gate.measurement.measure import require_countable
+from residualplanner.gate.sources.csv_files import CsvFile
+from residualplanner.gate.sources.people import LimitedRecords
+from residualplanner.ground.atomic import write_atomically
 from residualplanner.ground.checks import open_regular
 from residualplanner.ground.errors import DataError, FileFormatError
-from residualplanner.ground.words import SEPARATORS, names_text
-from residualplanner.shell.cli.spec.file import SIZE_LIMIT
+from residualplanner.ground.words import SEPARATORS, count_text, names_text
+from residualplanner.method.plan.plan import Plan
+from residualplanner.shell.cli.failures import naming
+from residualplanner.shell.cli.output import Output
+from residualplanner.shell.cli.paths import is_csv, is_parquet
+from residualplanner.shell.cli.spec.file import SIZE_LIMIT, PeopleTable, SpecFile
+from residualplanner.shell.cli.spec.objects import domain_of_spec
+
+_NO_NAMES = "its first line is not a line of column names in UTF-8; save the file as CSV with that encoding"
 
 
-def is_csv(path: Path) -> bool:
-    """Whether a file is CSV, gzipped or not, by its name."""
-    return path.name.lower().endswith((".csv", ".csv.gz"))
+@dataclass(frozen=True, slots=True)
+class RecordsFile:
+    """A file of records, as a command reads it.
+
+    Attributes:
+        path: of the file, or of the folder of Parquet files.
+        newlines_in_values: whether, in CSV, a newline between quotes belongs to the value.
+        people: whose each record is; None if no column says so.
+    """
+
+    path: Path
+    newlines_in_values: bool = False
+    people: PeopleTable | None = None
+
+    @property
+    def records(self) -> object:
+        """The records, as `measure` takes them; DataError where the column of persons is also that of their order."""
+        records = CsvFile(self.path, newlines_in_values=True) if self.newlines_in_values else self.path
+        if self.people is None:
+            return records
+        return LimitedRecords(
+            records, person=self.people.person, keep=self.people.keep, order=self.people.order, **self.people.choice
+        )
+
+    def columns(self, plan: Plan) -> list[str]:
+        """The names of the columns that are read, each once."""
+        names = [column.name for column in plan.domain.columns]
+        return list(dict.fromkeys([*names, *(() if self.people is None else self.people.columns)]))
+
+    @property
+    def what_is_read(self) -> str:
+        """What of a file is looked at before anything is spent."""
+        return "names" if is_csv(self.path) and not self.path.is_dir() else "names and types"
+
+    def require_readable(self, plan: Plan) -> None:
+        """Refuse a file by its columns, and persons that do not fit the plan, before anything is spent.
+
+        Raises:
+            BudgetError: the plan assumes that the number of records is public, of which some would be left out.
+            DataError: a column is missing or twice, or in Parquet of a type that holds no value of its attribute; a
+                folder holds other files; more records of a person are to be counted than the plan protects.
+            FileFormatError: the file is not what its name says.
+            OSError: it cannot be opened.
+        """
+        records = self.records
+        if isinstance(records, LimitedRecords):
+            records.require_public_number(plan.neighbors)
+            records.contributions(plan.domain, plan.neighbors.records_per_person)
+        if self.newlines_in_values and not is_csv(self.path):
+            raise DataError(f"--newlines-in-values is for CSV files; leave it out for {self.path}")
+        require_columns(self.path, self.columns(plan))
+        if self.what_is_read != "names":
+            require_countable(plan, records)  # reads only the footers of Parquet files
+
+    def say_people(self, plan: Plan, output: Output) -> None:
+        """Say how many records of each person count, or that nothing checks it; nothing where each record is protected.
+
+        Nobody is protected whose records are more than the plan says, so that the latter is told, too.
+        """
+        most = plan.neighbors.records_per_person
+        if self.people is not None:
+            keep, order = self.people.keep or most, self.people.order
+            chosen = "chosen at random" if order is None else f"the first by {order}"
+            text = (
+                f"at most {count_text(keep, 'record')} of each {self.people.person} count{'s' * (keep == 1)}, {chosen}"
+            )
+            output.fact("People", text, person=self.people.person, keep=keep, order=order)
+        elif most > 1:
+            output.fact(
+                "People",
+                f"that nobody has more than {most} records is a promise that nothing checks;",
+                "a column that says whose each record is keeps it: --person COLUMN, or people in the spec",
+                person=None,
+                keep=None,
+                order=None,
+            )
 
 
-def is_parquet(path: Path) -> bool:
-    """Whether a file is Parquet, by its name."""
-    return path.suffix.lower() == ".parquet"
+def run_check(read: SpecFile, spec: Path, file: RecordsFile, path: Path | None, output: Output) -> None:
+    """Say what of the records does not fit a spec, also to a file if one is named; typer.Exit where any does not."""
+    with naming(spec):
+        domain = domain_of_spec(read)
+    found = check(domain, file.records, records_per_person=read.most_records)
+    if output.as_json:
+        confidential, counts = str(found).partition("\n")[0], asdict(found) | {"findings": len(found.findings)}
+        output.say(confidential, event="check", **counts)
+        for finding in found.findings:
+            output.say(str(finding), event="finding", **asdict(finding))
+    else:
+        output.say(str(found))
+    if path is not None:
+        with write_atomically(path) as text:
+            text.write(f"{found}\n".encode())
+        output.wrote(path, ", which is confidential.")
+    if not found:
+        raise Exit(1)
 
 
 def csv_names(path: Path) -> list[str]:
@@ -68,11 +171,7 @@ def _columns_at(line: str, sign: str) -> int:
 
 
 def parquet_types(path: Path) -> dict[str, str | None]:
-    """The names and types of a Parquet file's columns, from its footer.
-
-    Raises:
-        FileFormatError: it is not a Parquet file, or its columns do not have different names.
-    """
+    """The names and types of a Parquet file's columns, from its footer."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -146,9 +245,7 @@ def _first_line(path: Path) -> list[str]:
         return next(csv.reader([_text_of_first_line(path)], strict=True), [])
     except csv.Error:
         _require_commas(path)
-        raise FileFormatError(
-            f"{path}: its first line is not a line of column names in UTF-8; save the file as CSV with that encoding"
-        ) from None
+        raise FileFormatError(f"{path}: {_NO_NAMES}") from None
 
 
 def _text_of_first_line(path: Path) -> str:
@@ -160,9 +257,7 @@ def _text_of_first_line(path: Path) -> str:
     except (gzip.BadGzipFile, EOFError, zlib.error):
         raise FileFormatError(f"{path} is not gzipped, or damaged or cut off; copy or write it again") from None
     except UnicodeDecodeError:
-        raise FileFormatError(
-            f"{path}: its first line is not a line of column names in UTF-8; save the file as CSV with that encoding"
-        ) from None
+        raise FileFormatError(f"{path}: {_NO_NAMES}") from None
     if len(line) > SIZE_LIMIT:
         raise FileFormatError(f"{path}: its first line is longer than {SIZE_LIMIT:,} bytes")
     return text
