@@ -105,14 +105,14 @@ def plan(
     """
     from residualplanner.shell.cli.planning import run_plan
     from residualplanner.shell.cli.spec.file import read_spec
-    from residualplanner.shell.cli.spec.overrides import TypedOutput, overridden
+    from residualplanner.shell.cli.spec.overrides import overridden, typed_output
 
     require_file(spec, "plan", SPEC)
     path = spec.with_suffix(".plan") if path is None else path
     errors = path.parent / f"{path.name}.errors.csv" if errors is None else errors
     require_free_plan_path(path, errors, force=force)
-    output, typed = messages.output, changes.typed(TypedOutput(level))
-    run_plan(overridden(read_spec(spec), spec, typed, output), spec, path, errors, output)
+    changed = overridden(read_spec(spec), spec, changes, typed_output(level), messages.output)
+    run_plan(changed, spec, path, errors, messages.output)
 
 
 @with_groups
@@ -195,9 +195,11 @@ def reconstruct(  # noqa: PLR0913
     from residualplanner.shell.cli.spec.adjustments import WantedOutput
     from residualplanner.shell.cli.spec.file import read_spec
     from residualplanner.shell.cli.spec.output import OutputTable
+    from residualplanner.shell.cli.spec.overrides import typed_output
 
-    typed = numbers.typed(level, format, profile)
-    wanted = WantedOutput(typed.instead_of(OutputTable() if spec is None else read_spec(spec).output), spec)
+    typed = typed_output(level, numbers, format=format, profile=profile)
+    table = OutputTable() if spec is None else read_spec(spec).output
+    wanted = WantedOutput(table.model_copy(update=typed), spec)
     run_reconstruct(paths, folder, wanted, messages.output, workers=workers, dry_run=dry_run)
 
 
@@ -233,10 +235,10 @@ def release(  # noqa: PLR0913
     from residualplanner.shell.cli.releasing import run_release
     from residualplanner.shell.cli.spec.adjustments import WantedOutput
     from residualplanner.shell.cli.spec.file import read_spec
-    from residualplanner.shell.cli.spec.overrides import overridden
+    from residualplanner.shell.cli.spec.overrides import overridden, typed_output
 
-    output, typed = messages.output, changes.typed(numbers.typed(level, format, profile))
-    changed = overridden(read_spec(spec), spec, typed, output)
+    typed, output = typed_output(level, numbers, format=format, profile=profile), messages.output
+    changed = overridden(read_spec(spec), spec, changes, typed, output)
     measured, gate = measurement_beside(folder), measuring.gate
     require_no_measurement(measured, folder, WantedOutput(changed.output, spec).options)
     with naming(spec):

@@ -238,12 +238,7 @@ Gate = LocalGate | StoreGate
 def gate_of_options(
     memory: str | None, scratch: Path | None, store: str | None, charge: ChargeTime, *, again: bool
 ) -> Gate:
-    """The gate that was typed.
-
-    Raises:
-        ArgumentError: two options exclude each other, ``memory`` is not a number of bytes, or ``store`` no store.
-        NotADirectoryError: ``scratch`` is not a folder.
-    """
+    """The gate that was typed."""
     if memory is not None and store is not None:
         raise ArgumentError(
             "--memory and --store exclude each other: a store is measured into task by task, in little memory anyway; "

@@ -17,7 +17,7 @@ from residualplanner.shell.cli.spec.budgets import budget_of_text, typed_text
 from residualplanner.shell.cli.spec.file import SpecFile
 from residualplanner.shell.cli.spec.objects import budget_of_table
 from residualplanner.shell.cli.words import say_caution
-from residualplanner.shell.opening import ExpectedTerms, opened_ledger
+from residualplanner.shell.session import ExpectedTerms, opened_ledger
 
 _COST = re.compile(r"[0-9]{1,400}(\.[0-9]{1,400})?(/[1-9][0-9]{0,400})?")
 

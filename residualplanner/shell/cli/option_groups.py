@@ -9,14 +9,11 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from residualplanner.publish.files.export_files import FormatName
-from residualplanner.publish.files.profiles import ProfileName
 from residualplanner.shell.cli import options as opt
 from residualplanner.shell.cli.output import Output
 
 if TYPE_CHECKING:
     from residualplanner.shell.cli.gates import Gate
-    from residualplanner.shell.cli.spec.overrides import Typed, TypedOutput
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +57,6 @@ class PlanOptions:
     at_most: opt.AtMost = None
     loss: opt.LossWord = None
 
-    def typed(self, output: "TypedOutput") -> "Typed":
-        """These, with what was typed in place of [output]."""
-        from residualplanner.shell.cli.spec.overrides import Typed
-
-        return Typed(self.budget, self.at_most, self.loss, output)
-
 
 @dataclass(frozen=True, slots=True)
 class NumberOptions:
@@ -75,14 +66,6 @@ class NumberOptions:
     round_to: opt.RoundTo = None
     with_unbiased: opt.WithUnbiased = None
     published_errors: opt.Simulations = None
-
-    def typed(self, level: float | None, format: FormatName | None, profile: ProfileName | None) -> "TypedOutput":
-        """These, with the other options in place of [output]."""
-        from residualplanner.shell.cli.spec.overrides import TypedOutput
-
-        return TypedOutput(
-            level, format, profile, self.nonnegative, self.round_to, self.with_unbiased, self.published_errors
-        )
 
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:

@@ -1,7 +1,4 @@
-"""The arguments and options of the commands.
-
-Gives: types for `app`'s parameters, those of one command after those that several share.
-"""
+"""The arguments and options of the commands."""
 
 from pathlib import Path
 from typing import Annotated

@@ -68,15 +68,7 @@ class RecordsFile:
         return "names" if is_csv(self.path) and not self.path.is_dir() else "names and types"
 
     def require_readable(self, plan: Plan) -> None:
-        """Refuse a file by its columns, and persons that do not fit the plan, before anything is spent.
-
-        Raises:
-            BudgetError: the plan assumes that the number of records is public, of which some would be left out.
-            DataError: a column is missing or twice, or in Parquet of a type that holds no value of its attribute; a
-                folder holds other files; more records of a person are to be counted than the plan protects.
-            FileFormatError: the file is not what its name says.
-            OSError: it cannot be opened.
-        """
+        """Refuse a file by its columns, and persons that do not fit the plan, before anything is spent."""
         records = self.records
         if isinstance(records, LimitedRecords):
             records.require_public_number(plan.neighbors)
@@ -132,12 +124,7 @@ def run_check(read: SpecFile, spec: Path, file: RecordsFile, path: Path | None, 
 
 
 def csv_names(path: Path) -> list[str]:
-    """The names in the first line of a CSV file; no other line is looked at.
-
-    Raises:
-        FileFormatError: the first line holds no names, may be a record, or is not separated by commas; it is not shown.
-        OSError: the file cannot be opened.
-    """
+    """The names in the first line of a CSV file; no other line is looked at."""
     names = _first_line(path)
     _require_commas(path)
     if not names or not all(map(_is_name, names)) or len(set(names)) < len(names):
@@ -186,13 +173,7 @@ def parquet_types(path: Path) -> dict[str, str | None]:
 
 
 def require_columns(path: Path, names: Sequence[str]) -> None:
-    """Check that a file of records has columns of these names, before anything is spent on it.
-
-    Raises:
-        DataError: a column is missing, or in CSV twice; the columns found are not listed, as they may be a record.
-        FileFormatError: the file is not what its name says.
-        OSError: the file cannot be opened.
-    """
+    """Check that a file of records has columns of these names, before anything is spent on it."""
     if path.exists() and not (path.is_dir() or path.is_file()):  # whose content is gone when it has been looked at
         raise DataError(f"{path} is a pipe or the like; write the records to a file")
     if path.is_dir():

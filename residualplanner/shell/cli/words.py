@@ -212,17 +212,7 @@ def targets_text(plan: Plan) -> str:
 
 
 def bases_text(plan: Plan) -> str:
-    """Which family of bases each attribute of the plan's queries is measured by.
-
-    Example:
-        >>> from residualplanner.method.domain.domain import Domain
-        >>> from residualplanner.method.plan.select import select
-        >>> from residualplanner.method.privacy import zcdp
-        >>> from residualplanner.method.queries.runs import Prefix
-        >>> domain = Domain({"age": 3, "sex": 2, "left-out": 5})
-        >>> bases_text(select(Workload(domain, [{"age": Prefix()}, ("age", "sex")]), budget=zcdp(1)))
-        'optimal for age; subtraction for sex'
-    """
+    """Which family of bases each attribute of the plan's queries is measured by."""
     families: dict[str, list[str]] = {}
     for position in np.flatnonzero(plan.workload.uses.any(axis=1)).tolist():
         families.setdefault(plan.strategy.of_attributes[position].family, []).append(plan.domain.names[position])

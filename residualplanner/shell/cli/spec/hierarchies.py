@@ -62,7 +62,7 @@ def maps_of_spec(spec: SpecFile) -> dict[str, Boundaries]:
     """The boundaries in the GeoJSON files that a spec names in its [output]."""
     found = {}
     for name, table in spec.output.maps.items():
-        with _naming(f"[output.maps] {name}"):
+        with located(f"[output.maps] {name}"):
             found[name] = Boundaries.from_geojson(file_beside(spec.folder, table.geojson), table.code)
     return found
 
@@ -80,7 +80,7 @@ def _hierarchy(folder: Path, name: str, table: AttributeTable) -> Hierarchy:
     levels = table.levels or []
     if isinstance(levels, dict):
         levels = {level: each if isinstance(each, str) else tuple(each) for level, each in levels.items()}
-    with _naming(f"[domain] {name}"):
+    with located(f"[domain] {name}"):
         return Hierarchy.from_file(
             file_beside(folder, table.hierarchy),
             levels,
@@ -96,8 +96,8 @@ def _lengths(declared: Mapping[str, Any]) -> dict[str, int | None]:
 
 
 @contextmanager
-def _naming(where: str) -> Iterator[None]:
-    """Say in errors of the block where in the spec the file stands."""
+def located(where: str) -> Iterator[None]:
+    """Say in errors of the block where in the spec the entry stands that it is about."""
     try:
         yield
     except (WorkloadError, FileFormatError) as error:

@@ -1,7 +1,4 @@
-"""A commented spec to start from.
-
-Reads: a schema, a data dictionary, or the names of a data file's columns, and nothing else of it.  Gives: Start.
-"""
+"""A commented spec to start from."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,10 +15,9 @@ from residualplanner.shell.cli.records import csv_names, parquet_types
 from residualplanner.shell.cli.spec.attributes import UNDECLARED
 from residualplanner.shell.cli.spec.file import read_limited, read_spec
 from residualplanner.shell.cli.spec.objects import domain_of_spec
-from residualplanner.shell.cli.starting.declared import Declared
+from residualplanner.shell.cli.starting.declared import Declared, attribute_text, key_text, string_text, weight_text
 from residualplanner.shell.cli.starting.dictionary import is_dictionary_header, read_dictionary
 from residualplanner.shell.cli.starting.public_schema import columns_of_schema
-from residualplanner.shell.cli.starting.toml_text import attribute_text, key_text, string_text, weight_text
 
 #: Where the weight of a domain stands.
 _WEIGHT = '# weight = { column = "hours", maximum = 60, unit = "0.5", above = "clip" }\n'
@@ -154,13 +150,7 @@ class Start(NamedTuple):
     source: Literal["schema", "dictionary", "records", "records like a dictionary"]
 
     def with_ledger(self, name: str) -> "Start":
-        """The same with a ledger in a file of this name.
-
-        Example:
-            >>> start = Start(spec_text(Domain({"sex": 2})), (), "schema").with_ledger("census.ledger")
-            >>> [line for line in start.text.splitlines() if line.startswith("ledger")]
-            ['ledger = { file = "census.ledger", budget = { zcdp = "1" } }']
-        """
+        """The same with a ledger in a file of this name."""
         return self._replace(text=self.text.replace(_NO_LEDGER, f"ledger = {{ file = {string_text(name)},"))
 
 
@@ -176,11 +166,6 @@ def starting_spec(
         has_header: whether the first line of a CSV file of records holds names, not a record, which the line itself
             does not show.
         table: the name of the table, in a schema of several.
-
-    Raises:
-        FileFormatError: the file is of another type, not what its name says, or CSV without ``has_header``.
-        DomainError: its schema is invalid.
-        OSError: the file cannot be opened.
     """
     kind = path.suffix.lower()
     if is_dictionary:
@@ -238,11 +223,6 @@ def spec_text(domain: Domain, *, up_to: int = 2, max_cells: int | None = None) -
         domain: the schema.
         up_to: the workload is all tables of at most this many attributes.
         max_cells: leave out tables with more cells; None to leave out none.
-
-    Example:
-        >>> print(spec_text(Domain({"sex": ["F", "M"], "age": 85})).split("[domain]")[1].strip())
-        sex = ["F", "M"]
-        age = 85
     """
     lines = [f"{key_text(name)} = {attribute_text(domain[name])}" for name in domain]
     entry = f"up_to = {up_to}\n" if max_cells is None else f"up_to = {up_to}\nmax_cells = {max_cells}\n"
