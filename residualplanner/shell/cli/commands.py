@@ -117,11 +117,7 @@ def plan(
 
 @with_groups
 def compare_plans(
-    plans: opt.Plans,
-    path: opt.NewCsv = None,
-    level: opt.Level = 0.95,
-    *,
-    messages: MessageOptions,
+    plans: opt.Plans, path: opt.NewCsv = None, level: opt.Level = 0.95, *, messages: MessageOptions
 ) -> None:
     """Put plans side by side, without data: what they cost, and which tables each makes more accurate."""
     for each in plans:

@@ -4,7 +4,6 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
@@ -16,9 +15,6 @@ from residualplanner.method.plan.plan import Plan
 from residualplanner.shell.cli.failures import telling_outputs
 from residualplanner.shell.cli.output import Output
 from residualplanner.shell.questions import Comparison, compare
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: How many tables are shown: those that the plans treat most differently.
 _ROWS = 10
@@ -37,11 +33,16 @@ def run_compare(paths: Sequence[Path], path: Path | None, level: float, output: 
     _say_totals(plans, comparison, output)
     _say_tables(comparison, level, output)
     if path is not None:
+        import pyarrow as pa
+        import pyarrow.csv
+
         with telling_outputs(path):
             queries = comparison.queries.copy()
             queries.columns = queries.columns.map(":".join)  # such as moe:even
+            table = pa.Table.from_pandas(queries.reset_index(), preserve_index=False)
+            kinds = table.schema.get_field_index("kinds")
             with write_atomically(path) as file:
-                _write_errors(queries.reset_index(), file)
+                pyarrow.csv.write_csv(table.set_column(kinds, "kinds", table["kinds"].cast(pa.string())), file)
             output.wrote(path, ": the error of every table under each plan.")
 
 
@@ -81,13 +82,3 @@ def _say_tables(comparison: Comparison, level: float, output: Output) -> None:
         rows.append((table_text(query, kinds), number_text(cells), *texts))
         facts.append({"query": query, "kinds": kinds, "cells": int(cells), "plans": names, "moe": given})
     output.table(["table", "cells", *names], rows, event="margins-of-table", facts=facts)
-
-
-def _write_errors(errors: "pd.DataFrame", file: IO[bytes]) -> None:
-    """Write an error table as CSV."""
-    import pyarrow as pa
-    import pyarrow.csv
-
-    table = pa.Table.from_pandas(errors, preserve_index=False)
-    kinds = table.schema.get_field_index("kinds")
-    pyarrow.csv.write_csv(table.set_column(kinds, "kinds", table["kinds"].cast(pa.string())), file)

@@ -28,9 +28,9 @@ from residualplanner.scale.stored import (
     resume_measuring,
     state_of_store,
 )
-from residualplanner.shell.cli.disk import measurement_bytes
 from residualplanner.shell.cli.output import Output
 from residualplanner.shell.cli.paths import require_folder_around
+from residualplanner.shell.cli.sizes import measurement_bytes
 
 #: What measuring into a store holds at once, in bytes: counts of one pass, answers of a task; and of a larger table,
 #: for each cell.

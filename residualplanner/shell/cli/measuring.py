@@ -14,12 +14,12 @@ from residualplanner.gate.measurement.resource_estimate import bytes_text
 from residualplanner.ground.errors import FileFormatError, ResidualPlannerError
 from residualplanner.ground.words import decimal_text_up, listed
 from residualplanner.method.plan.plan import Plan
-from residualplanner.shell.cli.disk import measurement_bytes, require_space
 from residualplanner.shell.cli.failures import notes_of
 from residualplanner.shell.cli.gates import Foreseen, Gate
 from residualplanner.shell.cli.ledgers import WantedLedger, left_text, say_balance, say_charge
 from residualplanner.shell.cli.output import Output, command_text
 from residualplanner.shell.cli.records import RecordsFile
+from residualplanner.shell.cli.sizes import measurement_bytes, require_space
 from residualplanner.shell.cli.spec.budgets import require_drawable_budget
 from residualplanner.shell.cli.steps import Effort, say_writing
 from residualplanner.shell.cli.words import say_spending

@@ -121,11 +121,7 @@ PersonKey = Annotated[
 ]
 LedgerFile = Annotated[
     Path | None,
-    typer.Option(
-        "--ledger",
-        help="The ledger to charge; for release, in place of the spec's.",
-        metavar="LEDGER",
-    ),
+    typer.Option("--ledger", help="The ledger to charge; for release, in place of the spec's.", metavar="LEDGER"),
 ]
 Again = Annotated[
     bool,

@@ -16,7 +16,6 @@ from residualplanner.publish.files.export_files import MOST_FILES, PARTS_FORMAT
 from residualplanner.publish.files.reading import load_tables
 from residualplanner.release.reconstruct import reconstruct
 from residualplanner.release.release import Release
-from residualplanner.shell.cli.disk import measurement_bytes, require_room_for_tables
 from residualplanner.shell.cli.failures import naming, telling_outputs
 from residualplanner.shell.cli.gates import Gate
 from residualplanner.shell.cli.ledgers import WantedLedger
@@ -24,7 +23,7 @@ from residualplanner.shell.cli.measuring import Measure, measurement_beside, rec
 from residualplanner.shell.cli.output import Output
 from residualplanner.shell.cli.planning import make_plan, require_tables
 from residualplanner.shell.cli.records import RecordsFile
-from residualplanner.shell.cli.sizes import require_writable
+from residualplanner.shell.cli.sizes import measurement_bytes, require_room_for_tables, require_writable
 from residualplanner.shell.cli.spec.adjustments import WantedOutput
 from residualplanner.shell.cli.spec.file import SpecFile
 from residualplanner.shell.cli.spec.objects import domain_of_spec
