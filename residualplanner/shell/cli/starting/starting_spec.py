@@ -136,7 +136,7 @@ _BY_HAND = """\
 _NO_LEDGER = '# ledger = { file = "people.ledger",'
 
 
-class Start(NamedTuple):
+class StartingSpec(NamedTuple):
     """A spec to start from.
 
     Attributes:
@@ -149,14 +149,14 @@ class Start(NamedTuple):
     undeclared: tuple[str, ...]
     source: Literal["schema", "dictionary", "records", "records like a dictionary"]
 
-    def with_ledger(self, name: str) -> "Start":
+    def with_ledger(self, name: str) -> "StartingSpec":
         """The same with a ledger in a file of this name."""
         return self._replace(text=self.text.replace(_NO_LEDGER, f"ledger = {{ file = {string_text(name)},"))
 
 
 def starting_spec(
     path: Path, *, is_dictionary: bool = False, has_header: bool = False, table: str | None = None
-) -> Start:
+) -> StartingSpec:
     """A spec for what ``path`` describes.
 
     Args:
@@ -177,7 +177,7 @@ def starting_spec(
     if table is not None:
         raise FileFormatError(f"{path}: --table chooses a table of a schema (.json); leave it out")
     if kind == ".toml":
-        return Start(spec_text(domain_of_spec(read_spec(path))), (), "schema")
+        return StartingSpec(spec_text(domain_of_spec(read_spec(path))), (), "schema")
     if is_csv(path):
         names = csv_names(path)
         is_like_dictionary = is_dictionary_header(names)
@@ -192,7 +192,7 @@ def starting_spec(
     raise FileFormatError(f"{path}: a schema (.json or .toml) or records (.csv, .csv.gz or .parquet) are needed")
 
 
-def say_start(start: Start, source: Path, path: Path, output: Output) -> None:
+def say_start(start: StartingSpec, source: Path, path: Path, output: Output) -> None:
     """Say what was written, what is still to be filled in, and what comes next."""
     output.wrote(path, ": a spec with a comment for each choice.")
     if start.source == "records like a dictionary":
@@ -232,22 +232,24 @@ def spec_text(domain: Domain, *, up_to: int = 2, max_cells: int | None = None) -
     return head + _DOMAIN + "\n".join(lines) + "\n"
 
 
-def _start_of_names(types: Mapping[str, str | None], *, is_like_dictionary: bool = False) -> Start:
+def _start_of_names(types: Mapping[str, str | None], *, is_like_dictionary: bool = False) -> StartingSpec:
     lines = [
         f'{key_text(name)} = "{UNDECLARED}"' + ("" if kind is None else f"    # {kind} in the file")
         for name, kind in types.items()
     ]
     text = _HEAD + _DOMAIN + _BY_HAND + "\n".join(lines) + "\n"
-    return Start(text, tuple(types), "records like a dictionary" if is_like_dictionary else "records")
+    return StartingSpec(text, tuple(types), "records like a dictionary" if is_like_dictionary else "records")
 
 
-def _declared_start(columns: list[Declared], source: Literal["schema", "dictionary"]) -> Start:
+def _declared_start(columns: list[Declared], source: Literal["schema", "dictionary"]) -> StartingSpec:
     lines = [line for column in columns for line in column.lines()]
     undeclared = tuple(column.name for column in columns if column.attribute is None)
-    return Start(_HEAD + _DOMAIN + (_TO_FILL_IN if undeclared else "") + "\n".join(lines) + "\n", undeclared, source)
+    return StartingSpec(
+        _HEAD + _DOMAIN + (_TO_FILL_IN if undeclared else "") + "\n".join(lines) + "\n", undeclared, source
+    )
 
 
-def _start_of_json(path: Path, table: str | None) -> Start:
+def _start_of_json(path: Path, table: str | None) -> StartingSpec:
     """A spec for a public schema, or for a domain."""
     text = read_limited(path)
     try:
@@ -261,7 +263,7 @@ def _start_of_json(path: Path, table: str | None) -> Start:
             raise FileFormatError("--table chooses a table of a schema of several; leave it out")
         # Either what Domain.to_json gives, or an object from name to size or labels.
         is_whole = isinstance(value.get("attributes"), list) and all(isinstance(v, dict) for v in value["attributes"])
-        return Start(spec_text(Domain.from_json(value) if is_whole else Domain(value)), (), "schema")
+        return StartingSpec(spec_text(Domain.from_json(value) if is_whole else Domain(value)), (), "schema")
     except FileFormatError as error:
         raise FileFormatError(f"{path}: {error}") from None
     except DomainError as error:
