@@ -20,9 +20,9 @@ _ADJUSTED = "write nonnegative = true or round_to = 1, or as options --nonnegati
 class QualityTable(SpecTable):
     """Which estimates are too noisy to use, by their coefficient of variation: standard error over estimate."""
 
-    reliable: Real = Field(0.15, description='Below this an estimate is "reliable".')
-    usable: Real = Field(0.30, description='Below this it is to "use with caution", else it is "unreliable".')
-    suppress: bool = Field(False, description="Whether files leave out unreliable estimates.")
+    reliable: Real = Field(default=0.15, description='Below this an estimate is "reliable".')
+    usable: Real = Field(default=0.30, description='Below this it is to "use with caution", else it is "unreliable".')
+    suppress: bool = Field(default=False, description="Whether files leave out unreliable estimates.")
 
     @property
     def quality(self) -> Quality:
@@ -41,12 +41,12 @@ class QualityTable(SpecTable):
 class PublicationTable(SpecTable):
     """What is said to readers about all tables together."""
 
-    title: str = Field("", description="The title of the publication.")
-    author: str = Field("", description="Who publishes it.")
-    date: TextOrDate = Field("", description="The date of publication.")
-    contact: str = Field("", description="Where questions are answered.")
-    source: str = Field("", description="Where the records are from.")
-    note: str = Field("", description="Anything else that readers should know.")
+    title: str = Field(default="", description="The title of the publication.")
+    author: str = Field(default="", description="Who publishes it.")
+    date: TextOrDate = Field(default="", description="The date of publication.")
+    contact: str = Field(default="", description="Where questions are answered.")
+    source: str = Field(default="", description="Where the records are from.")
+    note: str = Field(default="", description="Anything else that readers should know.")
 
     @property
     def publication(self) -> Publication:
@@ -105,7 +105,7 @@ class OutputTable(SpecTable):
         le=10_000,
         description="How many simulations tell the errors of numbers that were made from unbiased estimates.",
     )
-    quality: QualityTable | None = Field(None, description="Columns on how noisy each estimate is.")
+    quality: QualityTable | None = Field(default=None, description="Columns on how noisy each estimate is.")
     maps: dict[str, MapTable] = Field(
         default={}, description="For the maps of a report: the shapes of the areas that the values of an attribute are."
     )
