@@ -49,8 +49,8 @@ class Step(Protocol):
 
 
 def carry_out(steps: Sequence[Step], output: Output, *, dry_run: bool) -> None:
-    """Check all steps; then do them, or say what they would do."""
-    for step in steps:
+    """Check all steps, the last one first; then do them, or say what they would do."""
+    for step in reversed(steps):  # what a spec says of its tables is refused before the file of records is looked at
         step.check()
     if dry_run:
         _say_efforts([step.say() for step in steps], steps[-1].path, output)

@@ -156,6 +156,7 @@ SPACIOUS = dict.fromkeys(("f_bavail", "f_bfree", "f_blocks", "f_frsize"), 2**20)
 
 FULL = """
 import resource, sys
+sys.dont_write_bytecode = True  # a compiled module that is cut off would stop all later tests
 from residualplanner.shell.cli import main
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop(1)), resource.RLIM_INFINITY))
 main()
