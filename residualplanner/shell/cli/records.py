@@ -18,7 +18,7 @@ from typer import Exit
 from residualplanner.gate.checking import check
 from residualplanner.gate.measurement.measure import require_countable
 from residualplanner.gate.sources.csv_files import CsvFile
-from residualplanner.gate.sources.people import LimitedRecords
+from residualplanner.gate.sources.limited_records import LimitedRecords
 from residualplanner.ground.atomic import write_atomically
 from residualplanner.ground.checks import open_regular
 from residualplanner.ground.errors import DataError, FileFormatError
