@@ -1,7 +1,5 @@
 """The command line: each command reads files, calls one function of the library, and writes files.
 
-Reads: what the user typed.
-Gives: files, messages and an exit status: 0, 1 (the run failed), 2 (the input is wrong).
 Whatever can be refused is refused before records are read and before anything is spent.
 """
 

@@ -1,7 +1,4 @@
-"""The program: its commands, its help, and what it does about errors.
-
-Reads: arguments.  Gives: calls of `commands`; messages and an exit status for whatever they raise.
-"""
+"""The program: its commands, its help, and what it does about errors."""
 
 import inspect
 import itertools
@@ -12,9 +9,9 @@ import typer
 from typer.core import TyperGroup
 
 from residualplanner.ground.errors import ArgumentError
+from residualplanner.shell.cli import commands
 from residualplanner.shell.cli import options as opt
-from residualplanner.shell.cli.commands import planning, releasing, reporting, synthesizing
-from residualplanner.shell.cli.messages.failures import reported_failures
+from residualplanner.shell.cli.failures import reported_failures
 
 
 class _Commands(TyperGroup):
@@ -53,17 +50,17 @@ def _summary(command: Callable[..., None]) -> str:
 
 
 for name, command in {
-    "demo": planning.demo,
-    "init": planning.init,
-    "plan": planning.plan,
-    "check": releasing.check,
-    "measure": releasing.measure,
-    "reconstruct": releasing.reconstruct,
-    "release": releasing.release,
-    "synthesize": synthesizing.synthesize,
-    "compare": planning.compare_plans,
-    "report": reporting.report,
-    "ledger": reporting.show_ledger,
-    "schema": planning.schema,
+    "demo": commands.demo,
+    "init": commands.init,
+    "plan": commands.plan,
+    "check": commands.check,
+    "measure": commands.measure,
+    "reconstruct": commands.reconstruct,
+    "release": commands.release,
+    "synthesize": commands.synthesize,
+    "compare": commands.compare_plans,
+    "report": commands.report,
+    "ledger": commands.show_ledger,
+    "schema": commands.schema,
 }.items():
     app.command(name, short_help=_summary(command))(command)

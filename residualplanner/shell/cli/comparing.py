@@ -1,7 +1,4 @@
-"""The command compare: plans side by side, without data.
-
-Reads: plans.  Gives: messages, and a CSV file if one is named.
-"""
+"""The command compare: plans side by side, without data."""
 
 import math
 from collections import Counter
@@ -15,9 +12,8 @@ from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.words import number_text, rounded_up, table_text
 from residualplanner.method.plan.files import load_plan
 from residualplanner.method.plan.plan import Plan
-from residualplanner.shell.cli.messages.failures import telling_outputs
-from residualplanner.shell.cli.messages.output import Output
-from residualplanner.shell.cli.messages.summary import write_errors
+from residualplanner.shell.cli.failures import telling_outputs
+from residualplanner.shell.cli.output import Output
 from residualplanner.shell.questions import Comparison, compare
 
 #: How many tables are shown: those that the plans treat most differently.
@@ -25,11 +21,7 @@ _ROWS = 10
 
 
 def run_compare(paths: Sequence[Path], path: Path | None, level: float, output: Output) -> None:
-    """Say what plans cost and how accurate they are, and write the accuracy of every table to ``path``.
-
-    Raises:
-        WorkloadError: there is one plan alone, a plan is named twice, or they are not over the same domain.
-    """
+    """Say what plans cost and how accurate they are, and write the accuracy of every table to ``path``."""
     if len(paths) < 2 or len(set(paths)) < len(paths):
         raise WorkloadError("compare takes two or more different plans, such as: compare one.plan other.plan")
     names = [each.stem for each in paths]
@@ -41,11 +33,16 @@ def run_compare(paths: Sequence[Path], path: Path | None, level: float, output: 
     _say_totals(plans, comparison, output)
     _say_tables(comparison, level, output)
     if path is not None:
+        import pyarrow as pa
+        import pyarrow.csv
+
         with telling_outputs(path):
             queries = comparison.queries.copy()
             queries.columns = queries.columns.map(":".join)  # such as moe:even
+            table = pa.Table.from_pandas(queries.reset_index(), preserve_index=False)
+            kinds = table.schema.get_field_index("kinds")
             with write_atomically(path) as file:
-                write_errors(queries.reset_index(), file)
+                pyarrow.csv.write_csv(table.set_column(kinds, "kinds", table["kinds"].cast(pa.string())), file)
             output.wrote(path, ": the error of every table under each plan.")
 
 

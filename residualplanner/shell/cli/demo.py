@@ -1,7 +1,4 @@
-"""The whole flow on the Adult data, explained step by step to somebody who sees it for the first time.
-
-Reads: the data that ship with the package.  Gives: a folder, and an account of what was done.
-"""
+"""The whole flow on the Adult data, explained step by step to somebody who sees it for the first time."""
 
 import itertools
 import shutil
@@ -15,11 +12,12 @@ from residualplanner.method.plan.plan import Plan
 from residualplanner.release.reconstruct import reconstruct
 from residualplanner.release.table import Table
 from residualplanner.shell.cli.gates import AT_ONCE
-from residualplanner.shell.cli.messages.output import Output
-from residualplanner.shell.cli.messages.summary import say_spending
-from residualplanner.shell.cli.runs import make_plan, save_tables
+from residualplanner.shell.cli.output import Output
+from residualplanner.shell.cli.planning import make_plan
+from residualplanner.shell.cli.releasing import save_tables
 from residualplanner.shell.cli.spec.file import read_spec
 from residualplanner.shell.cli.starting.starting_spec import spec_text
+from residualplanner.shell.cli.words import say_spending
 
 #: The confidence level of what is printed.
 LEVEL = 0.95

@@ -1,8 +1,5 @@
 """The two gates that a command measures by: this process, at once or block by block, and a store that keeps answers.
 
-Reads: what was typed, plans, what a store holds already; in `measured` alone, records.  Gives: Measurement, and in
-advance what it would take.
-
 A store is gone on from: the command that was killed is typed again, and charges nothing twice.
 """
 
@@ -11,7 +8,7 @@ import warnings
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from residualplanner.gate.ledger import Ledger, LedgerEntry
 from residualplanner.gate.measurement.measure import measure, require_measurable
@@ -31,9 +28,9 @@ from residualplanner.scale.stored import (
     resume_measuring,
     state_of_store,
 )
-from residualplanner.shell.cli.messages.failures import require_folder_around
-from residualplanner.shell.cli.messages.output import Output
-from residualplanner.shell.cli.paid import measurement_bytes
+from residualplanner.shell.cli.output import Output
+from residualplanner.shell.cli.paths import require_folder_around
+from residualplanner.shell.cli.sizes import measurement_bytes
 
 #: What measuring into a store holds at once, in bytes: counts of one pass, answers of a task; and of a larger table,
 #: for each cell.
@@ -60,37 +57,6 @@ class Foreseen(NamedTuple):
     entry: LedgerEntry | None = None
 
 
-class Gate(Protocol):
-    """How records are measured."""
-
-    @property
-    def folders(self) -> list[Path]:
-        """Those of this machine that it makes."""
-        ...
-
-    @property
-    def kept(self) -> str | None:
-        """What is told of a measurement that was paid for, and could not be finished or written; None if it is lost."""
-        ...
-
-    @property
-    def repeated(self) -> str:
-        """What the same command spends when it is typed again, in words."""
-        ...
-
-    def estimate(self, workload: Workload) -> ResourceEstimate:
-        """What measuring takes."""
-        ...
-
-    def foreseen(self, plan: Plan, records: object, ledger: Ledger | None) -> Foreseen:
-        """What measuring would do; its refusals.  No record is read, nothing charged or written."""
-        ...
-
-    def measured(self, plan: Plan, records: object, ledger: Ledger | None, output: Output) -> Measurement:
-        """Measure, with exact noise."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class LocalGate:
     """Measuring in this process, which keeps the answers until they are written.
@@ -109,25 +75,25 @@ class LocalGate:
 
     @property
     def folders(self) -> list[Path]:
-        """None."""
+        """Those of this machine that it makes: none."""
         return []
 
     @property
     def kept(self) -> str | None:
-        """Nothing is."""
+        """What is told of a measurement that was paid for, and could not be written: nothing, as it is lost."""
         return None
 
     @property
     def repeated(self) -> str:
-        """As `Gate.repeated`."""
+        """What the same command spends when it is typed again, in words."""
         return "measuring again spends it again"
 
     def estimate(self, workload: Workload) -> ResourceEstimate:
-        """As `Gate.estimate`."""
+        """What measuring takes."""
         return resource_estimate(workload, memory=self.memory)
 
     def foreseen(self, plan: Plan, records: object, ledger: Ledger | None) -> Foreseen:
-        """As `Gate.foreseen`."""
+        """What measuring would do; its refusals.  No record is read, nothing charged or written."""
         del records
         cost = require_measurable(plan, ledger=ledger, again=self.again, memory=self.memory, scratch=self.scratch)
         if self.memory is None:
@@ -137,7 +103,7 @@ class LocalGate:
         return Foreseen(cost, text, where, size)
 
     def measured(self, plan: Plan, records: object, ledger: Ledger | None, output: Output) -> Measurement:
-        """As `Gate.measured`."""
+        """Measure, with exact noise."""
         with output.progress("measuring", is_private=True) as progress, warnings.catch_warnings():
             warnings.simplefilter("ignore", NoLedgerWarning)  # the command says so itself
             return measure(
@@ -185,15 +151,15 @@ class StoreGate:
 
     @property
     def repeated(self) -> str:
-        """As `Gate.repeated`."""
+        """As `LocalGate.repeated`."""
         return f"the same command again reads the answers from {self.store}, and spends nothing"
 
     def estimate(self, workload: Workload) -> ResourceEstimate:
-        """As `Gate.estimate`."""
+        """As `LocalGate.estimate`."""
         return resource_estimate(workload, memory=_PASS + _CELL * int(workload.cells.max()))
 
     def foreseen(self, plan: Plan, records: object, ledger: Ledger | None) -> Foreseen:
-        """As `Gate.foreseen`."""
+        """As `LocalGate.foreseen`."""
         state = self._own(plan, ledger)
         if state is not None and state.is_complete:
             return Foreseen(Fraction(0), has_records=False, entry=state.entry(ledger))
@@ -204,7 +170,7 @@ class StoreGate:
         return Foreseen(cost if entry is None else Fraction(0), text, self.store, size, entry=entry)
 
     def measured(self, plan: Plan, records: object, ledger: Ledger | None, output: Output) -> Measurement:
-        """As `Gate.measured`."""
+        """As `LocalGate.measured`."""
         state = self._own(plan, ledger)
         if state is not None:
             done = "complete; no record is read" if state.is_complete else "not complete; what is missing is drawn"
@@ -231,11 +197,7 @@ class StoreGate:
                 raise
 
     def _own(self, plan: Plan, ledger: Ledger | None) -> StoreState | None:
-        """The release of this plan and ledger that the store holds, if it holds any.
-
-        Raises:
-            BudgetError: it is of another plan, or of another ledger; or it is to be measured again.
-        """
+        """The release of this plan and ledger that the store holds, if any; BudgetError where it holds another."""
         for folder in self.folders:
             require_folder_around(folder)
         state = state_of_store(self.store)
@@ -270,19 +232,13 @@ class StoreGate:
             error.add_note(self.kept)
 
 
+Gate = LocalGate | StoreGate
+
+
 def gate_of_options(
     memory: str | None, scratch: Path | None, store: str | None, charge: ChargeTime, *, again: bool
 ) -> Gate:
-    """The gate that was typed.
-
-    Raises:
-        ArgumentError: two options exclude each other, ``memory`` is not a number of bytes, or ``store`` no store.
-        NotADirectoryError: ``scratch`` is not a folder.
-
-    Example:
-        >>> gate_of_options("512MiB", None, None, "counted", again=False).memory
-        536870912
-    """
+    """The gate that was typed."""
     if memory is not None and store is not None:
         raise ArgumentError(
             "--memory and --store exclude each other: a store is measured into task by task, in little memory anyway; "
@@ -302,10 +258,7 @@ def gate_of_options(
 
 
 def bytes_of_text(text: str) -> int:
-    """The number of bytes that was typed.
-
-    Raises:
-        ArgumentError: it is none, or 0.
+    """The number of bytes that was typed; ArgumentError where it is none, or 0.
 
     Example:
         >>> bytes_of_text("4GB"), bytes_of_text("1.5 MiB"), bytes_of_text("70000")

@@ -1,10 +1,7 @@
-"""Ledgers on the command line: begin one, show one, settle a torn line, show what a release charges and leaves.
-
-Reads: what the user typed, or wrote into a spec.  Gives: Ledger, and messages.
-"""
+"""Ledgers on the command line: begin one, show one, settle a torn line, show what a release charges and leaves."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -14,22 +11,19 @@ from residualplanner.gate.ledger import Balance, Ledger
 from residualplanner.ground.errors import BudgetError
 from residualplanner.ground.words import decimal_text_down, decimal_text_up
 from residualplanner.method.privacy import Neighbors, PrivacyClaim, claim_of_budget
-from residualplanner.shell.cli.expected_files import LEDGER, require_file
-from residualplanner.shell.cli.messages.output import Output, command_text
-from residualplanner.shell.cli.messages.summary import say_caution
+from residualplanner.shell.cli.output import Output, command_text
+from residualplanner.shell.cli.paths import LEDGER, require_file
+from residualplanner.shell.cli.spec.budgets import budget_of_text, typed_text
 from residualplanner.shell.cli.spec.file import SpecFile
 from residualplanner.shell.cli.spec.objects import budget_of_table
-from residualplanner.shell.cli.spec.typed_budget import budget_of_text, typed_text
-from residualplanner.shell.opening import ExpectedTerms, opened_ledger
+from residualplanner.shell.cli.words import say_caution
+from residualplanner.shell.session import ExpectedTerms, opened_ledger
 
 _COST = re.compile(r"[0-9]{1,400}(\.[0-9]{1,400})?(/[1-9][0-9]{0,400})?")
 
 
 def cost_of_text(text: str) -> Fraction:
-    """The exact cost that was typed.
-
-    Raises:
-        BudgetError: it is not a cost.
+    """The exact cost that was typed; BudgetError where it is none.
 
     Example:
         >>> cost_of_text("1/3"), cost_of_text("0.5")
@@ -41,12 +35,7 @@ def cost_of_text(text: str) -> Fraction:
 
 
 def begin_ledger(path: Path, budget: str | None, reason: str | None, terms: Mapping[str, Any]) -> Ledger:
-    """Begin a ledger in a new file.
-
-    Raises:
-        BudgetError: neither a budget nor a reason for having none was typed, or both, or they are invalid.
-        OSError: a file or folder exists at ``path``, or no file can be made there.
-    """
+    """Begin a ledger in a new file, with a budget or a reason for having none."""
     if (budget is None) == (reason is None):
         raise BudgetError("a ledger needs --budget such as zcdp=1, or --unlimited with a reason for having none")
     limit = None if budget is None else budget_of_text(budget)
@@ -58,12 +47,7 @@ def begin_ledger(path: Path, budget: str | None, reason: str | None, terms: Mapp
 
 
 def existing_ledger(path: Path, command: str) -> Ledger:
-    """The ledger in a file that a command or option names.
-
-    Raises:
-        FileFormatError: it is damaged.
-        OSError: it does not exist, or cannot be read or locked.
-    """
+    """The ledger in a file that a command or option names."""
     if not path.exists():
         making = command_text("ledger", path, "--create", "NAME", "--budget", "zcdp=1")
         raise FileNotFoundError(f"there is no ledger {path}; begin one for all releases from these records: {making}")
@@ -89,12 +73,7 @@ class WantedLedger:
         return self.expected.budget is not None and not self.path.exists()
 
     def rehearsed(self) -> Ledger:
-        """The ledger; in memory where it is to be begun, so that nothing is made.
-
-        Raises:
-            BudgetError: it was begun with other terms than the spec has.
-            FileFormatError, OSError: it is damaged, or is not there and there is no budget to begin one.
-        """
+        """The ledger, whose terms must be those of the spec; in memory where it is to be begun."""
         if self.is_to_be_begun:
             return self.expected.begin(None)
         existing = existing_ledger(self.path, "--ledger")
@@ -117,26 +96,16 @@ class WantedLedger:
         budget = typed_text(self.expected.budget)
         return command_text("ledger", self.path, "--create", self.path.stem, "--budget", budget, *given)
 
-    def opened(self, require: Callable[[Ledger], object], output: Output) -> Ledger:
-        """The ledger, begun if it has to be and ``require`` finds that it could be charged; what is left is said.
-
-        Raises:
-            BudgetError, FileFormatError, OSError: as `rehearsed`; or it cannot be begun or charged.
-        """
-        found, words = self.rehearsed(), ""
-        if self.is_to_be_begun:
-            require(found)
-            found, words = opened_ledger(self.path, self.expected), ", begun now"
+    def opened(self, output: Output) -> Ledger:
+        """The ledger, begun if it has to be; what is left is said."""
+        words = ", begun now" if self.is_to_be_begun else ""
+        found = opened_ledger(self.path, self.expected) if words else self.rehearsed()
         say_balance(self.path, found.balance, output, words)
         return found
 
 
 def wanted_ledger(typed: Path | None, spec: SpecFile, path: Path) -> WantedLedger | None:
-    """The ledger that is to be charged for the spec at ``path``: the one that was typed, else the spec's, if any.
-
-    Raises:
-        BudgetError: the budget that the spec states for it is out of range.
-    """
+    """The ledger that is to be charged for the spec at ``path``: the one that was typed, else the spec's, if any."""
     if typed is not None or spec.ledger is None:
         return None if typed is None else WantedLedger(typed)
     try:
@@ -217,13 +186,7 @@ def say_ledger(ledger: Ledger, output: Output) -> None:
 
 
 def left_text(balance: Balance) -> str:
-    """What is left of a ledger's budget, in its words and as pcost, rounded down.
-
-    Example:
-        >>> from residualplanner.method.privacy import zcdp
-        >>> left_text(Balance(zcdp("0.5"), Fraction(1, 3))), left_text(Balance(None, Fraction(1, 3)))
-        ('0.333333-zCDP (pcost 0.666666) is left', 'no limit')
-    """
+    """What is left of a ledger's budget, in its words and as pcost, rounded down."""
     if balance.remaining is None:
         return "no limit"
     return f"{_with_pcost(balance.remaining_text, decimal_text_down(balance.told_remaining))} is left"

@@ -1,7 +1,6 @@
 """Options that several commands share, as groups: a command names a group where it would list all its options.
 
-Reads: what was typed.  Gives: Output, and the options in place of entries of a spec.  The library is
-imported within the methods, so that help does not wait for it.
+The library is imported within the methods, so that help does not wait for it.
 """
 
 import inspect
@@ -10,18 +9,15 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from residualplanner.publish.files.export_files import FormatName
-from residualplanner.publish.files.profiles import ProfileName
 from residualplanner.shell.cli import options as opt
-from residualplanner.shell.cli.messages.output import Output
+from residualplanner.shell.cli.output import Output
 
 if TYPE_CHECKING:
     from residualplanner.shell.cli.gates import Gate
-    from residualplanner.shell.cli.spec.overrides import Typed, TypedOutput
 
 
 @dataclass(frozen=True, slots=True)
-class Messages:
+class MessageOptions:
     """How a command tells what it does."""
 
     quiet: opt.Quiet = False
@@ -34,7 +30,7 @@ class Messages:
 
 
 @dataclass(frozen=True, slots=True)
-class Measuring:
+class MeasuringOptions:
     """How records are read and measured, and what is charged for it."""
 
     ledger: opt.LedgerFile = None
@@ -54,22 +50,16 @@ class Measuring:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanChanges:
+class PlanOptions:
     """What is planned otherwise than the spec says."""
 
     budget: opt.BudgetText = None
     at_most: opt.AtMost = None
     loss: opt.LossWord = None
 
-    def typed(self, output: "TypedOutput") -> "Typed":
-        """These, with what was typed in place of [output]."""
-        from residualplanner.shell.cli.spec.overrides import Typed
-
-        return Typed(self.budget, self.at_most, self.loss, output)
-
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class NumberOptions:
     """What the numbers of tables are."""
 
     nonnegative: opt.IsNonNegative = None
@@ -77,25 +67,17 @@ class Numbers:
     with_unbiased: opt.WithUnbiased = None
     published_errors: opt.Simulations = None
 
-    def typed(self, level: float | None, format: FormatName | None, profile: ProfileName | None) -> "TypedOutput":
-        """These, with the other options in place of [output]."""
-        from residualplanner.shell.cli.spec.overrides import TypedOutput
-
-        return TypedOutput(
-            level, format, profile, self.nonnegative, self.round_to, self.with_unbiased, self.published_errors
-        )
-
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     """A command whose parameters that are groups are replaced, in its signature, by the options of the group.
 
     Example:
-        >>> def forget(name: str, *, messages: Messages) -> None:
+        >>> def forget(name: str, *, messages: MessageOptions) -> None:
         ...     print(name, messages)
         >>> list(inspect.signature(with_groups(forget)).parameters)
         ['name', 'quiet', 'as_json']
         >>> with_groups(forget)(name="me", quiet=True)
-        me Messages(quiet=True, as_json=False)
+        me MessageOptions(quiet=True, as_json=False)
     """
     signature = inspect.signature(command)
     groups: dict[str, Any] = {

@@ -1,7 +1,4 @@
-"""The arguments and options of the commands.
-
-Gives: types for `app`'s parameters, those of one command after those that several share.
-"""
+"""The arguments and options of the commands."""
 
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +11,7 @@ from residualplanner.ground.version import __version__
 from residualplanner.method.privacy import Notion
 from residualplanner.publish.files.export_files import MOST_FILES, FormatName
 from residualplanner.publish.files.profiles import ProfileName
-from residualplanner.shell.cli.spec.typed_budget import LossName, complete_budget
+from residualplanner.shell.cli.spec.budgets import LossName, complete_budget
 
 
 def _print_version(value: bool) -> None:
@@ -124,11 +121,7 @@ PersonKey = Annotated[
 ]
 LedgerFile = Annotated[
     Path | None,
-    typer.Option(
-        "--ledger",
-        help="The ledger to charge; for release, in place of the spec's.",
-        metavar="LEDGER",
-    ),
+    typer.Option("--ledger", help="The ledger to charge; for release, in place of the spec's.", metavar="LEDGER"),
 ]
 Again = Annotated[
     bool,

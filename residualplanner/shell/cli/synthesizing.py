@@ -1,7 +1,4 @@
-"""What the command that makes records does, in order; and its dry run.
-
-Reads: checked arguments, measurements, folders of tables.  Gives: a file of records, messages about it.
-"""
+"""The step that makes records from noisy answers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,86 +18,100 @@ from residualplanner.fits.synthesis import (
 )
 from residualplanner.ground.words import JOIN, count_text, number_text
 from residualplanner.release.release import Release
-from residualplanner.shell.cli.messages.failures import telling_outputs
-from residualplanner.shell.cli.messages.output import Output
-from residualplanner.shell.cli.messages.summary import say_measured, say_workload
-from residualplanner.shell.cli.runs import release_of_paths
+from residualplanner.shell.cli.failures import telling_outputs
+from residualplanner.shell.cli.output import Output
+from residualplanner.shell.cli.releasing import release_of_paths
 from residualplanner.shell.cli.spec.adjustments import WantedOutput
+from residualplanner.shell.cli.steps import Effort, carry_out, say_reading
+from residualplanner.shell.cli.words import say_measured, say_workload
 
 #: How many of the tables that fit worst are named.
 _NAMED = 10
 
 
 @dataclass(frozen=True, slots=True)
-class WantedRecords:
-    """The records that are wanted.
+class MakeRecords:
+    """The step that makes records, with what is known anyway, and writes them.
 
     Attributes:
-        facts: the [output] that says what is known anyway.
+        release: a measurement, or several.
+        path: of the records.
+        wanted: the [output] that says what is known anyway.
+        output: where messages go.
         records: how many; None for their known or estimated number.
         method: how they are made of the model.
         seed: of the model and the records.
         bins: how bins are shown.
     """
 
-    facts: WantedOutput
-    records: int | None = None
-    method: RoundingName = "controlled"
-    seed: int = 0
-    bins: BinsName = "labels"
+    release: Release
+    path: Path
+    wanted: WantedOutput
+    output: Output
+    records: int | None
+    method: RoundingName
+    seed: int
+    bins: BinsName
+
+    def check(self) -> None:
+        """Refuse facts that do not fit, and a number of records that cannot be made."""
+        with self.wanted.naming():
+            facts = self.wanted.adjustments(self.release.plan.domain)
+            stated = read_facts(self.release.plan, facts.known, facts.impossible)
+            count_to_make(self.release, stated, self.records, self.method)
+
+    def say(self) -> Effort:
+        """Say which files would be written."""
+        text = f"{self.path}, and {sidecar_path(self.path)}, which says what the records are"
+        self.output.fact("Would write", text, event="would-write", path=self.path)
+        return Effort()
+
+    def do(self) -> None:
+        """Fit the model, make the records, and say how near it is to what was measured."""
+        with self.wanted.naming():
+            facts = self.wanted.adjustments(self.release.plan.domain)
+            with self.output.progress("making the records") as progress:
+                people = synthesize(
+                    self.release,
+                    self.records,
+                    known=facts.known,
+                    impossible=facts.impossible,
+                    method=self.method,
+                    seed=self.seed,
+                    progress=progress,
+                )
+        with self.output.progress("writing the records"):
+            people.save(self.path, bins=self.bins)
+        _say_records(people, self.output)
+        _say_quality(people.quality, self.output)
+        weights = f", together of weight {people.weights.sum():,.0f} (column {people.weight_column})"
+        records = f"{count_text(len(people), 'synthetic record')}{weights if people.weight_column else ''}"
+        beside = sidecar_path(self.path)
+        self.output.wrote(self.path, f": {records}; {beside} says what they are.", also=[beside])
 
 
-def run_synthesize(paths: Sequence[Path], file: Path, wanted: WantedRecords, output: Output) -> None:
+def run_synthesize(  # noqa: PLR0913
+    paths: Sequence[Path],
+    file: Path,
+    wanted: WantedOutput,
+    output: Output,
+    *,
+    records: int | None,
+    method: RoundingName,
+    seed: int,
+    bins: BinsName,
+    dry_run: bool,
+) -> None:
     """Write records made from a measurement, from several, or from the tables of a folder."""
     with telling_outputs(sidecar_path(file), file):
         release = release_of_paths(paths)
-        _say_release(release, output)
-        with wanted.facts.naming():
-            facts = wanted.facts.adjustments(release.plan.domain)
-            with output.progress("making the records") as progress:
-                people = synthesize(
-                    release,
-                    wanted.records,
-                    known=facts.known,
-                    impossible=facts.impossible,
-                    method=wanted.method,
-                    seed=wanted.seed,
-                    progress=progress,
-                )
-        with output.progress("writing the records"):
-            people.save(file, bins=wanted.bins)
-        _say_records(people, output)
-        _say_quality(people.quality, output)
-        weights = f", together of weight {people.weights.sum():,.0f} (column {people.weight_column})"
-        records = f"{count_text(len(people), 'synthetic record')}{weights if people.weight_column else ''}"
-        words = f": {records}; {sidecar_path(file)} says what they are."
-        output.wrote(file, words, also=[sidecar_path(file)])
-
-
-def rehearse_synthesize(paths: Sequence[Path], file: Path, wanted: WantedRecords, output: Output) -> None:
-    """Say what `run_synthesize` would do."""
-    release = release_of_paths(paths)
-    with wanted.facts.naming():
-        facts = wanted.facts.adjustments(release.plan.domain)
-        stated = read_facts(release.plan, facts.known, facts.impossible)
-        count_to_make(release, stated, wanted.records, wanted.method)
-    _say_release(release, output)
-    for path in paths:
-        output.fact("Would read", f"{path}: noisy answers, no records", event="would-read", path=path)
-    output.fact("Would spend", "nothing: this is post-processing", event="would-spend", pcost=0)
-    text = f"{file}, and {sidecar_path(file)}, which says what the records are"
-    output.fact("Would write", text, event="would-write", path=file)
-    output.say(
-        "No record was read, and nothing was spent or written.  All that can be checked without that is in order.",
-        event="dry-run",
-    )
-    output.say("Next: the same command without --dry-run", event="next")
-
-
-def _say_release(release: Release, output: Output) -> None:
-    say_workload(release.plan.workload, output)
-    say_measured(release.noise, output)
-    output.fact("Guarantee", release.noise.guarantee)
+        say_workload(release.plan.workload, output)
+        say_measured(release.noise, output)
+        output.fact("Guarantee", release.noise.guarantee)
+        if dry_run:
+            say_reading(paths, output)
+        step = MakeRecords(release, file, wanted, output, records, method, seed, bins)
+        carry_out([step], output, dry_run=dry_run)
 
 
 def _say_records(people: SyntheticRecords, output: Output) -> None:

@@ -2,8 +2,7 @@
 
 from residualplanner.shell.questions.comparison import Comparison, compare
 from residualplanner.shell.questions.cost_of_more import CostOfMore, cost_of_more
-from residualplanner.shell.questions.features import FeatureDistribution
-from residualplanner.shell.questions.histories import with_history
+from residualplanner.shell.questions.features import FeatureDistribution, with_history
 from residualplanner.shell.questions.sampling import LAWS, sample_sets
 from residualplanner.shell.questions.sweep import sweep
 

@@ -1,7 +1,4 @@
-"""Plans side by side: what each costs, and how accurate each makes every query.
-
-Reads: plans over one domain.  Gives: Comparison.  pandas is imported when it is made.
-"""
+"""Plans side by side: what each costs, and how accurate each makes every query."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence

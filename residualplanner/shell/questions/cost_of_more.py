@@ -1,7 +1,4 @@
-"""What more tables cost: accuracy of the others, or the budget that leaves the others as they are.
-
-Reads: Plan, queries.  Gives: CostOfMore.  Never sees a record.
-"""
+"""What more tables cost: accuracy of the others, or the budget that leaves the others as they are."""
 
 import math
 from collections.abc import Iterable

@@ -1,11 +1,10 @@
-"""How often people are interested in each attribute, and how that drifts.
+"""How often people are interested in each attribute, how that drifts, and what was asked before.
 
-Reads: a domain, masses.  Gives: FeatureDistribution.
-Source: docs/adaptive-projection.md eq. (j).
+Source: docs/adaptive-projection.md eqs. (j) and (k).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import ArrayLike
 from residualplanner.ground.checks import FloatArray, float_of, frozen, is_integer, require_type, value_text
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.domain import Domain
+from residualplanner.method.workload.workload import Workload
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -153,3 +153,48 @@ def _require_present(masses: FloatArray) -> None:
 def _require_positive(name: str, value: float) -> None:
     if not 0 < float_of(value) < np.inf:
         raise WorkloadError(f"{name} must be positive and finite, got {value_text(value)}")
+
+
+def with_history(prespecified: Workload, historical: Workload, *, history_weight: float) -> Workload:
+    """The queries of both workloads, weighted by how much the known and the historical ones matter.
+
+    A relaxed projection of the answers then has the smallest (1 - lambda) * loss(prespecified) + lambda *
+    loss(historical), where lambda is ``history_weight``.
+
+    Args:
+        prespecified: the queries that will be asked.
+        historical: queries of the past, from which those of the future are expected to differ little.
+        history_weight: lambda, from 0 (only the prespecified queries matter) to 1 (only the historical ones).
+
+    Returns:
+        A workload with the weights of the first times 1 - lambda and those of the second times lambda; a query of both
+        has the sum.
+
+    Raises:
+        WorkloadError: the workloads are of different domains, or lambda is not between 0 and 1.
+
+    Source: docs/adaptive-projection.md eq. (k).
+
+    Example:
+        >>> domain = Domain({"a": 2, "b": 3, "c": 4})
+        >>> known, past = Workload(domain, [("a", "b"), ("a", "c")]), Workload(domain, [("a", "c"), ("b", "c")])
+        >>> with_history(known, past, history_weight=0.25).weights.tolist()
+        [0.75, 1.0, 0.25]
+    """
+    for name, given in (("prespecified", prespecified), ("historical", historical)):
+        require_type("with_history", name, given, Workload, "make one with Workload(domain, queries)")
+    if not 0 <= float_of(history_weight) <= 1:
+        raise WorkloadError(f"history_weight must be between 0 and 1, got {value_text(history_weight)}")
+    one = _times(prespecified, 1 - history_weight) + _times(historical, 0)
+    other = _times(prespecified, 0) + _times(historical, history_weight)
+    if history_weight in (0, 1):  # a query without weight would still be a candidate for measuring
+        return historical if history_weight else prespecified
+    pairs = zip(one.blocks, other.blocks, strict=True)
+    blocks = [replace(mine, weights=mine.weights + its.weights) for mine, its in pairs]
+    return Workload.from_blocks(one.domain, blocks, one.kinds)
+
+
+def _times(workload: Workload, factor: float) -> Workload:
+    """The same queries with weights ``factor`` times as large."""
+    blocks = [replace(block, weights=factor * block.weights) for block in workload.blocks]
+    return Workload.from_blocks(workload.domain, blocks, workload.kinds)

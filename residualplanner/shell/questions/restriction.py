@@ -1,7 +1,4 @@
-"""Plans seen from other queries than those they were made for: which of them they answer, and how accurately.
-
-Reads: Plan, a workload.  Gives: numbers of queries; Plan.
-"""
+"""Plans seen from other queries than those they were made for: which of them they answer, and how accurately."""
 
 import math
 from dataclasses import replace

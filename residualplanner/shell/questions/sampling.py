@@ -1,6 +1,5 @@
 """Sets of attributes drawn at random, whose probability is known exactly.
 
-Reads: a feature distribution.  Gives: sets of attribute names.
 Source: docs/adaptive-projection.md eq. (i).
 """
 

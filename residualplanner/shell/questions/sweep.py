@@ -1,7 +1,4 @@
-"""What budgets buy: the accuracy of the best plan for each of several losses and budgets.
-
-Reads: a workload, budgets, losses.  Gives: a DataFrame.  Never sees a record.
-"""
+"""What budgets buy: the accuracy of the best plan for each of several losses and budgets."""
 
 import math
 from collections.abc import Mapping, Sequence

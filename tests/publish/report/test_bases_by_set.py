@@ -13,7 +13,7 @@ from residualplanner.publish.files.reading import load_tables
 from residualplanner.publish.report import write_report
 from residualplanner.publish.report.fairness import fairness_of
 from residualplanner.publish.report.report import subject_of
-from residualplanner.shell.cli.messages.summary import bases_text
+from residualplanner.shell.cli.words import bases_text
 
 PLAN = plan_by_set(sample_workload(), 1)
 

@@ -20,8 +20,8 @@ from residualplanner.method.plan.select import select
 from residualplanner.method.privacy import Neighbors, zcdp
 from residualplanner.method.workload.families import marginals
 from residualplanner.release.reconstruct import reconstruct
-from residualplanner.shell.cli.messages import output as output_module
-from residualplanner.shell.cli.messages.output import Output
+from residualplanner.shell.cli import output as output_module
+from residualplanner.shell.cli.output import Output
 
 DOMAIN = Domain({"age": Bins([0, 18, 65, float("inf")]), "sex": ["F", "M"]})
 
@@ -182,8 +182,8 @@ def test_short_work_shows_no_bar(monkeypatch, capsys):
 
 
 def test_a_large_plan_says_first_what_it_takes(run, folder, monkeypatch):
-    monkeypatch.setattr("residualplanner.shell.cli.messages.sizes.LARGE_SETS", 2)
-    monkeypatch.setattr("residualplanner.shell.cli.messages.sizes.LARGE_CELLS", 100)
+    monkeypatch.setattr("residualplanner.shell.cli.sizes.LARGE_SETS", 2)
+    monkeypatch.setattr("residualplanner.shell.cli.sizes.LARGE_CELLS", 100)
     (folder / "domain.json").write_text(json.dumps({"a": 30, "b": 40}))
     run("init", "domain.json")
     told = run("plan", "domain.toml").stdout

@@ -24,8 +24,8 @@ from residualplanner.more.classifications.hierarchy import Hierarchy
 from residualplanner.publish.files.reading import load_tables
 from residualplanner.publish.report import figures_folder
 from residualplanner.release.reconstruct import reconstruct
-from residualplanner.shell.cli.messages import sizes
-from residualplanner.shell.cli.messages.sizes import require_writable
+from residualplanner.shell.cli import sizes
+from residualplanner.shell.cli.sizes import require_writable
 from residualplanner.shell.cli.spec.file import read_spec, spec_schema
 from residualplanner.shell.cli.starting.starting_spec import spec_text
 from slowness import slow

@@ -11,7 +11,7 @@ import pytest
 from residualplanner.gate.ledger import Ledger
 from residualplanner.method.plan.files import load_plan
 from residualplanner.shell.cli import gates
-from residualplanner.shell.cli.paid import measurement_bytes
+from residualplanner.shell.cli.sizes import measurement_bytes
 
 COMMANDS = {
     "measure": ("measure", "p", "records.csv", "-o", "new", "--ledger", "l"),

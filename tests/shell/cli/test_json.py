@@ -12,8 +12,8 @@ import pytest
 
 from residualplanner.gate.ledger import Ledger
 from residualplanner.method.plan.files import load_plan
-from residualplanner.shell.cli.messages import events
-from residualplanner.shell.cli.messages.output import Output
+from residualplanner.shell.cli import output as events
+from residualplanner.shell.cli.output import Output
 
 CANARY = "canary-90ab"
 

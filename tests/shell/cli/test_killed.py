@@ -20,7 +20,7 @@ from residualplanner.datasets import adult
 from residualplanner.gate.ledger import Ledger
 from residualplanner.gate.measurement.measurement import load_measurement
 from residualplanner.method.plan.files import plan_hash
-from residualplanner.shell.cli.paid import measurement_beside
+from residualplanner.shell.cli.measuring import measurement_beside
 from slowness import slow
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="there is no SIGKILL elsewhere")
@@ -91,7 +91,7 @@ def prepare(folder, text, records):
 RELEASES = """
 import os, signal, sys
 import pandas, pyarrow.csv, pyarrow.parquet, scipy.optimize  # as much as can be before the fork
-import residualplanner.shell.cli.app, residualplanner.shell.cli.rehearsal, residualplanner.shell.cli.runs
+import residualplanner.shell.cli.app, residualplanner.shell.cli.releasing, residualplanner.shell.cli.planning
 import residualplanner.shell.cli.spec.overrides
 from residualplanner.shell.cli import main
 from steps import CountDown

@@ -23,7 +23,7 @@ from residualplanner.method.workload.families import marginals
 from residualplanner.method.workload.workload import Workload
 from residualplanner.release import release as reconstruction
 from residualplanner.release.reconstruct import reconstruct
-from residualplanner.shell.cli import gates, paid
+from residualplanner.shell.cli import gates, sizes
 
 
 def failing(error):
@@ -156,6 +156,7 @@ SPACIOUS = dict.fromkeys(("f_bavail", "f_bfree", "f_blocks", "f_frsize"), 2**20)
 
 FULL = """
 import resource, sys
+sys.dont_write_bytecode = True  # a compiled module that is cut off would stop all later tests
 from residualplanner.shell.cli import main
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop(1)), resource.RLIM_INFINITY))
 main()
@@ -187,7 +188,7 @@ def test_the_space_set_aside_is_what_a_measurement_takes(run, spec, records, fol
         (folder / "none.csv").write_text(",".join(f"a{n}" for n in range(30)) + "\n")
         assert run("plan", name, "-o", f"{name}.p").exit_code == 0
         assert run("measure", f"{name}.p", data, "-o", f"{name}.m").exit_code == 0
-        written, expected = (folder / f"{name}.m").stat().st_size, paid.measurement_bytes(load_plan(f"{name}.p"))
+        written, expected = (folder / f"{name}.m").stat().st_size, sizes.measurement_bytes(load_plan(f"{name}.p"))
         assert written <= expected <= 1.5 * written + 2**17
 
 
@@ -196,13 +197,13 @@ def test_the_matrices_of_bases_take_space_in_a_measurement_too(tmp_path):
     plan = select(Workload(Domain({"a": 200}), [{"a": Prefix()}]), budget=zcdp("0.5"))
     measure(plan, np.zeros((3, 1), dtype=np.int64)).save(tmp_path / "m")
     written = (tmp_path / "m").stat().st_size
-    assert 2**18 < written <= paid.measurement_bytes(plan) <= written + 2**17
+    assert 2**18 < written <= sizes.measurement_bytes(plan) <= written + 2**17
 
 
 @pytest.mark.parametrize("code", [95, 22, 38])
 def test_a_file_system_that_cannot_set_space_aside_is_taken_at_its_word(tmp_path, monkeypatch, code):
     monkeypatch.setattr(os, "posix_fallocate", failing(OSError(code, "not here")))
-    paid.require_space(tmp_path / "out", 10**15)
+    sizes.require_space(tmp_path / "out", 10**15)
     assert os.listdir(tmp_path) == []
 
 
@@ -272,14 +273,14 @@ def test_a_disk_that_lacks_a_few_bytes_is_told_in_bytes(tmp_path, monkeypatch):
     workload = Workload(Domain({"a": 3}), [("a",)])  # 3 cells of 25 bytes, and twice a measurement of 3 MB
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=6_000_000))
     with pytest.raises(OSError, match="6,000,000 bytes free, and the tables take at least 6,000,075"):
-        paid.require_room_for_tables(tmp_path / "out", workload, "csv", measurement=tmp_path / "m", size=3_000_000)
+        sizes.require_room_for_tables(tmp_path / "out", workload, "csv", measurement=tmp_path / "m", size=3_000_000)
 
 
 @pytest.mark.slow
 def test_what_tables_take_at_least_is_not_more_than_what_they_take(tmp_path):
     domain = Domain({"a": 30, "b": 40, "c": 3})
     release = reconstruct(measure(select(marginals(domain, up_to=3), budget=zcdp(1)), np.zeros((9, 3), dtype=np.int64)))
-    for form, (per_cell, per_table) in paid._LEAST.items():
+    for form, (per_cell, per_table) in sizes._LEAST.items():
         for profile in ("default",) if form == "parts" else ("default", "acs"):
             (tmp_path / form).mkdir(exist_ok=True)
             folder = tmp_path / form / profile

@@ -21,7 +21,7 @@ from residualplanner.method.domain.bins import Bins
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.domain.labels import Into
 from residualplanner.method.privacy import zcdp
-from residualplanner.shell.cli.columns import require_columns
+from residualplanner.shell.cli.records import require_columns
 from residualplanner.shell.cli.spec.file import read_spec
 from residualplanner.shell.cli.spec.objects import budget_of_spec, domain_of_spec
 from residualplanner.shell.cli.starting.starting_spec import spec_text, starting_spec

@@ -10,7 +10,7 @@ import pytest
 from residualplanner.gate.ledger import Ledger
 from residualplanner.gate.ledger import file as ledger_file
 from residualplanner.gate.measurement.measurement import load_measurement
-from residualplanner.shell.cli import runs
+from residualplanner.shell.cli import measuring, releasing
 from slowness import slow
 
 CALLS = {
@@ -126,7 +126,7 @@ def test_where_nothing_can_be_printed_any_more_what_is_there_is_told(
     def fail(*_arguments, **_options):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(runs, step, fail)
+    monkeypatch.setattr(releasing if step == "say_release" else measuring, step, fail)
     result = run(*commands(spec, records)[command])
     if (step, command) != ("say_release", "measure"):
         assert result.exit_code == 1

@@ -1,27 +1,79 @@
-"""The columns of a spec file, and the values that each can take.
-
-Reads: values as TOML's parser gives them.  Gives: the same, checked one by one.
-"""
+"""The columns of a spec file, the values that each can take, and classifications of these in CSV files beside it."""
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema, model_validator
 
-from residualplanner.shell.cli.spec.classifications import CodeLengths, Levels
 from residualplanner.shell.cli.spec.values import (
     DeclaredLabel,
     Edge,
     Exact,
+    Expected,
     Month,
     NumericBins,
     Rule,
     SpecTable,
-    checked,
+    is_integer,
+    is_list_of,
+    is_text,
     refusal,
+    unlike,
 )
 
 #: The value that `init` writes for an attribute whose values are to be declared by hand.
 UNDECLARED = "?"
+
+#: By level, or by column of a crosswalk, how many characters its codes have.
+CodeLengths = dict[
+    str,
+    Annotated[
+        int | Literal["any"],
+        Expected(
+            'a number of characters, or "any" where codes differ in length',
+            lambda value: value == "any" or (is_integer(value) and value >= 1),
+            {"anyOf": [{"type": "integer", "minimum": 1}, {"const": "any"}]},
+        ),
+    ],
+]
+_COLUMNS = Expected(
+    'a column of codes, or a pair of the columns of codes and names as ["GEOID", "NAME"]',
+    lambda value: is_text(value) or (is_list_of(is_text, value) and len(value) == 2),
+    {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2}]},
+)
+
+
+def _levels(value: Any) -> Any:
+    """Names of levels, or a table of the columns of each."""
+    if not value or not (is_list_of(is_text, value) or isinstance(value, dict)):
+        raise unlike(
+            'expected levels from coarse to fine such as ["state", "county"], or a table with the columns of each',
+            value,
+        )
+    return {name: _COLUMNS.checked(columns) for name, columns in value.items()} if isinstance(value, dict) else value
+
+
+_LEVELS_SCHEMA = {
+    "anyOf": [
+        {"type": "array", "items": {"type": "string"}, "minItems": 1},
+        {"type": "object", "additionalProperties": _COLUMNS.schema, "minProperties": 1},
+    ]
+}
+#: The levels of a hierarchy in a file.
+Levels = Annotated[list[str] | dict[str, Any], PlainValidator(_levels), WithJsonSchema(_LEVELS_SCHEMA)]
+
+
+class CrosswalkTable(SpecTable):
+    """Other groups of the leaves of an attribute's hierarchy, in a CSV file beside the spec."""
+
+    file: str = Field(description="A CSV file beside the spec, with a row for each leaf.")
+    leaf: str = Field(description="The column of the codes of the leaves.")
+    group: str = Field(description="The column of the codes of the groups; it names their level.")
+    name: str = Field("", description="The column of the names of the groups, if there is one.")
+    within: str = Field("", description="A level of the attribute's own hierarchy along which groups are cut.")
+    ungrouped: str | None = Field(None, description="The code of a group for leaves that the file has no group for.")
+    code_lengths: CodeLengths = Field({}, description='How many characters codes have, by column; "any": they differ.')
+    encoding: str = Field("utf-8", description="Of the file.")
+    separator: str = Field(",", description="Between two entries of a line of the file.")
 
 
 class NumericTable(SpecTable):
@@ -100,7 +152,8 @@ def _attribute(value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | list | dict | str):
         raise refusal("expected a size, a list of labels, or a table such as { bins = [0, 9] }")
     if isinstance(value, str):
-        checked(lambda text: text == UNDECLARED, "expected a size, a list of labels, or a table")(value)
+        if value != UNDECLARED:
+            raise unlike("expected a size, a list of labels, or a table", value)
         return None
     if isinstance(value, int):
         return {"size": value}

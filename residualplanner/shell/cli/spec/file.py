@@ -1,7 +1,6 @@
 """The spec file: TOML that says what to publish, how accurately, at what privacy budget.
 
-Reads: a TOML file.  Gives: SpecFile, or FileFormatError with one line for each thing that is wrong.
-pydantic's home.  Here values are checked one by one; `objects` has what they mean together.
+Here values are checked one by one; `objects` has what they mean together.
 """
 
 import re
@@ -9,24 +8,26 @@ import tomllib
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, PrivateAttr, ValidationError, model_validator
+from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from residualplanner.ground.checks import limited_bytes
-from residualplanner.ground.errors import BudgetError, FileFormatError
+from residualplanner.ground.errors import BudgetError, DataError, FileFormatError
 from residualplanner.method.losses import SumOfVariances
 from residualplanner.method.privacy import gdp, require_discrete
+from residualplanner.more.amounts.weight import Weight
 from residualplanner.shell.cli.spec.attributes import Attribute
+from residualplanner.shell.cli.spec.budgets import toml_text
 from residualplanner.shell.cli.spec.kinds import Kind, Query, Where
 from residualplanner.shell.cli.spec.messages import messages_of
 from residualplanner.shell.cli.spec.output import OutputTable
-from residualplanner.shell.cli.spec.records import PeopleTable, WeightTable
-from residualplanner.shell.cli.spec.typed_budget import toml_text
 from residualplanner.shell.cli.spec.values import BetweenZeroAndOne, Exact, Loss, Real, SpecTable, refusal, unlike
 
 #: The longest spec, in bytes.
 SIZE_LIMIT = 2**20
 #: How many dots there may be between two other signs of TOML: its parser is slow for names of very many parts.
 DOT_LIMIT = 100
+#: What the key of random choices must be.
+_KEY_WORDS = "64 hexadecimal digits, 0 to 9 and a to f, are expected, as `openssl rand -hex 32` writes them"
 
 
 class QueriesTable(SpecTable):
@@ -103,6 +104,60 @@ class BudgetTable(SpecTable):
         if len(self.model_dump(exclude_none=True)) != 1:
             raise refusal("give exactly one of zcdp, approx_dp and pcost")
         return self
+
+
+class WeightTable(SpecTable):
+    """The column that says how much each record counts."""
+
+    column: str = Field(description="The column, which is none of [domain].")
+    maximum: Exact = Field(description="The largest weight, as publicly known: noise is as if every record had it.")
+    unit: Exact = Field("1", description="All weights are multiples of it.")
+    above: Literal["refuse", "clip"] = Field(
+        "refuse", description="Of a larger weight: the records are refused, or it counts as the maximum."
+    )
+
+    @property
+    def weight(self) -> Weight:
+        """The same as the library's noun; DomainError where a number is out of range."""
+        return Weight(self.column, maximum=self.maximum, unit=self.unit, above=self.above)
+
+
+class PeopleTable(SpecTable):
+    """Whose each record is: of each person no more records are counted than the plan protects."""
+
+    person: str = Field(description="The column that says whose a record is: integers or text.")
+    keep: int | None = Field(
+        None, ge=1, le=10**6, description="How many records of each person count; it sets records_per_person."
+    )
+    order: str | None = Field(
+        None, description="The column by which each person's records are ordered, the first of which count."
+    )
+    key: str | None = Field(
+        None, description="64 hexadecimal digits from which random choices follow: the same choice in every run."
+    )
+
+    @field_validator("key")
+    @classmethod
+    def _is_hexadecimal(cls, key: str | None) -> str | None:
+        if not _is_key(key):
+            raise refusal(_KEY_WORDS)
+        return key
+
+    @property
+    def choice(self) -> dict[str, bytes]:
+        """The key of random choices, as an argument of `LimitedRecords`; nothing where it makes one."""
+        return {} if self.key is None else {"key": bytes.fromhex(self.key)}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it names."""
+        return (self.person,) if self.order is None else (self.person, self.order)
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options with which `measure` keeps as many records as a plan protects."""
+        given = {"--person": self.person, "--order": self.order, "--key": self.key}
+        return tuple(word for option, value in given.items() if value is not None for word in (option, value))
 
 
 class LedgerTable(SpecTable):
@@ -191,13 +246,24 @@ class SpecFile(SpecTable):
         return self.records_per_person if kept is None else kept
 
 
-def read_spec(path: Path) -> SpecFile:
-    """Read and check a spec.
+def typed_people(person: str | None, order: str | None, key: str | None) -> PeopleTable | None:
+    """What options say of persons; None where they say nothing."""
+    if person is None:
+        for option, value in {"--order": order, "--key": key}.items():
+            if value is not None:
+                raise DataError(f"{option} is for the records of each person; name the column of persons with --person")
+        return None
+    if not _is_key(key):
+        raise DataError(f"--key: {_KEY_WORDS}")
+    return PeopleTable(person=person, keep=None, order=order, key=key)
 
-    Raises:
-        FileFormatError: it is too long, not TOML, or has fields or values it cannot have; a line for each says where.
-        OSError: the file cannot be opened.
-    """
+
+def _is_key(key: str | None) -> bool:
+    return key is None or re.fullmatch("[0-9a-f]{64}", key) is not None
+
+
+def read_spec(path: Path) -> SpecFile:
+    """Read and check a spec; FileFormatError has a line for each thing that is wrong, which says where."""
     text = read_limited(path)
     if max(piece.count(".") for piece in re.split(r"[=,{}\[\]\n]", text)) > DOT_LIMIT:
         raise FileFormatError(f"{path} has a name or string with more than {DOT_LIMIT} dots; shorten it")
@@ -214,12 +280,7 @@ def read_spec(path: Path) -> SpecFile:
 
 
 def read_limited(path: Path) -> str:
-    """The content of a file of at most `SIZE_LIMIT` bytes.
-
-    Raises:
-        FileFormatError: it is longer, or not UTF-8.
-        OSError: the file cannot be opened.
-    """
+    """The content of a file in UTF-8 of at most `SIZE_LIMIT` bytes."""
     content = limited_bytes(path, SIZE_LIMIT, name=path)
     try:
         return content.decode("utf-8-sig")

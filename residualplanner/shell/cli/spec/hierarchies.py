@@ -1,23 +1,17 @@
-"""The hierarchies of a spec: the files beside it that say which values an attribute has, and in which groups.
+"""The files beside a spec that say which values an attribute has, in which groups, and where these are on a map."""
 
-Reads: SpecFile, public CSV files.  Gives: hierarchies by attribute.
-"""
-
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 from residualplanner.ground.errors import FileFormatError, WorkloadError
 from residualplanner.more.classifications.hierarchy import Hierarchy
 from residualplanner.publish.maps import Boundaries
-from residualplanner.shell.cli.spec.attributes import AttributeTable
-from residualplanner.shell.cli.spec.classifications import CrosswalkTable, lengths_of
+from residualplanner.shell.cli.spec.attributes import AttributeTable, CrosswalkTable
 from residualplanner.shell.cli.spec.file import SpecFile
 from residualplanner.shell.cli.spec.kinds import KindTable
-from residualplanner.shell.cli.spec.output import MapTable
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +27,7 @@ class SpecHierarchies:
     by_name: Mapping[str, Hierarchy] = field(default_factory=dict)
 
     def kind(self, table: KindTable, name: str) -> Hierarchy:
-        """The hierarchy that a kind of query on an attribute describes.
-
-        Raises:
-            WorkloadError: it has no levels, and neither has the attribute; or its levels are invalid.
-            FileFormatError: the file of its crosswalk is not what it should be.
-        """
+        """The hierarchy that a kind of query on an attribute describes: with its own levels, or the attribute's."""
         if table.levels is not None:
             return Hierarchy(table.levels, total=table.total, leaves=table.leaves)
         if name not in self.by_name:
@@ -49,48 +38,33 @@ class SpecHierarchies:
             )
         found = self.by_name[name]
         if table.crosswalk is not None:
-            found = self._crossed(found, table.crosswalk)
+            found = _crossed(found, table.crosswalk, self.folder)
         assert found.classification is not None  # it is from a file
         return Hierarchy.of_classification(found.classification, total=table.total, leaves=table.leaves)
-
-    def _crossed(self, hierarchy: Hierarchy, table: CrosswalkTable) -> Hierarchy:
-        return hierarchy.crosswalk(
-            file_beside(self.folder, table.file),
-            leaf=table.leaf,
-            group=table.group,
-            name=table.name,
-            within=table.within,
-            ungrouped=table.ungrouped,
-            code_lengths=lengths_of(table.code_lengths),
-            encoding=table.encoding,
-            separator=table.separator,
-        )
 
 
 #: Of a spec without such files.
 NO_FILES = SpecHierarchies()
 
 
-def hierarchies_of_spec(spec: SpecFile) -> SpecHierarchies:
-    """The hierarchies in the files that a spec names in its [domain].
+def _crossed(hierarchy: Hierarchy, table: CrosswalkTable, folder: Path) -> Hierarchy:
+    given = dict(table) | {"code_lengths": _lengths(table.code_lengths)}
+    return hierarchy.crosswalk(file_beside(folder, given.pop("file")), **given)
 
-    Raises:
-        WorkloadError: a file is not there, or its levels are invalid.
-        FileFormatError: a file is not CSV of the declared encoding.
-        OSError: a file cannot be opened.
-    """
+
+def hierarchies_of_spec(spec: SpecFile) -> SpecHierarchies:
+    """The hierarchies in the files that a spec names in its [domain]."""
     tables = {name: table for name, table in spec.domain.items() if table is not None and table.hierarchy is not None}
     return SpecHierarchies(spec.folder, {name: _hierarchy(spec.folder, name, table) for name, table in tables.items()})
 
 
 def maps_of_spec(spec: SpecFile) -> dict[str, Boundaries]:
-    """The boundaries in the GeoJSON files that a spec names in its [output].
-
-    Raises:
-        WorkloadError: a file is not there.
-        FileFormatError: a file is not such GeoJSON.
-    """
-    return {name: _boundaries(spec.folder, name, table) for name, table in spec.output.maps.items()}
+    """The boundaries in the GeoJSON files that a spec names in its [output]."""
+    found = {}
+    for name, table in spec.output.maps.items():
+        with located(f"[output.maps] {name}"):
+            found[name] = Boundaries.from_geojson(file_beside(spec.folder, table.geojson), table.code)
+    return found
 
 
 def file_beside(folder: Path, name: str) -> Path:
@@ -106,29 +80,25 @@ def _hierarchy(folder: Path, name: str, table: AttributeTable) -> Hierarchy:
     levels = table.levels or []
     if isinstance(levels, dict):
         levels = {level: each if isinstance(each, str) else tuple(each) for level, each in levels.items()}
-    return _naming(
-        f"[domain] {name}",
-        lambda: Hierarchy.from_file(
-            file_beside(folder, table.hierarchy or ""),
+    with located(f"[domain] {name}"):
+        return Hierarchy.from_file(
+            file_beside(folder, table.hierarchy),
             levels,
-            code_lengths=lengths_of(table.code_lengths),
+            code_lengths=_lengths(table.code_lengths),
             encoding=table.encoding,
             separator=table.separator,
-        ),
-    )
+        )
 
 
-def _boundaries(folder: Path, name: str, table: MapTable) -> Boundaries:
-    return _naming(
-        f"[output.maps] {name}", lambda: Boundaries.from_geojson(file_beside(folder, table.geojson), table.code)
-    )
+def _lengths(declared: Mapping[str, Any]) -> dict[str, int | None]:
+    """The lengths of codes as `Hierarchy.from_file` has them: None where they differ."""
+    return {name: None if length == "any" else length for name, length in declared.items()}
 
 
-def _naming(where: str, read: Callable[[], T]) -> T:
-    """What is read, with where in the spec in errors."""
+@contextmanager
+def located(where: str) -> Iterator[None]:
+    """Say in errors of the block where in the spec the entry stands that it is about."""
     try:
-        return read()
-    except WorkloadError as error:
-        raise WorkloadError(f"{where}: {error}") from None
-    except FileFormatError as error:
-        raise FileFormatError(f"{where}: {error}") from None
+        yield
+    except (WorkloadError, FileFormatError) as error:
+        raise type(error)(f"{where}: {error}") from None

@@ -1,14 +1,24 @@
-"""Kinds of query in a spec file: prefix sums, ranges and others in place of one count per value.
+"""Queries in a spec file: their kinds, which records they are about, and tables that are known anyway."""
 
-Reads: values as TOML's parser gives them.  Gives: the same, checked one by one.
-"""
-
+import datetime as dt
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, PlainValidator, Tag, WithJsonSchema, model_validator
 
-from residualplanner.shell.cli.spec.classifications import CrosswalkTable
-from residualplanner.shell.cli.spec.values import LABEL_SCHEMA, Real, SpecTable, checked, is_label, refusal, unlike
+from residualplanner.shell.cli.spec.attributes import CrosswalkTable
+from residualplanner.shell.cli.spec.values import (
+    LABEL_SCHEMA,
+    LABELS_SCHEMA,
+    Expected,
+    Real,
+    SpecTable,
+    is_integer,
+    is_label,
+    is_list_of,
+    is_number,
+    refusal,
+    unlike,
+)
 
 KindWord = Literal["identity", "prefix", "range", "sum", "mean", "quantiles", "hierarchy", "custom", "matching"]
 _FIELDS = {
@@ -26,27 +36,29 @@ _REQUIRED = {
 }
 
 
-def _level(value: Any) -> Any:
-    """One level of a hierarchy: how many values a band has, or names of groups and their members."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    is_table = isinstance(value, dict) and all(isinstance(members, list) for members in value.values())
-    if not is_table or not all(is_label(member) for members in value.values() for member in members):
-        raise unlike('expected an integer, or groups and their members such as { West = ["CA", "WA"] }', value)
-    return value
+def _is_level(value: Any) -> bool:
+    """Whether a value is one level of a hierarchy: how many values a band has, or names of groups and their members."""
+    return is_integer(value) or (
+        isinstance(value, dict) and all(is_list_of(is_label, members) for members in value.values())
+    )
 
 
-_LEVEL_SCHEMA = {
-    "anyOf": [
-        {"type": "integer", "minimum": 1},
-        {"type": "object", "additionalProperties": {"type": "array", "items": LABEL_SCHEMA}},
-    ]
-}
-GroupLevel = Annotated[Any, PlainValidator(_level), WithJsonSchema(_LEVEL_SCHEMA)]
+GroupLevel = Annotated[
+    Any,
+    Expected(
+        'an integer, or groups and their members such as { West = ["CA", "WA"] }',
+        _is_level,
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 1},
+                {"type": "object", "additionalProperties": {"type": "array", "items": LABEL_SCHEMA}},
+            ]
+        },
+    ),
+]
 Total = Annotated[
     bool | str,
-    PlainValidator(checked(lambda value: isinstance(value, bool | str), "expected true, false or a string")),
-    WithJsonSchema({"type": ["boolean", "string"]}),
+    Expected("true, false or a string", lambda value: isinstance(value, bool | str), {"type": ["boolean", "string"]}),
 ]
 
 
@@ -123,13 +135,60 @@ Query = Annotated[
 ]
 
 
-def _selected(value: Any) -> Any:
-    """The label of a value, or labels of several."""
-    if is_label(value) or (isinstance(value, list) and value and all(map(is_label, value))):
-        return value
-    raise unlike('expected a label, or a list of labels such as ["yes", "part-time"]', value)
-
-
-_SELECTED_SCHEMA = {"anyOf": [LABEL_SCHEMA, {"type": "array", "minItems": 1, "items": LABEL_SCHEMA}]}
 #: Of some attributes the labels of which a record must have one.
-Where = dict[str, Annotated[Any, PlainValidator(_selected), WithJsonSchema(_SELECTED_SCHEMA)]]
+Where = dict[
+    str,
+    Annotated[
+        Any,
+        Expected(
+            'a label, or a list of labels such as ["yes", "part-time"]',
+            lambda value: is_label(value) or (bool(value) and is_list_of(is_label, value)),
+            LABELS_SCHEMA,
+        ),
+    ],
+]
+
+
+def _counts(value: Any) -> Any:
+    """A count, or lists of counts, nested as deep as the query has attributes."""
+    if isinstance(value, list):
+        return [_counts(entry) for entry in value]
+    if not is_number(value):
+        raise unlike("expected a number, or lists of numbers, nested as deep as there are attributes", value)
+    return value
+
+
+def _are_labels(value: Any) -> bool:
+    """Whether a value is a label, or several; dates are labels, too."""
+    labels = value if isinstance(value, list) else [value]
+    return bool(labels) and all(is_label(label) or isinstance(label, dt.date) for label in labels)
+
+
+CountLists = Annotated[
+    Any, PlainValidator(_counts), WithJsonSchema({"type": ["number", "array"], "examples": [38045, [19000, 19045]]})
+]
+#: Cells that cannot occur: for each of some attributes a label, or several.
+Cells = Annotated[
+    dict[
+        str, Annotated[Any, Expected('a label, or several such as ["married", "widowed"]', _are_labels, LABELS_SCHEMA)]
+    ],
+    Field(min_length=1),
+]
+
+
+class KnownTable(SpecTable):
+    """A table that is public anyway: its counts here, or in a CSV file beside the spec."""
+
+    query: Query = Field(description="Which table, written as in [[workload]]; [] is the number of records.")
+    counts: CountLists | None = Field(
+        None, description="A number for each cell: in a list for each attribute, one within the other."
+    )
+    file: str | None = Field(
+        None, description='A CSV file beside the spec, with a column for each attribute and a column "count".'
+    )
+
+    @model_validator(mode="after")
+    def _has_counts(self) -> "KnownTable":
+        if (self.counts is None) == (self.file is None):
+            raise refusal('give counts = [...], or file = "known.csv" beside the spec')
+        return self

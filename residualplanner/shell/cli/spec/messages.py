@@ -1,7 +1,4 @@
-"""What is wrong with a spec, in sentences that say where, and what to write instead.
-
-Reads: pydantic's errors.  Gives: one line for each.
-"""
+"""What is wrong with a spec, in sentences that say where, and what to write instead."""
 
 from collections.abc import Sequence
 from typing import Any, get_args

@@ -1,7 +1,4 @@
-"""What a spec means: the library's own nouns, from a checked file.
-
-Reads: SpecFile.  Gives: Domain, Workload, Budget, Plan.  Never sees a record.
-"""
+"""What a spec means: the library's own nouns, from a checked file."""
 
 from dataclasses import replace
 from functools import partial
@@ -31,17 +28,12 @@ from residualplanner.more.queries.among import Among
 from residualplanner.more.queries.thresholds import Threshold
 from residualplanner.shell.cli.spec.attributes import AttributeTable
 from residualplanner.shell.cli.spec.file import BudgetTable, QueriesTable, SpecFile
-from residualplanner.shell.cli.spec.hierarchies import NO_FILES, SpecHierarchies, hierarchies_of_spec
+from residualplanner.shell.cli.spec.hierarchies import NO_FILES, SpecHierarchies, hierarchies_of_spec, located
 from residualplanner.shell.cli.spec.kinds import KindTable, Query, Where
 
 
 def domain_of_spec(spec: SpecFile) -> Domain:
-    """The schema.
-
-    Raises:
-        DomainError: attributes whose values have not been declared yet, or invalid labels or bins.
-        FileFormatError, WorkloadError: the file of a hierarchy is not there, or not what it should be.
-    """
+    """The schema."""
     undeclared = [name for name, table in spec.domain.items() if table is None]
     if undeclared:
         message = (
@@ -55,13 +47,7 @@ def domain_of_spec(spec: SpecFile) -> Domain:
 
 
 def workload_of_spec(spec: SpecFile, domain: Domain) -> Workload:
-    """The tables to publish, with their weights.
-
-    Raises:
-        DomainError: a query or a kind of query names an attribute that is not in the domain.
-        WorkloadError: there are no tables, too many, a weight is invalid, or a kind of query does not fit its
-            attribute.
-    """
+    """The tables to publish, with their weights."""
     found = hierarchies_of_spec(spec)
     parts = [_entry(table, domain, f"[[workload]] number {n}", found) for n, table in enumerate(spec.workload, 1)]
     whole = parts[0]
@@ -71,11 +57,7 @@ def workload_of_spec(spec: SpecFile, domain: Domain) -> Workload:
 
 
 def budget_of_spec(spec: SpecFile) -> Budget | None:
-    """The budget, or None where the spec states a loss to reach.
-
-    Raises:
-        BudgetError: a number is out of range.
-    """
+    """The budget, or None where the spec states a loss to reach."""
     return None if spec.budget is None else budget_of_table(spec.budget)
 
 
@@ -90,11 +72,7 @@ def budget_of_table(stated: BudgetTable) -> Budget:
 
 
 def targets_of_spec(spec: SpecFile) -> Targets | None:
-    """The margins of error to reach, at the level of the output, or None where there are none.
-
-    Raises:
-        WorkloadError: a kind of query has invalid levels, an invalid matrix or invalid labels.
-    """
+    """The margins of error to reach, at the level of the output, or None where there are none."""
     found = hierarchies_of_spec(spec)
 
     def query_of(query: Any, where: str, at_least: int | None) -> QueryLike:
@@ -109,12 +87,7 @@ def targets_of_spec(spec: SpecFile) -> Targets | None:
 
 
 def plan_of_spec(spec: SpecFile, workload: Workload) -> Plan:
-    """The best noise for the spec's workload.
-
-    Raises:
-        BudgetError: a number is out of range, or no noise reaches ``at_most``.
-        WorkloadError: the workload is too large, or a target is for a table that is not in it.
-    """
+    """The best noise for the spec's workload."""
     return select(
         workload,
         budget=budget_of_spec(spec),
@@ -133,20 +106,11 @@ def _attribute(name: str, table: AttributeTable, hierarchies: SpecHierarchies) -
     if name in hierarchies.by_name:
         return hierarchies.by_name[name].attribute(name, **rules)
     try:
-        bins, numeric = _bins(table), _numeric(table)
+        bins, numeric = _bins(table), None if table.numeric is None else Numeric(**dict(table.numeric))
     except DomainError as error:
         raise DomainError(f"[domain] {name}: {error}", attributes=[name]) from None
     labels = None if bins is not None or table.labels is None else _labels(name, table.labels)
     return Attribute(name, table.size, labels=labels, bins=bins, numeric=numeric, **rules)
-
-
-def _numeric(table: AttributeTable) -> Numeric | None:
-    """The limits and bins of amounts, if the column has these."""
-    if table.numeric is None:
-        return None
-    given = table.numeric
-    rules: dict[str, Any] = {"outside": given.outside, "between_units": given.between_units}
-    return Numeric(given.low, given.high, unit=given.unit, bins=given.bins, **rules)
 
 
 def _bins(table: AttributeTable) -> Bins | None:
@@ -215,12 +179,8 @@ def _located(queries: list[Query], where: str) -> list[tuple[str, Query]]:
 
 def _about(universe: Where, query: QueryLike, where: str) -> QueryLike:
     """The query at ``where``, about the records of a universe."""
-    if not universe:
-        return query
-    try:
-        return Among(query, universe)
-    except WorkloadError as error:
-        raise WorkloadError(f"{where}: {error}") from None
+    with located(where):
+        return Among(query, universe) if universe else query
 
 
 def query_of_spec(
@@ -231,47 +191,36 @@ def query_of_spec(
     *,
     hierarchies: SpecHierarchies = NO_FILES,
 ) -> QueryLike:
-    """A query at ``where`` with its own kinds, or those of the whole table, or a threshold.
-
-    Raises:
-        WorkloadError: a kind of query has invalid levels, an invalid matrix or invalid labels.
-    """
+    """A query at ``where`` with its own kinds, or those of the whole table, or a threshold."""
     if isinstance(query, dict):
         return {name: kind_of_table(kind, f"{where}, {name}", name, hierarchies) for name, kind in query.items()}
     if at_least is not None:
-        return _threshold(query, at_least, where)
+        with located(where):
+            return Threshold(query, at_least)
     if len(set(query)) < len(query) or not kinds:
         return query  # Workload refuses a repeated name, in its own words
     return {name: kinds.get(name, Identity()) for name in query}
 
 
-def _threshold(names: list[str], at_least: int, where: str) -> Threshold:
-    try:
-        return Threshold(names, at_least)
-    except WorkloadError as error:
-        raise WorkloadError(f"{where}: {error}") from None
-
-
 def kind_of_table(table: KindTable, where: str, name: str, hierarchies: SpecHierarchies) -> Kind:
-    """The kind of query on an attribute that a spec describes at ``where``.
-
-    Raises:
-        WorkloadError: invalid levels, matrix or labels.
-    """
-    try:
-        if table.kind == "hierarchy":
-            return hierarchies.kind(table, name)
-        if table.kind == "custom":
-            return Custom(table.matrix, table.labels)
-        if table.kind == "matching":
-            return Matching(table.at_least or 0)
-        if table.kind == "sum":
-            return Sum(table.by)
-        if table.kind == "mean":
-            return Mean() if table.between is None else Mean((table.between[0], table.between[1]))
-        if table.kind == "quantiles":
-            return Quantiles() if table.probabilities is None else Quantiles(table.probabilities)
-    except WorkloadError as error:
-        raise WorkloadError(f"{where}: {error}") from None
-    plain: dict[str, Kind] = {"identity": Identity(), "prefix": Prefix(), "range": Range()}
-    return plain[table.kind]
+    """The kind of query on an attribute that a spec describes at ``where``."""
+    with located(where):
+        match table.kind:
+            case "hierarchy":
+                return hierarchies.kind(table, name)
+            case "custom":
+                return Custom(table.matrix, table.labels)
+            case "matching":
+                return Matching(table.at_least or 0)
+            case "sum":
+                return Sum(table.by)
+            case "mean":
+                return Mean() if table.between is None else Mean((table.between[0], table.between[1]))
+            case "quantiles":
+                return Quantiles() if table.probabilities is None else Quantiles(table.probabilities)
+            case "identity":
+                return Identity()
+            case "prefix":
+                return Prefix()
+            case "range":
+                return Range()

@@ -1,7 +1,4 @@
-"""What the published tables look like: the [output] of a spec file.
-
-Reads: values as TOML's parser gives them.  Gives: OutputTable.  `facts` has what is known anyway.
-"""
+"""What the published tables look like: the [output] of a spec file."""
 
 from typing import Literal
 
@@ -13,7 +10,7 @@ from residualplanner.publish.files.export_files import MOST_FILES, FormatName, c
 from residualplanner.publish.files.profiles import level_of
 from residualplanner.publish.files.publication import Publication
 from residualplanner.release.quality import Quality
-from residualplanner.shell.cli.spec.facts import Cells, KnownTable
+from residualplanner.shell.cli.spec.kinds import Cells, KnownTable
 from residualplanner.shell.cli.spec.values import BetweenZeroAndOne, Real, SpecTable, TextOrDate, refusal
 
 #: How numbers become others than the unbiased estimates.

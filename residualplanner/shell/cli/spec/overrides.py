@@ -1,23 +1,18 @@
-"""Options in place of entries of a spec: another budget, another loss, another level.
-
-Reads: SpecFile, options.  Gives: SpecFile.
-"""
+"""Options in place of entries of a spec: another budget, another loss, another level."""
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from residualplanner.ground.errors import BudgetError
 from residualplanner.ground.margins import require_level
 from residualplanner.method.losses import MaxVariance, SumOfVariances
-from residualplanner.publish.files.export_files import FormatName
-from residualplanner.publish.files.profiles import ProfileName
-from residualplanner.shell.cli.messages.output import Output
+from residualplanner.shell.cli.option_groups import NumberOptions, PlanOptions
+from residualplanner.shell.cli.output import Output
+from residualplanner.shell.cli.spec.budgets import LossName, budget_of_text, numbers_by_name
 from residualplanner.shell.cli.spec.file import BudgetTable, SpecFile
-from residualplanner.shell.cli.spec.output import OutputTable
-from residualplanner.shell.cli.spec.typed_budget import LossName, budget_of_text, numbers_by_name
 
 _LOSSES: Mapping[LossName, SumOfVariances | MaxVariance] = {
     "sum": SumOfVariances(),
@@ -27,76 +22,21 @@ _LOSSES: Mapping[LossName, SumOfVariances | MaxVariance] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class TypedOutput:
-    """The options typed in place of entries of a spec's [output]; None where the entry holds.
-
-    Attributes:
-        level: of confidence.
-        format: of the tables' files.
-        profile: the columns beside the labels.
-        nonnegative: whether tables have no negative cell.
-        round_to: what numbers are multiples of.
-        with_unbiased: whether unbiased estimates stand beside other numbers.
-        published_errors: how many simulations tell the errors of these.
-
-    Raises:
-        BudgetError: the level is not between 0 and 1.
-    """
-
-    level: float | None = None
-    format: FormatName | None = None
-    profile: ProfileName | None = None
-    nonnegative: bool | None = None
-    round_to: int | None = None
-    with_unbiased: bool | None = None
-    published_errors: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.level is not None:
-            require_level(self.level)
-
-    @property
-    def given(self) -> dict[str, Any]:
-        """The options that were typed, by name."""
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {name: value for name, value in values.items() if value is not None}
-
-    def instead_of(self, table: OutputTable) -> OutputTable:
-        """The [output] of a spec with these in place of its entries."""
-        return table.model_copy(update=self.given)
+def typed_output(level: float | None, numbers: NumberOptions | None = None, **words: str | None) -> dict[str, Any]:
+    """The options that were typed in place of entries of a spec's [output], by name."""
+    if level is not None:
+        require_level(level)
+    return _given({"level": level} | words | ({} if numbers is None else asdict(numbers)))
 
 
-@dataclass(frozen=True, slots=True)
-class Typed:
-    """The options typed in place of entries of the spec; None where the entry holds.
-
-    Attributes:
-        budget: such as "zcdp=0.5"; it replaces the spec's ``at_most``, too.
-        at_most: the largest loss allowed, in counts squared; it replaces the spec's budget, too.
-        loss: the "sum" of all cell variances, their "max"imum, or a sum of tables' variances with weights "sqrt" or
-            "equal"; it replaces the spec's targets, too.
-        output: those in place of entries of its [output].
-    """
-
-    budget: str | None = None
-    at_most: float | None = None
-    loss: LossName | None = None
-    output: TypedOutput = TypedOutput()
-
-    @property
-    def given(self) -> dict[str, Any]:
-        """The options that were typed, by name."""
-        own = {"budget": self.budget, "at_most": self.at_most, "loss": self.loss}
-        return {name: value for name, value in own.items() if value is not None} | self.output.given
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
 
 
-def overridden(spec: SpecFile, path: Path, typed: Typed, output: Output) -> SpecFile:
-    """The spec in the file at ``path`` with the options in place of its entries; the changes are said.
-
-    Raises:
-        BudgetError: they do not go together, or a number is out of range.
-    """
+def overridden(
+    spec: SpecFile, path: Path, typed: PlanOptions, in_output: Mapping[str, Any], output: Output
+) -> SpecFile:
+    """The spec in the file at ``path`` with options in place of its entries, which is said."""
     _require_one_limit(spec, path, typed)
     changes: dict[str, Any] = {}
     if typed.budget is not None:
@@ -108,15 +48,15 @@ def overridden(spec: SpecFile, path: Path, typed: Typed, output: Output) -> Spec
         changes |= {"budget": None, "at_most": typed.at_most}
     if typed.loss is not None:
         changes |= {"loss": _LOSSES[typed.loss], "targets": []}
-    if typed.output.given:
-        changes["output"] = typed.output.instead_of(spec.output)
-    if given := typed.given:
+    if in_output:
+        changes["output"] = spec.output.model_copy(update=in_output)
+    if given := _given(asdict(typed)) | dict(in_output):
         words = ", ".join(f"{name} {value}" for name, value in given.items())
         output.say(f"{'Changed':<11} {words}; all else as in {path}", event="changed", **given)
     return spec.model_copy(update=changes)
 
 
-def _require_one_limit(spec: SpecFile, path: Path, typed: Typed) -> None:
+def _require_one_limit(spec: SpecFile, path: Path, typed: PlanOptions) -> None:
     if typed.budget is not None and typed.at_most is not None:
         raise BudgetError(
             "--budget and --at-most exclude each other: --budget zcdp=0.5 limits what is spent, and --at-most 25 the "

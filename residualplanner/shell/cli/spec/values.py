@@ -1,15 +1,13 @@
-"""The values in a spec file: which are accepted, and the message for any other.
-
-Reads: values as TOML's parser gives them.  Gives: the same, or the library's own nouns.
-"""
+"""The values in a spec file: which are accepted, and the message for any other."""
 
 import datetime as dt
 import reprlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, PlainValidator, WithJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from residualplanner.method.domain.labels import Into, Label
 from residualplanner.method.losses import MaxVariance, SumOfVariances
@@ -47,15 +45,31 @@ def unlike(expected: str, value: object) -> PydanticCustomError:
     return refusal(f"{expected}, got {shown(value)}")
 
 
-def checked(is_right: Callable[[Any], bool], expected: str) -> Callable[[Any], Any]:
-    """A validator that accepts what is right, unchanged, and otherwise says what was expected."""
+@dataclass(frozen=True, eq=False, slots=True)
+class Expected:
+    """Accepts what is right, unchanged; of anything else it says what was expected.
 
-    def check(value: Any) -> Any:
-        if not is_right(value):
-            raise unlike(expected, value)
+    Attributes:
+        words: what is expected.
+        is_right: whether a value, as TOML's parser gives it, is that.
+        schema: the same as JSON Schema, for editors.
+    """
+
+    words: str
+    is_right: Callable[[Any], bool]
+    schema: dict[str, Any]
+
+    def checked(self, value: Any) -> Any:
+        """The value; pydantic's refusal where it is not right."""
+        if not self.is_right(value):
+            raise unlike(f"expected {self.words}", value)
         return value
 
-    return check
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self.checked)
+
+    def __get_pydantic_json_schema__(self, _schema: CoreSchema, _handler: Any) -> dict[str, Any]:
+        return dict(self.schema)
 
 
 def is_label(value: object) -> bool:
@@ -68,93 +82,90 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-LABEL_SCHEMA = {"type": ["string", "integer", "boolean"]}
+def is_integer(value: object) -> bool:
+    """Whether a value is an integer, not a truth value."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_list_of(is_right: Callable[[Any], bool], value: object) -> bool:
+    """Whether a value is a list of such entries."""
+    return isinstance(value, list) and all(map(is_right, value))
+
+
+def is_text(value: object) -> bool:
+    """Whether a value is a string."""
+    return isinstance(value, str)
+
+
+def _is_declared(value: Any) -> bool:
+    """Whether a value is a label, or a pair of a label and its meaning; dates are labels too."""
+    is_pair = isinstance(value, list) and len(value) == 2 and is_text(value[1])
+    label = value[0] if is_pair else value
+    return is_label(label) or isinstance(label, dt.date)
+
+
+LABEL_SCHEMA: dict[str, Any] = {"type": ["string", "integer", "boolean"]}
+LABELS_SCHEMA = {"anyOf": [LABEL_SCHEMA, {"type": "array", "minItems": 1, "items": LABEL_SCHEMA}]}
+_PAIR_SCHEMA = {"type": "array", "prefixItems": [LABEL_SCHEMA, {"type": "string"}], "minItems": 2, "maxItems": 2}
 _DATE_SCHEMA = {"type": "string", "format": "date"}
 _NUMBER_SCHEMA = {"type": ["string", "number"]}
 
-
-def _declared_label(value: Any) -> Any:
-    """A label, or a pair of a label and its meaning; dates are labels too."""
-    is_pair = isinstance(value, list) and len(value) == 2 and isinstance(value[1], str)
-    label = value[0] if is_pair else value
-    if not is_label(label) and not isinstance(label, dt.date):
-        raise unlike(
-            'expected a string, an integer, true, false or a date, or a pair of one and its meaning, as [1, "female"]',
-            value,
-        )
-    return value
-
-
 DeclaredLabel = Annotated[
     Any,
-    PlainValidator(_declared_label),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                LABEL_SCHEMA,
-                {
-                    "type": "array",
-                    "prefixItems": [LABEL_SCHEMA, {"type": "string"}],
-                    "minItems": 2,
-                    "maxItems": 2,
-                },
-            ]
-        }
+    Expected(
+        'a string, an integer, true, false or a date, or a pair of one and its meaning, as [1, "female"]',
+        _is_declared,
+        {"anyOf": [LABEL_SCHEMA, _PAIR_SCHEMA]},
     ),
 ]
 Edge = Annotated[
     Any,
-    PlainValidator(
-        checked(
-            lambda value: is_number(value) or isinstance(value, dt.date), "expected a number or a date without quotes"
-        )
+    Expected(
+        "a number or a date without quotes",
+        lambda value: is_number(value) or isinstance(value, dt.date),
+        {"anyOf": [{"type": "number"}, _DATE_SCHEMA]},
     ),
-    WithJsonSchema({"anyOf": [{"type": "number"}, _DATE_SCHEMA]}),
 ]
 Month = Annotated[
     Any,
-    PlainValidator(
-        checked(lambda value: isinstance(value, str | dt.date), 'expected a month in quotes such as "2020-12"')
+    Expected(
+        'a month in quotes such as "2020-12"',
+        lambda value: isinstance(value, str | dt.date),
+        {"type": "string", "examples": ["2020-12"]},
     ),
-    WithJsonSchema({"type": "string", "examples": ["2020-12"]}),
 ]
 Exact = Annotated[
     str | int | float,
-    PlainValidator(
-        checked(
-            lambda value: isinstance(value, str) or is_number(value),
-            'expected a number, or a number in quotes such as "0.5"',
-        )
+    Expected(
+        'a number, or a number in quotes such as "0.5"',
+        lambda value: is_text(value) or is_number(value),
+        _NUMBER_SCHEMA | {"examples": ["0.5"]},
     ),
-    WithJsonSchema(_NUMBER_SCHEMA | {"examples": ["0.5"]}),
 ]
-
-
-def _numeric_bins(value: Any) -> Any:
-    """How many bins, or their edges."""
-    is_list = isinstance(value, list) and all(isinstance(edge, str) or is_number(edge) for edge in value)
-    if not is_list and (isinstance(value, bool) or not isinstance(value, int)):
-        raise unlike("expected a number of bins, or a list of their edges such as [20, 50]", value)
-    return value
-
-
 NumericBins = Annotated[
     int | list[str | int | float],
-    PlainValidator(_numeric_bins),
-    WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "array", "items": _NUMBER_SCHEMA}]}),
+    Expected(
+        "a number of bins, or a list of their edges such as [20, 50]",
+        lambda value: is_integer(value) or is_list_of(lambda edge: is_text(edge) or is_number(edge), value),
+        {"anyOf": [{"type": "integer"}, {"type": "array", "items": _NUMBER_SCHEMA}]},
+    ),
 ]
 TextOrDate = Annotated[
     str | dt.date,
-    PlainValidator(checked(lambda value: isinstance(value, str | dt.date), "expected a date, or a string in quotes")),
-    WithJsonSchema({"anyOf": [{"type": "string"}, _DATE_SCHEMA]}),
+    Expected(
+        "a date, or a string in quotes",
+        lambda value: isinstance(value, str | dt.date),
+        {"anyOf": [{"type": "string"}, _DATE_SCHEMA]},
+    ),
 ]
-Real = Annotated[
-    float, PlainValidator(checked(is_number, "expected a number without quotes")), WithJsonSchema({"type": "number"})
-]
+Real = Annotated[float, Expected("a number without quotes", is_number, {"type": "number"})]
 BetweenZeroAndOne = Annotated[
     float,
-    PlainValidator(checked(lambda value: is_number(value) and 0 < value < 1, "expected a number between 0 and 1")),
-    WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}),
+    Expected(
+        "a number between 0 and 1",
+        lambda value: is_number(value) and 0 < value < 1,
+        {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+    ),
 ]
 
 
@@ -162,7 +173,9 @@ def _rule(value: Any) -> Any:
     """How a record is treated; ``{ into = label }`` is for labels that are called "error" or "drop"."""
     if isinstance(value, dict) and set(value) == {"into"} and is_label(value["into"]):
         return Into(value["into"])
-    return checked(is_label, 'expected "error", "drop" or a label')(value)
+    if not is_label(value):
+        raise unlike('expected "error", "drop" or a label', value)
+    return value
 
 
 Rule = Annotated[

@@ -1,8 +1,4 @@
-"""Data dictionaries: CSV files that describe the columns of records, one row for each value or one for each column.
-
-Reads: a CSV file that its user says is a dictionary; a file of records is refused by its first line.
-Gives: Declared, in the order of the file.
-"""
+"""Data dictionaries: CSV files that describe the columns of records, one row for each value or one for each column."""
 
 import csv
 import io
@@ -53,11 +49,6 @@ def read_dictionary(path: Path) -> list[Declared]:
     for each column (name, and some of type, min, max, values, bins, size; label is its title).  Either may have title,
     unit, source and note, which hold for the whole column.  Lists are separated by "|", ";" or ",", and
     may give meanings: "1=female; 2=male" or "1, female | 2, male".
-
-    Raises:
-        FileFormatError: it is not a dictionary, too large, not UTF-8, or a row does not fit; records are never shown.
-        DomainError: the values of a column are invalid.
-        OSError: the file cannot be opened.
     """
     rows = _rows(path)
     header = next(rows, (1, {}))[1]
@@ -76,12 +67,7 @@ def read_dictionary(path: Path) -> list[Declared]:
 
 
 def is_dictionary_header(names: Sequence[str]) -> bool:
-    """Whether the first line of a CSV file is one that a data dictionary may have.
-
-    Example:
-        >>> is_dictionary_header(["Variable", "Value", "Value label"]), is_dictionary_header(["age", "sex"])
-        (True, False)
-    """
+    """Whether the first line of a CSV file is one that a data dictionary may have."""
     words = set(_words(names).values())
     return "name" in words and ("value" in words or len(words.intersection(_WIDE)) >= 2)
 

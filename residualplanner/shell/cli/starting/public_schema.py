@@ -1,6 +1,5 @@
 """Public schemas: Frictionless Table Schema and Data Package, JSON Schema, CSV on the Web.
 
-Reads: the JSON of one.  Gives: Declared for each column, or None where it is none of these.
 Source: specs.frictionlessdata.io/table-schema, json-schema.org (2020-12), www.w3.org/TR/tabular-data-model.
 """
 
@@ -35,10 +34,6 @@ def columns_of_schema(value: Json, table: str | None) -> list[Declared] | None:
     Args:
         value: the JSON.
         table: which table of several; None for the only one.
-
-    Raises:
-        FileFormatError: it has several tables and none was chosen, or a missing one, or it has no columns.
-        DomainError: the values of a column are invalid.
     """
     tables = _tables(value)
     if tables is None:

@@ -1,7 +1,4 @@
-"""A commented spec to start from.
-
-Reads: a schema, a data dictionary, or the names of a data file's columns, and nothing else of it.  Gives: Start.
-"""
+"""A commented spec to start from."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,15 +9,15 @@ from residualplanner.ground.json import parse_json
 from residualplanner.ground.words import listed
 from residualplanner.method.domain.domain import Domain
 from residualplanner.more.amounts.weight import Weight
-from residualplanner.shell.cli.columns import csv_names, is_csv, is_parquet, parquet_types
-from residualplanner.shell.cli.messages.output import Output, command_text
+from residualplanner.shell.cli.output import Output, command_text
+from residualplanner.shell.cli.paths import is_csv, is_parquet
+from residualplanner.shell.cli.records import csv_names, parquet_types
 from residualplanner.shell.cli.spec.attributes import UNDECLARED
 from residualplanner.shell.cli.spec.file import read_limited, read_spec
 from residualplanner.shell.cli.spec.objects import domain_of_spec
-from residualplanner.shell.cli.starting.declared import Declared
+from residualplanner.shell.cli.starting.declared import Declared, attribute_text, key_text, string_text, weight_text
 from residualplanner.shell.cli.starting.dictionary import is_dictionary_header, read_dictionary
 from residualplanner.shell.cli.starting.public_schema import columns_of_schema
-from residualplanner.shell.cli.starting.toml_text import attribute_text, key_text, string_text, weight_text
 
 #: Where the weight of a domain stands.
 _WEIGHT = '# weight = { column = "hours", maximum = 60, unit = "0.5", above = "clip" }\n'
@@ -139,7 +136,7 @@ _BY_HAND = """\
 _NO_LEDGER = '# ledger = { file = "people.ledger",'
 
 
-class Start(NamedTuple):
+class StartingSpec(NamedTuple):
     """A spec to start from.
 
     Attributes:
@@ -152,20 +149,14 @@ class Start(NamedTuple):
     undeclared: tuple[str, ...]
     source: Literal["schema", "dictionary", "records", "records like a dictionary"]
 
-    def with_ledger(self, name: str) -> "Start":
-        """The same with a ledger in a file of this name.
-
-        Example:
-            >>> start = Start(spec_text(Domain({"sex": 2})), (), "schema").with_ledger("census.ledger")
-            >>> [line for line in start.text.splitlines() if line.startswith("ledger")]
-            ['ledger = { file = "census.ledger", budget = { zcdp = "1" } }']
-        """
+    def with_ledger(self, name: str) -> "StartingSpec":
+        """The same with a ledger in a file of this name."""
         return self._replace(text=self.text.replace(_NO_LEDGER, f"ledger = {{ file = {string_text(name)},"))
 
 
 def starting_spec(
     path: Path, *, is_dictionary: bool = False, has_header: bool = False, table: str | None = None
-) -> Start:
+) -> StartingSpec:
     """A spec for what ``path`` describes.
 
     Args:
@@ -175,11 +166,6 @@ def starting_spec(
         has_header: whether the first line of a CSV file of records holds names, not a record, which the line itself
             does not show.
         table: the name of the table, in a schema of several.
-
-    Raises:
-        FileFormatError: the file is of another type, not what its name says, or CSV without ``has_header``.
-        DomainError: its schema is invalid.
-        OSError: the file cannot be opened.
     """
     kind = path.suffix.lower()
     if is_dictionary:
@@ -191,7 +177,7 @@ def starting_spec(
     if table is not None:
         raise FileFormatError(f"{path}: --table chooses a table of a schema (.json); leave it out")
     if kind == ".toml":
-        return Start(spec_text(domain_of_spec(read_spec(path))), (), "schema")
+        return StartingSpec(spec_text(domain_of_spec(read_spec(path))), (), "schema")
     if is_csv(path):
         names = csv_names(path)
         is_like_dictionary = is_dictionary_header(names)
@@ -206,7 +192,7 @@ def starting_spec(
     raise FileFormatError(f"{path}: a schema (.json or .toml) or records (.csv, .csv.gz or .parquet) are needed")
 
 
-def say_start(start: Start, source: Path, path: Path, output: Output) -> None:
+def say_start(start: StartingSpec, source: Path, path: Path, output: Output) -> None:
     """Say what was written, what is still to be filled in, and what comes next."""
     output.wrote(path, ": a spec with a comment for each choice.")
     if start.source == "records like a dictionary":
@@ -237,11 +223,6 @@ def spec_text(domain: Domain, *, up_to: int = 2, max_cells: int | None = None) -
         domain: the schema.
         up_to: the workload is all tables of at most this many attributes.
         max_cells: leave out tables with more cells; None to leave out none.
-
-    Example:
-        >>> print(spec_text(Domain({"sex": ["F", "M"], "age": 85})).split("[domain]")[1].strip())
-        sex = ["F", "M"]
-        age = 85
     """
     lines = [f"{key_text(name)} = {attribute_text(domain[name])}" for name in domain]
     entry = f"up_to = {up_to}\n" if max_cells is None else f"up_to = {up_to}\nmax_cells = {max_cells}\n"
@@ -251,22 +232,24 @@ def spec_text(domain: Domain, *, up_to: int = 2, max_cells: int | None = None) -
     return head + _DOMAIN + "\n".join(lines) + "\n"
 
 
-def _start_of_names(types: Mapping[str, str | None], *, is_like_dictionary: bool = False) -> Start:
+def _start_of_names(types: Mapping[str, str | None], *, is_like_dictionary: bool = False) -> StartingSpec:
     lines = [
         f'{key_text(name)} = "{UNDECLARED}"' + ("" if kind is None else f"    # {kind} in the file")
         for name, kind in types.items()
     ]
     text = _HEAD + _DOMAIN + _BY_HAND + "\n".join(lines) + "\n"
-    return Start(text, tuple(types), "records like a dictionary" if is_like_dictionary else "records")
+    return StartingSpec(text, tuple(types), "records like a dictionary" if is_like_dictionary else "records")
 
 
-def _declared_start(columns: list[Declared], source: Literal["schema", "dictionary"]) -> Start:
+def _declared_start(columns: list[Declared], source: Literal["schema", "dictionary"]) -> StartingSpec:
     lines = [line for column in columns for line in column.lines()]
     undeclared = tuple(column.name for column in columns if column.attribute is None)
-    return Start(_HEAD + _DOMAIN + (_TO_FILL_IN if undeclared else "") + "\n".join(lines) + "\n", undeclared, source)
+    return StartingSpec(
+        _HEAD + _DOMAIN + (_TO_FILL_IN if undeclared else "") + "\n".join(lines) + "\n", undeclared, source
+    )
 
 
-def _start_of_json(path: Path, table: str | None) -> Start:
+def _start_of_json(path: Path, table: str | None) -> StartingSpec:
     """A spec for a public schema, or for a domain."""
     text = read_limited(path)
     try:
@@ -280,7 +263,7 @@ def _start_of_json(path: Path, table: str | None) -> Start:
             raise FileFormatError("--table chooses a table of a schema of several; leave it out")
         # Either what Domain.to_json gives, or an object from name to size or labels.
         is_whole = isinstance(value.get("attributes"), list) and all(isinstance(v, dict) for v in value["attributes"])
-        return Start(spec_text(Domain.from_json(value) if is_whole else Domain(value)), (), "schema")
+        return StartingSpec(spec_text(Domain.from_json(value) if is_whole else Domain(value)), (), "schema")
     except FileFormatError as error:
         raise FileFormatError(f"{path}: {error}") from None
     except DomainError as error:

@@ -1,6 +1,5 @@
-"""What goes wrong, as one clean message and an exit status.
+"""What goes wrong, as one clean message on standard error and an exit status: 1 (the run failed), 2 (wrong input).
 
-Reads: exceptions.  Gives: a message on standard error, and status 1 (the run failed) or 2 (the input is wrong).
 No traceback is shown, nor the message of an error that this library did not raise itself: it might quote a record.
 """
 
@@ -13,8 +12,7 @@ from pathlib import Path
 import typer
 
 from residualplanner.ground import errors
-from residualplanner.ground.atomic import require_free_folder
-from residualplanner.shell.cli.messages.events import event_line, write_line
+from residualplanner.shell.cli.output import event_line, write_line
 
 FAILED, WRONG_INPUT = 1, 2
 #: The library's errors for which the input is not to blame.
@@ -95,10 +93,8 @@ def _told(error: BaseException) -> tuple[int, str]:
     if isinstance(error, OSError):
         return FAILED, _text_of(error)
     if isinstance(error, MemoryError):
-        return (
-            FAILED,
-            "out of memory; ask for fewer or smaller tables, with a lower up_to, with max_cells or fewer ranges",
-        )
+        text = "out of memory; ask for fewer or smaller tables, with a lower up_to, with max_cells or fewer ranges"
+        return FAILED, text
     if isinstance(error, KeyboardInterrupt):
         return FAILED, "interrupted"
     what = f"unexpected {type(error).__name__} at {errors.location_of(error)}"
@@ -112,42 +108,6 @@ def naming(path: Path) -> Iterator[None]:
         yield
     except (errors.DomainError, errors.WorkloadError, errors.BudgetError) as error:
         raise errors.FileFormatError(f"{path}: {error}") from None
-
-
-def require_free_file(path: Path) -> None:
-    """Raise FileExistsError or FileNotFoundError unless a file can be made at ``path``."""
-    if path.is_dir():
-        raise FileExistsError(f"{path} is a folder; name a file in it, or elsewhere")
-    if path.exists() or path.is_symlink():
-        raise FileExistsError(f"{path} exists already and is not overwritten; name another file, or remove it first")
-    require_folder_around(path)
-
-
-def require_new_folder(path: Path) -> None:
-    """Raise FileExistsError, FileNotFoundError or FileFormatError unless a folder can be made at ``path``."""
-    if path.name in ("", ".."):
-        raise FileExistsError(f"{path} is the folder you are in, or one around it; name a new folder")
-    require_free_folder(path)
-    require_folder_around(path)
-
-
-def require_folder_around(path: Path) -> None:
-    """Raise FileNotFoundError or FileFormatError unless a file can be made in the folder of ``path``."""
-    folder = path.absolute().parent
-    if not folder.is_dir():
-        raise FileNotFoundError(f"the folder {path.parent} does not exist; make it first")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise errors.FileFormatError(f"the folder {path.parent} may not be written to; check its permissions")
-
-
-def require_readable(path: Path) -> None:
-    """Raise an error with a remedy unless ``path`` is a file that can be opened."""
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; name a file")
-    if not path.exists():
-        raise FileNotFoundError(f"there is no file {path}; check the name and the folder you are in")
-    if not os.access(path, os.R_OK):
-        raise errors.FileFormatError(f"{path} cannot be read; check its permissions")
 
 
 def _text_of(error: OSError) -> str:

@@ -1,18 +1,16 @@
-"""A plan in words: what it answers, what it costs, what that means, how accurate it is.
-
-Reads: Plan, Measurement, Release.  Gives: messages, and the error table as a file.
-"""
+"""Plans, measurements and releases in words: what they answer, what they cost, how accurate they are."""
 
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.gate.measurement.resource_estimate import ResourceEstimate
+from residualplanner.ground.margins import margin_factor
 from residualplanner.ground.words import (
     COUNTS,
     count_text,
@@ -26,12 +24,15 @@ from residualplanner.ground.words import (
 from residualplanner.method.domain.omission import omission_of
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.privacy import PrivacyClaim, claim_of_budget
+from residualplanner.method.queries.kind import statistic_among
 from residualplanner.method.workload.workload import Workload
+from residualplanner.more.amounts.statistics import Statistic
 from residualplanner.publish.files.export_files import BOOK_FORMAT, PARTS_FORMAT, FormatName
 from residualplanner.publish.files.statistic_form import statistics_sentence
 from residualplanner.release.release import Release
-from residualplanner.shell.cli.messages.output import Output, command_text
-from residualplanner.shell.cli.messages.sizes import say_sizes
+from residualplanner.release.statistics import mean_std_err_of_query, unit_of
+from residualplanner.shell.cli.output import Output, command_text
+from residualplanner.shell.cli.sizes import say_sizes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,6 +43,8 @@ _WHICH = {PARTS_FORMAT: "tables.parquet says which part holds", BOOK_FORMAT: "in
 _NAMED = 5
 #: How many rows of an error table are printed.
 _ROWS = 10
+#: How many records the groups have whose means are told of, and how many tables of means.
+_RECORDS, _MEANS = 1000, 10
 
 
 def say_workload(workload: Workload, output: Output, estimate: ResourceEstimate | None = None) -> None:
@@ -162,6 +165,27 @@ def say_errors(errors: "pd.DataFrame", output: Output) -> None:
     output.table(list(columns), list(zip(*columns.values(), strict=True)), event="accuracy-of-table", facts=facts)
 
 
+def say_means(plan: Plan, level: float, output: Output) -> None:
+    """Say how accurate means are, in the unit of their amounts; nothing where no table is for means."""
+    found = {row: mean_std_err_of_query(plan, row, records=_RECORDS) for row in _rows_of_statistics(plan.workload)}
+    margins = {
+        row: margin_factor(level) * float(std_err.max()) for row, std_err in found.items() if std_err is not None
+    }
+    if not margins:
+        return
+    output.fact(
+        "Means",
+        f"the errors above are those of the answers that means are computed from.  The mean of {_RECORDS:,} records",
+        f"has at most the following margin of error ({level:.0%}), and that of {_RECORDS // 10:,} ten times as much:",
+        *(
+            f"{plan.workload.query_at(row).words(plan.domain)}: ± {number_text(margin)} {_unit_of_amounts(plan, row)}"
+            for row, margin in margins.items()
+        ),
+        records=_RECORDS,
+        moe=list(margins.values()),
+    )
+
+
 def targets_text(plan: Plan) -> str:
     """Whether a plan's targets are met, and if not, which budget meets them.
 
@@ -189,17 +213,7 @@ def targets_text(plan: Plan) -> str:
 
 
 def bases_text(plan: Plan) -> str:
-    """Which family of bases each attribute of the plan's queries is measured by.
-
-    Example:
-        >>> from residualplanner.method.domain.domain import Domain
-        >>> from residualplanner.method.plan.select import select
-        >>> from residualplanner.method.privacy import zcdp
-        >>> from residualplanner.method.queries.runs import Prefix
-        >>> domain = Domain({"age": 3, "sex": 2, "left-out": 5})
-        >>> bases_text(select(Workload(domain, [{"age": Prefix()}, ("age", "sex")]), budget=zcdp(1)))
-        'optimal for age; subtraction for sex'
-    """
+    """Which family of bases each attribute of the plan's queries is measured by."""
     families: dict[str, list[str]] = {}
     for position in np.flatnonzero(plan.workload.uses.any(axis=1)).tolist():
         families.setdefault(plan.strategy.of_attributes[position].family, []).append(plan.domain.names[position])
@@ -236,16 +250,6 @@ def by_set_hint(plan: Plan) -> list[str]:
     return [f'{names}: several kinds of query; bases = "optimal_by_set" may be more accurate, and takes longer']
 
 
-def write_errors(errors: "pd.DataFrame", file: IO[bytes]) -> None:
-    """Write an error table as CSV."""
-    import pyarrow as pa
-    import pyarrow.csv
-
-    table = pa.Table.from_pandas(errors, preserve_index=False)
-    kinds = table.schema.get_field_index("kinds")
-    pyarrow.csv.write_csv(table.set_column(kinds, "kinds", table["kinds"].cast(pa.string())), file)
-
-
 def _privacy_facts(plan: Plan, claim: PrivacyClaim) -> dict[str, Any]:
     """The privacy of a plan as numbers, rounded up, and the neighbors that they are about."""
     return claim.facts | {"neighbors": plan.neighbors.notion, "records_per_person": plan.neighbors.records_per_person}
@@ -260,3 +264,19 @@ def _rows_to_show(errors: "pd.DataFrame") -> "pd.DataFrame":
     plain, others = np.flatnonzero(has_identities), np.flatnonzero(~has_identities)
     others = others[: max(_ROWS // 2, _ROWS - len(plain))]
     return errors.iloc[np.sort(np.concatenate([plain[: _ROWS - len(others)], others]))]
+
+
+def _rows_of_statistics(workload: Workload) -> list[int]:
+    """The first queries that are for statistics, by their numbers."""
+    if not any(isinstance(kind, Statistic) for kind in workload.kinds):
+        return []
+    rows = (row for row in range(len(workload)) if statistic_among(workload.query_at(row).table_axes.kinds) is not None)
+    return [row for row, _ in zip(rows, range(_MEANS), strict=False)]
+
+
+def _unit_of_amounts(plan: Plan, row: int) -> str:
+    """The unit of the amounts that a query for a statistic is about."""
+    positions, kinds = plan.workload.query_at(row).table_axes
+    axis = statistic_among(kinds)
+    assert axis is not None
+    return unit_of(plan.domain.attributes[positions[axis]])

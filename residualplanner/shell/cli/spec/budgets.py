@@ -1,7 +1,4 @@
-"""Budgets as they are typed, such as zcdp=0.5, pcost=1, or epsilon=1,delta=1e-9; and the names of losses.
-
-Reads: a string.  Gives: Budget.
-"""
+"""Budgets as they are typed, such as zcdp=0.5, pcost=1, or epsilon=1,delta=1e-9; and the names of losses."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -31,10 +28,6 @@ _WRITTEN = {"zcdp": "zcdp=1", "rho": "zcdp=1", "pcost": "pcost=1"} | dict.fromke
 
 def budget_of_text(text: str) -> Budget:
     """The budget that was typed.
-
-    Raises:
-        BudgetError: it is not a budget, a number is out of range, or it does not hold for discrete noise, which is what
-            commands draw.
 
     Example:
         >>> budget_of_text("zcdp=1/2"), budget_of_text("epsilon=1,delta=1e-9")
@@ -70,44 +63,22 @@ def typed_text(budget: Budget) -> str:
 
 
 def numbers_by_name(budget: Budget) -> dict[str, str]:
-    """The numbers that a budget was stated with.
-
-    Example:
-        >>> numbers_by_name(approx_dp("1", "1e-9"))
-        {'epsilon': '1', 'delta': '1e-9'}
-    """
+    """The numbers that a budget was stated with."""
     return dict(zip(_NAMES[budget.notion], budget.given, strict=True))
 
 
 def toml_text(budget: Budget) -> str:
-    """A budget of one number as a spec has it.
-
-    Example:
-        >>> toml_text(zcdp("1/2"))
-        '{ zcdp = "1/2" }'
-    """
+    """A budget of one number as a spec has it."""
     return f'{{ {budget.notion} = "{budget.given[0]}" }}'
 
 
 def require_drawable_budget(budget: Budget) -> None:
-    """Raise BudgetError, which says what to type, unless a budget holds for the noise that commands draw.
-
-    Example:
-        >>> require_drawable_budget(gdp("1"))
-        Traceback (most recent call last):
-        ...
-        residualplanner.ground.errors.BudgetError: a budget of 1-GDP for ... noise; write zcdp=0.5 for the same ...
-    """
+    """Raise BudgetError, which says what to type, unless a budget holds for the noise that commands draw."""
     require_discrete(budget, spelled=typed_text)
 
 
 def complete_budget(incomplete: str) -> list[tuple[str, str]]:
-    """The words that a budget may begin with, and their meanings, for shells that complete words.
-
-    Example:
-        >>> complete_budget("z")
-        [('zcdp=', 'rho of zero-concentrated differential privacy, such as zcdp=0.5')]
-    """
+    """The words that a budget may begin with, and their meanings, for shells that complete words."""
     words = {
         "zcdp=": "rho of zero-concentrated differential privacy, such as zcdp=0.5",
         "pcost=": "the privacy cost, twice rho, such as pcost=1",

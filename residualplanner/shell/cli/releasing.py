@@ -1,0 +1,198 @@
+"""What the commands on the way from records to tables do: the steps of measure, reconstruct and release."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from residualplanner.fits.adjusted.adjustments import Adjustments
+from residualplanner.fits.nonnegative.published_errors_simulation import published_errors
+from residualplanner.gate.measurement.measurement import load_measurement
+from residualplanner.gate.measurement.resource_estimate import bytes_text, resource_estimate
+from residualplanner.ground.words import count_text
+from residualplanner.method.plan.plan import Plan
+from residualplanner.publish.files.export_files import MOST_FILES, PARTS_FORMAT
+from residualplanner.publish.files.reading import load_tables
+from residualplanner.release.reconstruct import reconstruct
+from residualplanner.release.release import Release
+from residualplanner.shell.cli.failures import naming, telling_outputs
+from residualplanner.shell.cli.gates import Gate
+from residualplanner.shell.cli.ledgers import WantedLedger
+from residualplanner.shell.cli.measuring import Measure, measurement_beside, reconstructing, telling_measurement
+from residualplanner.shell.cli.output import Output
+from residualplanner.shell.cli.planning import make_plan, require_tables
+from residualplanner.shell.cli.records import RecordsFile
+from residualplanner.shell.cli.sizes import measurement_bytes, require_room_for_tables, require_writable
+from residualplanner.shell.cli.spec.adjustments import WantedOutput
+from residualplanner.shell.cli.spec.file import SpecFile
+from residualplanner.shell.cli.spec.objects import domain_of_spec
+from residualplanner.shell.cli.spec.output import OutputTable
+from residualplanner.shell.cli.steps import Effort, carry_out, say_reading, say_writing
+from residualplanner.shell.cli.words import say_measured, say_release, say_workload
+
+#: How many times as large tables are as CSV or workbooks as they are as Parquet, at least.
+_AS_TEXT = 4
+#: How many bytes a cell takes in parts.
+_IN_PARTS = 8.25
+
+
+@dataclass(frozen=True, slots=True)
+class WriteTables:
+    """The step that reconstructs and adjusts tables, and writes their folder.
+
+    Attributes:
+        plan: of the tables.
+        release: makes the unbiased tables, once they are measured.
+        path: of the folder.
+        wanted: what the tables are to look like.
+        adjustments: of their numbers.
+        output: where messages go.
+        measured: the file of the measurement beside the folder, which is removed once the folder holds it.
+        workers: how many processes write.
+    """
+
+    plan: Plan
+    release: Callable[[], Release]
+    path: Path
+    wanted: WantedOutput
+    adjustments: Adjustments
+    output: Output
+    measured: Path | None = None
+    workers: int = 1
+
+    def check(self) -> None:
+        """Refuse tables that cannot be written, facts that cannot be true together, and a disk without room."""
+        workload, table = self.plan.workload, self.wanted.table
+        require_tables(workload, table)
+        with self.wanted.naming():
+            self.adjustments.require_for(self.plan)
+            if self.adjustments:
+                with self.output.progress("checking what is known anyway") as progress:
+                    self.adjustments.require_possible(self.plan, progress)
+        size = measurement_bytes(self.plan)
+        require_room_for_tables(self.path, workload, table.file_format(workload), measurement=self.measured, size=size)
+
+    def say(self) -> Effort:
+        """Say how large the folder would be."""
+        self._say_format()
+        workload, estimate = self.plan.workload, resource_estimate(self.plan.workload)
+        file_format = self.wanted.table.file_format(workload)
+        sizes = {"parquet": estimate.disk_bytes, PARTS_FORMAT: _IN_PARTS * estimate.cells}
+        size = int(sizes.get(file_format, _AS_TEXT * estimate.disk_bytes)) + measurement_bytes(self.plan)
+        tables = f"{count_text(len(workload), 'table')} as {file_format}"
+        text = f"{tables}, some {bytes_text(size)} with the measurement and their metadata"
+        say_writing(self.path, text, self.output, size=size)
+        memory = max(estimate.writing_bytes, self.adjustments.bytes_for(self.plan))
+        return Effort(estimate.writing_seconds, memory, size)
+
+    def do(self) -> None:
+        """Write the folder; what has been measured is there, too."""
+        self._say_format()
+        release = self.release()
+        tables = release
+        with self.wanted.naming():
+            if self.adjustments:
+                with self.output.progress("adjusting the tables") as progress:
+                    tables = self.adjustments.of(release, progress)
+            save_tables(tables, self.path, self.wanted.table, self.output, workers=self.workers)
+        file_format, options = self.wanted.table.file_format(self.plan.workload), self.wanted.report_options
+        say_release(tables, self.path, self.output, file_format=file_format, options=options)
+        if self.measured is not None:
+            self.measured.unlink()
+
+    def _say_format(self) -> None:
+        """Say the format where none is given and tables are too many for a file each."""
+        found = self.wanted.table.file_format(self.plan.workload)
+        if found == PARTS_FORMAT and self.wanted.table.format is None:
+            words = f"parts, of many tables each, since there are more than {MOST_FILES:,}"
+            self.output.fact("Format", f"{words}; --format parquet writes a file for each", format=found)
+
+
+def save_tables(tables: Release, folder: Path, wanted: OutputTable, output: Output, *, workers: int = 1) -> None:
+    """Write the tables of a release, its error table and its manifest to a new folder."""
+    require_writable(tables.plan.workload)
+    more = {} if tables.product.is_unbiased else _beside(tables, wanted, output)
+    with output.progress("writing the tables") as progress:
+        tables.save(
+            folder,
+            wanted.file_format(tables.plan.workload),
+            profile=wanted.profile,
+            level=wanted.level,
+            quality=wanted.chosen_quality,
+            publication=wanted.publication.publication,
+            workers=workers,
+            progress=progress,
+            **more,
+        )
+
+
+def _beside(tables: Release, wanted: OutputTable, output: Output) -> dict[str, Any]:
+    """What is written beside numbers that are not unbiased."""
+    errors = None
+    if wanted.published_errors is not None:
+        with output.progress("simulating the errors of the published numbers") as progress:
+            errors = published_errors(tables, simulations=wanted.published_errors, progress=progress)
+    return {"with_unbiased": wanted.with_unbiased, "errors": errors}
+
+
+def run_measure(
+    plan: Plan, data: RecordsFile, path: Path, ledger: WantedLedger | None, gate: Gate, output: Output, *, dry_run: bool
+) -> None:
+    """Write the measurement of the records."""
+    folder = path.with_suffix(".tables")
+    with telling_measurement(path, folder, is_release=False, kept=gate.kept):
+        say_workload(plan.workload, output, gate.estimate(plan.workload))
+        carry_out([Measure(plan, data, path, ledger, gate, output)], output, dry_run=dry_run)
+        if not dry_run:
+            output.wrote(path, ": the noisy answers, and nothing else of the records.")
+            output.next((reconstructing(path, folder), "at no further cost, as often as you like"))
+
+
+def run_reconstruct(
+    paths: Sequence[Path], folder: Path, wanted: WantedOutput, output: Output, *, workers: int, dry_run: bool
+) -> None:
+    """Write the tables of a measurement, or of several; where they may be in parts the answers stay on disk."""
+    with telling_outputs(folder):
+        release = release_of_paths(paths, mapped=wanted.table.format in (PARTS_FORMAT, None))
+        plan = release.plan
+        with wanted.naming():
+            adjustments = wanted.adjustments(plan.domain)
+        say_workload(plan.workload, output)
+        say_measured(release.noise, output)
+        if dry_run:
+            say_reading(paths, output)
+        step = WriteTables(plan, lambda: release, folder, wanted, adjustments, output, workers=workers)
+        carry_out([step], output, dry_run=dry_run)
+
+
+def release_of_paths(paths: Sequence[Path], *, mapped: bool = False) -> Release:
+    """The release of a measurement, or of several averaged; the folder of a release stands for its own."""
+    return reconstruct(
+        [load_tables(path) if path.is_dir() else load_measurement(path, mapped=mapped) for path in paths]
+    )
+
+
+def run_release(
+    changed: SpecFile,
+    spec: Path,
+    data: RecordsFile,
+    folder: Path,
+    ledger: WantedLedger | None,
+    gate: Gate,
+    output: Output,
+    *,
+    dry_run: bool,
+) -> None:
+    """Plan, measure and reconstruct; the measurement is beside the folder until that is complete, and then in it."""
+    measured, wanted = measurement_beside(folder), WantedOutput(changed.output, spec)
+    with telling_measurement(measured, folder, is_release=True, options=wanted.options, kept=gate.kept):
+        if ledger is not None:
+            ledger.rehearsed()  # a ledger that cannot be charged is found before the search for the best noise
+        with naming(spec):
+            adjustments = wanted.adjustments(domain_of_spec(changed))
+            plan = make_plan(changed, output, is_written=True, gate=gate)
+        answers = Measure(plan, data, measured, ledger, gate, output, until=f", until {folder} holds them")
+        tables = WriteTables(
+            plan, lambda: reconstruct(answers.done), folder, wanted, adjustments, output, measured=measured
+        )
+        carry_out([answers, tables], output, dry_run=dry_run)
