@@ -4,6 +4,7 @@ import ast
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -507,3 +508,9 @@ def test_the_checks_above_would_see_a_violation(tmp_path):
 
 def test_the_tests_that_are_called_slow_are_there():
     assert all((Path(__file__).parent / name).exists() for name in SLOW)
+
+
+def test_a_class_name_stands_once():
+    """One word, one thing: who reads a name knows which class it is, private ones included."""
+    names = [node.name for module in MODULES for node in ast.walk(tree_of(module)) if isinstance(node, ast.ClassDef)]
+    assert [name for name, count in Counter(names).items() if count > 1] == []

@@ -106,8 +106,7 @@ def adds_up(kind: Kind, size: int) -> bool:
     Of a selection, to the number of the records that it is about.
 
     Example:
-        >>> from residualplanner.method.queries.identity import Identity
-        >>> from residualplanner.method.queries.runs import Prefix
+        >>> from residualplanner import Identity, Prefix
         >>> adds_up(Identity(), 5), adds_up(Prefix(), 5)
         (True, False)
     """

@@ -25,8 +25,8 @@ def reconstruction_map(basis: Basis, kind: Kind) -> AxisMap:
     Source: eqs. (13) and (25).
 
     Example:
+        >>> from residualplanner import Identity
         >>> from residualplanner.method.bases.matrix import integer_basis
-        >>> from residualplanner.method.queries.identity import Identity
         >>> reconstruction_map(integer_basis([[1, -1]], "given"), Identity()).matrix
         array([[ 0.5,  0.5],
                [ 0.5, -0.5]])

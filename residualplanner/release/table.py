@@ -193,12 +193,7 @@ class Table(Heading):
             WorkloadError: the numbers are not unbiased.
 
         Example:
-            >>> from residualplanner.method.domain.domain import Domain
-            >>> from residualplanner.gate.measurement.measure import measure
-            >>> from residualplanner.method.plan.select import select
-            >>> from residualplanner.method.privacy import zcdp
-            >>> from residualplanner.release.reconstruct import reconstruct
-            >>> from residualplanner.method.workload.families import marginals
+            >>> from residualplanner import Domain, marginals, measure, reconstruct, select, zcdp
             >>> plan = select(marginals(Domain({"sex": ["F", "M"], "age": 3}), order=2), budget=zcdp("0.5"))
             >>> table = reconstruct(measure(plan, np.zeros((9, 2), dtype=int)))["sex", "age"]
             >>> round(table.at(sex="F", age=0).std_err, 3)

@@ -30,7 +30,7 @@ def label_columns(attribute: Attribute, kind: Kind) -> dict[str, tuple[object, .
     """The columns of one axis of a table, by name: the labels of its answers, and what the kind has beside them.
 
     Example:
-        >>> from residualplanner.method.queries.identity import Identity
+        >>> from residualplanner import Identity
         >>> label_columns(Attribute("sex", labels={1: "female", 2: "male"}), Identity())
         {'sex': (1, 2), 'sex_meaning': ('female', 'male')}
         >>> label_columns(Attribute("sex", 2), Identity())

@@ -143,9 +143,7 @@ class RapPlan:
     Source: docs/adaptive-projection.md eqs. (a) to (e).
 
     Example:
-        >>> from residualplanner.method.domain.domain import Domain
-        >>> from residualplanner.method.privacy import zcdp
-        >>> from residualplanner.method.workload.families import marginals
+        >>> from residualplanner import Domain, marginals, zcdp
         >>> pairs = marginals(Domain({"a": 4, "b": 5, "c": 6}), order=2)
         >>> RapPlan(pairs, budget=zcdp("0.1"), neighbors="replace", rounds=2, choices=3)
         <RapPlan: 2 rounds of 3 cells each, of 3 tables with 74 cells; zcdp(0.1), replacing one record>

@@ -88,8 +88,7 @@ def thresholds_of(workload: Workload) -> tuple[ThresholdTable, ...]:
         WorkloadError: a query is neither a marginal nor a threshold of all its attributes.
 
     Example:
-        >>> from residualplanner.method.domain.domain import Domain
-        >>> from residualplanner.more.queries.thresholds import Threshold
+        >>> from residualplanner import Domain, Threshold
         >>> thresholds_of(Workload(Domain({"a": 2, "b": 3}), [("a", "b"), Threshold(("a", "b"), 1)]))
         (ThresholdTable(positions=(0, 1), shape=(2, 3), at_least=2),
          ThresholdTable(positions=(0, 1), shape=(2, 3), at_least=1))

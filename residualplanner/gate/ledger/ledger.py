@@ -47,7 +47,7 @@ class Ledger:
 
     Example:
         >>> from fractions import Fraction
-        >>> from residualplanner.method.privacy import pcost
+        >>> from residualplanner import pcost
         >>> ledger = Ledger(pcost(1))
         >>> ledger.charge(Fraction(1, 3), "0" * 64, neighbors="add-remove").sequence
         1
@@ -249,7 +249,7 @@ class Ledger:
             BudgetError, FileFormatError, OSError: as `charge`.
 
         Example:
-            >>> from residualplanner.method.privacy import pcost
+            >>> from residualplanner import pcost
             >>> Ledger(pcost(1)).require_room(2, "0" * 64, neighbors="add-remove")
             Traceback (most recent call last):
             ...

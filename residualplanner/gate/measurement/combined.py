@@ -68,10 +68,7 @@ def combined_plan(plans: Sequence[Plan]) -> Plan:
     Source: eq. (8), and docs/mathematics.md section 7 on several measurements.
 
     Example:
-        >>> from residualplanner.method.domain.domain import Domain
-        >>> from residualplanner.method.plan.select import select
-        >>> from residualplanner.method.privacy import pcost
-        >>> from residualplanner.method.workload.families import marginals
+        >>> from residualplanner import Domain, marginals, pcost, select
         >>> domain = Domain({"sex": 2, "age": 5})
         >>> first, second = (select(marginals(domain, order=order), budget=pcost(1)) for order in (1, 2))
         >>> both = combined_plan([first, second])

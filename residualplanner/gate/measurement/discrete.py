@@ -298,10 +298,7 @@ def exact_noise(plan: Plan) -> ExactNoise:
     Source: eqs. (34) to (36) and (44).
 
     Example:
-        >>> from residualplanner.method.domain.domain import Domain
-        >>> from residualplanner.method.plan.select import select
-        >>> from residualplanner.method.privacy import pcost
-        >>> from residualplanner.method.workload.families import marginals
+        >>> from residualplanner import Domain, marginals, pcost, select
         >>> found = exact_noise(select(marginals(Domain({"sex": 2}), up_to=1), budget=pcost(1)))
         >>> 1 - found.cost < Fraction(1, 10**6)
         True

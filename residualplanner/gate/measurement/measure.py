@@ -152,10 +152,7 @@ def require_measurable(
         ResourceError: there is less memory than measuring needs, or less room for the answers.
 
     Example:
-        >>> from residualplanner.method.domain.domain import Domain
-        >>> from residualplanner.method.plan.select import select
-        >>> from residualplanner.method.privacy import pcost
-        >>> from residualplanner.method.workload.families import marginals
+        >>> from residualplanner import Domain, marginals, pcost, select
         >>> plan = select(marginals(Domain({"sex": 2}), up_to=1), budget=pcost(1))
         >>> cost = require_measurable(plan, ledger=Ledger(pcost(2)))
         >>> 1 - cost < Fraction(1, 10**6)

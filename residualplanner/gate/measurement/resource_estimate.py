@@ -48,10 +48,8 @@ def counts_and_answers_bytes(groups: BasisGroups) -> int:
     Counts are released group by group as answers are computed, so that the two are never held in full together.
 
     Example:
-        >>> from residualplanner.method.domain.domain import Domain
+        >>> from residualplanner import Domain, Workload, subtraction_strategy
         >>> from residualplanner.method.strategy.basis_groups import basis_groups
-        >>> from residualplanner.method.strategy.strategy import subtraction_strategy
-        >>> from residualplanner.method.workload.workload import Workload
         >>> counts_and_answers_bytes(basis_groups(subtraction_strategy(Workload(Domain({"a": 1000}), [("a",)]))))
         16000
     """
@@ -200,8 +198,7 @@ def resource_estimate(
     Cost: that of the workload's closure.
 
     Example:
-        >>> from residualplanner.method.domain.domain import Domain
-        >>> from residualplanner.method.workload.families import marginals
+        >>> from residualplanner import Domain, marginals
         >>> adult = Domain({f"a{i}": n for i, n in enumerate((85, 9, 100, 16, 7, 15, 6, 5, 2, 100, 100, 99, 42, 2))})
         >>> print(resource_estimate(marginals(adult, up_to=3), records=48_842))
         Tables      470 with 21,043,262 cells in all, the largest with 1,000,000
@@ -245,8 +242,7 @@ def _basis_effort(workload: Workload) -> tuple[float, float]:
     """The seconds and the bytes that the choice of bases for a sum takes; attributes of one size and kinds are one.
 
     Example:
-        >>> from residualplanner.method.domain.domain import Domain
-        >>> from residualplanner.method.queries.runs import Prefix
+        >>> from residualplanner import Domain, Prefix
         >>> seconds, size = _basis_effort(Workload(Domain({"age": 100, "sex": 2}), [{"age": Prefix()}, ("sex",)]))
         >>> round(seconds, 2), size
         (0.25, 2100000.0)

@@ -10,7 +10,7 @@ from residualplanner.gate.sources.columns import arrow_of_series, entries_of_typ
 from residualplanner.ground.errors import DataError
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.domain.entries import first_rounded_integer
-from residualplanner.method.domain.families import Column
+from residualplanner.method.domain.families import SchemaColumn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,7 +57,7 @@ def type_of_spark(name: str) -> Any:
     return known.get(word)
 
 
-def _require_type(attribute: Column, kind: Any) -> None:
+def _require_type(attribute: SchemaColumn, kind: Any) -> None:
     import pyarrow as pa
 
     types = pa.types
@@ -79,7 +79,7 @@ def _require_type(attribute: Column, kind: Any) -> None:
         _require_distinct(attribute, numbers, first_rounded_integer(np.dtype(kind.to_pandas_dtype())))
 
 
-def _type_error(attribute: Column, found: str, kind: Any) -> DataError:
+def _type_error(attribute: SchemaColumn, found: str, kind: Any) -> DataError:
     import pyarrow as pa
 
     remedy = "declare dates" if found == "dates" else "declare other values"
@@ -92,7 +92,7 @@ def _type_error(attribute: Column, found: str, kind: Any) -> DataError:
     )
 
 
-def _zone_error(attribute: Column) -> DataError:
+def _zone_error(attribute: SchemaColumn) -> DataError:
     return DataError(
         f"column {attribute.name!r} holds moments with a time zone, and which date a moment has depends on the zone; "
         "convert the column to dates, in the zone that you mean",
@@ -100,7 +100,7 @@ def _zone_error(attribute: Column) -> DataError:
     )
 
 
-def _require_distinct(attribute: Column, numbers: tuple[int, int], limit: int) -> None:
+def _require_distinct(attribute: SchemaColumn, numbers: tuple[int, int], limit: int) -> None:
     if max(-numbers[0], numbers[1]) >= limit:
         raise DataError(
             f"column {attribute.name!r} holds floats, in which integers cannot be told apart "

@@ -30,13 +30,13 @@ from numpy.typing import NDArray
 
 from residualplanner.ground.checks import IntArray
 from residualplanner.method.domain.entries import is_missing
-from residualplanner.method.domain.families import MISSING, UNKNOWN, Column, Entries
+from residualplanner.method.domain.families import MISSING, UNKNOWN, Entries, SchemaColumn
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def codes_of_values(attribute: Column, values: Sequence[object]) -> IntArray:
+def codes_of_values(attribute: SchemaColumn, values: Sequence[object]) -> IntArray:
     """The code of each raw value, one at a time: for the few distinct values of a column.
 
     Args:
@@ -49,7 +49,7 @@ def codes_of_values(attribute: Column, values: Sequence[object]) -> IntArray:
     Cost: about a microsecond a value.
 
     Example:
-        >>> from residualplanner.method.domain.attribute import Attribute
+        >>> from residualplanner import Attribute
         >>> codes_of_values(Attribute("grade", labels=[1, 2]), ["2", 1.0, "02", True, None])
         array([ 1,  0, -1, -1, -2])
     """
@@ -71,7 +71,7 @@ class ArrowColumn:
         name: the column's name.
     """
 
-    def __init__(self, attribute: Column) -> None:
+    def __init__(self, attribute: SchemaColumn) -> None:
         self.name = attribute.name
         self._attribute = attribute
         self._dictionary: Any = None
@@ -111,7 +111,7 @@ class ArrowColumn:
         return _look_up(self._codes, array.indices)
 
 
-def pandas_column(attribute: Column, column: "pd.Series[Any]") -> Callable[[slice], IntArray]:
+def pandas_column(attribute: SchemaColumn, column: "pd.Series[Any]") -> Callable[[slice], IntArray]:
     """The codes of a pandas column, a slice of it at a time.
 
     Returns:
@@ -200,7 +200,7 @@ def each_object(read: Callable[[Any], T], values: NDArray[np.object_]) -> Iterat
     return (read_once(value) if _is_hashable(value) else read(value) for value in values)
 
 
-def _codes_of_objects(attribute: Column, values: NDArray[np.object_]) -> IntArray:
+def _codes_of_objects(attribute: SchemaColumn, values: NDArray[np.object_]) -> IntArray:
     """Codes of Python objects: fast where all are strings, else one by one, with 1, True and 1.0 kept apart."""
     import pandas as pd
     import pyarrow as pa
@@ -211,7 +211,7 @@ def _codes_of_objects(attribute: Column, values: NDArray[np.object_]) -> IntArra
     return np.fromiter(each_object(partial(_code_of_object, attribute), values), dtype=np.int64, count=len(values))
 
 
-def _code_of_object(attribute: Column, value: object) -> int:
+def _code_of_object(attribute: SchemaColumn, value: object) -> int:
     return int(codes_of_values(attribute, [value])[0])
 
 
@@ -223,7 +223,7 @@ def _is_hashable(value: object) -> bool:
     return True
 
 
-def _codes_of_distinct(attribute: Column, array: Any) -> IntArray:
+def _codes_of_distinct(attribute: SchemaColumn, array: Any) -> IntArray:
     """Codes by way of the distinct values, which are few."""
     encoded = array.dictionary_encode()
     codes = np.append(codes_of_values(attribute, _entries(encoded.dictionary)), MISSING)

@@ -145,7 +145,7 @@ class Attribute:
         """What queries are about: of amounts the attribute of their bins, of any other values the attribute itself.
 
         Example:
-            >>> from residualplanner.more.amounts.numeric import Numeric
+            >>> from residualplanner import Numeric
             >>> Attribute("income", numeric=Numeric(0, 20, bins=2), missing="Not stated").by_bin.value_labels
             ('[0, 10)', '[10, 20]', 'Not stated')
         """

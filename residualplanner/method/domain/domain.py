@@ -14,7 +14,7 @@ from residualplanner.ground.words import COUNTS, count_text, names_text, suggest
 from residualplanner.method.domain._json import attribute_of_json, json_of_attribute
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.bins import Bins
-from residualplanner.method.domain.families import Column, EqualWeights, Weighting
+from residualplanner.method.domain.families import EqualWeights, SchemaColumn, Weighting
 from residualplanner.method.domain.labels import Label
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Domain:
         return tuple(attribute.name for attribute in self.attributes)
 
     @cached_property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[SchemaColumn, ...]:
         """The columns of records that are read: those of the attributes, then that of weights, if there is one."""
         return (*self.attributes, *self.weight.columns)
 
@@ -140,7 +140,7 @@ class Domain:
         """Raise DomainError where an attribute's values are amounts; ``what`` cannot be made of these, as it says.
 
         Example:
-            >>> from residualplanner.more.amounts.numeric import Numeric
+            >>> from residualplanner import Numeric
             >>> Domain({"salary": Numeric(0, 9)}).require_no_amounts("synthetic records have codes")
             Traceback (most recent call last):
             ...

@@ -55,7 +55,7 @@ class Coding(Protocol):
         ...
 
 
-class Column(Protocol):
+class SchemaColumn(Protocol):
     """A column of the records: its name, and how its entries become codes."""
 
     @property
@@ -158,7 +158,7 @@ class Weighting(Protocol):
     """How much each record counts."""
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[SchemaColumn, ...]:
         """The columns that are read for it."""
         ...
 
@@ -191,7 +191,7 @@ class Weighting(Protocol):
 class EqualWeights:
     """Every record has weight 1: tables hold numbers of records."""
 
-    columns: ClassVar[tuple[Column, ...]] = ()
+    columns: ClassVar[tuple[SchemaColumn, ...]] = ()
     maximum: ClassVar[Fraction] = Fraction(1)
     denominator: ClassVar[int] = 1
     unit_name: ClassVar[str] = ""

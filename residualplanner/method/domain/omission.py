@@ -14,7 +14,7 @@ def omission_of(domain: Domain) -> str:
     """The sentence that says which records are in no table, and what all tables are about instead; or "".
 
     Example:
-        >>> from residualplanner.method.domain.attribute import Attribute
+        >>> from residualplanner import Attribute
         >>> print(omission_of(Domain({"sex": Attribute("sex", 2, missing="drop"), "age": 85})))
         Records without a value of 'sex' are left out of every table, the total included: all numbers are about the
         other records only, and how many were left out is not stated.
@@ -37,7 +37,7 @@ def remarks_of(domain: Domain) -> str:
     """What readers of tables must know of the records in them: which are left out, and how much each counts; or "".
 
     Example:
-        >>> from residualplanner.more.amounts.weight import Weight
+        >>> from residualplanner import Weight
         >>> print(remarks_of(Domain({"sex": 2}, weight=Weight("hours", maximum=60))))
         Records are weighted by 'hours', at most 60: all numbers and their errors are totals of 'hours', not numbers of
         records.

@@ -112,9 +112,7 @@ def svd_bound(workload: Workload, *, loss: LossLike = "sum") -> float:
     Source: eq. (33).
 
     Example:
-        >>> from residualplanner.method.domain.domain import Domain
-        >>> from residualplanner.method.queries.runs import Prefix
-        >>> from residualplanner.method.workload.families import marginals
+        >>> from residualplanner import Domain, Prefix, marginals
         >>> cps = Domain({"income": 50, "age": 100, "race": 7, "marital": 4, "sex": 2})
         >>> pairs = marginals(cps, order=2)
         >>> round(float(svd_bound(pairs) / pairs.cells.sum()) ** 0.5, 3)  # root mean square error

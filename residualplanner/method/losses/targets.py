@@ -51,9 +51,7 @@ class Targets(Loss):
     Source: eq. (125), for targets that are the errors of another mechanism.
 
     Example:
-        >>> from residualplanner.method.domain.domain import Domain
-        >>> from residualplanner.method.plan.select import select
-        >>> from residualplanner.method.workload.families import marginals
+        >>> from residualplanner import Domain, marginals, select
         >>> workload = marginals(Domain({"county": 20, "age": 9, "sex": 2}), up_to=2)
         >>> plan = select(workload, loss=Targets({("county", "age"): 50, ("sex",): 20}))
         >>> round(plan.budget.rho, 5), plan.meets_targets

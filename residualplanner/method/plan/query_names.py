@@ -21,8 +21,7 @@ def query_names(workload: Workload, blocks: Sequence[QueryBlock]) -> Any:
     """The names of queries, as `WrittenQuery.words` has them, (m,).
 
     Example:
-        >>> from residualplanner.method.domain.domain import Domain
-        >>> from residualplanner.more.queries.among import Among
+        >>> from residualplanner import Among, Domain
         >>> domain = Domain({"age": 3, "employed": ["yes", "no"]})
         >>> workload = Workload(domain, [("age",), ("age", "employed"), Among(("age",), where={"employed": "yes"})])
         >>> list(query_names(workload, workload.blocks))

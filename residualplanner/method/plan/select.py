@@ -83,9 +83,7 @@ def select(
     Source: docs/mathematics.md section 3; paper section 6.
 
     Example:
-        >>> from residualplanner.method.domain.domain import Domain
-        >>> from residualplanner.method.privacy import pcost
-        >>> from residualplanner.method.workload.families import marginals
+        >>> from residualplanner import Domain, marginals, pcost
         >>> cps = Domain({"income": 50, "age": 100, "race": 7, "marital": 4, "sex": 2})
         >>> plan = select(marginals(cps, order=2), budget=pcost(1))
         >>> round(plan.rmse, 3)

@@ -32,7 +32,7 @@ def strategy_to_arrays(strategy: Strategy) -> tuple[list[str], dict[str, NDArray
     attributes vary, also which these are, which basis every factor of them has, (v,), and the messages.
 
     Example:
-        >>> from residualplanner.method.strategy.strategy import varying_strategy
+        >>> from residualplanner import varying_strategy
         >>> from residualplanner.method.workload.attribute_sets import AttributeSets
         >>> from residualplanner.method.workload.closure import downward_closure
         >>> closure = downward_closure(AttributeSets.of([(0, 1)], attribute_count=2))

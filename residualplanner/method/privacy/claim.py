@@ -10,7 +10,7 @@ from residualplanner.ground.words import rounded_up, short_text_down
 from residualplanner.method.privacy._exact import float_up
 from residualplanner.method.privacy.budget import Budget, approx_dp, zcdp
 from residualplanner.method.privacy.neighbors import Neighbors
-from residualplanner.method.privacy.noise_laws import Holding, Noise, NoiseLaw, law_of
+from residualplanner.method.privacy.noise_laws import Holding, Noise, NoiseGuarantees, law_of
 
 #: The delta at which epsilon is given where the budget does not name one.
 DELTA = "1e-6"
@@ -135,7 +135,7 @@ class PrivacyClaim:
         return tuple((texts[exact], self.epsilon(exact)) for exact in sorted(texts, reverse=True))
 
     @property
-    def _law(self) -> NoiseLaw:
+    def _law(self) -> NoiseGuarantees:
         return law_of(self.noise)
 
     @property
@@ -160,7 +160,7 @@ def claim_of_budget(budget: Budget, neighbors: Neighbors, *, noise: Noise | None
         noise: the noise that is or will be drawn; by default discrete where the budget holds for that, else continuous.
 
     Example:
-        >>> from residualplanner.method.privacy.budget import gdp
+        >>> from residualplanner import gdp
         >>> [claim_of_budget(budget, Neighbors()).noise for budget in (zcdp("0.5"), gdp("1"))]
         ['discrete', 'gaussian']
     """
@@ -186,7 +186,7 @@ def require_discrete(budget: Budget, *, spelled: Callable[[Budget], str] = pytho
         spelled: gives a budget as it is written where this one was.
 
     Example:
-        >>> from residualplanner.method.privacy.budget import gdp
+        >>> from residualplanner import gdp
         >>> require_discrete(gdp("1"))
         Traceback (most recent call last):
         ...

@@ -39,7 +39,7 @@ class Holding:
     remark: str
 
 
-class NoiseLaw(Protocol):
+class NoiseGuarantees(Protocol):
     """The guarantees proved for one kind of noise, at an exact privacy cost.
 
     Attributes:
@@ -110,10 +110,10 @@ class _Continuous:
         return "continuous noise in floating point is a simulation of what the plan's zCDP holds for"
 
 
-_LAWS: dict[str, NoiseLaw] = {"discrete": _Discrete(), "gaussian": _Continuous()}
+_LAWS: dict[str, NoiseGuarantees] = {"discrete": _Discrete(), "gaussian": _Continuous()}
 
 
-def law_of(noise: object) -> NoiseLaw:
+def law_of(noise: object) -> NoiseGuarantees:
     """The law of a kind of noise by its name.
 
     Raises:

@@ -29,7 +29,7 @@ def answered_jointly(tables: SameArray, kinds: Sequence[Kind], *, first_axis: in
     Source: eq. (58).
 
     Example:
-        >>> from residualplanner.method.queries.identity import Matching
+        >>> from residualplanner import Matching
         >>> answered_jointly(np.array([[1, 1], [0, 1]]), [Matching(1), Matching(1)])
         array([[2, 3],
                [2, 2]])
@@ -56,7 +56,7 @@ def joint_factors(kinds: Sequence[Kind], codes: NDArray[np.int16], sizes: NDArra
     Source: eq. (59).
 
     Example:
-        >>> from residualplanner.method.queries.identity import Matching
+        >>> from residualplanner import Matching
         >>> joint_factors([Matching(2)], np.zeros((1, 3), dtype=np.int16), np.array([[3, 2, 4]])).round(9)
         array([[ 7.,  4.,  5.,  2.,  3.,  0.,  1., -2.]])
     """

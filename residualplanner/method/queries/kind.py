@@ -167,8 +167,7 @@ def tied_kind(kind: Kind, attribute: Attribute) -> Kind:
         WorkloadError: it does not fit the attribute.
 
     Example:
-        >>> from residualplanner.method.queries.identity import Identity
-        >>> from residualplanner.more.amounts.numeric import Numeric
+        >>> from residualplanner import Identity, Numeric
         >>> tied = tied_kind(Identity(), Attribute("salary", numeric=Numeric(0, 30, bins=[10])))
         >>> tied.matrix(4).astype(int).tolist(), tied.written
         ([[1, 1, 0, 0], [0, 0, 1, 1]], Identity())

@@ -17,7 +17,7 @@ def meaning_column(kind: Kind, attribute: Attribute) -> dict[str, tuple[str, ...
     """The column of the labels in words, (q,), by the word for it; none where no value of the attribute has a meaning.
 
     Example:
-        >>> from residualplanner.method.queries.identity import Identity
+        >>> from residualplanner import Identity
         >>> meaning_column(Identity(), Attribute("sex", labels={1: "female", 2: "male"}))
         {'meaning': ('female', 'male')}
     """
@@ -35,7 +35,7 @@ def labels_in_words(kind: Kind, attribute: Attribute) -> tuple[str, ...]:
     """Each label with its meaning, where it has one, in one string, (q,).
 
     Example:
-        >>> from residualplanner.method.queries.identity import Identity
+        >>> from residualplanner import Identity
         >>> labels_in_words(Identity(), Attribute("sex", labels={1: "female", 2: ""}, missing="Not stated"))
         ('1 (female)', '2', 'Not stated')
     """

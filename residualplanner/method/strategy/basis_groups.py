@@ -50,8 +50,8 @@ def basis_groups(strategy: Strategy) -> BasisGroups:
     Two attributes of one size may have different bases; then their tables have one shape, and their answers do not.
 
     Example:
+        >>> from residualplanner import constant_strategy
         >>> from residualplanner.method.bases.subtraction import subtraction_basis
-        >>> from residualplanner.method.strategy.strategy import constant_strategy
         >>> from residualplanner.method.workload.attribute_sets import AttributeSets
         >>> from residualplanner.method.workload.closure import downward_closure
         >>> closure = downward_closure(AttributeSets.of([(0,), (1,), (2,)], attribute_count=3))

@@ -32,8 +32,8 @@ class TableAccuracy:
         written: which of them each axis of the table is, as the query is written.
 
     Example:
+        >>> from residualplanner import Identity
         >>> from residualplanner.method.bases.subtraction import subtraction_basis
-        >>> from residualplanner.method.queries.identity import Identity
         >>> from residualplanner.method.strategy.cell_tables import ConstantTable
         >>> axes = (Axis(subtraction_basis(2), Identity()),)
         >>> table = TableAccuracy(axes, ConstantTable(1), np.array([4.0, 1.0]), (0,))

@@ -73,12 +73,10 @@ class WrittenQuery(NamedTuple):
         """The unit of its answers in words: "counts", or that of the amounts and weights that are summed up.
 
         Example:
-            >>> from residualplanner.method.domain.about import About
-            >>> from residualplanner.method.domain.attribute import Attribute
-            >>> from residualplanner.more.amounts.numeric import Numeric
+            >>> from residualplanner import About, Attribute, Numeric
             >>> salary = Attribute("salary", numeric=Numeric(0, 9), about=About(unit="US dollars"))
             >>> domain = Domain({"sex": 2, "salary": salary})
-            >>> from residualplanner.more.amounts.amounts import Sum
+            >>> from residualplanner import Sum
             >>> written_query(domain, {"sex": Identity(), "salary": Sum()}).unit(domain)
             'US dollars'
         """
@@ -195,7 +193,7 @@ def kinds_by_name(domain: Domain, query: QueryLike) -> dict[str, Kind]:
 
     Example:
         >>> domain = Domain({"age": 85, "sex": 2})
-        >>> from residualplanner.more.queries.thresholds import Threshold
+        >>> from residualplanner import Threshold
         >>> kinds_by_name(domain, "age"), kinds_by_name(domain, Threshold(("sex", "age"), 1))
         ({'age': Identity()}, {'sex': Matching(at_least=1), 'age': Matching(at_least=1)})
     """

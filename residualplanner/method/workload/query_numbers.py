@@ -12,7 +12,7 @@ def query_numbers(workload: Workload, part: Workload) -> IntArray:
     """The number of each query of ``part`` among the queries of ``workload``, (p,); -1 where it is not one of them.
 
     Example:
-        >>> from residualplanner.method.domain.domain import Domain
+        >>> from residualplanner import Domain
         >>> domain = Domain({"age": 3, "sex": 2, "region": 4})
         >>> whole = Workload(domain, [("age",), ("sex",), ("age", "sex")])
         >>> query_numbers(whole, Workload(domain, [("age", "sex"), ("region",), ("sex",)])).tolist()

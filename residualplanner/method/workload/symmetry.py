@@ -64,8 +64,7 @@ def workload_orbits(workload: Workload, interchangeable: ArrayLike, weights: Arr
     Cost: a few sorts of the queries.
 
     Example:
-        >>> from residualplanner.method.domain.domain import Domain
-        >>> from residualplanner.method.workload.families import marginals
+        >>> from residualplanner import Domain, marginals
         >>> pairs = marginals(Domain({"a": 3, "b": 3, "c": 3}), order=2)
         >>> workload_orbits(pairs, [0, 0, 0], pairs.weights).query_size.tolist()
         [3]

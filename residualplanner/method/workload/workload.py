@@ -274,7 +274,7 @@ class Workload:
         Source: eq. (59).
 
         Example:
-            >>> from residualplanner.more.queries.thresholds import Threshold
+            >>> from residualplanner import Threshold
             >>> workload = Workload(Domain({"age": 85, "sex": 2}), [Threshold(("age", "sex"), 1)])
             >>> workload.joint_factors(workload.blocks[2]).tolist()
             [[86.0, 1.0, 84.0, -1.0]]

@@ -116,7 +116,7 @@ class ByBin(BinRows):
         of_bins: the kind of query on the bins; ``bins`` as in `BinRows`.
 
     Example:
-        >>> from residualplanner.method.queries.runs import Prefix
+        >>> from residualplanner import Prefix
         >>> ByBin(Prefix(), 2).matrix(5).astype(int).tolist()  # two bins, and missing entries
         [[1, 1, 0, 0, 0], [1, 1, 1, 1, 0], [1, 1, 1, 1, 1]]
     """
@@ -243,7 +243,7 @@ class Sum(SparseKind, OfAllRecords):
     Source: eq. (105).
 
     Example:
-        >>> from residualplanner.more.amounts.numeric import Numeric
+        >>> from residualplanner import Numeric
         >>> salary = Attribute("salary", numeric=Numeric(0, 30, bins=[10]), missing="Not stated")
         >>> Sum("bin").on(salary).matrix(5).astype(int).tolist()
         [[0, 10, 0, 0, 0], [0, 0, 10, 30, 0]]

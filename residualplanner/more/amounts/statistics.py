@@ -72,7 +72,7 @@ class Mean(Statistic):
     Source: eq. (121).
 
     Example:
-        >>> from residualplanner.more.amounts.numeric import Numeric
+        >>> from residualplanner import Numeric
         >>> salary = Attribute("salary", numeric=Numeric(0, 40, bins=[10]))
         >>> Mean().on(salary).matrix(4).tolist()
         [[1.0, 1.0, 1.0, 1.0], [0.0, 0.25, 0.25, 1.0], [1.0, 0.75, 0.75, 0.0]]
@@ -174,7 +174,7 @@ class Quantiles(Statistic):
     Source: eqs. (120) and (124).
 
     Example:
-        >>> from residualplanner.method.domain.bins import Bins
+        >>> from residualplanner import Bins
         >>> age = Attribute("age", bins=Bins([0, 20, 60, 100]))
         >>> Quantiles(0.5).on(age).matrix(3).tolist()
         [[1.0, 1.0, 1.0], [0.5, -0.5, -0.5], [0.5, 0.5, -0.5]]

@@ -19,7 +19,7 @@ from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import BudgetError, DomainError
 from residualplanner.ground.words import fraction_text, suggestion
 from residualplanner.method.domain.entries import number_of
-from residualplanner.method.domain.families import MISSING, UNKNOWN, Column, Entries
+from residualplanner.method.domain.families import MISSING, UNKNOWN, Entries, SchemaColumn
 from residualplanner.more.amounts.declared_amounts import amount_text, nearest_units
 
 #: What becomes of a weight above the maximum: the data are refused, or it counts as the maximum.
@@ -94,7 +94,7 @@ class Weight:
         return f"Weight({self.name!r}, maximum={amount_text(self.maximum)}{unit}{above})"
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[SchemaColumn, ...]:
         """The column itself."""
         return (self,)
 

@@ -36,8 +36,8 @@ def exact_varying_cost(strategy: Strategy, precision: FloatArray) -> Fraction:
     Source: eq. (41).
 
     Example:
+        >>> from residualplanner import varying_strategy
         >>> from residualplanner.method.bases.matrix import integer_basis
-        >>> from residualplanner.method.strategy.strategy import varying_strategy
         >>> from residualplanner.method.workload.attribute_sets import AttributeSets
         >>> from residualplanner.method.workload.closure import downward_closure
         >>> closure = downward_closure(AttributeSets.of([(0, 1)], attribute_count=2))
@@ -151,8 +151,8 @@ def varying_cost_parts(strategy: Strategy, parts: FloatArray) -> FloatArray:
     Source: eq. (41).
 
     Example:
+        >>> from residualplanner import varying_strategy
         >>> from residualplanner.method.bases.matrix import integer_basis
-        >>> from residualplanner.method.strategy.strategy import varying_strategy
         >>> from residualplanner.method.workload.attribute_sets import AttributeSets
         >>> from residualplanner.method.workload.closure import downward_closure
         >>> closure = downward_closure(AttributeSets.of([(0, 1)], attribute_count=2))

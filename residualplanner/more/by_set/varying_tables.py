@@ -36,8 +36,8 @@ class VaryingTable:
         factors: for each subset and each varying axis in it, the attribute with its basis there.
 
     Example:
+        >>> from residualplanner import Identity
         >>> from residualplanner.method.bases.matrix import integer_basis
-        >>> from residualplanner.method.queries.identity import Identity
         >>> factor = Axis(integer_basis([[1, -3]], "given"), Identity())
         >>> table = VaryingTable(1, (0,), (Identity(),), {(1, 0): factor})
         >>> [part.tolist() for part in table.of_cells()]  # of the total's noise, and of the attribute's

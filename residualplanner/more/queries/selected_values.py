@@ -47,7 +47,7 @@ def selected_codes(attribute: Attribute, labels: Iterable[Label]) -> tuple[int, 
         DomainError: the attribute has neither such a value nor such a run; the nearest label is named.
 
     Example:
-        >>> from residualplanner.method.domain.bins import Bins
+        >>> from residualplanner import Bins
         >>> selected_codes(Attribute("age", bins=Bins([0, 18, 65, 80, 120])), ["[18, 80)"])
         (1, 2)
         >>> selected_codes(Attribute("state", labels=["CA", "OR", "WA"]), ["WA", "CA"])

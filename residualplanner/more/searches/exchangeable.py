@@ -82,7 +82,7 @@ def exchangeable_groups(kinds: Sequence[Kind], size: int) -> IntArray:
     Source: eq. (113).
 
     Example:
-        >>> from residualplanner.more.classifications.hierarchy import Hierarchy
+        >>> from residualplanner import Hierarchy
         >>> exchangeable_groups([Hierarchy([2])], 5).tolist()
         [0, 0, 1, 1, 2]
     """

@@ -43,7 +43,7 @@ class Layered:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Rounded(Layered):
+class RoundedLayered(Layered):
     """The same of a basis of integers, with the basis.
 
     Attributes:
@@ -102,10 +102,10 @@ class MergedGrams(AttributeGrams):
         """The basis in layers of real numbers."""
         return Layered(1.0, self._factors(float_maps(self._layers(found), self._order)))
 
-    def rounded(self, found: ResidualBasis, exponent: int, slack: float) -> Rounded:
+    def rounded(self, found: ResidualBasis, exponent: int, slack: float) -> RoundedLayered:
         """The basis in layers of integers, ``2**exponent`` times as long."""
         basis = nested_basis(integer_layers(self._layers(found), exponent, slack), self._order, "optimal")
-        return Rounded(float(basis.pcost), self._factors(basis.maps), basis)
+        return RoundedLayered(float(basis.pcost), self._factors(basis.maps), basis)
 
     def loss(self, weights: FloatArray, near: Layered) -> float:
         """The objective of `tangent` at a basis from `exact` or `rounded`."""
@@ -153,7 +153,7 @@ class MergedGrams(AttributeGrams):
         absent, present = both / trace
         return Tangent.of(present, absent, Contrasts(self.width, self.freedom, inside[1] / trace))
 
-    def in_integers(self, near: Rounded, exponent: int, family: str, gap: float) -> Basis:
+    def in_integers(self, near: RoundedLayered, exponent: int, family: str, gap: float) -> Basis:
         """The basis of integers of one from `rounded`."""
         del exponent
         return replace(near.basis, family=family, gap=gap)

@@ -59,8 +59,7 @@ def chosen_format(
         WorkloadError: there is no such format.
 
     Example:
-        >>> from residualplanner.method.domain.domain import Domain
-        >>> from residualplanner.method.workload.families import marginals
+        >>> from residualplanner import Domain, marginals
         >>> many = marginals(Domain({f"q{number}": 2 for number in range(101)}), up_to=2)
         >>> len(many), chosen_format(many, None), chosen_format(many, "csv"), chosen_format(many, None, "acs")
         (5152, 'parts', 'csv', 'parquet')

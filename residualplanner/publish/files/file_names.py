@@ -54,9 +54,7 @@ def parts_of_kinds(name: str, kinds: Sequence[Kind]) -> list[str]:
     of what is selected.
 
     Example:
-        >>> from residualplanner.method.queries.custom import Custom
-        >>> from residualplanner.method.queries.runs import Prefix
-        >>> from residualplanner.more.queries.selection import Selection
+        >>> from residualplanner import Custom, Prefix, Selection
         >>> parts_of_kinds("age", [Identity(), Prefix(), Custom([[1, 1], [1, 0]]), Custom([[1, 1], [2, 0]])])
         ['age', 'age@prefix', 'age@custom1', 'age@custom2']
         >>> parts_of_kinds("age", [Selection("[18, 65)"), Selection("(18, 65]")])
@@ -99,8 +97,7 @@ def parts_of_workload(workload: Workload) -> NameParts:
     """What each attribute contributes to file names for each kind of query on it in the workload.
 
     Example:
-        >>> from residualplanner.method.domain.domain import Domain
-        >>> from residualplanner.method.queries.runs import Prefix
+        >>> from residualplanner import Domain, Prefix
         >>> workload = Workload(Domain({"age": 3, "sex": 2}), [("sex",), {"age": Prefix()}])
         >>> list(parts_of_workload(workload).values())
         ['age@prefix', 'sex']
@@ -125,7 +122,7 @@ def written_queries(workload: Workload) -> Iterator[WrittenQuery]:
     """The queries of a workload in its order, each with its attributes as they were written.
 
     Example:
-        >>> from residualplanner.method.domain.domain import Domain
+        >>> from residualplanner import Domain
         >>> workload = Workload(Domain({"age": 3, "sex": 2}), [("sex", "age"), ()])
         >>> [query.positions for query in written_queries(workload)]
         [(), (1, 0)]

@@ -161,9 +161,7 @@ def statistics_sentence(workload: Workload, file_format: str) -> str:
     """Where a release of a workload has which statistics; empty where it has none.
 
     Example:
-        >>> from residualplanner.more.amounts.numeric import Numeric
-        >>> from residualplanner.method.queries.identity import Identity
-        >>> from residualplanner.more.amounts.statistics import Mean
+        >>> from residualplanner import Identity, Mean, Numeric
         >>> domain = Domain({"job": 2, "pay": Numeric(0, 10)})
         >>> workload = Workload(domain, [{"pay": Mean()}, {"job": Identity(), "pay": Mean()}])
         >>> statistics_sentence(workload, "csv"), statistics_sentence(workload, "parts")

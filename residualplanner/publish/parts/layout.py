@@ -100,7 +100,7 @@ def layout_of(workload: Workload) -> Layout:
     """The parts of a release of a workload.
 
     Example:
-        >>> from residualplanner.method.domain.domain import Domain
+        >>> from residualplanner import Domain
         >>> workload = Workload(Domain({"a": 2**19, "b": 2, "c": 2}), [("a", "b"), ("a", "c"), ("c",)])
         >>> layout = layout_of(workload)
         >>> layout.cells.tolist(), layout.parts.tolist(), layout.part_of(1)

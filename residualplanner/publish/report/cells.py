@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from residualplanner.ground.margins import margin_factor
-from residualplanner.publish.report.rows import Column, as_shown, cell_text, script_json
+from residualplanner.publish.report.rows import PageColumn, as_shown, cell_text, script_json
 from residualplanner.publish.report.subject import Subject
 from residualplanner.publish.report.words import apart, decimals_of_errors, level_text, table_names
 from residualplanner.release.quality import Quality
@@ -59,7 +59,7 @@ class PageTables:
         labels: the lists of labels that they share.
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[PageColumn, ...]
     total: int
     tables: list[PageTable] = field(default_factory=list)
     labels: list[tuple[str, ...]] = field(default_factory=list)
@@ -131,27 +131,27 @@ def tables_json(page: PageTables) -> str:
     return script_json(json.dumps(content, allow_nan=False, separators=(",", ":")))
 
 
-def _columns(subject: Subject) -> tuple[Column, ...]:
+def _columns(subject: Subject) -> tuple[PageColumn, ...]:
     product = subject.product
     level, unit = level_text(subject.level), subject.plan.domain.weight.unit_name
     published = f"The published total of {unit}." if unit else "The published number of records."
     cut = f"of the {level} interval for the true count: that of the unbiased estimate, cut at possible counts."
-    ends = (Column("low", f"{level} from", f"Low end {cut}", "number"),
-            Column("high", f"{level} to", f"High end {cut}", "number"))  # fmt: skip
+    ends = (PageColumn("low", f"{level} from", f"Low end {cut}", "number"),
+            PageColumn("high", f"{level} to", f"High end {cut}", "number"))  # fmt: skip
     errors = (
-        (Column("moe", f"± {level}", f"Margin of error of the cell by itself, at {level}.", "error"),)
+        (PageColumn("moe", f"± {level}", f"Margin of error of the cell by itself, at {level}.", "error"),)
         if product.is_unbiased
         else (
-            Column("std_err", "Standard error, unbiased", _UNBIASED_ERROR, "error"),
+            PageColumn("std_err", "Standard error, unbiased", _UNBIASED_ERROR, "error"),
             *(ends if subject.has_intervals else ()),
         )
     )
     grades = subject.quality.meaning if subject.quality else ""
-    grade = Column("quality", "Quality", f"{grades[:1].upper()}{grades[1:]}.", "text")
+    grade = PageColumn("quality", "Quality", f"{grades[:1].upper()}{grades[1:]}.", "text")
     return (
-        Column("estimate", "Estimate", published, "count" if product.is_rounded else "number"),
+        PageColumn("estimate", "Estimate", published, "count" if product.is_rounded else "number"),
         *errors,
-        Column("cv", "Coefficient of variation", "Standard error over the size of the estimate.", "percent", 1),
+        PageColumn("cv", "Coefficient of variation", "Standard error over the size of the estimate.", "percent", 1),
         *([grade] if subject.quality else []),
     )
 
@@ -169,12 +169,12 @@ def _values(subject: Subject, row: int, table: Table) -> tuple[dict[str, Any], i
     return found | ({"quality": quality.grades(variation)} if subject.quality else {}), decimals
 
 
-def _with_decimals(columns: Sequence[Column], decimals: int) -> list[Column]:
+def _with_decimals(columns: Sequence[PageColumn], decimals: int) -> list[PageColumn]:
     """The columns as one table has them."""
     return [replace(column, decimals=decimals) if column.form in ("number", "error") else column for column in columns]
 
 
-def _plain(values: Any, column: Column) -> Any:
+def _plain(values: Any, column: PageColumn) -> Any:
     """The values of a column as they are shown, as a list; or one value where all are the same."""
     found = [as_shown(value, column) for value in values.tolist()]
     return found[0] if len(found) > 1 and len(set(found)) == 1 and found[0] is not None else found

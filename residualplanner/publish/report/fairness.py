@@ -39,9 +39,7 @@ def fairness_data(plan: Plan) -> "pd.DataFrame":
     Source: paper section 6.2; of sums eq. (107).
 
     Example:
-        >>> from residualplanner.method.domain.domain import Domain
-        >>> from residualplanner.method.privacy import pcost
-        >>> from residualplanner.method.workload.families import marginals
+        >>> from residualplanner import Domain, marginals, pcost
         >>> plan = select(marginals(Domain({"age": 3, "sex": 2}), up_to=1), budget=pcost(1))
         >>> fairness_data(plan)[["query", "order", "cells"]].values.tolist()
         [['(total)', 0, 1], ['age', 1, 3], ['sex', 1, 2]]

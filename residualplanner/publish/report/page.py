@@ -205,7 +205,7 @@ def described_name(attribute: Attribute) -> str:
     """An attribute's name, with what is said about it.
 
     Example:
-        >>> from residualplanner.method.domain.about import About
+        >>> from residualplanner import About
         >>> described_name(Attribute("inc", 9, about=About(title="Income", unit="dollars", note="before tax")))
         'inc: Income, in dollars (before tax)'
         >>> described_name(Attribute("Sex", 2, about=About(title="Sex")))

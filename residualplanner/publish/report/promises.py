@@ -90,7 +90,7 @@ def _decimal_statement(budget: Budget) -> str:
     """A budget as it was stated, but with fractions as decimals, rounded up.
 
     Example:
-        >>> from residualplanner.method.privacy import approx_dp, zcdp
+        >>> from residualplanner import approx_dp, zcdp
         >>> _decimal_statement(zcdp("1/3")), _decimal_statement(approx_dp(1, "1e-9"))
         ('0.333334-zCDP', '(1, 1e-9)-DP')
     """

@@ -24,7 +24,7 @@ LIMIT = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class PageColumn:
     """One column of the error table in a page.
 
     Attributes:
@@ -53,7 +53,7 @@ class ErrorRows:
         links: for each row the URL of the file of its table; none where there are no files.
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[PageColumn, ...]
     values: dict[str, list[Any]]
     total: int
     links: Sequence[str] = ()
@@ -120,11 +120,11 @@ def script_json(text: str) -> str:
     return text
 
 
-def as_shown(value: Any, column: Column) -> Any:
+def as_shown(value: Any, column: PageColumn) -> Any:
     """A value as a page holds it, rounded to the decimals of its column; None where there is none.
 
     Example:
-        >>> moe = Column("moe", "", "", "error", 1)
+        >>> moe = PageColumn("moe", "", "", "error", 1)
         >>> [as_shown(value, moe) for value in (42008926.649, 0.00321, float("nan"))]
         [42008926.6, 0.0032, None]
     """
@@ -142,7 +142,7 @@ def as_shown(value: Any, column: Column) -> Any:
     return float(f"{value:.2g}") if column.form == "error" and not rounded and value else rounded
 
 
-def cell_text(value: Any, column: Column) -> str:
+def cell_text(value: Any, column: PageColumn) -> str:
     """A value as its column shows it; the page's script does the same."""
     if value is None:
         return "–"
@@ -159,17 +159,17 @@ def cell_text(value: Any, column: Column) -> str:
     return f"{Decimal(repr(number)):,.{column.decimals}f}{sign}"
 
 
-def _found(subject: Subject, errors: "pd.DataFrame") -> "list[tuple[Column, Any]]":
+def _found(subject: Subject, errors: "pd.DataFrame") -> "list[tuple[PageColumn, Any]]":
     """The columns with something to show, and their values."""
     margin, quantile = f"{level_text(subject.level)} margin of error", margin_factor(subject.level)
     differ = bool((errors["max_std_err"] > errors["std_err"] * (1 + 1e-4)).any())
     found = [
-        (Column("query", "Table", "The attributes that the table crosses.", "text"), table_names(errors)),
-        (Column("order", "Order", "How many attributes it crosses.", "count"), errors["order"]),
-        (Column("cells", "Cells", "How many numbers are published in it.", "count"), errors["cells"]),
+        (PageColumn("query", "Table", "The attributes that the table crosses.", "text"), table_names(errors)),
+        (PageColumn("order", "Order", "How many attributes it crosses.", "count"), errors["order"]),
+        (PageColumn("cells", "Cells", "How many numbers are published in it.", "count"), errors["cells"]),
     ]
     if "unit" in errors:
-        found.append((Column("unit", "Unit", "What its numbers and errors are in.", "text"), errors["unit"]))
+        found.append((PageColumn("unit", "Unit", "What its numbers and errors are in.", "text"), errors["unit"]))
     optional = [
         ("weight", "Weight", "How much it counts in the loss.", "number", errors["weight"].nunique() > 1),
         ("rmse", "RMSE of published numbers", "The root mean square error of a cell of the published table, by "
@@ -194,5 +194,5 @@ def _found(subject: Subject, errors: "pd.DataFrame") -> "list[tuple[Column, Any]
             series = available[key]
             numbers = series.to_numpy(dtype=np.float64, na_value=np.nan) * (100 if form == "percent" else 1)
             decimals = 0 if form == "truth" else decimals_for(numbers)
-            found.append((Column(key, label, meaning, form, decimals), series))
+            found.append((PageColumn(key, label, meaning, form, decimals), series))
     return found

@@ -78,7 +78,7 @@ class Drawing:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class AnswerSearch:
     """Finds the receipts of answers that are in the store; it is sent to the workers.
 
     Attributes:

@@ -59,7 +59,7 @@ def check_engine(engine: object, store: object, *, plan: Plan | None = None) -> 
         ArgumentError: ``engine`` is neither, or ``store`` is no store.
 
     Example:
-        >>> from residualplanner.scale.workers import DaskWorkers
+        >>> from residualplanner import DaskWorkers
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     bool(check_engine(DaskWorkers(), folder))

@@ -15,7 +15,7 @@ from residualplanner.gate.discrete_gaussian import ByteSource, NoiseError
 from residualplanner.ground.errors import StoreError
 from residualplanner.scale.engines.cluster import Cluster
 from residualplanner.scale.stored.answer_objects import CLOSED, Outcome, Receipt, receipt_of_bytes
-from residualplanner.scale.stored.drawing import Drawing, Finding
+from residualplanner.scale.stored.drawing import AnswerSearch, Drawing
 from residualplanner.scale.stored.manifest import has_ended
 from residualplanner.scale.stored.object_names import (
     ANSWERS,
@@ -92,7 +92,7 @@ class Driver:
 
     def _find(self, tasks: list[int]) -> None:
         """Keep the receipts of those tasks that have answers; workers read them, as they may be large."""
-        self._keep(self.cluster.run(Finding(self.release), tasks))
+        self._keep(self.cluster.run(AnswerSearch(self.release), tasks))
 
     def _draw(self, generation: int) -> None:
         missing = self._missing

@@ -94,8 +94,7 @@ def _bases_text(workload: Workload) -> str:
     """How long the choice of bases takes, if that is long: mostly for a step that is cubic in the number of values.
 
     Example:
-        >>> from residualplanner.method.domain.domain import Domain
-        >>> from residualplanner.method.queries.runs import Prefix
+        >>> from residualplanner import Domain, Prefix
         >>> domain = Domain({"age": 100, "income": 2000, "county": 3200})
         >>> _bases_text(Workload(domain, [{"age": Prefix()}, {"income": Prefix()}, ("county",)]))
         'choosing bases for income (2,000 values) takes some 100 seconds or, with loss = "max", some 6 minutes'

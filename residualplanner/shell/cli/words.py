@@ -190,10 +190,7 @@ def targets_text(plan: Plan) -> str:
     """Whether a plan's targets are met, and if not, which budget meets them.
 
     Example:
-        >>> from residualplanner.method.domain.domain import Domain
-        >>> from residualplanner.method.losses import Targets
-        >>> from residualplanner.method.plan.select import select
-        >>> from residualplanner.method.privacy import zcdp
+        >>> from residualplanner import Domain, Targets, select, zcdp
         >>> workload = Workload(Domain({"age": 3, "sex": 2}), [("age",), ("sex",)])
         >>> targets_text(select(workload, loss=Targets({("sex",): 5}, level=0.9)))
         'met by the table that has one, at level 0.9'
@@ -226,10 +223,7 @@ def by_set_hint(plan: Plan) -> list[str]:
     """A line on bases by set, where they may be worth a try: large tables have several kinds of query on one attribute.
 
     Example:
-        >>> from residualplanner.method.domain.domain import Domain
-        >>> from residualplanner.method.plan.select import select
-        >>> from residualplanner.method.privacy import zcdp
-        >>> from residualplanner.method.queries.runs import Prefix
+        >>> from residualplanner import Domain, Prefix, select, zcdp
         >>> domain = Domain({"age": 3, "sex": 2})
         >>> by_set_hint(select(Workload(domain, [{"age": Prefix()}, ("age", "sex")]), budget=zcdp(1)))
         ['age: several kinds of query; bases = "optimal_by_set" may be more accurate, and takes longer']

@@ -75,10 +75,7 @@ def compare(plans: Mapping[str, Plan] | Sequence[Plan], level: float = 0.95) -> 
         BudgetError: ``level`` is not between 0 and 1.
 
     Example:
-        >>> from residualplanner.method.domain.domain import Domain
-        >>> from residualplanner.method.plan.select import select
-        >>> from residualplanner.method.privacy import zcdp
-        >>> from residualplanner.method.workload.families import marginals
+        >>> from residualplanner import Domain, marginals, select, zcdp
         >>> workload = marginals(Domain({"age": 9, "sex": 2}), up_to=2)
         >>> plans = {loss: select(workload, budget=zcdp("0.5"), loss=loss) for loss in ("sum", "max")}
         >>> compare(plans).queries["std_err"].round(2).reset_index(["kinds", "cells"], drop=True).T.to_dict()["sex"]

@@ -108,8 +108,7 @@ def cost_of_more(
     Source: eqs. (14) to (17).
 
     Example:
-        >>> from residualplanner.method.domain.domain import Domain
-        >>> from residualplanner.method.privacy import zcdp
+        >>> from residualplanner import Domain, zcdp
         >>> plan = select(Workload(Domain({"age": 9, "sex": 2}), [("age",), ("sex",)]), budget=zcdp("0.5"), loss="max")
         >>> print(cost_of_more(plan, [("age", "sex")]))
         Added: age × sex

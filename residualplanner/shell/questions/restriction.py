@@ -18,8 +18,7 @@ def restriction(plan: Plan, queries: Workload) -> IntArray:
     """The numbers of those queries that the plan answers, its own and parts of them in kinds that its bases span, (m,).
 
     Example:
-        >>> from residualplanner.method.domain.domain import Domain
-        >>> from residualplanner.method.plan.select import select
+        >>> from residualplanner import Domain, select
         >>> domain = Domain({"age": 3, "sex": 2, "region": 4})
         >>> plan = select(Workload(domain, [("age", "sex")]), budget=pcost(1))
         >>> restriction(plan, Workload(domain, [("sex",), ("region",), ("age", "sex")])).tolist()
@@ -57,8 +56,7 @@ def scaled_plan(plan: Plan, factor: float, *, budget: Budget | None = None) -> P
         budget: what may be spent; by default the least that covers the noise.
 
     Example:
-        >>> from residualplanner.method.domain.domain import Domain
-        >>> from residualplanner.method.plan.select import select
+        >>> from residualplanner import Domain, select
         >>> plan = select(Workload(Domain({"age": 3}), [("age",)]), budget=pcost(1))
         >>> round(scaled_plan(plan, 4).rmse / plan.rmse, 6)
         0.5

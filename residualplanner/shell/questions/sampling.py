@@ -55,7 +55,7 @@ def sample_sets(
     Source: docs/adaptive-projection.md eq. (i).
 
     Example:
-        >>> from residualplanner.method.domain.domain import Domain
+        >>> from residualplanner import Domain
         >>> interests = FeatureDistribution(Domain({"a": 2, "b": 2, "c": 2}), [1, 1, 1e-9])
         >>> sample_sets(interests, 2, 1, seed=0)
         [('a', 'b')]

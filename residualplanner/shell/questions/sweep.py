@@ -57,9 +57,7 @@ def sweep(
     Source: eqs. (14) to (18).
 
     Example:
-        >>> from residualplanner.method.domain.domain import Domain
-        >>> from residualplanner.method.privacy import zcdp
-        >>> from residualplanner.method.workload.families import marginals
+        >>> from residualplanner import Domain, marginals, zcdp
         >>> workload = marginals(Domain({"age": 9, "sex": 2}), up_to=2)
         >>> table = sweep(workload, [zcdp("0.125"), zcdp("0.5")], ["sum", "max"])
         >>> table.pivot(index="rho", columns="loss", values="rmse").round(2).to_numpy().tolist()
