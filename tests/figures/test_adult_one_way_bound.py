@@ -1,6 +1,7 @@
 """The bounds on the largest variance of 1-way workloads against the least that convex optimization finds."""
 
 import re
+import warnings
 from itertools import product
 from pathlib import Path
 
@@ -37,9 +38,14 @@ def least_of_all(matrices):
     Q = directions[singular > 1e-9 * singular[0]]
     M, largest = cvxpy.Variable((len(Q), len(Q)), PSD=True), cvxpy.Variable()
     limits = [q @ M @ q <= 1 for q in Q.T] + [cvxpy.matrix_frac(Q @ w, M) <= largest for w in queries]
-    cvxpy.Problem(cvxpy.Minimize(largest), limits).solve(solver="CLARABEL")
+    problem = cvxpy.Problem(cvxpy.Minimize(largest), limits)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # on some processors the last digits are not reached
+        problem.solve(solver="CLARABEL")
     cost = np.einsum("ij,ik,kj->j", Q, M.value, Q).max()
-    return (np.einsum("ij,ij->i", queries @ Q.T, np.linalg.solve(M.value, Q @ queries.T).T) * cost).max()
+    found = (np.einsum("ij,ij->i", queries @ Q.T, np.linalg.solve(M.value, Q @ queries.T).T) * cost).max()
+    assert found == pytest.approx(problem.value, rel=1e-6)
+    return found  # of a mechanism, so that it is no less than the least whatever the solver says
 
 
 @pytest.fixture(scope="module")
