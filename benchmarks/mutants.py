@@ -120,7 +120,7 @@ def _has_text(node: ast.BinOp) -> bool:
 
 
 def places(tree: ast.Module) -> list[ast.AST]:
-    """What can have a fault: expressions within functions, but not annotations, defaults and messages of errors."""
+    """What can have a fault: expressions within functions, but not annotations, defaults, messages and ``strict=``."""
     found: list[ast.AST] = []
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef):
@@ -135,7 +135,8 @@ def _without_messages(node: ast.AST) -> Iterator[ast.AST]:
     for field, child in ast.iter_fields(node):
         parts = [part for part in (child if isinstance(child, list) else [child]) if isinstance(part, ast.AST)]
         for part in [] if field == "annotation" else parts:
-            if not isinstance(part, ast.Raise | ast.JoinedStr | ast.FunctionDef | ast.arguments):
+            is_strict = isinstance(part, ast.keyword) and part.arg == "strict"  # of zip: an assertion, no behavior
+            if not is_strict and not isinstance(part, ast.Raise | ast.JoinedStr | ast.FunctionDef | ast.arguments):
                 yield from _without_messages(part)
 
 
