@@ -17,8 +17,8 @@ from pathlib import Path
 
 import residualplanner as rp
 from benchmarks.gpu_cases import noisy_answers
-from residualplanner.publish.parts.layout import layout_of
 from residualplanner.publish.parts.writing import PartWriter
+from residualplanner.release.layout import layout_of
 
 SIZE = 10
 

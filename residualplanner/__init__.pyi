@@ -3,7 +3,6 @@ from .fits.adjusted.rounding import rounded
 from .fits.mixtures.fitting import Descent, Ensemble
 from .fits.nonnegative.measured_tables import FitQuality
 from .fits.nonnegative.nonnegative import nonnegative
-from .fits.nonnegative.published_errors import PublishedErrors
 from .fits.nonnegative.published_errors_simulation import published_errors
 from .fits.rap import ProjectionSettings, RapPlan, RapResult, rap
 from .fits.synthesis import SyntheticRecords, synthesis_plan, synthesize
@@ -58,10 +57,11 @@ from .more.queries.among import Among
 from .more.queries.selection import Selection
 from .more.queries.thresholds import Threshold
 from .more.searches.orthogonal import orthogonal_residuals
-from .publish.files.publication import Publication
 from .publish.files.reading import load_tables
 from .publish.maps import Boundaries, choropleth
 from .publish.report import write_report
+from .release.publication import Publication
+from .release.published_errors import PublishedErrors
 from .release.quality import Quality
 from .release.reconstruct import reconstruct
 from .release.release import Release

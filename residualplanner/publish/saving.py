@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from residualplanner.fits.nonnegative.published_errors import PublishedErrors, require_errors_of
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.atomic import PathLike
@@ -12,13 +11,14 @@ from residualplanner.ground.checks import require_path
 from residualplanner.ground.errors import ArgumentError, WorkloadError, memory_for
 from residualplanner.method.workload.workload import Workload
 from residualplanner.publish.files.export import require_exportable, save_tables
-from residualplanner.publish.files.export_files import PARTS_FORMAT, FormatName, chosen_format
-from residualplanner.publish.files.profiles import ProfileName, level_of, profile_named
-from residualplanner.publish.files.publication import Publication
+from residualplanner.publish.files.export_files import PARTS_FORMAT, chosen_format
 from residualplanner.publish.files.sidecar import PUBLISHED_ERRORS_FILE, Description
 from residualplanner.publish.parts.saving import save_parts
 from residualplanner.release.devices import HOST, Device
 from residualplanner.release.numbers import Numbers
+from residualplanner.release.profiles import FormatName, ProfileName, level_of, profile_named
+from residualplanner.release.publication import Publication
+from residualplanner.release.published_errors import PublishedErrors, require_errors_of
 from residualplanner.release.quality import Quality
 from residualplanner.release.table import Table
 from residualplanner.scale.workers import Workers

@@ -30,7 +30,7 @@ from residualplanner.release.table import Table
 if TYPE_CHECKING:
     import pandas as pd
 
-    from residualplanner.publish.files.publication import Publication
+    from residualplanner.release.publication import Publication
 
 #: What the names of files for workers end with; they are removed before a release is complete.
 SENT = ".sent"

@@ -28,12 +28,11 @@ from residualplanner.release.table import Table
 
 if TYPE_CHECKING:
     from residualplanner.fits.for_mbi import MbiProblem
-    from residualplanner.fits.nonnegative.published_errors import PublishedErrors
     from residualplanner.ground.atomic import PathLike
-    from residualplanner.publish.files.export_files import FormatName
-    from residualplanner.publish.files.profiles import ProfileName
-    from residualplanner.publish.files.publication import Publication
-    from residualplanner.publish.parts.layout import Layout
+    from residualplanner.release.layout import Layout
+    from residualplanner.release.profiles import FormatName, ProfileName
+    from residualplanner.release.publication import Publication
+    from residualplanner.release.published_errors import PublishedErrors
     from residualplanner.release.quality import Quality
     from residualplanner.scale.workers import Workers
 
@@ -107,7 +106,7 @@ class Release(Mapping[Any, Table]):
     @property
     def layout(self) -> "Layout":
         """Which tables stand in which part, where they are saved in parts."""
-        from residualplanner.publish.parts.layout import layout_of
+        from residualplanner.release.layout import layout_of
 
         return layout_of(self.plan.workload)
 

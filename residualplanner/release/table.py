@@ -11,18 +11,10 @@ from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.margins import margin_factor
 from residualplanner.method.workload.query import WrittenQuery
-from residualplanner.publish.files.profiles import ProfileName
-from residualplanner.publish.pictures import (
-    Picture,
-    ShownTable,
-    draw_intervals,
-    rows_to_show,
-    shown_statistic,
-    shown_table,
-)
 from residualplanner.release.heading import Heading
 from residualplanner.release.lookups import adds_up, index_of_cell, require_members
 from residualplanner.release.product import UNBIASED, Origin, Product, Provenance
+from residualplanner.release.profiles import ProfileName
 from residualplanner.release.quality import Quality
 from residualplanner.release.statistics import statistic_of
 from residualplanner.release.table_views import html_of, polars_of, text_of, xarray_of
@@ -32,6 +24,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import xarray as xr
+
+    from residualplanner.publish.pictures import Picture, ShownTable
 import math
 
 
@@ -233,11 +227,13 @@ class Table(Heading):
             frozen(np.asarray(self.estimate.sum(axis=tuple(axes)))),
         )
 
-    def shown(self, level: float = 0.95) -> ShownTable:
+    def shown(self, level: float = 0.95) -> "ShownTable":
         """The cells to show where there is room for a few: all, or the largest estimates.
 
         Of means and quantiles these, and not the answers that they are made of.
         """
+        from residualplanner.publish.pictures import rows_to_show, shown_statistic, shown_table
+
         statistic = statistic_of(self.unbiased, level)
         if statistic is not None:
             of_axes = dict(zip(self.names, self.labels_in_words, strict=True))
@@ -307,7 +303,7 @@ class Table(Heading):
         """
         return xarray_of(self)
 
-    def plot(self, level: float = 0.95) -> Picture:
+    def plot(self, level: float = 0.95) -> "Picture":
         """Estimates with their intervals: thick for each cell by itself, thin for all cells at once.
 
         Where there are more than 20 cells, those with the largest estimates.  Of numbers that were made from unbiased
@@ -319,6 +315,8 @@ class Table(Heading):
         Raises:
             BudgetError: ``level`` is not between 0 and 1.
         """
+        from residualplanner.publish.pictures import Picture, draw_intervals
+
         shown, percent = self.shown(level), f"{100 * level:.6g}%"
         labels = f"{percent} interval of a cell", f"{percent} for all cells at once"
         return Picture(self.title, lambda: draw_intervals(shown, labels=labels))

@@ -12,8 +12,8 @@ from residualplanner.ground.words import AMONG, TOTAL
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.queries.kind import Kind
 from residualplanner.method.queries.meanings import labels_in_words
-from residualplanner.publish.files.profiles import QUERY, ProfileName, level_of, profile_named, require_free_names
 from residualplanner.release.product import Origin, Product, unlimited
+from residualplanner.release.profiles import QUERY, ProfileName, level_of, profile_named, require_free_names
 from residualplanner.release.quality import Quality
 
 #: What a column beside the labels is, by the word that its name ends in.

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.fits.nonnegative.published_errors import PublishedErrors
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import FloatArray, frozen, require_integer, require_type
 from residualplanner.ground.errors import memory_for
 from residualplanner.method.workload.workload import Workload
 from residualplanner.release.batches import TableBatch
 from residualplanner.release.numbers import Simulation
+from residualplanner.release.published_errors import PublishedErrors
 from residualplanner.release.release import Release
 
 #: The fewest simulations, and into how many groups they are divided to tell the error of a bias.

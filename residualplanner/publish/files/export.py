@@ -23,7 +23,6 @@ from residualplanner.publish.files.csvw import csvw_files
 from residualplanner.publish.files.export_files import (
     BOOK_FORMAT,
     PARTS_FORMAT,
-    FormatName,
     TidyWriter,
     chosen_format,
     csv_bytes,
@@ -34,7 +33,6 @@ from residualplanner.publish.files.export_files import (
 )
 from residualplanner.publish.files.file_names import BOOK_FILE, file_stem, sheet_names, table_name, written_queries
 from residualplanner.publish.files.manifest import manifest_bytes, plan_files
-from residualplanner.publish.files.profiles import Profile, profile_named, require_free_names
 from residualplanner.publish.files.saved_measurement import save_measurements
 from residualplanner.publish.files.sidecar import Description
 from residualplanner.publish.files.statistic_form import FOLDER, require_free_statistic_names
@@ -54,6 +52,7 @@ from residualplanner.publish.files.workbook import (
     require_workbooks,
     workbook_bytes,
 )
+from residualplanner.release.profiles import FormatName, Profile, profile_named, require_free_names
 from residualplanner.release.quality import Quality
 from residualplanner.release.table import Table
 from residualplanner.release.tidy_form import label_column_names

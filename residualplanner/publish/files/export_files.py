@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +17,11 @@ from residualplanner.method.plan.plan import Plan
 from residualplanner.method.queries.kind import Kind
 from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.method.workload.workload import Workload
-from residualplanner.publish.files.profiles import QUERY, Profile
 from residualplanner.release.product import unlimited
+from residualplanner.release.profiles import QUERY, FormatName, Profile
 from residualplanner.release.quality import Quality
 from residualplanner.release.table import Table
 from residualplanner.release.tidy_form import cell_words, label_columns
-
-#: The formats of the tables' files.
-FormatName = Literal["parquet", "csv", "xlsx", "workbook", "parts"]
 
 #: The formats that have a file for each table; that of one workbook for all, and that of very many tables, which has
 #: Parquet files of many each.

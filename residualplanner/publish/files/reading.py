@@ -30,8 +30,6 @@ from residualplanner.publish.files.manifest import (
     noise_of_manifest,
     require_true_metadata,
 )
-from residualplanner.publish.files.profiles import PROFILES
-from residualplanner.publish.files.publication import Publication
 from residualplanner.publish.files.reading_files import csv_table, frame_of_columns, read_columns
 from residualplanner.publish.files.saved_folder import Saved
 from residualplanner.publish.files.saved_measurement import SavedAnswers
@@ -41,6 +39,8 @@ from residualplanner.publish.files.statistics import statistic_file, statistic_s
 from residualplanner.publish.files.workbook import TABLE_SHEET
 from residualplanner.publish.parts.reading import open_parts
 from residualplanner.release.product import product_of_json
+from residualplanner.release.profiles import PROFILES
+from residualplanner.release.publication import Publication
 from residualplanner.release.quality import quality_of_json
 from residualplanner.release.release import Release
 from residualplanner.release.tidy_form import label_columns

@@ -13,26 +13,15 @@ from residualplanner.method.queries.kind import Kind
 from residualplanner.method.queries.meanings import labels_in_words
 from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.publish.files.file_names import NameParts, parts_of_workload
-from residualplanner.publish.files.profiles import Profile
-from residualplanner.publish.files.publication import Publication
 from residualplanner.release.product import Product
+from residualplanner.release.profiles import Profile
+from residualplanner.release.publication import Publication
 
 #: The words of the vocabulary of CSV on the Web for what a column holds.
 TEXT, INTEGER, TRUTH, NUMBER = "string", "integer", "boolean", "double"
 
-#: The file of the errors of published numbers, and the types of its columns.
+#: The file of the errors of published numbers.
 PUBLISHED_ERRORS_FILE = "published-errors.csv"
-PUBLISHED_ERRORS = {
-    "query": TEXT,
-    "kinds": TEXT,
-    "cells": INTEGER,
-    "rmse": NUMBER,
-    "rmse_simulation_error": NUMBER,
-    "bias": NUMBER,
-    "bias_simulation_error": NUMBER,
-    "std_err_unbiased": NUMBER,
-    "simulations": INTEGER,
-}
 
 UNITS = "those of tables of sums are in errors.csv and, where the tables' files have more columns, in index.csv"
 ROWS = "one row for each cell; the last attribute changes fastest"

@@ -19,8 +19,8 @@ from residualplanner.method.workload.workload import Workload
 from residualplanner.more.amounts.statistics import Statistic
 from residualplanner.publish.files.export_files import BOOK_FORMAT, PARTS_FORMAT, cell_indices
 from residualplanner.publish.files.file_names import written_queries
-from residualplanner.publish.files.profiles import Profile, clash_text
 from residualplanner.publish.files.sidecar import NUMBER, TRUTH, label_type
+from residualplanner.release.profiles import Profile, clash_text
 from residualplanner.release.statistics import Column, StatisticTable, published_columns, table_of_statistic, unit_of
 from residualplanner.release.tidy_form import label_column_names, label_columns
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from residualplanner.ground.errors import MissingExtraError, WorkloadError
 from residualplanner.method.workload.workload import Workload
-from residualplanner.publish.files.publication import Publication
+from residualplanner.release.publication import Publication
 from residualplanner.release.tidy_form import label_columns
 
 #: The most rows of a sheet, the first of which holds the names, and the most letters of a cell.

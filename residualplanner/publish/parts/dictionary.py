@@ -13,7 +13,7 @@ from residualplanner.method.plan.error_table import ErrorTable
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.queries.meanings import MEANING, meanings_of
 from residualplanner.method.workload.blocks import QueryBlock
-from residualplanner.publish.parts.layout import Layout
+from residualplanner.release.layout import Layout
 
 #: The columns of the dictionary of tables that are not those of `Plan.errors`, and what its "kinds" is called there.
 OWN_COLUMNS = ("table_id", "attributes", "kinds", "shape", "part")

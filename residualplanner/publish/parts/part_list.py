@@ -14,8 +14,8 @@ from residualplanner.publish.files.export_files import csv_bytes
 from residualplanner.publish.files.manifest import PLAN_FILE
 from residualplanner.publish.files.reading_files import csv_table
 from residualplanner.publish.files.sidecar import INTEGER, TEXT
-from residualplanner.publish.parts.layout import PART_LIST, ROW_GROUP_LIST, Layout, part_name
 from residualplanner.publish.parts.part_file import PartFile
+from residualplanner.release.layout import PART_LIST, ROW_GROUP_LIST, Layout, part_name
 
 _PARTS = {"file": TEXT, "bytes": INTEGER, "sha256": TEXT, "footer_bytes": INTEGER, "footer_sha256": TEXT}
 _ROW_GROUPS = {"file": TEXT, "first_table": INTEGER, "bytes": INTEGER, "sha256": TEXT}

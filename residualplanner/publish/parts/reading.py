@@ -19,7 +19,10 @@ from residualplanner.publish.files.saved_folder import Saved
 from residualplanner.publish.files.sidecar import Description
 from residualplanner.publish.files.statistic_form import StatisticForm, statistics_name
 from residualplanner.publish.parts.dictionary import KINDS, OWN_COLUMNS
-from residualplanner.publish.parts.layout import (
+from residualplanner.publish.parts.part_file import PartFile
+from residualplanner.publish.parts.part_list import listed_parts
+from residualplanner.publish.parts.statistics import GROUP
+from residualplanner.release.layout import (
     CELL,
     PART_LIST,
     TABLE_ID,
@@ -29,9 +32,6 @@ from residualplanner.publish.parts.layout import (
     layout_of,
     part_name,
 )
-from residualplanner.publish.parts.part_file import PartFile
-from residualplanner.publish.parts.part_list import listed_parts
-from residualplanner.publish.parts.statistics import GROUP
 from residualplanner.release.numbers import UNBIASED_NUMBERS, Numbers
 from residualplanner.release.product import UNBIASED, Product
 

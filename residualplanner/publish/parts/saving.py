@@ -25,13 +25,13 @@ from residualplanner.publish.files.manifest import manifest_bytes, plan_files
 from residualplanner.publish.files.saved_measurement import save_measurements
 from residualplanner.publish.files.sidecar import Description
 from residualplanner.publish.parts.dictionary import labels_table, tables_tables
-from residualplanner.publish.parts.layout import LABELS, PARTS, TABLES, Layout, layout_of, part_name
 from residualplanner.publish.parts.part_file import HASHES, PartFile
 from residualplanner.publish.parts.part_list import part_lists
 from residualplanner.publish.parts.statistics import about_statistics, write_statistics
 from residualplanner.publish.parts.unfinished import unfinished
 from residualplanner.publish.parts.writers import PartsJob, remove_answers, writers_of
 from residualplanner.publish.parts.writing import ANSWERS_SHA256, write_tables, write_whole
+from residualplanner.release.layout import LABELS, PARTS, TABLES, Layout, layout_of, part_name
 from residualplanner.release.numbers import Numbers
 from residualplanner.scale.workers import Workers
 

@@ -18,9 +18,9 @@ from residualplanner.publish.files.export_files import described_table
 from residualplanner.publish.files.sidecar import Description
 from residualplanner.publish.files.statistic_form import columns_in, kinds_of_statistics, queries_with, statistics_name
 from residualplanner.publish.files.statistics import about_columns
-from residualplanner.publish.parts.layout import TABLE_ID, Layout
 from residualplanner.publish.parts.writing import batch_variances, write_tables
 from residualplanner.release.batches import TableBatch
+from residualplanner.release.layout import TABLE_ID, Layout
 from residualplanner.release.numbers import UNBIASED_NUMBERS, Estimates, Numbers
 from residualplanner.release.statistics import (
     StatisticAnswers,

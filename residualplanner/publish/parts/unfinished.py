@@ -8,8 +8,8 @@ from pathlib import Path
 
 from residualplanner.ground.atomic import force_name, require_free_folder, write_atomically
 from residualplanner.ground.stores import AnyPath, BucketPath
-from residualplanner.publish.parts.layout import PARTS
 from residualplanner.publish.parts.part_file import HASHES
+from residualplanner.release.layout import PARTS
 
 #: The object of a bucket that says which release is being written there; no release has it.
 _MARK = "unfinished.txt"

@@ -15,9 +15,9 @@ from residualplanner.ground.stores import AnyPath
 from residualplanner.ground.verified_file import VerifiedFile
 from residualplanner.ground.words import listed
 from residualplanner.publish.files.saved_measurement import measurement_names
-from residualplanner.publish.parts.layout import Layout
 from residualplanner.publish.parts.part_file import PartFile, part_file_of_bytes
 from residualplanner.publish.parts.writing import ANSWERS_SHA256, PartWriter
+from residualplanner.release.layout import Layout
 from residualplanner.release.numbers import SENT, Numbers
 from residualplanner.scale.workers import ProcessWorkers, Workers
 

@@ -15,11 +15,11 @@ from residualplanner.ground.file_kinds import LEDGER, kind_of_path
 from residualplanner.ground.version import __version__
 from residualplanner.ground.words import decimal_text_down, decimal_text_up, percent_text
 from residualplanner.method.privacy import Neighbors, PrivacyClaim, claim_of_budget
-from residualplanner.publish.files.publication import Publication
 from residualplanner.publish.report.html import html_of
 from residualplanner.publish.report.pages import require_free_page
 from residualplanner.publish.report.promises import DELTAS
 from residualplanner.publish.report.words import column_rounded_up, publication_texts
+from residualplanner.release.publication import Publication
 
 
 def ledger_of(source: object) -> Ledger | None:

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from residualplanner.fits.nonnegative.published_errors import PublishedErrors, require_errors_of
 from residualplanner.gate.ledger import Ledger
 from residualplanner.ground.atomic import PathLike, write_atomically, write_folder_atomically
 from residualplanner.ground.checks import is_integer, require_path, value_text
@@ -16,7 +15,6 @@ from residualplanner.ground.errors import ArgumentError, FileFormatError, Worklo
 from residualplanner.ground.stores import AnyPath, BucketPath, path_at
 from residualplanner.method.plan.files import load_plan
 from residualplanner.method.plan.plan import Plan
-from residualplanner.publish.files.publication import Publication
 from residualplanner.publish.files.reading import load_tables
 from residualplanner.publish.files.sidecar import PUBLISHED_ERRORS_FILE
 from residualplanner.publish.maps import Boundaries
@@ -31,6 +29,8 @@ from residualplanner.publish.report.page import Contents, page_of
 from residualplanner.publish.report.pages import aside, figures_folder, require_free_report
 from residualplanner.publish.report.rows import error_rows
 from residualplanner.publish.report.subject import Subject
+from residualplanner.release.publication import Publication
+from residualplanner.release.published_errors import PublishedErrors, require_errors_of
 from residualplanner.release.release import Release
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ from residualplanner.method.domain.labels import label_text
 from residualplanner.method.queries.kind import statistic_among
 from residualplanner.method.queries.meanings import labels_in_words
 from residualplanner.more.amounts.statistics import Statistic
-from residualplanner.publish.files.profiles import profile_named
 from residualplanner.publish.files.statistic_form import StatisticForm, statistic_form
 from residualplanner.publish.files.statistics import published_values
 from residualplanner.publish.pictures import ShownTable, shown_statistic
 from residualplanner.publish.report.subject import Subject
 from residualplanner.publish.report.words import decimals_of_errors
+from residualplanner.release.profiles import profile_named
 from residualplanner.release.statistics import unit_of
 from residualplanner.release.table import Table
 

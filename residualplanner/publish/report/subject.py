@@ -15,9 +15,9 @@ from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.ground.margins import margin_factor
 from residualplanner.method.plan.plan import Plan
 from residualplanner.more.amounts.statistics import Statistic
-from residualplanner.publish.files.publication import Publication
 from residualplanner.publish.pictures import ShownTable, rows_to_show
 from residualplanner.release.product import UNBIASED, Product
+from residualplanner.release.publication import Publication
 from residualplanner.release.quality import Quality
 from residualplanner.release.release import Release
 from residualplanner.release.table import Table

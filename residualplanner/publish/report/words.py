@@ -11,7 +11,7 @@ import numpy as np
 
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.words import number_text, table_text
-from residualplanner.publish.files.publication import Publication
+from residualplanner.release.publication import Publication
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -22,7 +22,7 @@ from residualplanner.method.plan.files import plan_to_archive
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.workload.workload import Workload
 from residualplanner.publish.files.export_files import PARTS_FORMAT
-from residualplanner.publish.parts.layout import layout_of
+from residualplanner.release.layout import layout_of
 from residualplanner.shell.cli.output import Output
 
 #: The numbers of sets of attributes, and of cells, above which it is stated in advance what a plan needs.

@@ -20,7 +20,7 @@ from residualplanner.ground.errors import FileFormatError, ResourceError, Worklo
 from residualplanner.publish.files import export_files
 from residualplanner.publish.parts import layout as layouts
 from residualplanner.publish.parts import saving
-from residualplanner.publish.parts.layout import layout_of
+from residualplanner.release.layout import layout_of
 from workloads_by_set import ODD
 
 DOMAIN = rp.Domain({"a": 3, "b": ["x", "y"], "c": 4, "d": 5})

@@ -6,9 +6,9 @@ from pydantic import Field, model_validator
 
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.workload.workload import Workload
-from residualplanner.publish.files.export_files import MOST_FILES, FormatName, chosen_format
-from residualplanner.publish.files.profiles import level_of
-from residualplanner.publish.files.publication import Publication
+from residualplanner.publish.files.export_files import MOST_FILES, chosen_format
+from residualplanner.release.profiles import FormatName, level_of
+from residualplanner.release.publication import Publication
 from residualplanner.release.quality import Quality
 from residualplanner.shell.cli.spec.kinds import Cells, KnownTable
 from residualplanner.shell.cli.spec.values import BetweenZeroAndOne, Real, SpecTable, TextOrDate, refusal

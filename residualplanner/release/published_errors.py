@@ -11,11 +11,23 @@ from residualplanner.ground.html import frame_html
 from residualplanner.ground.words import count_text
 from residualplanner.method.plan.files import plan_hash
 from residualplanner.method.plan.plan import Plan
-from residualplanner.publish.files.sidecar import PUBLISHED_ERRORS
 from residualplanner.release.product import Product
 
 if TYPE_CHECKING:
     import pandas as pd
+
+#: The columns of their table, and the types of these in the vocabulary of CSV on the Web.
+PUBLISHED_ERRORS = {
+    "query": "string",
+    "kinds": "string",
+    "cells": "integer",
+    "rmse": "double",
+    "rmse_simulation_error": "double",
+    "bias": "double",
+    "bias_simulation_error": "double",
+    "std_err_unbiased": "double",
+    "simulations": "integer",
+}
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)

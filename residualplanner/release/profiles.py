@@ -13,6 +13,8 @@ from residualplanner.ground.words import COUNTS, names_text
 from residualplanner.release.product import UNBIASED, Origin, Product
 from residualplanner.release.quality import UNRELIABLE, Quality
 
+#: The formats of the tables' files.
+FormatName = Literal["parquet", "csv", "xlsx", "workbook", "parts"]
 #: The profiles that tables can be written in.
 ProfileName = Literal["default", "acs", "gls"]
 #: The column that says in words which cell a row is about.
