@@ -16,7 +16,7 @@ from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.gate.measurement.precision import measured_cost, precision_of
 from residualplanner.method.plan.files import plan_hash
 from residualplanner.publish.files.manifest import about_plan
-from residualplanner.publish.parts import layout as layouts
+from residualplanner.release import layout as layouts
 from workloads_by_set import ODD
 
 DOMAIN = rp.Domain({"sex": ["F", "M"], "age": 5, "region": 3})

@@ -14,7 +14,7 @@ import pytest
 import residualplanner as rp
 from residualplanner.ground.errors import FileFormatError, WorkloadError
 from residualplanner.publish.files.statistic_form import statistics_sentence
-from residualplanner.publish.parts import layout
+from residualplanner.release import layout
 
 JOBS = rp.Attribute("job", labels={"a": "Clerk", "b": "Nurse", "c": "Nobody"})
 PAY = rp.Attribute("pay", numeric=rp.Numeric(0, 40, bins=[10, 20]), about=rp.About(unit="dollars"))

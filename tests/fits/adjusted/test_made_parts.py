@@ -11,7 +11,7 @@ import pytest
 import residualplanner as rp
 from made_releases import exact_release
 from residualplanner.ground.errors import FileFormatError, WorkloadError
-from residualplanner.publish.parts import layout as layouts
+from residualplanner.release import layout as layouts
 
 DOMAIN = rp.Domain({"a": 3, "b": ["x", "y"], "c": 4, "one": 1})
 WORKLOAD = rp.Workload(DOMAIN, [("b", "a"), ("a", "c"), ("b", "c", "one"), {"a": rp.Prefix()}, ()])

@@ -6,9 +6,9 @@ import shutil
 
 import numpy as np
 import pytest
-from residualplanner.fits.microdata.release import groups_of_release
 
 import residualplanner as rp
+from residualplanner.fits.microdata.groups import groups_of_release
 from residualplanner.ground.errors import ArgumentError, FileFormatError, WorkloadError
 
 DOMAIN = rp.Domain({"age": 4, "sex": ["F", "M"], "home": 3})

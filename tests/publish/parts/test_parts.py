@@ -18,8 +18,8 @@ import residualplanner as rp
 from made_releases import any_release, forge_hash
 from residualplanner.ground.errors import FileFormatError, ResourceError, WorkloadError
 from residualplanner.publish.files import export_files
-from residualplanner.publish.parts import layout as layouts
 from residualplanner.publish.parts import saving
+from residualplanner.release import layout as layouts
 from residualplanner.release.layout import layout_of
 from workloads_by_set import ODD
 

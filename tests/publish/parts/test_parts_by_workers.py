@@ -6,7 +6,7 @@ import pytest
 
 import residualplanner as rp
 from residualplanner.ground.errors import ResourceError, WorkloadError
-from residualplanner.publish.parts import layout
+from residualplanner.release import layout
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 import residualplanner as rp
 from made_releases import any_release
-from residualplanner.publish.parts import layout
+from residualplanner.release import layout
 
 DOMAIN = rp.Domain({"a": 3, "region": ["north", "south", "o'east"], "c": 4})
 WORKLOAD = rp.marginals(DOMAIN, up_to=2) + rp.Workload(DOMAIN, [{"c": rp.Prefix(), "region": rp.Identity()}])

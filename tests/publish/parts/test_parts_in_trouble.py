@@ -10,7 +10,7 @@ import pytest
 
 import residualplanner as rp
 from full_disks import files_of_at_most
-from residualplanner.publish.parts import layout
+from residualplanner.release import layout
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 import residualplanner as rp
 from residualplanner.ground import verified_file as _verified_file
 from residualplanner.ground.errors import FileFormatError
-from residualplanner.publish.parts import layout
+from residualplanner.release import layout
 from residualplanner.scale.workers import ProcessWorkers
 
 PLAN = rp.select(rp.marginals(rp.Domain(dict.fromkeys("abc", 40)), up_to=2), budget=rp.pcost(1))

@@ -12,8 +12,8 @@ import pytest
 import residualplanner as rp
 from made_releases import any_release, forge_hash
 from residualplanner.ground.errors import FileFormatError
-from residualplanner.publish.parts import layout as layouts
 from residualplanner.publish.parts.part_file import PartFile, part_file_of, part_file_of_bytes
+from residualplanner.release import layout as layouts
 
 DOMAIN = rp.Domain({"a": 3, "b": ["x", "y"], "c": 4, "d": 5})
 WORKLOAD = rp.marginals(DOMAIN, up_to=3) + rp.Workload(DOMAIN, [{"d": rp.Prefix(), "b": rp.Identity()}])

@@ -14,7 +14,6 @@ import residualplanner as rp
 from html_pages import read_page
 from made_releases import any_release
 from residualplanner.method.strategy.strategy import subtraction_strategy
-from residualplanner.publish.parts import layout
 from residualplanner.publish.pictures.drawing import inline_svg, svg_of
 from residualplanner.publish.pictures.plots import draw_budget, fairness_figure, log_ticks
 from residualplanner.publish.pictures.shown_table import rows_to_show
@@ -25,6 +24,7 @@ from residualplanner.publish.report.figures import figures_of, total_texts
 from residualplanner.publish.report.promises import promise_of
 from residualplanner.publish.report.report import subject_of
 from residualplanner.publish.report.rows import error_rows, rows_json
+from residualplanner.release import layout
 
 
 def test_fairness_is_the_root_of_the_average_variance_of_each_table(plan):
