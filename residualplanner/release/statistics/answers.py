@@ -16,7 +16,7 @@ from residualplanner.more.amounts.statistics import Statistic
 
 _UNBIASED = (
     "means and quantiles are made of the unbiased tables that reconstruct returns, or of a folder of these; a folder "
-    "of others has theirs as they were published: load_tables(folder).statistic(query)"
+    "of others has theirs as they were published: load_tables(folder).numbers.statistic(query)"
 )
 
 

@@ -51,7 +51,7 @@ def test_a_bucket_holds_the_objects_that_a_folder_holds_as_files(measurement, bu
     assert list(there) == list(here) == list(release)
     for query in here:
         np.testing.assert_array_equal(there[query].estimate, here[query].estimate)
-    assert there.errors.equals(here.errors)
+    assert there.numbers.errors.equals(here.numbers.errors)
 
 
 def test_a_measurement_in_a_bucket_is_the_one_that_was_saved(measurement, bucket):

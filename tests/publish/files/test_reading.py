@@ -53,7 +53,7 @@ def saved(tmp_path_factory):
 def test_every_format_gives_back_the_same_bits_which_are_the_frames(saved, profile):
     loaded = {file_format: load_tables(saved / f"{file_format}-{profile}") for file_format in FORMATS}
     for query, table in RELEASE.items():
-        first, *others = (loaded[file_format].frame(query) for file_format in FORMATS)
+        first, *others = (loaded[file_format].numbers.frame(query) for file_format in FORMATS)
         for other in others:
             pd.testing.assert_frame_equal(first, other, check_exact=True)
         expected = table.to_frame(profile=profile)
