@@ -165,6 +165,8 @@ def lattice_divisors(
 def refinement(divisor: int, precision: float) -> int:
     """The least power of two f for which ``f * divisor / sqrt(precision)`` is at least `NOISE_SCALE`.
 
+    Source: eq. (44).
+
     Example:
         >>> refinement(1, 0.25) == NOISE_SCALE // 2, refinement(NOISE_SCALE, 1.0)
         (True, 1)
