@@ -162,6 +162,7 @@ class MatrixKind:
     name: str = "matrix"
     is_identity, at_least = False, 0
     where, where_words, is_axis = (), "", True
+    is_statistic = False
     scale = 1.0
 
     def unit(self, attribute):
@@ -175,7 +176,7 @@ class MatrixKind:
     def unselected(self):
         return self
 
-    universe = unselected
+    universe = written = unselected
 
     @property
     def W(self):

@@ -12,7 +12,7 @@ HOME = Path(__file__).parents[1]
 def test_a_source_distribution_holds_the_package_and_nothing_that_was_made_beside_it(tmp_path):
     for name in ("pyproject.toml", ".gitignore", "README.md", "LICENSE", "CHANGELOG.md"):
         shutil.copy(HOME / name, tmp_path)
-    shutil.copytree(HOME / "residualplanner" / "ledger", tmp_path / "residualplanner" / "ledger")
+    shutil.copytree(HOME / "residualplanner" / "gate" / "ledger", tmp_path / "residualplanner" / "gate" / "ledger")
     for name in ("residualplanner-demo/adult.csv", "out/tables/age.parquet", "survey.ledger", "tests/test_it.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("made here")

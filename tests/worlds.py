@@ -165,7 +165,8 @@ def _texts(name: str, size: int, draw: random.Random) -> Column:
     rule = draw.choice(["drop", labels[-1]])
     code = None if rule == "drop" else size - 1
     good = tuple((label, place) for place, label in enumerate(labels) if label)
-    bad = (("elsewhere", code), (None, code), ("1", code))
+    missing = () if "" in labels else ((None, code),)  # an empty field of a CSV file is that label
+    bad = (("elsewhere", code), *missing, ("1", code))
     return Column(Attribute(name, labels=labels, unknown=rule, missing=rule), good, bad)
 
 
@@ -244,6 +245,11 @@ def contained(kind: str, world: World, records: Sequence[Record], path: Path) ->
     return _FRAMES[kind](values, path)
 
 
+def _pandas(values: dict[str, list[Any]], path: Path) -> pd.DataFrame:
+    frame = pd.DataFrame(values)
+    return frame if len(frame) else frame.astype(object)  # of no entries pandas may make floats
+
+
 def _csv(values: dict[str, list[Any]], path: Path) -> Path:
     with open(path.with_suffix(".csv"), "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
@@ -258,7 +264,7 @@ def _parquet(values: dict[str, list[Any]], path: Path) -> Path:
 
 
 _FRAMES: dict[str, Callable[[dict[str, list[Any]], Path], object]] = {
-    "pandas": lambda values, path: pd.DataFrame(values),
+    "pandas": _pandas,
     "polars": lambda values, path: pl.DataFrame(values),
     "lazy": lambda values, path: pl.LazyFrame(values),
     "arrow": lambda values, path: pa.table(values),

@@ -343,7 +343,7 @@ def test_tables_that_are_far_from_the_nearest_ones_are_refused(monkeypatch):
     noisy, _ = payroll(bins=5)
     with pytest.raises(SolverError, match="the nearest non-negative tables were not found in 300 steps"):
         rp.nonnegative(noisy, max_steps=300)
-    assert rp.nonnegative(noisy, max_steps=100).gap > 1
+    assert rp.nonnegative(noisy, max_steps=100).numbers.gap > 1
 
 
 @pytest.mark.parametrize("seed", [2, 3, 5, 6])
@@ -356,4 +356,4 @@ def test_weights_by_order_do_not_depend_on_the_units_of_what_was_measured(seed):
     plan = rp.select(rp.Workload(rp.Domain(dict(zip("abc", sizes, strict=True))), [query]), budget=rp.zcdp(0.01))
     records = np.random.default_rng(seed).integers(0, 2, (400, 3))
     release = rp.reconstruct(rp.measure(plan, records, noise="gaussian", seed=seed))
-    assert rp.nonnegative(release, weights="order").gap < 1e-5
+    assert rp.nonnegative(release, weights="order").numbers.gap < 1e-5

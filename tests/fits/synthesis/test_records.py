@@ -479,7 +479,7 @@ def test_bad_numbers_are_refused(release, arguments, match):
 def test_another_method_or_another_thing_is_refused(release):
     with pytest.raises(rp.WorkloadError, match="method must be one of"):
         rp.synthesize(release, method="systematic")
-    with pytest.raises(rp.ArgumentError, match="release must be a Release"):
+    with pytest.raises(rp.ArgumentError, match="release must be unbiased, and it is non-negative"):
         rp.synthesize(rp.nonnegative(release))
 
 

@@ -326,10 +326,10 @@ def test_counts_and_sums_by_bin_that_were_made_elsewhere_are_counted_like_the_re
         assert (found == table).all()
     contradicting = {("pay", "sex"): cells.T, ("sex",): np.array([4, 4])}
     with pytest.raises(DataError, match="contradict each other"):
-        open_source(contradicting, PEOPLE)
-    assert open_source({**contradicting, ("sex",): np.array([4, 3])}, PEOPLE)
+        open_source(contradicting, PEOPLE).count(groups)
+    assert open_source({**contradicting, ("sex",): np.array([4, 3])}, PEOPLE).count(groups)
     with pytest.raises(DataError, match=r"must count each record 20 times along 'pay', .* by Numeric\.ready_counts"):
-        open_source({("pay", "sex"): cells.T + 1}, PEOPLE)
+        open_source({("pay", "sex"): cells.T + 1}, PEOPLE).count(groups)
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,7 @@ def test_json_holds_a_selection_of_an_empty_label():
     ],
 )
 def test_a_forged_selection_is_refused(change, message):
-    value = tied_kind(Selection(["[5, 18)", "[18, 65)"].to_json(), AGE))
+    value = tied_kind(Selection(["[5, 18)", "[18, 65)"]), AGE).to_json()
     with pytest.raises(FileFormatError, match=message):
         kind_from_json(value | change)
 

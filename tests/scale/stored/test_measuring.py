@@ -355,7 +355,7 @@ def test_a_release_that_is_complete_is_resumed_without_its_records(tmp_path):
 def test_a_run_that_ended_before_its_charge_is_charged_when_it_is_resumed(tmp_path, monkeypatch):
     ledger = rp.Ledger(rp.pcost(9))
     with monkeypatch.context() as patch:
-        patch.setattr(job, "bill_of_plan", lambda *_, **__: 1 // 0)
+        patch.setattr(rp.Ledger, "charge", lambda *_, **__: 1 // 0)
         with pytest.raises(ZeroDivisionError):
             rp.measure_in_store(PLAN, RECORDS, tmp_path / "s", ledger=ledger)
     with pytest.raises(rp.BudgetError, match="this release is charged to a ledger; give the same one again"):

@@ -167,7 +167,7 @@ def test_workers_that_are_killed_while_they_count_are_told_of_as_want_of_memory(
         scheduler.allowed_failures = fails
     assert any("The charge stays" in note for note in found.value.__notes__) == (len(ledger.entries) == 1)
     client.wait_for_workers(2)
-    assert len(rp.resume_measuring(tmp_path / "s", frame, ledger=rp.Ledger(rp.pcost(9))).plan.closure) == 2
+    assert len(rp.resume_measuring(tmp_path / "s", frame, ledger=ledger).plan.closure) == 2
 
 
 @pytest.mark.parametrize("scheduler", ["distributed", "threads"])
