@@ -16,7 +16,8 @@ def test_a_source_distribution_holds_the_package_and_nothing_that_was_made_besid
     for name in ("residualplanner-demo/adult.csv", "out/tables/age.parquet", "survey.ledger", "tests/test_it.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("made here")
-    shutil.copy(HOME / "residualplanner" / "_version.py", tmp_path / "residualplanner")
+    (tmp_path / "residualplanner" / "ground").mkdir()
+    shutil.copy(HOME / "residualplanner" / "ground" / "version.py", tmp_path / "residualplanner" / "ground")
     (made,) = SdistBuilder(str(tmp_path)).build(directory=str(tmp_path / "dist"), versions=["standard"])
     with tarfile.open(made) as archive:
         found = {name.partition("/")[2] for name in archive.getnames()}

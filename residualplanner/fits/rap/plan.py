@@ -54,7 +54,7 @@ class Account:
             >>> account.charge("answers", Fraction(2, 3))
             Traceback (most recent call last):
             ...
-            residualplanner.ground.errors.BudgetError: the draws of this run would cost more than its budget; nothing was drawn
+            residualplanner.ground.errors.BudgetError: the draws of this run would cost more than its budget...
         """
         if not cost > 0 or not self.spent + cost <= self.limit:
             raise BudgetError("the draws of this run would cost more than its budget; nothing was drawn")
