@@ -81,9 +81,9 @@ class Run:
 
     def _in_blocks(self, source: Any) -> rp.Measurement:
         """With as little memory as it takes; where that is too little nothing has been charged or read."""
-        for power in range(50):
+        for power in range(200):
             try:
-                return self._in_python(source, memory=int(500 * 1.2**power), scratch=self.folder)
+                return self._in_python(source, memory=int(500 * 1.05**power), scratch=self.folder)
             except rp.ResourceError as error:
                 if "too little memory" not in str(error) or self.spent:
                     raise
