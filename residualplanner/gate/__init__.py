@@ -1,1 +1,1 @@
-"""The only rooms that see records: sources, the ledger, noise, and what is measured with it."""
+"""What sees records: sources, the ledger, noise, and what is measured with it."""

@@ -1,1 +1,1 @@
-"""Where much is to be done: engines, workers, measurements in a store, and a device."""
+"""Large releases: engines, workers, measurements in a store, and a GPU."""

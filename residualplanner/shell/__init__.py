@@ -1,1 +1,1 @@
-"""What people meet first: the command line, the session, and questions that come up before a plan is made."""
+"""The command line, the session, and answers to the questions that come up before a plan is made."""
