@@ -322,7 +322,7 @@ def main() -> None:
 
 def _report(known: list[dict[str, object]]) -> None:
     """Say which survive, after the tests that found the others have passed without a fault."""
-    killers = sorted({str(found["killed_by"]) for found in known if "::" in str(found["killed_by"])})
+    killers = sorted({str(found["killed_by"]).partition("[")[0] for found in known if "::" in str(found["killed_by"])})
     with tempfile.TemporaryDirectory() as folder:
         if failed := failing(killers, copy_of_the_tree(folder)):
             raise SystemExit(f"{failed} fails without a fault; repair it, and try its mutants again")
