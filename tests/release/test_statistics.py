@@ -89,6 +89,7 @@ def test_metadata_and_manifest_say_what_the_files_are(release, tmp_path):
     )
     field = pq.read_schema(tmp_path / "out" / "statistics" / "pay@mean.job.parquet").field("sum")
     assert field.metadata[b"unit"] == b"dollars"
+    assert field.metadata[b"description"] == b"unbiased estimate of the sum of the amounts"
 
 
 def test_what_says_nothing_is_an_empty_cell(release, tmp_path):
@@ -130,6 +131,10 @@ def test_beside_adjusted_tables_counts_and_sums_are_theirs_and_means_those_of_th
         np.testing.assert_allclose(found[f"{name}_unbiased"], unbiased[name])
     for name in ("low", "high", "too_noisy"):
         np.testing.assert_allclose(found[f"{name}_unbiased"], unbiased[name])
+    (about,) = json.loads((tmp_path / "out" / "metadata.json").read_text())["statistics"][:1]
+    meanings = {column["name"]: column["meaning"] for column in about["columns"]}
+    assert meanings["sum_nonneg"].startswith("estimate of the sum")
+    assert meanings["sum_unbiased"].startswith("unbiased estimate of the sum")
 
 
 def test_beside_adjusted_tables_medians_are_those_of_the_unbiased(sparse, tmp_path):
