@@ -139,6 +139,9 @@ def test_beside_adjusted_tables_counts_and_sums_are_theirs_and_means_those_of_th
 
 def test_beside_adjusted_tables_medians_are_those_of_the_unbiased(sparse, tmp_path):
     rp.nonnegative(sparse).save(tmp_path / "out", "csv")
+    means = frame_of(tmp_path / "out" / "statistics" / "pay@mean.job.csv")
+    assert {"sum_nonneg", "mean_unbiased"} < set(means)
+    assert not {"sum_unbiased", "count_unbiased"} & set(means)  # which nobody asked for
     found = frame_of(tmp_path / "out" / "statistics" / "job.pay@quantiles.csv").drop(columns="job_meaning")
     expected = rp.quantiles(sparse, "pay", (0.25, 0.5), ["job"]).to_frame()
     expected = expected.rename(columns={name: f"{name}_unbiased" for name in ("quantile", "low", "high")})
@@ -268,6 +271,8 @@ def test_a_report_shows_means_and_quantiles_with_units(release, tmp_path):
     assert "of level 0.9" in section
     found = rp.means(release, "pay", ["job"], level=0.9)
     assert shows(section, found.estimate[0])
+    assert found.sum_std_err.min() > 10  # so that two digits of it are no decimals
+    assert f">{found.sum[0]:,.0f}<" in section
 
 
 @pytest.mark.slow
