@@ -89,6 +89,7 @@ def test_metadata_and_manifest_say_what_the_files_are(release, tmp_path):
     )
     field = pq.read_schema(tmp_path / "out" / "statistics" / "pay@mean.job.parquet").field("sum")
     assert field.metadata[b"unit"] == b"dollars"
+    assert field.metadata[b"description"] == b"unbiased estimate of the sum of the amounts"
 
 
 def test_what_says_nothing_is_an_empty_cell(release, tmp_path):
@@ -130,10 +131,17 @@ def test_beside_adjusted_tables_counts_and_sums_are_theirs_and_means_those_of_th
         np.testing.assert_allclose(found[f"{name}_unbiased"], unbiased[name])
     for name in ("low", "high", "too_noisy"):
         np.testing.assert_allclose(found[f"{name}_unbiased"], unbiased[name])
+    (about,) = json.loads((tmp_path / "out" / "metadata.json").read_text())["statistics"][:1]
+    meanings = {column["name"]: column["meaning"] for column in about["columns"]}
+    assert meanings["sum_nonneg"].startswith("estimate of the sum")
+    assert meanings["sum_unbiased"].startswith("unbiased estimate of the sum")
 
 
 def test_beside_adjusted_tables_medians_are_those_of_the_unbiased(sparse, tmp_path):
     rp.nonnegative(sparse).save(tmp_path / "out", "csv")
+    means = frame_of(tmp_path / "out" / "statistics" / "pay@mean.job.csv")
+    assert {"sum_nonneg", "mean_unbiased"} < set(means)
+    assert not {"sum_unbiased", "count_unbiased"} & set(means)  # which nobody asked for
     found = frame_of(tmp_path / "out" / "statistics" / "job.pay@quantiles.csv").drop(columns="job_meaning")
     expected = rp.quantiles(sparse, "pay", (0.25, 0.5), ["job"]).to_frame()
     expected = expected.rename(columns={name: f"{name}_unbiased" for name in ("quantile", "low", "high")})
@@ -263,6 +271,8 @@ def test_a_report_shows_means_and_quantiles_with_units(release, tmp_path):
     assert "of level 0.9" in section
     found = rp.means(release, "pay", ["job"], level=0.9)
     assert shows(section, found.estimate[0])
+    assert found.sum_std_err.min() > 10  # so that two digits of it are no decimals
+    assert f">{found.sum[0]:,.0f}<" in section
 
 
 @pytest.mark.slow

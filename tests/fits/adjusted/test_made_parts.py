@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 
 import numpy as np
 import pyarrow.dataset as ds
@@ -134,6 +135,26 @@ def test_numbers_for_workers_are_those_of_the_release(tmp_path):
     file.write_bytes(file.read_bytes()[:-1] + b"\x3f")
     with pytest.raises(FileFormatError, match="was altered while parts were written"):
         numbers.of(made.measurement)
+
+
+class Called:
+    """What runs a function of its choice where it is unpickled."""
+
+    def __init__(self, file):
+        self.file = file
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.file),)
+
+
+def test_a_worker_runs_nothing_that_stands_in_a_file_of_numbers(tmp_path):
+    made = MADE["non-negative"](release())
+    numbers = made.numbers.sent(tmp_path)
+    (file,) = tmp_path.iterdir()
+    file.write_bytes(pickle.dumps(Called(tmp_path / "ran")))
+    with pytest.raises(ValueError, match="allow_pickle"):
+        numbers.of(made.measurement)
+    assert not (tmp_path / "ran").exists()
 
 
 def test_an_interrupted_run_goes_on_and_is_not_mixed_with_other_numbers(tmp_path):

@@ -58,6 +58,11 @@ def test_every_method_is_about_the_matrix_of_the_definition(case, seed):
     assert kind.equal_columns(size).tolist() == equal
 
 
+def test_as_many_bins_as_an_attribute_may_have_are_read_back():
+    kind = Sum(edges=tuple(map(float, range(5_001))))
+    assert kind_from_json(json.loads(json.dumps(kind.to_json()))) == kind
+
+
 @given(case=tied())
 def test_a_tied_kind_is_read_back_from_json_and_known_as_it_was_written(case):
     attribute, kind, written, rows = case
