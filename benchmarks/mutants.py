@@ -185,7 +185,8 @@ def said_by_tests(wanted: list[Mutant], tree: Path, processes: int) -> dict[str,
         for file in Path(folder).iterdir():
             for line in file.read_text().splitlines():
                 number, test = line.split("\t", 1)
-                if test not in failed:
+                # the doctests of a module that is run alone may import it twice
+                if test not in failed and not test.startswith("residualplanner/"):
                     found[number][test] = seconds.get(test, 0.0)
         print(*sorted(failed), sep="\n")
         print(f"{ran.splitlines()[-1]}; the mutants' functions are called by", sum(map(bool, found.values())), "tests")
