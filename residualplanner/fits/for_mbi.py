@@ -38,13 +38,10 @@ class MbiProblem(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ResidualQuery:
-    """The query of a residual, as mbi calls it: from a table to what was measured of it, flat.
+    """The query of a residual, as mbi calls it: from a table to what was measured of it, flat."""
 
-    Attributes:
-        axes: the matrix (m, n) whose products were measured along each axis; None for deviations from the mean, which
-            are what the noise of the subtraction basis is about.
-    """
-
+    # the matrix (m, n) whose products were measured along each axis; None for deviations from the mean, which are what
+    # the noise of the subtraction basis is about
     axes: tuple[FloatArray | None, ...]
 
     def __call__(self, factor: Any) -> Array:

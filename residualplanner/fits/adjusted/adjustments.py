@@ -26,19 +26,12 @@ _ROUGH = 0.5
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
 class Adjustments:
-    """What is done to unbiased tables before they are published.
+    """What is done to unbiased tables before they are published."""
 
-    Attributes:
-        is_nonnegative: whether they are made non-negative.
-        known: tables that are known anyway; only where they are made non-negative.
-        impossible: cells that cannot occur, likewise.
-        base: what they are rounded to multiples of; None where they are not rounded.
-    """
-
-    is_nonnegative: bool = False
-    known: tuple[StatedTable, ...] = ()
-    impossible: tuple[StatedZeros, ...] = ()
-    base: int | None = None
+    is_nonnegative: bool = False  # whether they are made non-negative
+    known: tuple[StatedTable, ...] = ()  # tables that are known anyway; only where they are made non-negative
+    impossible: tuple[StatedZeros, ...] = ()  # cells that cannot occur, likewise
+    base: int | None = None  # what they are rounded to multiples of; None where they are not rounded
 
     def __bool__(self) -> bool:
         return self.is_nonnegative or self.base is not None

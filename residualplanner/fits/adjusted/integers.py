@@ -30,19 +30,13 @@ _KEPT = 4096
 
 @dataclass(frozen=True, eq=False)
 class IntegerTables:
-    """The tables of integers of one release.
+    """The tables of integers of one release."""
 
-    Attributes:
-        plan: of the release.
-        numbers: gives the numbers that a table of integers is made from.
-        base: all integers are multiples of it.
-        is_nonnegative: whether no number is below 0, but by how far solutions are from the exact ones.  In margins that
-            adds up, and to an integer of -1 no integers of at least 0 add up.
-    """
-
-    plan: Plan
-    numbers: Callable[[WrittenQuery], FloatArray]
-    base: int
+    plan: Plan  # of the release
+    numbers: Callable[[WrittenQuery], FloatArray]  # gives the numbers that a table of integers is made from
+    base: int  # all integers are multiples of it
+    # whether no number is below 0, but by how far solutions are from the exact ones.  In margins that adds up, and to
+    # an integer of -1 no integers of at least 0 add up
     is_nonnegative: bool
     _kinds: tuple[Kind, ...] = field(init=False)
     _integers: Any = field(init=False)

@@ -109,19 +109,12 @@ class NonNegative(Numbers):
 @final
 @dataclass(frozen=True, slots=True)
 class SentNumbers(Numbers):
-    """Non-negative numbers at a worker: their answers are in a file of this library's own.
+    """Non-negative numbers at a worker: their answers are in a file of this library's own."""
 
-    Attributes:
-        sort: what they are.
-        path: of the answers.
-        sha256: of their bytes; a worker that finds others stops.
-        least: as of `NonNegative`.
-    """
-
-    sort: Product
-    path: AnyPath
-    sha256: str
-    least: float
+    sort: Product  # what they are
+    path: AnyPath  # of the answers
+    sha256: str  # of their bytes; a worker that finds others stops
+    least: float  # as of `NonNegative`
 
     @property
     def product(self) -> Product:

@@ -26,18 +26,13 @@ Method = Literal["tight", "published"]
 
 @dataclass(frozen=True, slots=True)
 class _Notion:
-    """A notion of privacy with its parameters; one record more or less is to be hidden.
+    """A notion of privacy with its parameters; one record more or less is to be hidden."""
 
-    Attributes:
-        noise_scale: of noise that hides one record in one count, in counts.
-        least_weight: the least B with which m records (t,) in any one of some cells can be told from none, where d k,
-            the number of cells times the threshold, are hidden (t,).
-        published: the published bound on D, if there is one.
-    """
-
-    noise_scale: float
+    noise_scale: float  # of noise that hides one record in one count, in counts
+    # the least B with which m records (t,) in any one of some cells can be told from none, where d k, the number of
+    # cells times the threshold, are hidden (t,)
     least_weight: Callable[[Array, Array], Array]
-    published: Formula | None = None
+    published: Formula | None = None  # the published bound on D, if there is one
 
     @property
     def formulas(self) -> dict[str, Formula]:

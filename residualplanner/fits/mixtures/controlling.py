@@ -44,19 +44,13 @@ _BATCH = 1 << 20
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Beside:
-    """Pairs of other attributes, and the tables of an attribute with each, one beside the other.
+    """Pairs of other attributes, and the tables of an attribute with each, one beside the other."""
 
-    Attributes:
-        pairs (k, 2): the others.
-        sizes (k,): of the second of each pair.
-        starts (k,): the first column of each pair's combinations, less what the offsets of their rows add to it.
-        expected (n, m): counts by the mixture.
-    """
-
-    pairs: IntArray
-    sizes: IntArray
+    pairs: IntArray  # (k, 2): the others
+    sizes: IntArray  # (k,): of the second of each pair
+    # (k,): the first column of each pair's combinations, less what the offsets of their rows add to it
     starts: IntArray
-    expected: Floats
+    expected: Floats  # (n, m): counts by the mixture
 
     def columns(self, rows: IntArray) -> NDArray[np.int32]:
         """The column of each record's combination of each pair, (r, k), for the rows of all their values, (r, d)."""
@@ -125,6 +119,7 @@ def controlled_records(
         report: called when records are made, and each time that an attribute has been gone through.
 
     Cost: some ten times the number of records times the square of the number of attributes, or its cube.
+
     Source: docs/mathematics.md section 13.
     """
     codes, classes = even_records_by_class(mixture, records, generator, points=independent_points)
@@ -166,19 +161,12 @@ def _pairs_within(classes: IntArray, generator: np.random.Generator) -> tuple[In
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _PairTables:
-    """The tables of one attribute with all others, one beside the other.
+    """The tables of one attribute with all others, one beside the other."""
 
-    Attributes:
-        attribute: by position.
-        first: the row of its first value.
-        expected (n, d'): counts by the mixture.
-        weights (n, d'): of squared differences; 0 where it would stand beside itself.
-    """
-
-    attribute: int
-    first: int
-    expected: Floats
-    weights: Floats
+    attribute: int  # by position
+    first: int  # the row of its first value
+    expected: Floats  # (n, d'): counts by the mixture
+    weights: Floats  # (n, d'): of squared differences; 0 where it would stand beside itself
 
     def away(self, rows: IntArray) -> Floats:
         """The counts of records less the expected ones, (n, d')."""

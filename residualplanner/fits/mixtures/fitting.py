@@ -64,30 +64,19 @@ class Descent:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class StartLogits:
-    """Where a fit starts.
+    """Where a fit starts."""
 
-    Attributes:
-        logits (d', c): of the values in each class; minus infinity where a value cannot be.
-        weights (c,): logits of the classes.
-    """
-
-    logits: Floats
-    weights: Floats
+    logits: Floats  # (d', c): of the values in each class; minus infinity where a value cannot be
+    weights: Floats  # (c,): logits of the classes
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class MixtureFit:
-    """A fitted mixture.
+    """A fitted mixture."""
 
-    Attributes:
-        mixture: its tables are the model.
-        loss: the last one.
-        steps: how many there were.
-    """
-
-    mixture: Mixture
-    loss: float
-    steps: int
+    mixture: Mixture  # its tables are the model
+    loss: float  # the last one
+    steps: int  # how many there were
 
 
 def fit(loss: MixtureLoss, start: StartLogits, descent: Descent, *, enough: float | None = None) -> MixtureFit:
@@ -103,6 +92,7 @@ def fit(loss: MixtureLoss, start: StartLogits, descent: Descent, *, enough: floa
         The mixture at the last step.
 
     Cost: for each step a few matrix products of all features with all classes.
+
     Source: eqs. (70) to (72).
     """
     blocks, least = loss.blocks, loss.enough if enough is None else enough
@@ -287,15 +277,10 @@ class Ensemble:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class EnsembleFit:
-    """Fitted mixtures.
+    """Fitted mixtures."""
 
-    Attributes:
-        mixture: all together: their mean, or what it has become.
-        members: each by itself.
-    """
-
-    mixture: Mixture
-    members: tuple[MixtureFit, ...]
+    mixture: Mixture  # all together: their mean, or what it has become
+    members: tuple[MixtureFit, ...]  # each by itself
 
 
 def fit_ensemble(

@@ -25,12 +25,9 @@ class CenteredView:
     """The probabilities of an attribute's values less their mean, as subtraction bases measure them.
 
     As they add up to 1, the mean is a constant.
-
-    Attributes:
-        attribute: by position.
     """
 
-    attribute: int
+    attribute: int  # by position
 
     def rows(self, blocks: OneHot) -> int:
         """How many numbers it gives: as many as values."""
@@ -81,17 +78,11 @@ View = CenteredView | MatrixView
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Features:
-    """The numbers of several views, one below the other, in one array (m, c).
+    """The numbers of several views, one below the other, in one array (m, c)."""
 
-    Attributes:
-        blocks: of the probabilities.
-        views: one or more; several may be of one attribute.
-        layout: their rows, as blocks.
-    """
-
-    blocks: OneHot
-    views: tuple[View, ...]
-    layout: OneHot
+    blocks: OneHot  # of the probabilities
+    views: tuple[View, ...]  # one or more; several may be of one attribute
+    layout: OneHot  # their rows, as blocks
 
     def apply(self, probabilities: Floats) -> Floats:
         """All numbers, (m, c)."""
@@ -126,32 +117,20 @@ def features_of(blocks: OneHot, views: Sequence[View]) -> Features:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Slope:
-    """The slope of a loss.
+    """The slope of a loss."""
 
-    Attributes:
-        probabilities (d', c): in the probabilities of every class.
-        weights (c,): in the weights of the classes.
-    """
-
-    probabilities: Floats
-    weights: Floats
+    probabilities: Floats  # (d', c): in the probabilities of every class
+    weights: Floats  # (c,): in the weights of the classes
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class MixtureLoss:
-    """A sum of terms, each a squared distance in units of its noise.
+    """A sum of terms, each a squared distance in units of its noise."""
 
-    Attributes:
-        features: what the terms are about.
-        terms: of the sum.
-        records: the number of records.
-        dtype: single precision where its rounding is far below the noise, or else double.
-    """
-
-    features: Features
-    terms: tuple[LossTerm, ...]
-    records: float
-    dtype: type[np.floating]
+    features: Features  # what the terms are about
+    terms: tuple[LossTerm, ...]  # of the sum
+    records: float  # the number of records
+    dtype: type[np.floating]  # single precision where its rounding is far below the noise, or else double
 
     @property
     def blocks(self) -> OneHot:

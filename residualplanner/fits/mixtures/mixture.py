@@ -25,10 +25,6 @@ class OneHot:
 
     Every row is contiguous: a query touches a few rows and all columns.
 
-    Attributes:
-        sizes: the number of values of each attribute, 1 or more.
-        offsets (d + 1,): where the rows of each attribute start, and where the last ones end.
-
     Example:
         >>> blocks = OneHot((2, 3))
         >>> blocks.offsets.tolist(), blocks.rows(1)
@@ -37,7 +33,8 @@ class OneHot:
         [0.5, 0.5, 0.333, 0.333, 0.333]
     """
 
-    sizes: tuple[int, ...]
+    sizes: tuple[int, ...]  # the number of values of each attribute, 1 or more
+    # (d + 1,): where the rows of each attribute start, and where the last ones end
     offsets: IntArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

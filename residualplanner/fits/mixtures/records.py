@@ -180,6 +180,7 @@ def correct_margins(mixture: Mixture, codes: IntArray, classes: IntArray, genera
 
     Guarantees: no class gets a value that it does not have; so where none that has the one has the other, too, the
         value stays.
+
     Source: docs/mathematics.md section 13.
     """
     for attribute in range(codes.shape[1]):

@@ -20,15 +20,10 @@ _TRIES, _MOST_GIVEN = 100, 10_000
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Possible:
-    """Which cells of a table can occur, and about how many records are there.
+    """Which cells of a table can occur, and about how many records are there."""
 
-    Attributes:
-        attributes: by position, ascending.
-        counts (n_1, .., n_k): 0 where there is no record, above 0 elsewhere.
-    """
-
-    attributes: tuple[int, ...]
-    counts: FloatArray
+    attributes: tuple[int, ...]  # by position, ascending
+    counts: FloatArray  # (n_1, .., n_k): 0 where there is no record, above 0 elsewhere
 
 
 def supports(

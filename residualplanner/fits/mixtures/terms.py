@@ -31,45 +31,28 @@ _MOST_PRODUCTS = 2048
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Measured:
-    """A table of features that was measured.
+    """A table of features that was measured."""
 
-    Attributes:
-        views: the numbers of the views whose product it is; none is the total.
-        values (e_1, .., e_k): what was measured, in counts.
-        precision: one over the variance of its noise, which is white, in counts squared.
-        freedom: the degrees of freedom of the noise: as many as there are values, or less where these are centered.
-    """
-
-    views: tuple[int, ...]
-    values: FloatArray
-    precision: float
-    freedom: int
+    views: tuple[int, ...]  # the numbers of the views whose product it is; none is the total
+    values: FloatArray  # (e_1, .., e_k): what was measured, in counts
+    precision: float  # one over the variance of its noise, which is white, in counts squared
+    freedom: int  # the degrees of freedom of the noise: as many as there are values, or less where these are centered
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Point:
-    """Where a loss is evaluated, or its slope there.
+    """Where a loss is evaluated, or its slope there."""
 
-    Attributes:
-        features (m, c): of every class.
-        weights (c,): of the classes, times the number of records.
-    """
-
-    features: Floats
-    weights: Floats
+    features: Floats  # (m, c): of every class
+    weights: Floats  # (c,): of the classes, times the number of records
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TableTerm:
-    """One measured table: ``precision * sum (table of features - measured)**2``.
+    """One measured table: ``precision * sum (table of features - measured)**2``."""
 
-    Attributes:
-        layout: the rows of the features of each view.
-        measured: the table.
-    """
-
-    layout: OneHot
-    measured: Measured
+    layout: OneHot  # the rows of the features of each view
+    measured: Measured  # the table
 
     @property
     def freedom(self) -> int:
@@ -98,18 +81,13 @@ class TableTerm:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Strip:
-    """Measured pairs of some views with these views and all below them.
+    """Measured pairs of some views with these views and all below them."""
 
-    Attributes:
-        first, last: the rows of the features of the former; the latter start at ``first``.
-        values (last - first, m + 1 - first): what was measured; 0 where nothing was, or another strip has it.
-        precisions (last - first, m + 1 - first): of every entry; 0 where nothing was measured.
-    """
-
+    # first, last: the rows of the features of the former; the latter start at ``first``
     first: int
     last: int
-    values: Floats
-    precisions: Floats
+    values: Floats  # (last - first, m + 1 - first): what was measured; 0 where nothing was, or another strip has it
+    precisions: Floats  # (last - first, m + 1 - first): of every entry; 0 where nothing was measured
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -117,18 +95,13 @@ class PairTerm:
     """All measured tables of one or two views, by few matrix products.
 
     Below the features stands a row of ones, so that single views are pairs, too.
-
-    Attributes:
-        layout: the rows of the features of each view.
-        strips: of the symmetric matrix of all pairs, each so small that it stays in the processor's cache.
-        of_views (v + 1, v + 1): the precision of each pair of views.
-        freedom: the degrees of freedom of the noise.
     """
 
-    layout: OneHot
+    layout: OneHot  # the rows of the features of each view
+    # of the symmetric matrix of all pairs, each so small that it stays in the processor's cache
     strips: tuple[Strip, ...]
-    of_views: Floats
-    freedom: int
+    of_views: Floats  # (v + 1, v + 1): the precision of each pair of views
+    freedom: int  # the degrees of freedom of the noise
     _scratch: Scratch = field(default_factory=Scratch, repr=False)
 
     def add(self, point: Point, slope: Point) -> float:
@@ -187,17 +160,12 @@ def _strips(layout: OneHot) -> Iterator[tuple[int, int]]:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Group:
-    """Measured tables that have all views but the last in common.
+    """Measured tables that have all views but the last in common."""
 
-    Attributes:
-        prefix: the views in common.
-        tables: by their last view, ascending, with values in the order of the prefix and the last.
-        rows (r,): of the features of the last views, ascending.
-    """
-
-    prefix: tuple[int, ...]
+    prefix: tuple[int, ...]  # the views in common
+    # by their last view, ascending, with values in the order of the prefix and the last
     tables: dict[int, tuple[Measured, Floats]]
-    rows: IntArray
+    rows: IntArray  # (r,): of the features of the last views, ascending
 
     @property
     def products(self) -> int:
@@ -212,25 +180,16 @@ class _Group:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PrefixTerm:
-    """Groups of measured tables, each of which has all views but the last in common, by few matrix products.
+    """Groups of measured tables, each of which has all views but the last in common, by few matrix products."""
 
-    Attributes:
-        layout: the rows of the features of each view.
-        prefixes: the views that each group has in common.
-        rows (r,): of the features of all last views; a slice where they stand side by side, which saves copies.
-        values (p, r): what was measured: a row for each product of a group's common views; 0 where nothing was.
-        precisions (p, r): of every entry; 0 where nothing was measured.
-        of_last (g, v): the precision of each group's table with each view as the last.
-        freedom: the degrees of freedom of the noise.
-    """
-
-    layout: OneHot
-    prefixes: tuple[tuple[int, ...], ...]
+    layout: OneHot  # the rows of the features of each view
+    prefixes: tuple[tuple[int, ...], ...]  # the views that each group has in common
+    # (r,): of the features of all last views; a slice where they stand side by side, which saves copies
     rows: IntArray | slice
-    values: Floats
-    precisions: Floats
-    of_last: Floats
-    freedom: int
+    values: Floats  # (p, r): what was measured: a row for each product of a group's common views; 0 where nothing was
+    precisions: Floats  # (p, r): of every entry; 0 where nothing was measured
+    of_last: Floats  # (g, v): the precision of each group's table with each view as the last
+    freedom: int  # the degrees of freedom of the noise
 
     def add(self, point: Point, slope: Point) -> float:
         """The loss at a point; its slope is added to ``slope``."""

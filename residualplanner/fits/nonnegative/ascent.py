@@ -31,19 +31,13 @@ Report = Callable[[int, float], None]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Solution:
-    """Components whose tables are non-negative, and what is proved of them.
+    """Components whose tables are non-negative, and what is proved of them."""
 
-    Attributes:
-        components (c,): of the plan's own bases.
-        gap: the objective is at most this fraction (of itself plus 1) above the least one; proved by the dual problem.
-        violation: by how much the most negative cell, or one that must be 0, is off, in counts.
-        steps: how many steps the ascent took after its start, which may already be the end.
-    """
-
-    components: FloatArray
+    components: FloatArray  # (c,): of the plan's own bases
+    # the objective is at most this fraction (of itself plus 1) above the least one; proved by the dual problem
     gap: float
-    violation: float
-    steps: int
+    violation: float  # by how much the most negative cell, or one that must be 0, is off, in counts
+    steps: int  # how many steps the ascent took after its start, which may already be the end
 
 
 class Ascent:

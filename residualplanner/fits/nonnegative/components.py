@@ -72,26 +72,16 @@ def determines_counts(kind: Kind, basis: Basis) -> bool:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CellAxis:
-    """How the cells of one attribute follow from its total and its components.
+    """How the cells of one attribute follow from its total and its components.  Source: eqs. (25) and (48)."""
 
-    Attributes:
-        kind: the cells, as a kind of query.
-        spread: the map ``C [u | G N]``: C gives the cells, and N turns noise into noise of answers, so that components
-            are what independent noise would have been.  For subtraction bases ``G N`` is ``I - 1 1^T / n``.
-        gather: the transposed map.
-        absent: the squared norm of ``C u``.
-        present: that of ``C G N``.
-        is_orthogonal: whether the columns of the two are orthogonal.
-
-    Source: eqs. (25) and (48).
-    """
-
-    kind: Kind
+    kind: Kind  # the cells, as a kind of query
+    # the map ``C [u | G N]``: C gives the cells, and N turns noise into noise of answers, so that components are what
+    # independent noise would have been.  For subtraction bases ``G N`` is ``I - 1 1^T / n``
     spread: AxisMap
-    gather: AxisMap
-    absent: float
-    present: float
-    is_orthogonal: bool
+    gather: AxisMap  # the transposed map
+    absent: float  # the squared norm of ``C u``
+    present: float  # that of ``C G N``
+    is_orthogonal: bool  # whether the columns of the two are orthogonal
 
 
 def cell_axis(basis: Basis, kind: Kind) -> CellAxis:
@@ -166,14 +156,10 @@ def _gather(stack: NDArray[np.float64], out: NDArray[np.float64]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class ComponentLayout:
-    """Where the components of every set stand in a flat array (c,): group after group, in a group set after set.
+    """Where the components of every set stand in a flat array (c,): group after group, in a group set after set."""
 
-    Attributes:
-        groups: the sets by the bases of their attributes.
-        starts (g + 1,): where the components of each group start, and where the last ones end.
-    """
-
-    groups: BasisGroups
+    groups: BasisGroups  # the sets by the bases of their attributes
+    # (g + 1,): where the components of each group start, and where the last ones end
     starts: NDArray[np.int64] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -31,19 +31,12 @@ _LISTED = 8
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Fact:
-    """Counts that are known, or which of them can be positive.
+    """Counts that are known, or which of them can be positive."""
 
-    Attributes:
-        words: how the user wrote it.
-        statement: what it says, for readers of the tables.
-        attributes: their positions in the domain, ascending, without those of a single value.
-        counts (n_1, .., n_k): by value; of cells that cannot occur 0, of others 1, where only that is known.
-    """
-
-    words: str
-    statement: str
-    attributes: tuple[int, ...]
-    counts: FloatArray
+    words: str  # how the user wrote it
+    statement: str  # what it says, for readers of the tables
+    attributes: tuple[int, ...]  # their positions in the domain, ascending, without those of a single value
+    counts: FloatArray  # (n_1, .., n_k): by value; of cells that cannot occur 0, of others 1, where only that is known
 
     def over(self, attributes: Sequence[int]) -> FloatArray:
         """The counts of some of its attributes, summed over the others."""
@@ -54,15 +47,10 @@ class Fact:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Facts:
-    """All that is known.
+    """All that is known."""
 
-    Attributes:
-        known: tables.
-        impossible: cells that cannot occur.
-    """
-
-    known: tuple[Fact, ...] = ()
-    impossible: tuple[Fact, ...] = ()
+    known: tuple[Fact, ...] = ()  # tables
+    impossible: tuple[Fact, ...] = ()  # cells that cannot occur
 
     @property
     def zeros(self) -> tuple[Fact, ...]:
@@ -134,30 +122,19 @@ def _require_possible(facts: Facts) -> None:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class StatedTable:
-    """A table that is known, and what messages call it, such as where it stands in a file.
+    """A table that is known, and what messages call it, such as where it stands in a file."""
 
-    Attributes:
-        query: which table.
-        counts: in the shape of the query's table.
-        words: what messages call it; ``known[query]`` if empty.
-    """
-
-    query: QueryLike
-    counts: ArrayLike | Table
-    words: str = ""
+    query: QueryLike  # which table
+    counts: ArrayLike | Table  # in the shape of the query's table
+    words: str = ""  # what messages call it; ``known[query]`` if empty
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class StatedZeros:
-    """Cells that cannot occur, and what messages call them.
+    """Cells that cannot occur, and what messages call them."""
 
-    Attributes:
-        cells: from attribute names to a label, or several.
-        words: what messages call them; ``impossible[cells]`` if empty.
-    """
-
-    cells: Mapping[str, Any]
-    words: str = ""
+    cells: Mapping[str, Any]  # from attribute names to a label, or several
+    words: str = ""  # what messages call them; ``impossible[cells]`` if empty
 
 
 #: Cells that cannot occur, as users write them: from attribute names to a label, or several.

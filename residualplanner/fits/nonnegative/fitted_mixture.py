@@ -77,21 +77,13 @@ def _heavier(weights: FloatArray, quality: FitQuality) -> FloatArray:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class FittedMixture:
-    """A mixture whose tables are near those of a release.
+    """A mixture whose tables are near those of a release."""
 
-    Attributes:
-        mixture: the distribution of one record.
-        records: how many records it stands for.
-        measured: what it was fitted to.
-        loss: of each member of the ensemble, in units of the noise.
-        steps: of each member.
-    """
-
-    mixture: Mixture
-    records: float
-    measured: MeasuredTables
-    loss: tuple[float, ...]
-    steps: tuple[int, ...]
+    mixture: Mixture  # the distribution of one record
+    records: float  # how many records it stands for
+    measured: MeasuredTables  # what it was fitted to
+    loss: tuple[float, ...]  # of each member of the ensemble, in units of the noise
+    steps: tuple[int, ...]  # of each member
 
     def components(self) -> list[FloatArray]:
         """The components of every set but the empty one, in the order of the closure, in counts."""

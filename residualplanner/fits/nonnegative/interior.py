@@ -38,14 +38,10 @@ _RIDGES = 1e-15 * 100.0 ** np.arange(6)
 
 @dataclass(frozen=True, eq=False)
 class _Directions:
-    """Components in as few numbers as they have degrees of freedom: the sums of differences, which are 0, left out.
+    """Components in as few numbers as they have degrees of freedom: the sums of differences, which are 0, left out."""
 
-    Attributes:
-        layout: of the components.
-        turn, back: for each group of sets, from these numbers to components, and the transposed map.
-    """
-
-    layout: ComponentLayout
+    layout: ComponentLayout  # of the components
+    # turn, back: for each group of sets, from these numbers to components, and the transposed map
     turn: tuple[ProductMap, ...]
     back: tuple[ProductMap, ...]
 
@@ -81,27 +77,16 @@ class _Directions:
 
 @dataclass(eq=False, slots=True)
 class _Interior:
-    """A point with positive multipliers and cells, which leaves nothing of the noisy numbers but what is inside.
+    """A point with positive multipliers and cells, which leaves nothing of the noisy numbers but what is inside."""
 
-    Attributes:
-        matrix (y, r): from the numbers that may move to cells.
-        fixed (y,): the cells of those that may not.
-        start (r,): the noisy numbers.
-        stiffness (r,): over their freedoms.
-        is_sign (y,): which cells must not be negative; the others must be 0.
-        numbers (r,): of this point.
-        multipliers (y,): of all cells.
-        cells (y,): what they are to become, 0 where they must be.
-    """
-
-    matrix: Array
-    fixed: Array
-    start: Array
-    stiffness: Array
-    is_sign: NDArray[np.bool_]
-    numbers: Array
-    multipliers: Array
-    cells: Array
+    matrix: Array  # (y, r): from the numbers that may move to cells
+    fixed: Array  # (y,): the cells of those that may not
+    start: Array  # (r,): the noisy numbers
+    stiffness: Array  # (r,): over their freedoms
+    is_sign: NDArray[np.bool_]  # (y,): which cells must not be negative; the others must be 0
+    numbers: Array  # (r,): of this point
+    multipliers: Array  # (y,): of all cells
+    cells: Array  # (y,): what they are to become, 0 where they must be
     firm: float = 1.0
 
     @property

@@ -40,27 +40,16 @@ _LEVEL = 0.05
 
 @dataclass(frozen=True, eq=False, slots=True)
 class MeasuredTables:
-    """Everything that a mixture is fitted to.
+    """Everything that a mixture is fitted to."""
 
-    Attributes:
-        plan: what was measured.
-        layout: of the components.
-        blocks: the attributes.
-        views: what the components of each attribute are of its values.
-        tables: the components of every set but the empty one, in the order of the closure.
-        records: how many there are: known, or estimated and at least 1.
-        near: probabilities of the values of each attribute, from its own answers.
-        possible: which cells can occur.
-    """
-
-    plan: Plan
-    layout: ComponentLayout
-    blocks: OneHot
-    views: tuple[View, ...]
-    tables: tuple[Measured, ...]
-    records: float
-    near: tuple[FloatArray, ...]
-    possible: tuple[Possible, ...]
+    plan: Plan  # what was measured
+    layout: ComponentLayout  # of the components
+    blocks: OneHot  # the attributes
+    views: tuple[View, ...]  # what the components of each attribute are of its values
+    tables: tuple[Measured, ...]  # the components of every set but the empty one, in the order of the closure
+    records: float  # how many there are: known, or estimated and at least 1
+    near: tuple[FloatArray, ...]  # probabilities of the values of each attribute, from its own answers
+    possible: tuple[Possible, ...]  # which cells can occur
 
     def loss(self) -> MixtureLoss:
         """How far a mixture is from them."""

@@ -24,23 +24,14 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class DualPoint:
-    """Multipliers, and what follows from them.
+    """Multipliers, and what follows from them."""
 
-    Attributes:
-        multipliers (y,): of all cells.
-        components (c,): the best for these multipliers.
-        distance: their objective.
-        bound: the value of the dual problem: no tables that keep to everything are nearer.
-        cells (y,): of all largest tables.
-        violation: by how much the worst cell is off, in counts.
-    """
-
-    multipliers: Array
-    components: Array
-    distance: float
-    bound: float
-    cells: Array
-    violation: float
+    multipliers: Array  # (y,): of all cells
+    components: Array  # (c,): the best for these multipliers
+    distance: float  # their objective
+    bound: float  # the value of the dual problem: no tables that keep to everything are nearer
+    cells: Array  # (y,): of all largest tables
+    violation: float  # by how much the worst cell is off, in counts
 
     @property
     def gap(self) -> float:

@@ -32,27 +32,17 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Facets:
-    """The margins of the largest tables over one attribute: each by its table, (p,), and each once, (f,).
+    """The margins of the largest tables over one attribute: each by its table, (p,), and each once, (f,)."""
 
-    Attributes:
-        joint: the map from the residuals that facets follow from, to the cells of all facets, each once.
-        looseness: ``1 / w`` of each of these residuals' components; 0 where it is fixed.
-        shared: the freedom of each.
-        curvature (f,): the diagonal of ``joint * looseness * joint^T``.
-        unbiased (f,): what was measured.
-        cell (p,): which cell of the facets each cell of a table's margin is.
-        starts: for each stack of tables, where the margins over each attribute start among all (p,).
-        freedom: for each stack, of the tables' own residuals, (b,).
-    """
-
-    joint: TableMap
-    looseness: FloatArray
-    shared: FloatArray
-    curvature: FloatArray
-    unbiased: FloatArray
-    cell: IntArray
+    joint: TableMap  # the map from the residuals that facets follow from, to the cells of all facets, each once
+    looseness: FloatArray  # ``1 / w`` of each of these residuals' components; 0 where it is fixed
+    shared: FloatArray  # the freedom of each
+    curvature: FloatArray  # (f,): the diagonal of ``joint * looseness * joint^T``
+    unbiased: FloatArray  # (f,): what was measured
+    cell: IntArray  # (p,): which cell of the facets each cell of a table's margin is
+    # for each stack of tables, where the margins over each attribute start among all (p,)
     starts: tuple[tuple[int, ...], ...]
-    freedom: tuple[FloatArray, ...]
+    freedom: tuple[FloatArray, ...]  # for each stack, of the tables' own residuals, (b,)
 
     def moved(self, potentials: NDArray[np.float64]) -> NDArray[np.float64]:
         """By how much potentials (p,) lower the facets, (f,)."""
@@ -135,21 +125,13 @@ def _sizes(stack: TableStack) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _AgreementPoint:
-    """Potentials, and what follows from them.
+    """Potentials, and what follows from them."""
 
-    Attributes:
-        potentials (p,): of the margins of all tables.
-        value: of the dual problem, up to a constant.
-        gradient (p,): the facets that the shared residuals give, less the tables' margins.
-        margins: a row for each positive cell: 1 for each margin that it is part of, (positive, p).
-        freedoms (positive,): of their tables.
-    """
-
-    potentials: Array
-    value: float
-    gradient: Array
-    margins: sparse.csr_matrix
-    freedoms: Array
+    potentials: Array  # (p,): of the margins of all tables
+    value: float  # of the dual problem, up to a constant
+    gradient: Array  # (p,): the facets that the shared residuals give, less the tables' margins
+    margins: sparse.csr_matrix  # a row for each positive cell: 1 for each margin that it is part of, (positive, p)
+    freedoms: Array  # (positive,): of their tables
 
 
 class Agreement:

@@ -32,14 +32,10 @@ class FreedomWeights:
 
     A residual whose noise is without a limit, as some of thresholds have, moves by its noise in either case: it is no
     number to keep to, and all others would be bent to it.
-
-    Attributes:
-        has_variance: whether noise variances count.
-        factor: how much more freely the residual of a set may move than that of a set with one attribute less.
     """
 
-    has_variance: bool
-    factor: float
+    has_variance: bool  # whether noise variances count
+    factor: float  # how much more freely the residual of a set may move than that of a set with one attribute less
 
     def freedoms(self, noise_variances: FloatArray, units: FloatArray, orders: NDArray[np.int64]) -> FloatArray:
         """v_A of every set, (m,).
@@ -95,24 +91,16 @@ def weights_named(name: object) -> FreedomWeights:
 
 @dataclass(frozen=True, eq=False)
 class DualProblem:
-    """Minimize ``sum (w - start)**2 / freedom / 2`` over components w whose tables have no negative cell.
+    """Minimize ``sum (w - start)**2 / freedom / 2`` over components w whose tables have no negative cell."""
 
-    Attributes:
-        reference: to the components that tables follow from.
-        tables: from these to cells, M.
-        start (c,): the noisy components; those that are known have their known value.
-        freedom (c,): v of each component; 0 where it is known.
-        steps (y,): step sizes of the dual ascent.
-        lowest (y,): the least multiplier of each cell: 0, and minus infinity where the cell must be 0; or a 0 for all.
-        total: about how many records there are, the scale of all counts: at least 0, and 1 where their number is free.
-    """
-
-    reference: ReferenceMap
-    tables: TableMap
-    start: FloatArray
-    freedom: FloatArray
-    steps: FloatArray
+    reference: ReferenceMap  # to the components that tables follow from
+    tables: TableMap  # from these to cells, M
+    start: FloatArray  # (c,): the noisy components; those that are known have their known value
+    freedom: FloatArray  # (c,): v of each component; 0 where it is known
+    steps: FloatArray  # (y,): step sizes of the dual ascent
+    # (y,): the least multiplier of each cell: 0, and minus infinity where the cell must be 0; or a 0 for all
     lowest: FloatArray
+    # about how many records there are, the scale of all counts: at least 0, and 1 where their number is free
     total: float
 
     def components(self, multipliers: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -142,17 +130,11 @@ class DualProblem:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Statement:
-    """What was asked for beside a measurement.
+    """What was asked for beside a measurement."""
 
-    Attributes:
-        facts: what is known anyway.
-        weights: how freely residuals move.
-        fixes_total: whether the number of records stays at its estimate, where it is not known.
-    """
-
-    facts: Facts
-    weights: FreedomWeights
-    fixes_total: bool
+    facts: Facts  # what is known anyway
+    weights: FreedomWeights  # how freely residuals move
+    fixes_total: bool  # whether the number of records stays at its estimate, where it is not known
 
     def problem(self, measurement: NoisyAnswers) -> DualProblem:
         """The problem of the nearest non-negative tables."""

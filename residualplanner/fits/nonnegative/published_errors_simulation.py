@@ -87,21 +87,13 @@ def published_errors(
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Tally:
-    """What is kept of simulations.
+    """What is kept of simulations."""
 
-    Attributes:
-        cells (m,): of each table.
-        starts (m,): where the cells of each table start among all.
-        truth (y,): the cells of the tables that serve as the truth.
-        sums (g, y): the sums of errors in each group of simulations.
-        squares (m, s): the mean square of the errors of each table in each simulation.
-    """
-
-    cells: NDArray[np.int64]
-    starts: NDArray[np.int64]
-    truth: NDArray[np.floating]
-    sums: NDArray[np.floating]
-    squares: NDArray[np.float64]
+    cells: NDArray[np.int64]  # (m,): of each table
+    starts: NDArray[np.int64]  # (m,): where the cells of each table start among all
+    truth: NDArray[np.floating]  # (y,): the cells of the tables that serve as the truth
+    sums: NDArray[np.floating]  # (g, y): the sums of errors in each group of simulations
+    squares: NDArray[np.float64]  # (m, s): the mean square of the errors of each table in each simulation
 
     @classmethod
     def about(cls, simulation: Simulation, workload: Workload, simulations: int) -> "_Tally":

@@ -23,24 +23,16 @@ from residualplanner.more.by_set.reference_bases import reference_changes, refer
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Piece:
-    """Sets whose attributes have the same bases, and the same reference bases.
+    """Sets whose attributes have the same bases, and the same reference bases."""
 
-    Attributes:
-        sets (b,): by number.
-        subsets (b, 2**k): the numbers of their subsets.
-        own, reference: their groups.
-        maps: R G along the axes whose basis is not the reference R.
-        back: the transposed map.
-        changes: R u of each such axis, counted from 0, as of `ReferenceChange`.
-    """
-
-    sets: IntArray
-    subsets: IntArray
+    sets: IntArray  # (b,): by number
+    subsets: IntArray  # (b, 2**k): the numbers of their subsets
+    # own, reference: their groups
     own: int
     reference: int
-    maps: ProductMap
-    back: ProductMap
-    changes: dict[int, FloatArray]
+    maps: ProductMap  # R G along the axes whose basis is not the reference R
+    back: ProductMap  # the transposed map
+    changes: dict[int, FloatArray]  # R u of each such axis, counted from 0, as of `ReferenceChange`
 
     def terms(self, groups: BasisGroups) -> Iterator[tuple[tuple[int, ...], FloatArray, int, IntArray]]:
         """The terms of the sum over D: its axes, ``(-1)**(|D| + 1) kron R u``, and the sets without D in ``groups``."""
@@ -61,14 +53,11 @@ class ReferenceMap:
     ``r_A = (kron R G) w_A + sum_D (-1)**(|D| + 1) (kron over D of R u) x r_{A without D}`` over the sets D of one or
     more attributes of A whose basis in A is not the reference.
 
-    Attributes:
-        own: the layout of the plan's components.
-        reference: that of the reference bases: an attribute has in all sets its basis in the set of it alone.
-
     Source: eqs. (38) and (43).
     """
 
-    own: ComponentLayout
+    own: ComponentLayout  # the layout of the plan's components
+    # that of the reference bases: an attribute has in all sets its basis in the set of it alone
     reference: ComponentLayout
     _pieces: tuple[_Piece, ...]
 
@@ -135,27 +124,16 @@ def _pieces(plan: Plan, own: BasisGroups, reference: BasisGroups) -> Iterator[_P
 
 @dataclass(frozen=True, eq=False)
 class TableStack:
-    """Tables of the same bases.
+    """Tables of the same bases."""
 
-    Attributes:
-        sets (b,): their sets of attributes, by number in the closure.
-        attributes (b, k): the same as positions in the domain.
-        subsets (b, 2**k): the numbers of all their subsets, as `Closure.subset_positions` gives them.
-        cells: where their cells stand among those of all tables.
-        tensors: where their tensors stand among all.
-        axes (k,): of their attributes, which have equal cells.
-        spread: from tensors, each axis of which has the total and then components, to cells.
-        gather: the transposed map.
-    """
-
-    sets: IntArray
-    attributes: NDArray[np.int32]
-    subsets: IntArray
-    cells: slice
-    tensors: slice
-    axes: tuple[CellAxis, ...]
-    spread: ProductMap
-    gather: ProductMap
+    sets: IntArray  # (b,): their sets of attributes, by number in the closure
+    attributes: NDArray[np.int32]  # (b, k): the same as positions in the domain
+    subsets: IntArray  # (b, 2**k): the numbers of all their subsets, as `Closure.subset_positions` gives them
+    cells: slice  # where their cells stand among those of all tables
+    tensors: slice  # where their tensors stand among all
+    axes: tuple[CellAxis, ...]  # (k,): of their attributes, which have equal cells
+    spread: ProductMap  # from tensors, each axis of which has the total and then components, to cells
+    gather: ProductMap  # the transposed map
 
     @cached_property
     def shape(self) -> tuple[int, ...]:

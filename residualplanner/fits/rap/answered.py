@@ -27,25 +27,16 @@ ADDED, FITS = 64, 4
 
 @dataclass(slots=True, eq=False)
 class Answered:
-    """Noisy answers, as targets of relaxed records.
+    """Noisy answers, as targets of relaxed records."""
 
-    Attributes:
-        blocks: of the relaxed records.
-        settings: of the fits.
-        importance: of each table of the plan, by which its squared errors are multiplied.
-        targets: answers to listed cells and to small tables, all of which are always fitted.
-        room: the most bytes for what is computed of one tile of them.
-        large: large tables, all of whose answers are known.
-        active: of each large table, which cells (its own shape) are fitted.
-    """
-
-    blocks: OneHot
-    settings: ProjectionSettings
-    importance: Sequence[float]
-    room: int = ROOM
+    blocks: OneHot  # of the relaxed records
+    settings: ProjectionSettings  # of the fits
+    importance: Sequence[float]  # of each table of the plan, by which its squared errors are multiplied
+    room: int = ROOM  # the most bytes for what is computed of one tile of them
+    # answers to listed cells and to small tables, all of which are always fitted
     targets: list[NoisyTargets] = field(default_factory=list)
-    large: list[WholeTable] = field(default_factory=list)
-    active: list[IntArray] = field(default_factory=list)
+    large: list[WholeTable] = field(default_factory=list)  # large tables, all of whose answers are known
+    active: list[IntArray] = field(default_factory=list)  # of each large table, which cells (its own shape) are fitted
 
     def add(
         self,

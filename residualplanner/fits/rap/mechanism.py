@@ -24,40 +24,24 @@ from residualplanner.ground.errors import DataError
 
 
 class Drawn(NamedTuple):
-    """What the draws of one round give, all of it noisy.
+    """What the draws of one round give, all of it noisy."""
 
-    Attributes:
-        chosen: the candidates, in the order of their draws.
-        cells: of each measured table the numbers (c,) of its cells.
-        answers: of each, the noisy counts (c,).
-        variance: the variance parameter of their noise.
-    """
-
-    chosen: list[Candidate]
-    cells: dict[int, IntArray]
-    answers: dict[int, IntArray]
-    variance: Fraction
+    chosen: list[Candidate]  # the candidates, in the order of their draws
+    cells: dict[int, IntArray]  # of each measured table the numbers (c,) of its cells
+    answers: dict[int, IntArray]  # of each, the noisy counts (c,)
+    variance: Fraction  # the variance parameter of their noise
 
 
 @dataclass(slots=True, eq=False)
 class Run:
-    """One run of a plan: what has been drawn so far.
+    """One run of a plan: what has been drawn so far."""
 
-    Attributes:
-        plan: what to do.
-        counts: the exact answers of the plan's tables, which never leave.
-        source: of random bytes.
-        generator: of the first relaxed records, which need no secrecy.
-        room: the most bytes for what is computed of one tile.
-        account: what the draws have cost.
-    """
-
-    plan: RapPlan
-    counts: ExactCounts
-    source: ByteSource
-    generator: np.random.Generator
-    room: int = ROOM
-    account: Account = field(init=False)
+    plan: RapPlan  # what to do
+    counts: ExactCounts  # the exact answers of the plan's tables, which never leave
+    source: ByteSource  # of random bytes
+    generator: np.random.Generator  # of the first relaxed records, which need no secrecy
+    room: int = ROOM  # the most bytes for what is computed of one tile
+    account: Account = field(init=False)  # what the draws have cost
 
     def __post_init__(self) -> None:
         self.account = Account(self.plan.cost)

@@ -27,15 +27,10 @@ _LARGEST_PCOST = 2**60
 
 @dataclass(slots=True)
 class Account:
-    """The exact privacy costs of a run's draws, whose sum never exceeds its limit.
+    """The exact privacy costs of a run's draws, whose sum never exceeds its limit."""
 
-    Attributes:
-        limit: the pcost that may be spent.
-        entries: what was drawn, and its pcost.
-    """
-
-    limit: Fraction
-    entries: list[tuple[str, Fraction]] = field(default_factory=list)
+    limit: Fraction  # the pcost that may be spent
+    entries: list[tuple[str, Fraction]] = field(default_factory=list)  # what was drawn, and its pcost
 
     @property
     def spent(self) -> Fraction:

@@ -30,18 +30,12 @@ class FittedRows:
 
     Values that no measured cell mentions have no influence on the loss but through their sum, so the optimum is the
     same, and the work does not depend on how many values an attribute has.
-
-    Attributes:
-        rows (f,): the rows that are fitted, ascending.
-        blocks: of the fitted rows, with the sums behind them.
-        index (f,): where each fitted row stands.
-        rest: for each block with others, their rows, and where their sum stands.
     """
 
-    rows: IntArray
-    blocks: OneHot
-    index: IntArray
-    rest: tuple[tuple[IntArray, int], ...]
+    rows: IntArray  # (f,): the rows that are fitted, ascending
+    blocks: OneHot  # of the fitted rows, with the sums behind them
+    index: IntArray  # (f,): where each fitted row stands
+    rest: tuple[tuple[IntArray, int], ...]  # for each block with others, their rows, and where their sum stands
 
     @classmethod
     def of(cls, mentioned: NDArray[np.bool_], blocks: OneHot, *, merges: bool) -> Self:
@@ -129,17 +123,11 @@ class ProjectionSettings:
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """Relaxed records after a projection.
+    """Relaxed records after a projection."""
 
-    Attributes:
-        parameters (d', n'): of the relaxed records.
-        losses: the weighted sum of squared errors before each step, and after the last.
-        steps: how many the optimizer made.
-    """
-
-    parameters: Relaxed
-    losses: tuple[float, ...]
-    steps: int
+    parameters: Relaxed  # (d', n'): of the relaxed records
+    losses: tuple[float, ...]  # the weighted sum of squared errors before each step, and after the last
+    steps: int  # how many the optimizer made
 
 
 def relaxed_projection(
@@ -158,6 +146,7 @@ def relaxed_projection(
 
     Cost: for each step 4 k multiplications for each listed cell and relaxed record, and for each cell of whole tables
         three times as many as for the table itself.
+
     Source: docs/adaptive-projection.md eq. (e); Adam is Kingma and Ba 2015.
     """
     kind = settings.kind

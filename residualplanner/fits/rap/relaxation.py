@@ -20,13 +20,12 @@ class Relaxation(ABC):
     """How parameters become values, and stay in their domain: the values themselves, projected after each step.
 
     Attributes:
-        name: the word for it in a plan.
         learning_rate: the size of the first step of the optimizer.
         merges: whether values of an attribute that no measured cell mentions may be fitted together.
         sums_to_one: whether the values of each attribute add up to 1.
     """
 
-    name: str
+    name: str  # the word for it in a plan
     learning_rate = 0.001
     merges = False
     sums_to_one = True

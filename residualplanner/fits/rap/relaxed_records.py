@@ -25,6 +25,7 @@ def threshold_means(columns: Sequence[Relaxed], at_least: int) -> Relaxed:
         at_least: r, from 1 to k.
 
     Cost: at most as many matrix products as the smaller half has attributes, and one.
+
     Source: docs/adaptive-projection.md eq. (g): j matches in one half of the attributes, at least r - j in the other.
 
     Example:

@@ -213,17 +213,11 @@ class _Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CandidateSelection:
-    """What can be chosen, and what was chosen before.
+    """What can be chosen, and what was chosen before."""
 
-    Attributes:
-        counts: the exact answers.
-        unit: what is chosen.
-        earlier: of each table the candidates that were chosen before.
-    """
-
-    counts: ExactCounts
-    unit: Unit
-    earlier: list[set[int]]
+    counts: ExactCounts  # the exact answers
+    unit: Unit  # what is chosen
+    earlier: list[set[int]]  # of each table the candidates that were chosen before
 
     def choose(self, model: Model, rate: Fraction, draws: int, source: ByteSource) -> list[Candidate]:
         """Draw some candidates without replacement, and remember them.
@@ -236,6 +230,7 @@ class CandidateSelection:
 
         Guarantees: each draw has exactly the law of the exponential mechanism over all that were not chosen before,
             however tables are divided into tiles.
+
         Cost: one pass over all tables, and another over the tiles that candidates come from.  Scores are never held
             for more than one tile.
         """

@@ -21,17 +21,11 @@ from residualplanner.more.queries.thresholds import threshold_probability
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellBlock:
-    """Cells of tables with equally many attributes and the same r.
+    """Cells of tables with equally many attributes and the same r."""
 
-    Attributes:
-        rows (q, k): the rows of the relaxed records that each cell is made of.
-        at_least: r.
-        order (q,): where each cell stands among all that are fitted.
-    """
-
-    rows: IntArray
-    at_least: int
-    order: IntArray
+    rows: IntArray  # (q, k): the rows of the relaxed records that each cell is made of
+    at_least: int  # r
+    order: IntArray  # (q,): where each cell stands among all that are fitted
 
     def columns(self, values: Relaxed) -> list[Relaxed]:
         """Of each attribute the values (q, records) that its cells are made of.
@@ -157,19 +151,12 @@ class NoisyTargets(Protocol):
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class ListedCells:
-    """Answers to some cells with equally many attributes and the same r.
+    """Answers to some cells with equally many attributes and the same r."""
 
-    Attributes:
-        block: the cells.
-        targets (q,): their noisy answers as fractions of all records.
-        precision (q,): the inverse variances of their noise.
-        importance (q,): by which their squared errors are multiplied besides.
-    """
-
-    block: CellBlock
-    targets: FloatArray
-    precision: FloatArray
-    importance: FloatArray
+    block: CellBlock  # the cells
+    targets: FloatArray  # (q,): their noisy answers as fractions of all records
+    precision: FloatArray  # (q,): the inverse variances of their noise
+    importance: FloatArray  # (q,): by which their squared errors are multiplied besides
 
     @property
     def enough(self) -> float:
@@ -197,21 +184,13 @@ class ListedCells:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class WholeTable:
-    """Answers to all cells of one table.
+    """Answers to all cells of one table."""
 
-    Attributes:
-        threshold: the table.
-        of_attribute: of each of its attributes the rows (t_i,).
-        targets (t_1, .., t_k): its noisy answers as fractions of all records.
-        precision: the inverse variance of their noise.
-        importance: by which the squared errors are multiplied besides.
-    """
-
-    threshold: ThresholdTable
-    of_attribute: tuple[IntArray, ...]
-    targets: Relaxed
-    precision: float
-    importance: float
+    threshold: ThresholdTable  # the table
+    of_attribute: tuple[IntArray, ...]  # of each of its attributes the rows (t_i,)
+    targets: Relaxed  # (t_1, .., t_k): its noisy answers as fractions of all records
+    precision: float  # the inverse variance of their noise
+    importance: float  # by which the squared errors are multiplied besides
 
     @classmethod
     def of(

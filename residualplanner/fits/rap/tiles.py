@@ -36,17 +36,11 @@ _FACTOR_BYTES = 12
 
 @dataclass(frozen=True, slots=True)
 class ThresholdTable:
-    """One table: for each combination of values, how many records match it in at least r of k attributes.
+    """One table: for each combination of values, how many records match it in at least r of k attributes."""
 
-    Attributes:
-        positions: of the attributes in the domain, ascending.
-        shape: how many values each has.
-        at_least: r, from 1 to k; k for a marginal.
-    """
-
-    positions: tuple[int, ...]
-    shape: tuple[int, ...]
-    at_least: int
+    positions: tuple[int, ...]  # of the attributes in the domain, ascending
+    shape: tuple[int, ...]  # how many values each has
+    at_least: int  # r, from 1 to k; k for a marginal
 
     @property
     def cells(self) -> int:
@@ -111,20 +105,16 @@ def _at_least(kinds: Sequence[Kind]) -> int:
 class Tile:
     """Consecutive cells of one table.
 
-    Attributes:
-        table: the number of the table among those that were divided.
-        threshold: the table.
-        values: of each attribute those of these cells: one value of each of the first attributes, some of the next, and
-            all of the others.
-
     Example:
         >>> tile = Tile(0, ThresholdTable((0, 1), (3, 4), 2), (range(1, 3), range(4)))
         >>> tile.shape, tile.numbers
         ((2, 4), range(4, 12))
     """
 
-    table: int
-    threshold: ThresholdTable
+    table: int  # the number of the table among those that were divided
+    threshold: ThresholdTable  # the table
+    # of each attribute those of these cells: one value of each of the first attributes, some of the next, and all of
+    # the others
     values: tuple[range, ...]
 
     @property

@@ -63,19 +63,13 @@ def cells_of(codes: IntArray, fact: Fact) -> IntArray:
 
 @dataclass(frozen=True, slots=True)
 class Rounding:
-    """A way to make records of a mixture: their expected tables are those of the mixture, unless they are controlled.
+    """A way to make records of a mixture: their expected tables are the mixture's, unless they are controlled."""
 
-    Attributes:
-        codes: gives so many records (n, d) of a mixture, from random numbers, and reports how much is done.
-        entry_bytes: about how many bytes each entry takes while so many records are made, or a little less.
-        copies: how many records are made for each that is wanted, each of a fraction of weight 1.
-        has_order: whether tables of three attributes can be controlled besides pairs.
-    """
-
+    # gives so many records (n, d) of a mixture, from random numbers, and reports how much is done
     codes: Callable[..., IntArray]
-    entry_bytes: int
-    copies: int = 1
-    has_order: bool = False
+    entry_bytes: int  # about how many bytes each entry takes while so many records are made, or a little less
+    copies: int = 1  # how many records are made for each that is wanted, each of a fraction of weight 1
+    has_order: bool = False  # whether tables of three attributes can be controlled besides pairs
 
     @property
     def is_weighted(self) -> bool:

@@ -23,17 +23,11 @@ _PRECISE, _STEPS = 1e-3, 400
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Term:
-    """Sums that are near, or equal to, targets.
+    """Sums that are near, or equal to, targets."""
 
-    Attributes:
-        sums: of which cells.
-        target (b, k): a, in counts.
-        spread (b or 1, k): 1 / w, in counts squared; 0 where the sum is equal to its target.
-    """
-
-    sums: Sums
-    target: Array
-    spread: Array
+    sums: Sums  # of which cells
+    target: Array  # (b, k): a, in counts
+    spread: Array  # (b or 1, k): 1 / w, in counts squared; 0 where the sum is equal to its target
 
     def take(self, rows: IntArray) -> "Term":
         """That of some draws."""
@@ -43,19 +37,12 @@ class Term:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CellProblem:
-    """The problem for several draws of the noise, b.
+    """The problem for several draws of the noise, b."""
 
-    Attributes:
-        shape (d,): of the cells.
-        center (b, n): c, in counts.
-        weight (b or 1, n or 1): d > 0, in 1 / counts squared.
-        terms: the sums; those that are not the same in all draws come last.
-    """
-
-    shape: tuple[int, ...]
-    center: Array
-    weight: Array
-    terms: tuple[Term, ...]
+    shape: tuple[int, ...]  # (d,): of the cells
+    center: Array  # (b, n): c, in counts
+    weight: Array  # (b or 1, n or 1): d > 0, in 1 / counts squared
+    terms: tuple[Term, ...]  # the sums; those that are not the same in all draws come last
 
     @property
     def cells(self) -> int:
@@ -83,12 +70,9 @@ class CellProblem:
 
 
 class Dual(ABC):
-    """The maps of a problem, for some of its draws.
+    """The maps of a problem, for some of its draws."""
 
-    Attributes:
-        center, weight, target, spread: as in `CellProblem`.
-    """
-
+    # center, weight, target, spread: as in `CellProblem`
     center: Array
     weight: Array
     target: Array

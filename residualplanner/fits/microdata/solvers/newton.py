@@ -30,21 +30,13 @@ _FIRST, _LESS, _TIMES, _PROXIMAL_GAP = 1e-2, 0.1, 12, 1e-9
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CellFit:
-    """The cells of all draws, and what is proved of them.
+    """The cells of all draws, and what is proved of them."""
 
-    Attributes:
-        cells (b, n): at least 0.
-        multipliers (b, k): of all sums.
-        objective (b,): of the cells, at sums that have errors.
-        gap (b,): the objective is at most this fraction (of itself plus 1) above the least one.
-        violation (b,): by how much sums that must be equal to their targets are off, at most, in counts.
-    """
-
-    cells: Array
-    multipliers: Array
-    objective: Array
-    gap: Array
-    violation: Array
+    cells: Array  # (b, n): at least 0
+    multipliers: Array  # (b, k): of all sums
+    objective: Array  # (b,): of the cells, at sums that have errors
+    gap: Array  # (b,): the objective is at most this fraction (of itself plus 1) above the least one
+    violation: Array  # (b,): by how much sums that must be equal to their targets are off, at most, in counts
 
 
 def solve(problem: CellProblem, start: Array | None = None) -> CellFit:

@@ -17,13 +17,9 @@ Array = NDArray[np.float64]
 
 
 class Sums(ABC):
-    """Some sums of cells.
+    """Some sums of cells."""
 
-    Attributes:
-        shape (d,): of the cells.
-    """
-
-    shape: tuple[int, ...]
+    shape: tuple[int, ...]  # (d,): of the cells
 
     @property
     @abstractmethod

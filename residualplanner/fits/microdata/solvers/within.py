@@ -26,25 +26,15 @@ _OUTSIDE = 1e-7
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Bounds:
-    """All answers with their standard errors, for several draws of the noise, b.
+    """All answers with their standard errors, for several draws of the noise, b."""
 
-    Attributes:
-        sums: the maps of the answers of all groups but the one of single cells.
-        has_cells: whether single cells were measured, too; their answers come last.
-        floor (b, n): f, at most 0.
-        answers (b, m): a, in counts.
-        std_err (1, m): s, in counts.
-        weight (1, m): w of the objective; 0 where the largest error is minimized.
-        minimizes_bound: whether t is minimized, or given.
-    """
-
-    sums: MatrixDual
-    has_cells: bool
-    floor: Array
-    answers: Array
-    std_err: Array
-    weight: Array
-    minimizes_bound: bool
+    sums: MatrixDual  # the maps of the answers of all groups but the one of single cells
+    has_cells: bool  # whether single cells were measured, too; their answers come last
+    floor: Array  # (b, n): f, at most 0
+    answers: Array  # (b, m): a, in counts
+    std_err: Array  # (1, m): s, in counts
+    weight: Array  # (1, m): w of the objective; 0 where the largest error is minimized
+    minimizes_bound: bool  # whether t is minimized, or given
 
     def take(self, rows: IntArray) -> "Bounds":
         """Those of some draws."""
@@ -98,20 +88,14 @@ class Bounds:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Inside:
-    """A point inside all bounds, with multipliers of all of them, for several draws.
+    """A point inside all bounds, with multipliers of all of them, for several draws."""
 
-    Attributes:
-        cells (b, n): above their floor.
-        bound (b,): t.
-        above, below (b, m): multipliers of answers that are too large, and of those that are too small, > 0.
-        of_cells (b, n): multipliers of ``cells >= floor``, > 0.
-    """
-
-    cells: Array
-    bound: Array
+    cells: Array  # (b, n): above their floor
+    bound: Array  # (b,): t
+    # above, below (b, m): multipliers of answers that are too large, and of those that are too small, > 0
     above: Array
     below: Array
-    of_cells: Array
+    of_cells: Array  # (b, n): multipliers of ``cells >= floor``, > 0
 
     def take(self, rows: IntArray) -> "Inside":
         """That of some draws."""
@@ -137,24 +121,16 @@ _PARTS = ("cells", "bound", "above", "below", "of_cells")
 
 @dataclass(frozen=True, eq=False, slots=True)
 class State:
-    """What follows from a point, for several draws.
+    """What follows from a point, for several draws."""
 
-    Attributes:
-        room_above, room_below (b, m): how far each answer may still rise, and fall.
-        room_of_cells (b, n): how far each cell may still fall.
-        slope (b, n): the slope of the objective that multipliers do not balance.
-        slope_of_bound (b,): that in t.
-        products (b,): of slacks with their multipliers, added up.
-        gap (b,): the objective is at most this above the least one.
-    """
-
+    # room_above, room_below (b, m): how far each answer may still rise, and fall
     room_above: Array
     room_below: Array
-    room_of_cells: Array
-    slope: Array
-    slope_of_bound: Array
-    products: Array
-    gap: Array
+    room_of_cells: Array  # (b, n): how far each cell may still fall
+    slope: Array  # (b, n): the slope of the objective that multipliers do not balance
+    slope_of_bound: Array  # (b,): that in t
+    products: Array  # (b,): of slacks with their multipliers, added up
+    gap: Array  # (b,): the objective is at most this above the least one
 
 
 def centered_start(bounds: Bounds, cells: Array, bound: Array, *, level: float) -> Inside:

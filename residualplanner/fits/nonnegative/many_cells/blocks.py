@@ -22,19 +22,12 @@ Number = TypeVar("Number", np.float32, np.float64)
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TableBlock:
-    """Some tables of the same bases.
+    """Some tables of the same bases."""
 
-    Attributes:
-        cells: where their cells stand among those of all tables.
-        shape: (b, n_1, .., n_k).
-        margins: for each attribute, where the margins over it stand among all.
-        freedom (b, 1, .., 1): of the tables' own residuals.
-    """
-
-    cells: slice
-    shape: tuple[int, ...]
-    margins: tuple[slice, ...]
-    freedom: Array
+    cells: slice  # where their cells stand among those of all tables
+    shape: tuple[int, ...]  # (b, n_1, .., n_k)
+    margins: tuple[slice, ...]  # for each attribute, where the margins over it stand among all
+    freedom: Array  # (b, 1, .., 1): of the tables' own residuals
 
     def raised(self, unbiased: NDArray[Number], raise_by: NDArray[Number]) -> NDArray[Number]:
         """Its unbiased cells, raised by a number for each cell of their margins."""
@@ -54,19 +47,12 @@ class TableBlock:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Margins:
-    """The margins of all tables over one attribute each, (p,), and what follows from them.
+    """The margins of all tables over one attribute each, (p,), and what follows from them."""
 
-    Attributes:
-        blocks: all tables.
-        facets: of the tables.
-        over_freedom (p,): 1 over the freedom of the margin's table.
-        lengths (p,): how many cells each is the sum of.
-    """
-
-    blocks: tuple[TableBlock, ...]
-    facets: Facets
-    over_freedom: Array
-    lengths: Array
+    blocks: tuple[TableBlock, ...]  # all tables
+    facets: Facets  # of the tables
+    over_freedom: Array  # (p,): 1 over the freedom of the margin's table
+    lengths: Array  # (p,): how many cells each is the sum of
 
     @classmethod
     def of(cls, problem: DualProblem, facets: Facets) -> "Margins":

@@ -24,15 +24,10 @@ Integers = NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Records:
-    """Records, each of which counts by its weight.
+    """Records, each of which counts by its weight."""
 
-    Attributes:
-        values (r, d): of each attribute.
-        weights (r,): in counts.
-    """
-
-    values: Integers
-    weights: Array
+    values: Integers  # (r, d): of each attribute
+    weights: Array  # (r,): in counts
 
 
 def largest_shortage(problem: DualProblem, cells: Array) -> float:

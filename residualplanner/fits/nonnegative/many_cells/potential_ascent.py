@@ -31,17 +31,11 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False, slots=True)
 class FollowedCells:
-    """Cells that may be positive.
+    """Cells that may be positive."""
 
-    Attributes:
-        unbiased (f,): their estimates.
-        freedoms (f,): of their tables.
-        margins (f, p): a row for each: 1 for each margin that it is part of.
-    """
-
-    unbiased: Array
-    freedoms: Array
-    margins: sparse.csr_matrix
+    unbiased: Array  # (f,): their estimates
+    freedoms: Array  # (f,): of their tables
+    margins: sparse.csr_matrix  # (f, p): a row for each: 1 for each margin that it is part of
 
     def cut(self, raised_by: Array) -> Array:
         """What is positive of them, raised by numbers for margins (p,)."""
@@ -114,17 +108,11 @@ class LimitedMemory:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _FollowedPoint:
-    """Potentials, and what follows from them.
+    """Potentials, and what follows from them."""
 
-    Attributes:
-        potentials (p,): of the margins of all tables.
-        value: of the dual problem, up to a constant.
-        gradient (p,): the facets that the shared residuals give, less the margins of the cells that are followed.
-    """
-
-    potentials: Array
-    value: float
-    gradient: Array
+    potentials: Array  # (p,): of the margins of all tables
+    value: float  # of the dual problem, up to a constant
+    gradient: Array  # (p,): the facets that the shared residuals give, less the margins of the cells that are followed
 
 
 class PotentialAscent:
