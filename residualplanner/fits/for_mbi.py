@@ -93,10 +93,7 @@ def _query_of(bases: Sequence[Basis]) -> ResidualQuery:
 
 
 def _noise_of_public_total(others: Sequence[Any]) -> float:
-    """What to state as the standard deviation of a total that has next to none: the least of all others.
-
-    mbi takes the total as it is, whatever its noise; next to none would only shorten its steps.
-    """
+    """What to state as the standard deviation of a total that has next to none: the least of all others."""
     return float(min(each.stddev / math.sqrt(each.query.op_norm_sq()) for each in others))
 
 

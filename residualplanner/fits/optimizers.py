@@ -23,12 +23,7 @@ def cosine_rate(first: float, step: int, steps: int) -> float:
 
 
 class Adam:
-    """Running means of the slopes of some parameters, and of their squares.
-
-    Args:
-        like: an array of the shape and precision of the parameters.
-        small: what is added to the roots of mean squares.
-    """
+    """Running means of slopes, and of their squares, to the roots of which ``small`` is added."""
 
     def __init__(self, like: Floats, small: float) -> None:
         self._first, self._second, self._small = np.zeros_like(like), np.zeros_like(like), small
@@ -67,14 +62,10 @@ def conjugate_gradients(
     most: int,
     is_enough: Callable[[Array, float], bool],
 ) -> Array:
-    """About the solution x of ``curvature(x) = residual``, by at most so many steps from 0.
+    """About the x with ``curvature(x) = residual``, by at most so many steps from 0; ``residual`` is overwritten.
 
-    Args:
-        curvature: a symmetric map without a negative eigenvalue; what it gives is used before it is called again.
-        residual: the right side; it is overwritten by what is left of it.
-        scale: about one over the map's diagonal.
-        most: how many steps.
-        is_enough: called with the residual and its squared length at this scale; whether to stop.
+    The map is symmetric without a negative eigenvalue, and ``scale`` about one over its diagonal; what it gives is used
+    before it is called again.  ``is_enough`` is called with the residual and its squared length at this scale.
     """
     found, scaled = np.zeros_like(residual), residual * scale
     direction, product = scaled.copy(), float(np.vdot(residual, scaled))

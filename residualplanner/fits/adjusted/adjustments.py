@@ -41,18 +41,13 @@ class Adjustments:
         return nonnegative_bytes(plan) if self.is_nonnegative else 0.0
 
     def require_for(self, plan: Plan) -> None:
-        """Check all that can be told from a plan in no time: facts, what is measured, memory.
-
-        Raises:
-            ArgumentError, DomainError, WorkloadError: as `require_fit`.
-            ResourceError: there is too little memory.
-        """
+        """Check all that can be told from a plan in no time: as `require_fit`, ResourceError for too little memory."""
         self.require_fit(plan)
         if self.is_nonnegative:
             require_memory_for_nonnegative(plan)
 
     def require_fit(self, plan: Plan) -> None:
-        """The same checks but that of memory, which another machine may have.
+        """The same but for memory, which another machine may have.
 
         Raises:
             ArgumentError: there is no such base.
@@ -70,13 +65,7 @@ class Adjustments:
             read_facts(plan, self.known, self.impossible)
 
     def require_possible(self, plan: Plan, progress: Progress | None = None) -> None:
-        """Check that there are non-negative tables that agree with all facts together, whatever is measured.
-
-        Raises:
-            WorkloadError: there are none, or none were found; the facts are named.
-
-        Cost: that of `nonnegative` where more than the total is known.
-        """
+        """Raise WorkloadError, naming facts, where no non-negative tables agree with all, whatever is measured."""
         if self.is_nonnegative and (self.impossible or len(self.known) > 1):
             nonnegative(
                 Release(_one_record(plan)),

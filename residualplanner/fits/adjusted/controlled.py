@@ -24,16 +24,7 @@ def floors(numbers: FloatArray) -> FloatArray:
 
 
 def apportioned(numbers: FloatArray, total: float) -> FloatArray:
-    """Integers of a given sum: those below the numbers, and one more for the largest remainders.
-
-    Args:
-        numbers (n,): whose sum is within 1 of ``total``.
-        total: an integer.
-
-    Example:
-        >>> apportioned(np.array([1.5, 0.7, 2.3]), 4.0).tolist()
-        [1.0, 1.0, 2.0]
-    """
+    """Integers of a sum within 1 of that of numbers (n,): those below, and one more for the largest remainders."""
     found = floors(numbers)
     by_remainder = np.argsort(-(numbers - found), kind="stable")
     more = int(total - found.sum())
@@ -44,22 +35,10 @@ def apportioned(numbers: FloatArray, total: float) -> FloatArray:
 
 
 def controlled_rounding(numbers: FloatArray, rows: FloatArray, columns: FloatArray) -> FloatArray:
-    """The integers nearest to numbers with given sums of rows and columns.
+    """The integers nearest to numbers (n, m) with given sums of rows and columns, which are integers of one total.
 
     Each is one of the two next to its number, if such integers exist; else as few as possible are further away, and
-    none falls below 0 whose number does not.
-
-    Args:
-        numbers (n, m): to round.
-        rows (n,): integers.
-        columns (m,): integers of the same sum.
-
-    Source: eq. (57): a transportation problem, whose corners are integers.
-
-    Example:
-        >>> halves, ones = np.full((2, 2), 0.5), np.ones(2)
-        >>> controlled_rounding(halves, rows=ones, columns=ones).sum(axis=0)
-        array([1., 1.])
+    none falls below 0 whose number does not.  Source: eq. (57): a transportation problem, whose corners are integers.
     """
     low = floors(numbers)
     rest = numbers - low

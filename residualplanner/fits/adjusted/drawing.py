@@ -47,13 +47,7 @@ def unbiased_simulation(measurement: NoisyAnswers) -> Simulation:
 def nonnegative_draws(
     statement: Statement, measurement: NoisyAnswers, adjusted: NoisyAnswers
 ) -> Callable[[np.random.Generator], tuple[Release, float]]:
-    """What gives, for each draw of the noise, non-negative tables, and how far from 0 their zeros are by rounding.
-
-    Args:
-        statement: what was asked for.
-        measurement: the noisy answers.
-        adjusted: those that the tables follow from around which noise is drawn.
-    """
+    """For each draw of the noise around ``adjusted``: non-negative tables, and how far zeros are off by rounding."""
     plan, problem = measurement.plan, statement.problem(measurement)
     layout = problem.reference.own
     center, variances = measured_components(layout, adjusted), statement.noise_variances(plan, layout)
@@ -82,11 +76,7 @@ def _moved(problem: DualProblem, start: FloatArray, *, fixes_total: bool) -> Dua
 
 
 def _nearest(problem: DualProblem, below: float) -> DualPoint:
-    """Components whose tables are nearly the nearest ones, and have no cell below 0 by more than ``below``.
-
-    Raises:
-        SolverError: none were found.
-    """
+    """Components whose tables are nearly the nearest ones, and have no cell below 0 by more than ``below``."""
     if problem.total == 0 and not problem.freedom[0]:
         problem = replace(problem, start=np.zeros_like(problem.start))  # no records: every table is 0
     facets = facets_of_many(problem)

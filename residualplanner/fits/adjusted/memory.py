@@ -17,15 +17,7 @@ _NUMBERS = 24
 
 
 def nonnegative_bytes(plan: Plan) -> float:
-    """About how many bytes `nonnegative` holds at once: all cells of the largest tables, several times.
-
-    Largest are the tables whose attributes are not part of another's.
-
-    Example:
-        >>> from residualplanner import Domain, marginals, select, zcdp
-        >>> nonnegative_bytes(select(marginals(Domain({"a": 10, "b": 20}), up_to=2), budget=zcdp(1)))
-        38400.0
-    """
+    """About how many bytes `nonnegative` holds at once: all cells of the largest tables, several times."""
     return 8 * _NUMBERS * _cells(plan)
 
 
@@ -33,9 +25,8 @@ def require_solvable(plan: Plan) -> None:
     """Raise WorkloadError where the noise of some cells is so much larger than that of others that no solver copes.
 
     So it is where sums of amounts in several bins are published, and where no query depends on some residual, as it may
-    be with thresholds, so that its noise is without a limit.  Up to `MOST_CELLS` there is one.
-
-    Source: docs/mathematics.md section 11.
+    be with thresholds, so that its noise is without a limit.  Up to `MOST_CELLS` there is one.  Source:
+    docs/mathematics.md section 11.
     """
     if _cells(plan) <= MOST_CELLS:
         return

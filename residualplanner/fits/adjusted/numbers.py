@@ -122,11 +122,7 @@ class SentNumbers(Numbers):
         return self.sort
 
     def of(self, measurement: NoisyAnswers, device: Device = HOST) -> "Cleared":
-        """Those that follow from the answers, which are mapped.
-
-        Raises:
-            FileFormatError: they are not the ones that were written.
-        """
+        """Those that follow from the answers, which are mapped; FileFormatError where they were altered."""
         del device
         with local_file(self.path) as file:
             values: FloatArray = np.load(file, mmap_mode="r", allow_pickle=False)

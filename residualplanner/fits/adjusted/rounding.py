@@ -75,7 +75,7 @@ def require_base(base: object) -> None:
 
 
 def require_roundable(plan: Plan) -> None:
-    """Raise WorkloadError where what a plan measures of an attribute determines no counts that could be rounded.
+    """Raise WorkloadError where what is measured of an attribute determines no counts.
 
     DomainError where the values of an attribute are amounts, which would be rounded to the ends of their bins.
     """

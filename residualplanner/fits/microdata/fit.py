@@ -71,17 +71,9 @@ class Fit:
 
 
 def fit_of(noisy: NoisyGroups, cells: Array, objective: Array, *, gap: Array, violation: Array | None = None) -> Fit:
-    """A fit in the shape of the answers.
+    """A fit in the shape of the answers, from cells (b, n), objectives, gaps and violations (b,) of every draw.
 
-    Args:
-        noisy: what was fitted.
-        cells (b, n): of every draw.
-        objective (b,): as in `Fit`.
-        gap (b,): as in `Fit`.
-        violation (b,): as in `Fit`; None where no sums are kept.
-
-    Raises:
-        SolverError: the gap, or the violation, is too large for a draw.
+    SolverError where the gap, or the violation, is too large for a draw.
     """
     off = np.zeros(len(cells)) if violation is None else violation
     scale = 1 + max(float(np.abs(values).max(initial=0.0)) for values in noisy.values)
@@ -220,7 +212,7 @@ def _index(subset: Iterable[int], count: int) -> tuple[int, ...]:
 
 
 def _precisions(noisy: NoisyGroups) -> Array | None:
-    """The precision of every component, an axis of length 2 for each attribute: absent, present; None if there is none.
+    """The precision of every component, an axis of length 2 for each attribute (absent, present), or None.
 
     Source: eq. (80).
     """

@@ -225,13 +225,7 @@ class NoisyGroups:
 
 
 def problem_of(shape: tuple[int, ...], terms: Sequence[Term], cell_group: int | None) -> CellProblem | None:
-    """The problem of terms of which one is about single cells; None if none is.
-
-    Args:
-        shape (d,): of the cells.
-        terms: of all groups; those that are not the same in all draws come last.
-        cell_group: the number of the one about single cells.
-    """
+    """The problem of terms of which that of number ``cell_group`` is about single cells; None if none is."""
     if cell_group is None:
         return None
     own = terms[cell_group]

@@ -109,18 +109,10 @@ def controlled_records(
 
     First as few values as it takes are changed, so that every value is there as often as expected, to less than one
     record.  Then two records of one class exchange their values of an attribute where that brings the tables of this
-    attribute with all others nearer, which does not change how often a value is in a class.
-
-    Args:
-        mixture: their distribution.
-        records: how many.
-        generator: of random numbers.
-        order: 3 if tables of three attributes, too, are to be brought nearer, as far as they are not too large.
-        report: called when records are made, and each time that an attribute has been gone through.
+    attribute with all others nearer (with ``order`` 3 also those of three attributes, as far as they are not too
+    large), which does not change how often a value is in a class.
 
     Cost: some ten times the number of records times the square of the number of attributes, or its cube.
-
-    Source: docs/mathematics.md section 13.
     """
     codes, classes = even_records_by_class(mixture, records, generator, points=independent_points)
     correct_margins(mixture, codes, classes, generator)
@@ -195,14 +187,7 @@ class _PairTables:
         return float(np.vdot(self.weights * away, away))
 
     def changes(self, away: Floats, rows: IntArray, one: IntArray, other: IntArray) -> Floats:
-        """How much each exchange of values by itself would change the loss, (p,).
-
-        Args:
-            away (n, d'): the differences now.
-            rows (r, d): of the values of all records.
-            one (p,): a record of each exchange.
-            other (p,): the other record.
-        """
+        """How much each exchange by itself, of record ``one`` (p,) with ``other`` (p,), would change the loss, (p,)."""
         pull = 2 * self.weights * away
         come = (self.weights + pull).ravel()
         gone = np.subtract(self.weights, pull, out=pull).ravel()

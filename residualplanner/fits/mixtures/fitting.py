@@ -80,20 +80,9 @@ class MixtureFit:
 
 
 def fit(loss: MixtureLoss, start: StartLogits, descent: Descent, *, enough: float | None = None) -> MixtureFit:
-    """A mixture of small loss.
-
-    Args:
-        loss: how far a mixture is from what was measured.
-        start: where it begins; the number of classes is that of its columns.
-        descent: steps, rate and caution.
-        enough: the loss at which it stops; that of ``loss`` unless given.
-
-    Returns:
-        The mixture at the last step.
+    """A mixture of small loss: that of the last step, or the first of at most ``enough``, the loss's own unless given.
 
     Cost: for each step a few matrix products of all features with all classes.
-
-    Source: eqs. (70) to (72).
     """
     blocks, least = loss.blocks, loss.enough if enough is None else enough
     logits, class_weights = start.logits.astype(loss.dtype), start.weights.astype(loss.dtype)
@@ -181,20 +170,11 @@ def _logit_variances(blocks: OneHot, probabilities: Floats, variances: Floats) -
 
 
 def denoised(table: FloatArray, noise_scale: float) -> FloatArray:
-    """Probabilities of an attribute's values, (n,), from noisy counts; none is 0.
+    """Probabilities of an attribute's values, (n,), from noisy counts and their standard error; none is 0.
 
     They are the most probable ones if the noise is Gaussian and the probabilities have a Dirichlet distribution of
-    parameter 1.2: what noise makes of empty values is divided among them, and none is taken for impossible.
-
-    Args:
-        table (n,): noisy counts.
-        noise_scale: their standard error; 0 if the counts are known.
-
-    Source: docs/mathematics.md section 13.
-
-    Example:
-        >>> denoised(np.array([90.0, 13.0, -3.0]), 10.0).round(3).tolist()
-        [0.866, 0.112, 0.023]
+    parameter 1.2: what noise makes of empty values is divided among them, and none is taken for impossible.  Source:
+    docs/mathematics.md section 13.
     """
     total, mass = max(float(table.sum()), 1.0), _PRIOR * noise_scale**2
     low = float(table.min()) - total - table.size * noise_scale
@@ -222,14 +202,7 @@ def _counts(moved: FloatArray, mass: float) -> FloatArray:
 def start_near(
     tables: Sequence[FloatArray], classes: int, spread: float | Sequence[float], generator: np.random.Generator
 ) -> StartLogits:
-    """Logits of ``classes`` classes near the same probabilities.
-
-    Args:
-        tables: the probabilities of every attribute's values.
-        classes: how many.
-        spread: the standard deviation of the logits around those of the tables; or one for each attribute.
-        generator: of normal variates.
-    """
+    """Logits of classes around the same probabilities, of one standard deviation, or one for each attribute."""
     center: NDArray[np.float64] = np.log(np.concatenate(tables))
     spreads = np.repeat(np.broadcast_to(spread, len(tables)), [len(table) for table in tables])
     logits = center[:, None] + spreads[:, None] * generator.standard_normal((len(center), classes))
@@ -286,18 +259,10 @@ class EnsembleFit:
 def fit_ensemble(
     loss: MixtureLoss, start: StartMaker, ensemble: Ensemble, *, seed: int = 0, report: Report = unreported
 ) -> EnsembleFit:
-    """The mean of several mixtures of small loss, fitted further as one.
+    """The mean of several mixtures of small loss, fitted further as one.  Source: eq. (73).
 
-    What only one of them has learned of the noise counts less in it.
-
-    Args:
-        loss: how far a mixture is from what was measured.
-        start: makes the start of a member.
-        ensemble: how many, and how large.
-        seed: of the starts; the same seed gives the same mixtures.
-        report: called after each member.
-
-    Source: eq. (73).
+    What only one of them has learned of the noise counts less in it.  The same seed gives the same mixtures; ``report``
+    is called after each.
     """
     fits = []
     for number, generator in enumerate(np.random.default_rng(seed).spawn(ensemble.members), start=1):

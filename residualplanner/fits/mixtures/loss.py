@@ -22,10 +22,7 @@ _SINGLE = 2.0**-20
 
 @dataclass(frozen=True, slots=True)
 class CenteredView:
-    """The probabilities of an attribute's values less their mean, as subtraction bases measure them.
-
-    As they add up to 1, the mean is a constant.
-    """
+    """The probabilities of an attribute's values less their mean, a constant, as subtraction bases measure them."""
 
     attribute: int  # by position
 
@@ -99,11 +96,7 @@ class Features:
         return found
 
     def variances_of_slopes(self, variances: Floats) -> Floats:
-        """The variances of the slopes in the probabilities (d', c), where those in all numbers of a view are equal.
-
-        Args:
-            variances (v, c): of the slopes in the numbers of each view.
-        """
+        """The variances of slopes in the probabilities (d', c), from that in every number of each view, (v, c)."""
         found = np.zeros((self.blocks.count, variances.shape[1]), dtype=variances.dtype)
         for view, variance in zip(self.views, variances, strict=True):
             found[self.blocks.rows(view.attribute)] += view.squared_norms(self.blocks).astype(found.dtype) * variance
@@ -144,28 +137,21 @@ class MixtureLoss:
 
     @property
     def enough(self) -> float:
-        """A loss that the truth would rarely fall below: two standard deviations under its expectation.
-
-        Below it a mixture fits the noise.
+        """Two standard deviations below the expected loss of the truth: what is nearer fits the noise.
 
         Source: eq. (70).
         """
         return self.freedom - 2 * math.sqrt(2 * self.freedom)
 
     def evaluate(self, probabilities: Floats, weights: Floats) -> tuple[float, Slope]:
-        """The loss of a mixture, and its slope.
-
-        Args:
-            probabilities (d', c): of the values in every class.
-            weights (c,): of the classes, adding up to 1.
-        """
+        """The loss, and its slope, of probabilities (d', c) and weights (c,) of the classes, which add up to 1."""
         point = Point(self.features.apply(probabilities), weights * self.dtype(self.records))
         slope = Point(np.zeros_like(point.features), np.zeros_like(point.weights))
         loss = sum(term.add(point, slope) for term in self.terms)
         return loss, Slope(self.features.pull(slope.features), slope.weights * self.dtype(self.records))
 
     def slope_variances(self, probabilities: Floats, weights: Floats) -> Floats:
-        """The variances of the slopes in the probabilities that the noise of the answers causes, (d', c).
+        """The variances of slopes in the probabilities that the noise of the answers causes, (d', c).
 
         Source: eq. (72).
         """
@@ -177,13 +163,9 @@ class MixtureLoss:
 
 
 def loss_of(blocks: OneHot, views: Sequence[View], tables: Sequence[Measured], records: float) -> MixtureLoss:
-    """The loss of a mixture beside measured tables.
+    """The loss of a mixture beside measured tables of so many records; no table has two views of one attribute.
 
-    Args:
-        blocks: the attributes.
-        views: of the attributes; no table has two of one attribute.
-        tables: what was measured; a table of no view is left out, as the number of records is given.
-        records: their number, above 0.
+    A table of no view is left out, as the number of records is given.
     """
     features = features_of(blocks, views)
     about = [table for table in tables if table.views]

@@ -29,8 +29,6 @@ class OneHot:
         >>> blocks = OneHot((2, 3))
         >>> blocks.offsets.tolist(), blocks.rows(1)
         ([0, 2, 5], slice(2, 5, None))
-        >>> blocks.softmax(np.zeros((5, 1))).ravel().round(3).tolist()
-        [0.5, 0.5, 0.333, 0.333, 0.333]
     """
 
     sizes: tuple[int, ...]  # the number of values of each attribute, 1 or more
@@ -59,46 +57,26 @@ class OneHot:
         return np.repeat(numbers, self.sizes, axis=0)
 
     def softmax(self, logits: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Probabilities of each attribute's values, (d', c); a logit of minus infinity has probability 0.
-
-        Source: eq. (66).
-        """
+        """Probabilities (d', c) from logits; minus infinity has probability 0.  Source: eq. (66)."""
         largest = np.maximum.reduceat(logits, self.offsets[:-1], axis=0)
         found = np.exp(logits - self.repeated(largest))
         found /= self.repeated(self.sums(found))
         return found
 
     def slope_of_logits(self, probabilities: NDArray[np.floating], slope: NDArray[np.floating]) -> NDArray[np.floating]:
-        """The slope of a function in logits (d', c), from its slope in the probabilities, (d', c).
-
-        Source: eq. (71).
-        """
+        """The slope in logits (d', c), from that in the probabilities, (d', c).  Source: eq. (71)."""
         found = probabilities * slope
         found -= probabilities * self.repeated(self.sums(found))
         return found
 
 
 def khatri_rao(left: Floats, right: Floats) -> Floats:
-    """The products of all rows of two arrays (n, c) and (m, c), column by column, (n m, c).
-
-    Example:
-        >>> khatri_rao(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[5.0, 6.0]])).tolist()
-        [[5.0, 12.0], [15.0, 24.0]]
-    """
+    """The products of all rows of two arrays (n, c) and (m, c), column by column, (n m, c)."""
     return (left[:, None] * right[None]).reshape(-1, left.shape[1])
 
 
 def product_sums(factors: Sequence[Floats], weights: Floats) -> Floats:
-    """``sum_c weights_c prod_i factors_i[r_i, c]`` for all rows, (n_1, .., n_k).
-
-    Args:
-        factors: arrays (n_i, c), in the order of the axes; none gives the sum of the weights.
-        weights (c,): of the columns.
-
-    Example:
-        >>> product_sums([np.ones((2, 3)), np.eye(3)], np.array([1.0, 2.0, 3.0])).tolist()
-        [[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]]
-    """
+    """``sum_c weights_c prod_i factors_i[r_i, c]`` for all rows of factors (n_i, c), as (n_1, .., n_k)."""
     shape = [len(factor) for factor in factors]
     split = balanced_split(shape)
     left = _all_products(factors[:split], weights) * weights
@@ -107,16 +85,7 @@ def product_sums(factors: Sequence[Floats], weights: Floats) -> Floats:
 
 
 def slopes_of_product_sums(slope: Floats, factors: Sequence[Floats], weights: Floats) -> tuple[list[Floats], Floats]:
-    """The slopes of a function of `product_sums` in every factor and in the weights.
-
-    Args:
-        slope (n_1, .., n_k): the function's slope in the table.
-        factors: as of `product_sums`, at least one.
-        weights (c,): as of `product_sums`.
-
-    Returns:
-        Arrays (n_i, c), and (c,).
-    """
+    """The slopes in every factor (n_i, c), at least one, and in the weights (c,), from that in `product_sums`."""
     split = balanced_split([len(factor) for factor in factors])
     left, right = _all_products(factors[:split], weights), _all_products(factors[split:], weights)
     matrix = slope.reshape(len(left), len(right))
@@ -241,19 +210,9 @@ def averaged(mixtures: Sequence[Mixture]) -> Mixture:
 
 
 def raked(mixture: Mixture, tables: Mapping[int, FloatArray]) -> Mixture:
-    """The mixture that is nearest to another in relative entropy and has given one-way tables.
+    """The mixture nearest to another in relative entropy with given one-way tables of probabilities, by attribute.
 
     Multiplying all probabilities by a number for each value of an attribute leaves a mixture of products.
-
-    Args:
-        mixture: from which to start.
-        tables: probabilities of the values of some attributes, by position.
-
-    Example:
-        >>> from residualplanner.fits.mixtures.mixture import OneHot
-        >>> even = mixture_of(OneHot((2, 2)), np.ones(2), np.array([[0.9, 0.5], [0.1, 0.5], [0.5, 0.1], [0.5, 0.9]]))
-        >>> raked(even, {0: np.array([0.25, 0.75])}).table((0,)).round(12).tolist()
-        [0.25, 0.75]
     """
     weights, probabilities = mixture.weights.copy(), mixture.probabilities.copy()
     for _ in range(_ROUNDS):

@@ -48,15 +48,7 @@ def even_records(
     """Records spread evenly over the mixture, (n, d): every one has its distribution, but they are not independent.
 
     Every class gets its expected number, and in it every value of an attribute its expected number, both to less than
-    one record.  Combinations of values follow the points of a Sobol sequence.
-
-    Args:
-        mixture: their distribution.
-        records: how many.
-        generator: of random numbers.
-        report: called with how many records are made, some at a time.
-
-    Source: eq. (76).
+    one record.  Combinations of values follow the points of a Sobol sequence.  Source: eq. (76).
     """
     codes, _ = even_records_by_class(mixture, records, generator, report=report)
     return generator.permutation(codes)
@@ -72,14 +64,7 @@ def even_records_by_class(
 ) -> tuple[IntArray, IntArray]:
     """Records as `even_records` makes them, class by class: codes (n, d), and the class of each (n,), ascending.
 
-    Args:
-        mixture: their distribution.
-        records: how many.
-        generator: of random numbers.
-        points: makes the points that combinations of values follow; those of a Sobol sequence unless given.
-        report: as of `even_records`.
-
-    Source: eq. (76).
+    Combinations of values follow ``points``, those of a Sobol sequence unless given.  Source: eq. (76).
     """
     made = points or sobol_points
     classes = _even_classes(mixture.weights, records, generator)
@@ -167,21 +152,12 @@ def _values(mixture: Mixture, attribute: int, classes: IntArray, uniforms: Float
 
 
 def correct_margins(mixture: Mixture, codes: IntArray, classes: IntArray, generator: np.random.Generator) -> None:
-    """Change as few values as it takes, so that every value is there as often as expected, to less than one record.
+    """Change as few codes (n, d) as it takes, in place: each value is as often there as expected, to one record.
 
     In the records of many classes the errors of rounding add up.  A record of a value that there is too often gets one
-    that there is too seldom, preferably in a class that has the latter often and the former seldom.
-
-    Args:
-        mixture: the distribution of the records.
-        codes (n, d): of the records; changed in place.
-        classes (n,): of the records.
-        generator: of random numbers.
-
-    Guarantees: no class gets a value that it does not have; so where none that has the one has the other, too, the
-        value stays.
-
-    Source: docs/mathematics.md section 13.
+    that there is too seldom, preferably in a class that has the latter often and the former seldom.  No class gets a
+    value that it does not have; so where none that has the one has the other, too, the value stays.  Source:
+    docs/mathematics.md section 13.
     """
     for attribute in range(codes.shape[1]):
         probabilities = mixture.of_attribute(attribute)
@@ -195,15 +171,7 @@ def correct_margins(mixture: Mixture, codes: IntArray, classes: IntArray, genera
 def _correct(
     column: IntArray, classes: IntArray, probabilities: FloatArray, over: IntArray, generator: np.random.Generator
 ) -> None:
-    """Give values that are there too seldom to records with values that are there too often.
-
-    Args:
-        column (n,): the values, changed in place.
-        classes (n,): of the records.
-        probabilities (v, c): of the values in every class.
-        over (v,): how much too often each value is there; below 0, too seldom.
-        generator: of random numbers.
-    """
+    """Give values that are there too seldom, ``over`` (v,) below 0, to records with values that are there too often."""
     if not over.any():
         return
     some = [_some_of(column, value, int(over[value]), generator) for value in np.flatnonzero(over > 0).tolist()]

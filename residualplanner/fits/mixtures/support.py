@@ -35,15 +35,8 @@ def supports(
 ) -> NDArray[np.bool_] | None:
     """The values that each class may have, (d', c), all of whose combinations can occur; None if no record was found.
 
-    A record that can occur is drawn for each class.  Then values are added to it, in random order, as long as all
-    combinations can occur.
-
-    Args:
-        blocks: the attributes.
-        near: probabilities of each attribute's values, by which records are drawn.
-        tables: all of them have to hold.
-        classes: how many.
-        generator: of random numbers.
+    A record that can occur is drawn for each class, by probabilities ``near``.  Then values are added to it, in random
+    order, as long as all combinations can occur by all tables.
     """
     found = np.ones((blocks.count, classes), dtype=np.bool_)
     for number in range(classes):

@@ -92,10 +92,7 @@ class Strip:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PairTerm:
-    """All measured tables of one or two views, by few matrix products.
-
-    Below the features stands a row of ones, so that single views are pairs, too.
-    """
+    """All measured tables of one or two views; a row of ones below the features makes single views pairs, too."""
 
     layout: OneHot  # the rows of the features of each view
     # of the symmetric matrix of all pairs, each so small that it stays in the processor's cache

@@ -41,12 +41,7 @@ class Solution:
 
 
 class Ascent:
-    """Accelerated ascent in the dual problem.
-
-    Args:
-        problem: to solve.
-        multipliers (y,): to start from.
-    """
+    """Accelerated ascent in the dual problem, from some multipliers (y,)."""
 
     def __init__(self, problem: DualProblem, multipliers: Array) -> None:
         self.problem, self.multipliers = problem, multipliers
@@ -74,18 +69,11 @@ class Ascent:
 def solve(
     problem: DualProblem, center: tuple[Array, Array] | None, *, gap: float, steps: int, report: Report | None = None
 ) -> Solution:
-    """The nearest tables that are non-negative.
+    """The nearest tables that are non-negative, within ``gap`` or in so many steps, those of the start counted in.
 
-    Args:
-        problem: to solve.
-        center: components whose tables keep to all facts and have no cell that is 0, and their cells; None where no
-            such are known.
-        gap: when to stop.
-        steps: at most, those of the start counted in.
-        report: called now and then.
-
-    Returns:
-        The solution; where a step limit was met, or no center is known, it may have a larger gap, or a violation.
+    ``center`` has components whose tables keep to all facts and have no cell that is 0, and their cells; None where no
+    such are known.  Where a step limit was met, or there is no center, the solution may have a larger gap, or a
+    violation.
     """
     begun = 0
 

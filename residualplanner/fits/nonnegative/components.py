@@ -59,13 +59,7 @@ def _cell_kind(basis: Basis, kinds: Sequence[Kind]) -> Kind:
 
 
 def determines_counts(kind: Kind, basis: Basis) -> bool:
-    """Whether the cells of an attribute are counts of groups of values that do not overlap.
-
-    Example:
-        >>> from residualplanner.method.bases.subtraction import subtraction_basis
-        >>> determines_counts(Identity(), subtraction_basis(3))
-        True
-    """
+    """Whether the cells of an attribute are counts of groups of values that do not overlap."""
     is_enough = kind.rows(basis.size) == basis.answers + 1
     return is_enough and bool((kind.sparse_rows(basis.size).sum(axis=0) == 1).all())  # of one value each: an identity
 
@@ -231,12 +225,7 @@ def measured_components(layout: ComponentLayout, measurement: NoisyAnswers) -> F
 
 
 def noise_like(layout: ComponentLayout, variances: FloatArray, generator: np.random.Generator) -> FloatArray:
-    """The components of the noise of a measurement, (c,), drawn in floating point: for simulations only.
-
-    Args:
-        layout: of the components.
-        variances (m,): of the noise of each set, in counts squared.
-        generator: of normal variates.
+    """The components of noise of these variances (m,), (c,), drawn in floating point: for simulations only.
 
     Source: eqs. (6) and (48).
     """

@@ -147,11 +147,6 @@ Known = Mapping[QueryLike, ArrayLike | Table] | Iterable[tuple[QueryLike, ArrayL
 def read_facts(plan: Plan, known: Known | None, impossible: Iterable[Impossible]) -> Facts:
     """The facts as arrays by value.
 
-    Args:
-        plan: whose tables they are about.
-        known: counts by query, in the shape of the query's table.
-        impossible: for each a mapping from attribute names to a label, or several.
-
     Raises:
         DomainError: an attribute or label is not in the domain.
         WorkloadError: a fact is not about a table of the release, is of the wrong shape, negative or not finite, or

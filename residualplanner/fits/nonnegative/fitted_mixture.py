@@ -51,9 +51,7 @@ def polished(measured: MeasuredTables, mixture: Mixture) -> Mixture:
     """A mixture near another, with fewer tables that fit worse than noise explains; itself where there are none.
 
     Few cells count little in a sum over all: the table of sex alone, or of two attributes that depend on each other
-    strongly, is given up for the noise of large tables.  Such a table gets more weight.
-
-    Source: eq. (78).
+    strongly, is given up for the noise of large tables.  Such a table gets more weight.  Source: eq. (78).
     """
     weights = np.ones(len(measured.tables))
     for _ in range(_POLISHINGS):
@@ -111,18 +109,8 @@ def fit_mixture(
     """A mixture whose tables are as near to the noisy answers as noise explains, and that keeps to facts.
 
     Cells that cannot occur have probability 0; known totals and tables of single attributes hold exactly, and known
-    tables of several attributes about.
-
-    Args:
-        measurement: the noisy answers.
-        facts: what is known anyway.
-        ensemble: how many mixtures of how many latent classes; chosen by how far the attributes are from
-            independence, in units of the noise, unless given.
-        seed: of the starts.
-        progress: called with the number of mixtures fitted, and how many there will be.
-
-    Raises:
-        WorkloadError: no record was found that is possible under the facts.
+    tables of several attributes about.  The ensemble is chosen by how far attributes are from independence unless
+    given.  WorkloadError where no record was found that is possible.
     """
     measured = measured_tables(measurement, facts)
     loss = measured.loss()
@@ -182,13 +170,7 @@ def ensemble_for(doublings: float) -> Ensemble:
 def mixture_draws(
     facts: Facts, measurement: NoisyAnswers, adjusted: NoisyAnswers
 ) -> Callable[[np.random.Generator], tuple[Release, float]]:
-    """What gives, for each draw of the noise, the tables of a mixture, and how far from 0 zeros are by rounding.
-
-    Args:
-        facts: what is known anyway.
-        measurement: the noisy answers.
-        adjusted: those that the tables follow from around which noise is drawn.
-    """
+    """For each draw of the noise around ``adjusted``: tables of a mixture, and how far zeros are off by rounding."""
     plan = measurement.plan
     layout = ComponentLayout(basis_groups(plan.strategy))
     center = measured_components(layout, adjusted)

@@ -171,10 +171,7 @@ class _Factor:
 
 
 def interior(problem: DualProblem) -> DualPoint:
-    """A candidate with components and multipliers near the best ones.
-
-    Args:
-        problem: of at most `MOST_CELLS` cells.
+    """A candidate with components and multipliers near the best ones, of a problem of at most `MOST_CELLS` cells.
 
     Cost: two or three dozen factorizations of a matrix with a row for each degree of freedom: no more than cells.
     """

@@ -207,12 +207,7 @@ class FitQuality:
 
 
 def fit_quality(measured: MeasuredTables, components: Sequence[FloatArray]) -> FitQuality:
-    """How well tables fit what was measured.
-
-    Args:
-        measured: what was measured.
-        components: of the tables of each set, in the order of ``measured.tables``.
-    """
+    """How well the components of all tables, in the order of ``measured.tables``, fit what was measured."""
     distances = [
         table.precision * float(((values - table.values) ** 2).sum()) if table.freedom else 0.0
         for table, values in zip(measured.tables, components, strict=True)
@@ -224,13 +219,7 @@ def fit_quality(measured: MeasuredTables, components: Sequence[FloatArray]) -> F
 
 
 def quality_of_records(measured: MeasuredTables, codes: IntArray, weights: FloatArray) -> FitQuality:
-    """How well the tables of records fit what was measured.
-
-    Args:
-        measured: what was measured.
-        codes (n, d): of the records' values.
-        weights (n,): of the records.
-    """
+    """How well the tables of records with these codes (n, d) and weights (n,) fit what was measured."""
     layout, sizes = measured.layout, measured.plan.domain.sizes
     components = []
     for number, members in enumerate(measured.plan.closure):

@@ -58,13 +58,7 @@ def violation_of(problem: DualProblem, cells: Array) -> float:
 
 
 def newton(problem: DualProblem, found: DualPoint, gradients: int) -> DualPoint:
-    """Steps of Newton's method, each halved until it raises the bound, as long as there are such.
-
-    Args:
-        problem: to solve.
-        found: where to start.
-        gradients: how many steps conjugate gradients may take for each.
-    """
+    """Steps of Newton's method, each halved until it raises the bound, as long as there are such."""
     for _ in range(_ROUNDS):
         goal = polished(problem, found, gradients)
         parts = (found.multipliers + part * (goal - found.multipliers) for part in _PARTS)
@@ -79,9 +73,7 @@ def newton(problem: DualProblem, found: DualPoint, gradients: int) -> DualPoint:
 
 
 def polished(problem: DualProblem, found: DualPoint, gradients: int) -> Array:
-    """Multipliers for which the cells that should be 0 are; then none below the least.
-
-    These are the cells that a step of the ascent leaves a multiplier.
+    """Multipliers for which the cells that a step of the ascent leaves a multiplier are 0; then none below the least.
 
     Source: eq. (56).
     """

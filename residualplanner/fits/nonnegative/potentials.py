@@ -200,13 +200,9 @@ class Agreement:
 def first_multipliers(
     problem: DualProblem, off: float, *, steps: int = _ROUNDS, report: Callable[[int, float], None] | None = None
 ) -> Array:
-    """Multipliers from which to start: those of tables whose margins agree to ``off``; 0 where this does not apply.
+    """Multipliers to start from: those of tables whose margins agree to ``off`` counts; 0 where this does not apply.
 
-    Args:
-        problem: to solve.
-        off: by how much margins may differ, in counts.
-        steps: of Newton's method at most.
-        report: called before each with the number of steps made, and by what part of the total margins differ.
+    Before each step ``report`` is told how many were made, and by what part of the total margins differ.
     """
     facets = facets_of(problem)
     if facets is None:

@@ -38,19 +38,9 @@ class FreedomWeights:
     factor: float  # how much more freely the residual of a set may move than that of a set with one attribute less
 
     def freedoms(self, noise_variances: FloatArray, units: FloatArray, orders: NDArray[np.int64]) -> FloatArray:
-        """v_A of every set, (m,).
-
-        Args:
-            noise_variances (m,): in counts squared.
-            units (m,): the variances that components have where counts are independent of variance 1.
-            orders (m,): how many attributes each set has.
+        """v_A of every set, (m,), from noise variances (m,) and those that independent counts of variance 1 would give.
 
         Source: eq. (52).
-
-        Example:
-            >>> variances, units, orders = np.array([1.0, 2.0]), np.ones(2), np.array([0, 1])
-            >>> [weights.freedoms(variances, units, orders).tolist() for weights in WEIGHTS.values()]
-            [[1.0, 60.0], [1.0, 2.0], [1.0, 4.0]]
         """
         own = noise_variances if self.has_variance else units * unlimited(noise_variances, units)
         return own * self.factor**orders
@@ -58,10 +48,6 @@ class FreedomWeights:
 
 def unlimited(noise_variances: FloatArray, units: FloatArray) -> FloatArray:
     """How much more noise each set (m,) has than the one with least where it is without a limit; else 1.
-
-    Args:
-        noise_variances (m,): in counts squared.
-        units (m,): the variances that components have where counts are independent of variance 1.
 
     Example:
         >>> unlimited(np.array([1.0, 10.0, 6e17]), np.ones(3)).tolist()
@@ -81,11 +67,7 @@ WEIGHTS: dict[str, FreedomWeights] = {
 
 
 def weights_named(name: object) -> FreedomWeights:
-    """The weights of this name.
-
-    Raises:
-        WorkloadError: there are none.
-    """
+    """The weights of this name, or WorkloadError."""
     return entry_named("weights", name, WEIGHTS)
 
 
@@ -165,15 +147,7 @@ class Statement:
 
 
 def fix_known(plan: Plan, layout: ComponentLayout, facts: Facts, start: FloatArray, freedoms: FloatArray) -> None:
-    """Give the components of all subsets of known tables their known values, and no freedom or noise, in place.
-
-    Args:
-        plan: of the tables.
-        layout: of the components.
-        facts: what is known.
-        start (c,): the components.
-        freedoms (m,): of every set.
-    """
+    """Give components (c,) of all subsets of known tables their known values, and no freedom or noise (m,)."""
     for fact in facts.known:
         for members in subsets_of(fact.attributes):
             number = plan.closure.position_of(members)

@@ -140,13 +140,10 @@ def _rmse(squares: NDArray[np.float64]) -> tuple[FloatArray, FloatArray]:
 
 
 def _bias(products: NDArray[np.float64], cells: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
-    """The root of the mean square bias of a cell, and its standard error by the jackknife over groups.
+    """The root of the mean square bias of a cell (m,), and its standard error by the jackknife over groups.
 
-    Products of different groups of simulations alone are counted, so that noise does not add to the square.
-
-    Args:
-        products (g, g, m): of the mean errors of two groups, summed over cells.
-        cells (m,): of each table.
+    From products (g, g, m) of the mean errors of two groups, of which those of one group with itself do not count, so
+    that noise does not add to the square.
     """
     count = len(products)
     apart = products * (1 - np.eye(count))[:, :, None] / cells

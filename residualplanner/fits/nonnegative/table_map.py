@@ -153,16 +153,8 @@ class TableStack:
 class TableMap:
     """The map from components (c,) to the cells (y,) of all largest tables, ``M`` in the mathematics.
 
-    Largest are the tables whose attributes are not part of another's: where these are non-negative, all are.
-
-    Args:
-        plan: of the tables.
-        layout: of the components; every attribute must have one basis in all sets.
-        sets (t,): other tables than the largest, by number in the closure.
-
-    Attributes:
-        stacks: the tables by the bases of their attributes.
-        size: how many cells they have.
+    Largest are the tables whose attributes are not part of another's: where these are non-negative, all are.  Other
+    tables are given by their sets' numbers in the closure, (t,).  Every attribute must have one basis in all sets.
     """
 
     def __init__(self, plan: Plan, layout: ComponentLayout, sets: IntArray | None = None) -> None:
@@ -239,11 +231,7 @@ def largest_sets(closure: Closure) -> IntArray:
 
 
 def dual_steps(tables: TableMap, freedoms: FloatArray) -> FloatArray:
-    """A step size for every cell, (y,), the same in each table: no step of the dual ascent overshoots.
-
-    Args:
-        tables: the map M.
-        freedoms (m,): v_A of every set.
+    """A step size for every cell, (y,), the same in each table: no step of the dual ascent overshoots.  From v_A, (m,).
 
     Source: eq. (54).
     """

@@ -45,14 +45,7 @@ class Answered:
         fractions: Mapping[int, FloatArray],
         precision: float,
     ) -> None:
-        """Add the answers of a round.
-
-        Args:
-            thresholds: all tables.
-            cells: of each table that was measured the numbers (c,) of its cells.
-            fractions: of each, the noisy answers (c,) as fractions of all records.
-            precision: the inverse variance of their noise.
-        """
+        """Add the answers of a round: of each measured table the numbers (c,) of cells, and noisy fractions (c,)."""
         listed = [table for table, found in cells.items() if self._is_listed(thresholds[table], len(found))]
         if listed:
             self.targets += self._listed(
@@ -79,11 +72,7 @@ class Answered:
         return measured < threshold.cells or not is_mapped
 
     def fit(self, parameters: Relaxed) -> Projection:
-        """Fit relaxed records to all answers; large tables by the cells that surprise, which are looked for anew.
-
-        Args:
-            parameters (d', n'): to begin with.
-        """
+        """Fit relaxed records (d', n'); large tables by the cells that surprise, which are looked for anew."""
         losses: tuple[float, ...] = ()
         steps = 0
         for number in range(FITS):

@@ -49,12 +49,8 @@ class Run:
     def result(self, records: int) -> RapResult:
         """Make all draws.
 
-        Args:
-            records: their exact number, which is confidential unless the plan's neighbors make it public; from
-                `require_records`.
-
-        Raises:
-            NoiseError: the random bytes or the machine's arithmetic failed a check.
+        ``records`` is their exact number, from `require_records`, confidential unless the plan's neighbors make it
+        public.  NoiseError where the random bytes or the machine's arithmetic failed a check.
         """
         plan, kind = self.plan, self.plan.projection.kind
         blocks = OneHot(plan.workload.domain.sizes)
@@ -79,12 +75,7 @@ class Run:
         return CandidateSelection(self.counts, self.plan.chosen, [set() for _ in self.plan.thresholds])
 
     def drawn(self, selection: CandidateSelection, model: Model, number: int) -> Drawn:
-        """Make the draws of a round; whatever follows from them is post-processing.
-
-        Args:
-            selection: what is left to choose from.
-            model: gives the answers of the relaxed records so far.
-            number: of the round, from 0.
+        """Make the draws of a round, counted from 0; whatever follows from them is post-processing.
 
         Guarantees: costs at most the plan's `round_cost`, whatever the model and the earlier rounds are.
         """

@@ -38,43 +38,21 @@ class Account:
         return sum((cost for _, cost in self.entries), Fraction(0))
 
     def charge(self, what: str, cost: Fraction) -> None:
-        """Record a cost before the draw is made.
-
-        Raises:
-            BudgetError: the costs would exceed the limit together.
-
-        Example:
-            >>> account = Account(Fraction(1))
-            >>> account.charge("selection", Fraction(2, 3))
-            >>> account.charge("answers", Fraction(2, 3))
-            Traceback (most recent call last):
-            ...
-            residualplanner.ground.errors.BudgetError: the draws of this run would cost more than its budget...
-        """
+        """Record a cost before the draw is made; BudgetError where costs would exceed the limit together."""
         if not cost > 0 or not self.spent + cost <= self.limit:
             raise BudgetError("the draws of this run would cost more than its budget; nothing was drawn")
         self.entries.append((what, cost))
 
 
 def rounded_down(value: Fraction) -> Fraction:
-    """The largest number of `BITS` significant binary digits that is at most ``value``, which must be positive.
-
-    Example:
-        >>> 0 < Fraction(1, 3) - rounded_down(Fraction(1, 3)) < Fraction(1, 2**40)
-        True
-    """
+    """The largest number of `BITS` significant binary digits that is at most ``value``, which must be positive."""
     shift = BITS - value.numerator.bit_length() + value.denominator.bit_length()
     scale = Fraction(2) ** shift
     return Fraction(int(value * scale)) / scale
 
 
 def root_down(value: Fraction) -> Fraction:
-    """A number of about `BITS` binary digits whose square is at most ``value``, which must be positive.
-
-    Example:
-        >>> root_down(Fraction(9, 4))
-        Fraction(3, 2)
-    """
+    """A number of about `BITS` binary digits whose square is at most ``value``, which must be positive."""
     shift = BITS - (value.numerator.bit_length() - value.denominator.bit_length()) // 2
     scale = Fraction(4) ** shift
     return Fraction(isqrt(int(value * scale))) / Fraction(2) ** shift
@@ -83,11 +61,9 @@ def root_down(value: Fraction) -> Fraction:
 def joint_sensitivity(measured: Mapping[ThresholdTable, int], neighbors: Neighbors) -> int:
     """All cells together: a record counts in few cells of a table, however many are measured.
 
-    Returns:
-        The sum over tables of the cells measured, or of those that a record can change, if these are fewer: a bound on
-        the squared L2 distance of the answers of neighbors that differ in one record.
-
-    Source: docs/adaptive-projection.md eq. (a).
+    Summed over tables, the cells measured, or those that a record can change, if these are fewer: a bound on the
+    squared L2 distance of the answers of neighbors that differ in one record.  Source: docs/adaptive-projection.md eq.
+    (a).
 
     Example:
         >>> table = ThresholdTable((0, 1), (10, 10), 2)

@@ -39,13 +39,7 @@ class FittedRows:
 
     @classmethod
     def of(cls, mentioned: NDArray[np.bool_], blocks: OneHot, *, merges: bool) -> Self:
-        """The rows to fit.
-
-        Args:
-            mentioned (d',): which rows measured cells mention.
-            blocks: of all rows.
-            merges: whether the others of a block may be fitted as one; else all rows of its block are fitted.
-        """
+        """The rows to fit, from those mentioned (d',); all rows of their blocks where ``merges`` is False."""
         rows, index, rest, sizes, here = [], [], [], [], 0
         for first, last in pairwise(blocks.offsets.tolist()):
             used = mentioned[first:last]
@@ -133,21 +127,11 @@ class Projection:
 def relaxed_projection(
     parameters: Relaxed, blocks: OneHot, targets: Sequence[NoisyTargets], settings: ProjectionSettings
 ) -> Projection:
-    """Fit relaxed records to noisy answers.
-
-    Args:
-        parameters (d', n'): to begin with.
-        blocks: which rows belong to which attribute.
-        targets: the noisy answers.
-        settings: of the optimizer.
-
-    Returns:
-        The relaxed records after the last step, or where the answers fit as well as their noise allows.
+    """Fit relaxed records (d', n') until the last step, or until answers fit as well as their noise allows.
 
     Cost: for each step 4 k multiplications for each listed cell and relaxed record, and for each cell of whole tables
-        three times as many as for the table itself.
-
-    Source: docs/adaptive-projection.md eq. (e); Adam is Kingma and Ba 2015.
+    three times as many as for the table itself.  Source: docs/adaptive-projection.md eq. (e); Adam is Kingma and Ba
+    2015.
     """
     kind = settings.kind
     mentioned = np.zeros(len(parameters), dtype=np.bool_)

@@ -100,26 +100,15 @@ RELAXATIONS: dict[str, Relaxation] = {each.name: each for each in (Softmax(), Sp
 
 
 def equal_weights(values: Relaxed) -> Relaxed:
-    """The weight of every relaxed record, (records,): one over their number.
-
-    Args:
-        values (rows, records): of the relaxed records.
-    """
+    """The weight of every relaxed record, (records,): one over their number."""
     records = values.shape[1]
     return np.full(records, 1 / records, dtype=np.float32)
 
 
 def sparsemax(points: Relaxed, blocks: OneHot) -> Relaxed:
-    """Project every block of every column on the simplex, by Newton's method and without sorting.
+    """Project every block of every column (rows, records) on the simplex, by Newton's method and without sorting.
 
-    Args:
-        points (rows, records): any numbers.
-        blocks: which rows belong together.
-
-    Returns:
-        The nearest points (rows, records): ``max(0, z - tau)`` with sum 1 in each block.
-
-    Source: docs/adaptive-projection.md eq. (f).
+    The nearest points are ``max(0, z - tau)`` with sum 1 in each block.  Source: docs/adaptive-projection.md eq. (f).
 
     Example:
         >>> sparsemax(np.array([[1], [0.5], [0.1]], dtype=np.float32), OneHot((3,))).ravel().tolist()

@@ -20,18 +20,7 @@ from residualplanner.method.workload.query import WrittenQuery
 def threshold_means(columns: Sequence[Relaxed], at_least: int) -> Relaxed:
     """The mean over relaxed records of the polynomial of eq. (58), for all cells (t_1, .., t_k).
 
-    Args:
-        columns: of each attribute its values (t_i, n'), any real numbers; at least one attribute.
-        at_least: r, from 1 to k.
-
-    Cost: at most as many matrix products as the smaller half has attributes, and one.
-
     Source: docs/adaptive-projection.md eq. (g): j matches in one half of the attributes, at least r - j in the other.
-
-    Example:
-        >>> half = np.full((2, 1), 0.5)
-        >>> threshold_means([half, half], 1).tolist()
-        [[0.75, 0.75], [0.75, 0.75]]
     """
     shape = tuple(len(column) for column in columns)
     split = balanced_split(shape)

@@ -28,12 +28,7 @@ Model = Callable[[Tile], IntArray]
 
 
 class KeptCounts:
-    """The exact answers of all tables, which must not leave this room; each of their tiles is counted once.
-
-    Args:
-        source: the records.
-        tiles: of all tables, table by table.
-    """
+    """The exact answers of all tables, which must not leave this room; each of their tiles is counted once."""
 
     def __init__(self, source: Source, tiles: Sequence[Tile]) -> None:
         self.tiles = tiles
@@ -47,13 +42,7 @@ class KeptCounts:
 
 
 class RecountedCounts:
-    """The same, some tables at a time; the records are read again for each request.
-
-    Args:
-        source: the records.
-        tiles: of all tables, table by table.
-        cells: how many whole tables may have together that are counted in one pass.
-    """
+    """The same, some tables at a time, of so many cells together; records are read again for each request."""
 
     def __init__(self, source: Source, tiles: Sequence[Tile], cells: int) -> None:
         self.tiles = tiles
@@ -69,13 +58,7 @@ ExactCounts = KeptCounts | RecountedCounts
 
 
 def batches(tiles: Iterable[Tile], most: int) -> Iterator[list[Tile]]:
-    """Consecutive tiles for which the same values are merged, as many as have ``most`` cells together, or one.
-
-    Example:
-        >>> of_size = [Tile(0, ThresholdTable((0,), (size,), 1), (range(size),)) for size in (3, 1, 5, 9)]
-        >>> [[len(tile.numbers) for tile in batch] for batch in batches(of_size, 4)]
-        [[3, 1], [5], [9]]
-    """
+    """Consecutive tiles for which the same values are merged, as many as have ``most`` cells together, or one."""
     batch: list[Tile] = []
     cells = 0
     for tile in tiles:
@@ -109,10 +92,7 @@ _NOTHING: IntArray = np.empty(0, dtype=np.int64)
 
 
 class CellUnit:
-    """Cells are chosen: the score is how far the cell is from the exact count.
-
-    Guarantees: if every count changes by at most 1, so does every score.
-    """
+    """Cells are chosen: the score is how far one is from the exact count, and changes by no more than counts do."""
 
     name = "cell"
 
@@ -146,10 +126,7 @@ class CellUnit:
 
 
 class TableUnit:
-    """Tables are chosen: the score is the largest distance of one of its cells; each table has the number 0.
-
-    Guarantees: if every count changes by at most 1, so does every score.
-    """
+    """Tables are chosen: the score is the largest distance of a cell, and changes by no more than counts do."""
 
     name = "table"
 
@@ -220,19 +197,13 @@ class CandidateSelection:
     earlier: list[set[int]]  # of each table the candidates that were chosen before
 
     def choose(self, model: Model, rate: Fraction, draws: int, source: ByteSource) -> list[Candidate]:
-        """Draw some candidates without replacement, and remember them.
-
-        Args:
-            model: gives the answers of relaxed records.
-            rate: of the exponential mechanism; each draw costs ``rate**2``.
-            draws: how many candidates.
-            source: of random bytes.
+        """Draw some candidates without replacement, each at a cost of ``rate**2``, and remember them.
 
         Guarantees: each draw has exactly the law of the exponential mechanism over all that were not chosen before,
-            however tables are divided into tiles.
+        however tables are divided into tiles.
 
-        Cost: one pass over all tables, and another over the tiles that candidates come from.  Scores are never held
-            for more than one tile.
+        Cost: one pass over all tables, and another over the tiles that candidates come from.  Scores are never held for
+        more than one tile.
         """
         found = {
             tiles: _score_counts(scores) for tiles, scores in self._scores(model, self.unit.together(self.counts.tiles))

@@ -28,30 +28,16 @@ class CellBlock:
     order: IntArray  # (q,): where each cell stands among all that are fitted
 
     def columns(self, values: Relaxed) -> list[Relaxed]:
-        """Of each attribute the values (q, records) that its cells are made of.
-
-        Args:
-            values (rows, records): of the relaxed records.
-        """
+        """Of each attribute the values (q, records) that its cells are made of."""
         return [values[rows] for rows in self.rows.T]
 
     def answers(self, columns: Sequence[Relaxed]) -> FloatArray:
-        """The fraction of records in each cell (q,): the mean over relaxed records of eq. (58).
-
-        Args:
-            columns (k,): from `columns`.
-        """
+        """The fraction of records in each cell (q,): the mean over relaxed records of eq. (58)."""
         found: FloatArray = threshold_probability(columns, self.at_least).mean(axis=1)
         return found.astype(np.float64)
 
     def add_slopes(self, columns: Sequence[Relaxed], weights: FloatArray, slopes: Relaxed) -> None:
-        """Add the gradient of a weighted sum of the answers by the values.
-
-        Args:
-            columns (k,): from `columns`.
-            weights (q,): of the cells.
-            slopes (rows, records): to which the gradient is added.
-        """
+        """Add to slopes (rows, records) the gradient by the values of a weighted sum of the answers (q,)."""
         count, records = columns[0].shape
         scaled = (weights / records).astype(np.float32)
         for axis, slope in enumerate(_slopes(columns, self.at_least)):
@@ -61,14 +47,6 @@ class CellBlock:
 
 def cell_blocks(thresholds: Sequence[ThresholdTable], cells: Sequence[ArrayLike], blocks: OneHot) -> list[CellBlock]:
     """Listed cells of some tables, those with equally many attributes and the same r together.
-
-    Args:
-        thresholds: the tables.
-        cells: of each table the numbers (c,) of its cells, in the order of a flattened table.
-        blocks: which rows belong to which attribute.
-
-    Returns:
-        Blocks whose ``order`` counts cells table by table.
 
     Example:
         >>> [block] = cell_blocks([ThresholdTable((0, 2), (2, 3), 2)], [[0, 5]], OneHot((2, 2, 3)))
@@ -241,16 +219,7 @@ def listed_cells(
     precision: FloatArray,
     importance: FloatArray | None = None,
 ) -> list[ListedCells]:
-    """Noisy answers to listed cells of some tables.
-
-    Args:
-        thresholds: the tables.
-        cells: of each table the numbers (c,) of its cells.
-        blocks: which rows belong to which attribute.
-        targets (q,): their noisy answers, table by table.
-        precision (q,): the inverse variances of their noise, table by table.
-        importance (q,): by which squared errors are multiplied besides, table by table; 1 unless given.
-    """
+    """Noisy answers (q,) to listed cells, table by table, with their precision; importance is 1 unless given."""
     found = cell_blocks(thresholds, cells, blocks)
     importance = np.ones(len(targets)) if importance is None else importance
     return [

@@ -55,10 +55,6 @@ class ThresholdTable:
         """In how many cells at most the tables of two data sets differ if one record does.
 
         Source: eq. (59) of no attribute; docs/adaptive-projection.md eq. (b).
-
-        Example:
-            >>> ThresholdTable((0, 1, 2), (3, 2, 4), 2).most_changed(Neighbors("replace"))
-            14
         """
         if not neighbors.has_public_total:
             return threshold_count(self.shape, self.at_least) if self.positions else 1
@@ -78,14 +74,7 @@ class ThresholdTable:
 def thresholds_of(workload: Workload) -> tuple[ThresholdTable, ...]:
     """The tables of a workload, in its order, with their attributes in the order of the domain.
 
-    Raises:
-        WorkloadError: a query is neither a marginal nor a threshold of all its attributes.
-
-    Example:
-        >>> from residualplanner import Domain, Threshold
-        >>> thresholds_of(Workload(Domain({"a": 2, "b": 3}), [("a", "b"), Threshold(("a", "b"), 1)]))
-        (ThresholdTable(positions=(0, 1), shape=(2, 3), at_least=2),
-         ThresholdTable(positions=(0, 1), shape=(2, 3), at_least=1))
+    WorkloadError where a query is neither a marginal nor a threshold of all its attributes.
     """
     sizes, found = workload.domain.sizes, []
     for block in workload.blocks:
@@ -137,10 +126,7 @@ class Tile:
         return MergedValues(tuple((position, values) for position, size, values in parts if len(values) < size))
 
     def answers(self, marginal: SameArray) -> SameArray:
-        """The answers in these cells, from the marginal with merged values, which come last; its shape is the tile's.
-
-        Source: eq. (58), which holds for the attributes with merged values as for any others.
-        """
+        """The answers in these cells, from the marginal with merged values, which come last.  Source: eq. (58)."""
         found: SameArray = self.threshold.answers(marginal)[tuple(map(slice, self.shape))]  # type: ignore[index]
         return found
 
@@ -152,8 +138,7 @@ class Tile:
 def tiles_of(thresholds: Sequence[ThresholdTable], *, relaxed_records: int, room: int = ROOM) -> tuple[Tile, ...]:
     """Divide tables into tiles, each as large as has room, in the order of the tables and of their cells.
 
-    Raises:
-        ResourceError: a tile of one cell needs more, or there are more than `MOST_TILES`.
+    ResourceError where a tile of one cell needs more, or there are more than `MOST_TILES`.
 
     Example:
         >>> tiles = tiles_of([ThresholdTable((0, 1), (100, 50), 2)], relaxed_records=10, room=130_000)
@@ -209,13 +194,7 @@ def _width(threshold: ThresholdTable, axis: int, relaxed_records: int, room: int
 
 
 def _bytes(threshold: ThresholdTable, shape: Sequence[int], relaxed_records: int) -> int:
-    """How many bytes all that is computed of a tile takes together.
-
-    Args:
-        threshold: the table.
-        shape (k,): of the tile; where it has fewer values than the table, one more stands for the others.
-        relaxed_records: how many there are.
-    """
+    """How many bytes what is computed of a tile takes together; one more value stands for those it lacks."""
     counted = [width + (width < size) for width, size in zip(shape, threshold.shape, strict=True)]
     split = balanced_split(counted)
     rows = math.prod(counted[:split]) + math.prod(counted[split:])

@@ -226,16 +226,7 @@ def drawn(
     seed: int,
     report: Report,
 ) -> SyntheticRecords:
-    """Records from a mixture.
-
-    Args:
-        release: that the mixture was fitted to.
-        fitted: the mixture.
-        facts: that it keeps to.
-        records: how many.
-        method: how they are made of it.
-        seed: of the records.
-        report: called with how much is done, and how much there is to do.
+    """Records from a mixture that was fitted to a release and keeps to facts.
 
     Raises:
         ArgumentError: ``seed`` is no integer from 0.

@@ -24,20 +24,9 @@ RoundingName = Literal["controlled", "sobol", "weighted", "independent"]
 
 
 def raked_weights(codes: IntArray, weights: FloatArray, known: Sequence[Fact]) -> FloatArray:
-    """The weights nearest to given ones in relative entropy with which the records have known tables.
+    """The weights (n,) nearest to given ones in relative entropy with which records (n, d) have known tables of counts.
 
     A cell that no record is in stays empty.
-
-    Args:
-        codes (n, d): the records.
-        weights (n,): to start from.
-        known: tables of counts by value.
-
-    Example:
-        >>> from residualplanner.fits.nonnegative.facts import Fact
-        >>> known = Fact("", "", (0,), np.array([2.0, 4.0]))
-        >>> raked_weights(np.array([[0], [1], [1]]), np.ones(3), [known])
-        array([2., 2., 2.])
     """
     cells = [cells_of(codes, fact) for fact in known]
     found = weights.copy()
@@ -107,13 +96,5 @@ ROUNDINGS: dict[str, Rounding] = {
 
 
 def rounding_named(name: object) -> Rounding:
-    """The method of this name.
-
-    Raises:
-        WorkloadError: there is none.
-
-    Example:
-        >>> rounding_named("weighted").copies
-        4
-    """
+    """The method of this name, or WorkloadError."""
     return entry_named("method", name, ROUNDINGS)

@@ -41,27 +41,13 @@ _LONGEST = 1 << 24
 
 
 def weight_column(domain: Domain) -> str:
-    """The name of the column of weights.
-
-    Example:
-        >>> weight_column(Domain({"weight": 3, "sex": 2}))
-        'record_weight'
-    """
+    """The name of the column of weights: one that no attribute has."""
     free = (name for name in _WEIGHTS if name not in domain.names)
     return next(free, f"{'_'.join(domain.names)}_weight")
 
 
 def column_of(attribute: Attribute, codes: IntArray, bins: BinsName) -> NDArray[Any]:
-    """The entries of a column for codes (n,), as objects or integers.
-
-    Args:
-        attribute: of the column.
-        codes (n,): of the records.
-        bins: "labels", or "middles": the middle of each bin, and None for a label that is not a bin.
-
-    Raises:
-        ArgumentError: there is no such way to show bins.
-    """
+    """The entries of a column for codes (n,): labels, or the middles of bins, and None for a label that is none."""
     if bins not in ("labels", "middles"):
         raise ArgumentError(f'bins must be "labels" or "middles", got {bins!r}')
     if bins == "middles" and attribute.bins is not None:
@@ -106,18 +92,7 @@ def _entries(values: Sequence[object]) -> NDArray[Any]:
 def save_frame(
     file: PathLike, describe: Callable[[str, str], dict[str, Any]], guarantee: str, make: Callable[[], "pd.DataFrame"]
 ) -> None:
-    """Write a frame, and before it what it is.
-
-    Args:
-        file: its name ends with ``.csv`` or ``.parquet``.
-        describe: gives what is said of it as JSON values, from its name and hash.
-        guarantee: what is promised of it.
-        make: gives the frame.
-
-    Raises:
-        ArgumentError: the name ends otherwise.
-        OSError: the files cannot be written.
-    """
+    """Write a frame to a ``.csv`` or ``.parquet`` file, and before it, as JSON, what it is by name and hash."""
     path = require_records_file(file)
     content = _bytes(make(), path.suffix, guarantee)
     described = {"kind": _KIND} | describe(path.name, hashlib.sha256(content).hexdigest())
@@ -137,12 +112,7 @@ def require_records_file(file: PathLike) -> Path:
 
 
 def sidecar_path(file: Path) -> Path:
-    """The path of the JSON file beside a file of records.
-
-    Example:
-        >>> sidecar_path(Path("records.csv")).name
-        'records.csv.json'
-    """
+    """The path of the JSON file beside a file of records: that with ``.json`` added."""
     return file.with_name(f"{file.name}.json")
 
 

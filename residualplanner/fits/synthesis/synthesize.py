@@ -94,12 +94,6 @@ def _half(report: Progress, number: int) -> Progress:
 def count_to_make(release: Release, facts: Facts, records: int | None, method: RoundingName) -> int:
     """How many records will be made, after all that can be checked without making them.
 
-    Args:
-        release: to make them from.
-        facts: that they keep to.
-        records: how many are wanted; None for their known or estimated number, 0 if the estimate is negative.
-        method: how they are made.
-
     Raises:
         ArgumentError: ``records`` is no integer from 0; there are more than a billion.
         WorkloadError: there is no such method.

@@ -92,13 +92,7 @@ class Dual(ABC):
 
     @abstractmethod
     def newton_step(self, part: Array, diagonal: Array, residual: Array) -> Array:
-        """The solution of ``(diag(diagonal) + Q diag(part) Q^T) step = residual``, (b, k).
-
-        Args:
-            part (b, n): 1 / d of the cells that are positive, else 0.
-            diagonal (b, k): at least 0.
-            residual (b, k): the right side.
-        """
+        """The step (b, k) that solves ``(diag(diagonal) + Q diag(part) Q^T) step = residual``, with parts (b, n)."""
 
     def cells_of(self, multipliers: Array) -> Array:
         """The best cells for given multipliers (b, k), (b, n).  Source: eq. (81)."""
@@ -108,10 +102,7 @@ class Dual(ABC):
         return np.maximum(cells, 0, out=cells)
 
     def value(self, multipliers: Array, cells: Array) -> Array:
-        """What the best multipliers make least, (b,): the value of the dual problem, turned round, up to a constant.
-
-        Source: eq. (82).
-        """
+        """The negative dual value (b,), up to a constant: the best multipliers make it least.  Source: eq. (82)."""
         of_cells = np.einsum("bn,bn->b", cells, cells * self.weight)
         of_sums = np.einsum("bk,bk->b", multipliers, multipliers * self.spread - 2 * self.target)
         found: Array = (of_cells + of_sums) / 2
@@ -123,11 +114,7 @@ class Dual(ABC):
 
 
 class MapDual(Dual):
-    """All sums as maps of one draw's cells.
-
-    Args:
-        problem: of one draw.
-    """
+    """All sums as maps of the cells of one draw."""
 
     def __init__(self, problem: CellProblem) -> None:
         self.center, self.weight = problem.center, problem.weight
@@ -175,11 +162,7 @@ class MapDual(Dual):
 
 
 class MatrixDual(Dual):
-    """All sums as rows of matrices: those that are the same in all draws, and those that are not.
-
-    Args:
-        problem: with few sums, or few cells.
-    """
+    """All sums as rows of matrices: those that are the same in all draws, and those that are not."""
 
     def __init__(self, problem: CellProblem) -> None:
         same = [term for term in problem.terms if not term.sums.differs_by_draw]

@@ -40,12 +40,7 @@ class CellFit:
 
 
 def solve(problem: CellProblem, start: Array | None = None) -> CellFit:
-    """The solution of a problem.
-
-    Args:
-        problem: of several draws.
-        start (b, k): multipliers to start from, else 0.
-    """
+    """The solution of a problem for several draws, from multipliers (b, k), which are 0 unless given."""
     if is_small(problem):
         return _solved(MatrixDual(problem), start)
     rows = np.split(np.arange(len(problem.center)), len(problem.center))
@@ -162,11 +157,7 @@ def _certified(dual: Dual, multipliers: Array, cells: Array) -> CellFit:
 
 
 def solve_without_cells(shape: tuple[int, ...], terms: Sequence[Term]) -> CellFit:
-    """The cells whose sums are best: of all solutions one that is near 0.
-
-    Args:
-        shape (d,): of the cells.
-        terms: sums, one group of which has every cell.
+    """The cells whose sums are best, where no group has single cells: of all solutions one that is near 0.
 
     Source: eq. (88).
     """

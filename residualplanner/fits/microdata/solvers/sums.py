@@ -64,10 +64,7 @@ class Sums(ABC):
         return self.answer(part)
 
     def precision(self, subset: Sequence[int]) -> float | None:  # noqa: ARG002 - for those that have none
-        """The eigenvalue of spreading the answers, on components of a set of axes; None where that is none.
-
-        Source: eq. (80).
-        """
+        """The eigenvalue of spreading the answers, on components of a set of axes, or None.  Source: eq. (80)."""
         return None
 
     def take(self, rows: IntArray) -> "Sums":  # noqa: ARG002 - for those that are the same

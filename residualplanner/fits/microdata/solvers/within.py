@@ -52,11 +52,9 @@ class Bounds:
         return found + values[:, count:] if self.has_cells else found
 
     def repair(self, lacking: Array, room: Array) -> Array:
-        """What it costs, (b,), to raise multipliers of answers so that cells lack no force.  Source: eq. (86).
+        """What it costs, (b,), to raise multipliers of answers by the force (b, n) that each cell lacks.
 
-        Args:
-            lacking (b, n): the force that each cell needs, at least 0.
-            room (b, m): how far each answer may still rise.
+        Source: eq. (86).
         """
         if self.has_cells:
             cost: Array = (lacking * room[:, -lacking.shape[1] :]).sum(axis=1)
@@ -65,7 +63,7 @@ class Bounds:
         return most
 
     def equations(self, curvature: Array, of_cells: Array) -> Callable[[Array], Array]:
-        """The solution of ``(diag(of_cells) + A^T diag(curvature) A) z = right`` for any right side (b, n).
+        """Solves ``(diag(of_cells) + A^T diag(curvature) A) z = right`` for any right side (b, n).
 
         Source: eq. (87).
         """
@@ -134,14 +132,7 @@ class State:
 
 
 def centered_start(bounds: Bounds, cells: Array, bound: Array, *, level: float) -> Inside:
-    """Multipliers for a point strictly inside: all products with their slacks are equal.
-
-    Args:
-        bounds: of the answers.
-        cells (b, n): above their floor.
-        bound (b,): t, above the largest error of the answers of the cells.
-        level: the products.
-    """
+    """Multipliers for a point strictly inside: all products with their slacks are ``level``."""
     slack = bound[:, None] * bounds.std_err
     off = bounds.answered(cells) - bounds.answers
     return Inside(cells, bound, *(level / part for part in (slack - off, slack + off, cells - bounds.floor)))
@@ -289,12 +280,7 @@ def least_bound(bounds: Bounds, rough: Inside) -> tuple[Inside, Array]:
 
 
 def least_squares_within(bounds: Bounds, rough: Inside) -> tuple[Inside, Array]:
-    """Least squares within bounds by Clarabel's interior-point method.
-
-    Args:
-        bounds: of one draw.
-        rough: a solution that is not good enough, with the bound to keep to.
-    """
+    """Least squares of one draw within the bound of a rough solution, by Clarabel's interior-point method."""
     import clarabel
 
     rows, limit, near = _rows(bounds), (rough.bound[:, None] * bounds.std_err)[0], rough.cells[0]

@@ -36,14 +36,10 @@ def largest_shortage(problem: DualProblem, cells: Array) -> float:
 
 
 def covering(problem: DualProblem, cells: Array) -> tuple[Array, Array]:
-    """The components of records, and their cells, which are positive, and large where cells are below 0.
+    """The components of records, and their cells, which are positive, and large where ``cells`` (y,) are below 0.
 
     As much as is missing in the worst table is spread evenly over all values, so that small shortages are covered;
     records cover the others.
-
-    Args:
-        problem: whose attributes have subtraction bases.
-        cells (y,): of tables that agree.
     """
     even = max(largest_shortage(problem, cells), 1e-9 * problem.total)
     shortages = np.negative(cells)
@@ -137,10 +133,7 @@ def _take(table: Array, values: Integers, weights: Array) -> None:
 
 
 def _components(problem: DualProblem, cells: Array) -> Array:
-    """The components of tables that agree, where all bases are subtraction bases.
-
-    Each component follows from every table that has it: the transposed map adds these up.
-    """
+    """The components of tables that agree, of subtraction bases: each follows from every table that has it."""
     layout = problem.tables.layout
     together = np.zeros(len(layout.firsts))
     for stack in problem.tables.stacks:

@@ -45,13 +45,7 @@ class FollowedCells:
 
 
 def followed_cells(blocks: tuple[TableBlock, ...], unbiased: Single, raised_by: Single) -> FollowedCells:
-    """The cells that are positive where margins raise them so far.
-
-    Args:
-        blocks: all tables.
-        unbiased (y,): their cells.
-        raised_by (p,): by how much each margin raises its cells.
-    """
+    """The cells that are positive where margins raise their cells (y,) so far, (p,)."""
     cells, freedoms, columns, orders = [], [], [], []
     for block in blocks:
         raised = block.raised(unbiased, raised_by).ravel()
@@ -68,14 +62,7 @@ def followed_cells(blocks: tuple[TableBlock, ...], unbiased: Single, raised_by: 
 
 
 class LimitedMemory:
-    """The last steps (p,), with the change of the gradient over each.
-
-    Example:
-        >>> memory = LimitedMemory()
-        >>> memory.keep(np.array([1.0, 0.0]), np.array([2.0, 0.0]))
-        >>> memory.direction(np.array([4.0, 6.0]), np.array([2.0, 3.0])).tolist()
-        [2.0, 2.0]
-    """
+    """The last steps (p,), with the change of the gradient over each."""
 
     def __init__(self) -> None:
         self._pairs: list[tuple[Array, Array, float]] = []
@@ -87,12 +74,7 @@ class LimitedMemory:
             self._pairs = [*self._pairs[1 - _KEPT :], (step, lowered, curved)]
 
     def direction(self, gradient: Array, diagonal: Array) -> Array:
-        """The step to the top, as far as is known; where no step is kept, ``gradient / diagonal``.
-
-        Args:
-            gradient (p,): where the step starts.
-            diagonal (p,): about that of the second derivative, with the sign changed.
-        """
+        """The step to the top, as far as is known: ``gradient / diagonal``, about the curvature, with no step kept."""
         found, parts = gradient.copy(), []
         for step, lowered, curved in reversed(self._pairs):
             parts.append(float(step @ found) / curved)
@@ -118,12 +100,8 @@ class _FollowedPoint:
 class PotentialAscent:
     """Ascent in the dual problem of agreement, in directions from the last steps.
 
-    Args:
-        problem: to solve.
-        margins: of the tables.
-        unbiased (y,): their cells.
-        raised_by (p,): by how much potentials raise the cells of each margin, to start with.
-        reach (p,): how far margins may move in the first steps.
+    It starts where potentials raise the cells of each margin by ``raised_by`` (p,), and in the first steps follows
+    cells that are positive where margins move by ``reach`` (p,).
     """
 
     def __init__(

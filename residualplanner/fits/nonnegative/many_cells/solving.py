@@ -34,14 +34,7 @@ _STALLED, _LOOK_BACK = 0.7, 4
 
 
 class MarginAscent:
-    """Accelerated ascent in the dual problem, from multipliers of 0.
-
-    Multipliers are held in counts: times the freedom of their table.
-
-    Args:
-        problem: to solve.
-        facets: of its tables.
-    """
+    """Accelerated ascent in the dual problem, from multipliers of 0, in counts: times the freedom of their table."""
 
     def __init__(self, problem: DualProblem, facets: Facets) -> None:
         self._problem, self._margins = problem, Margins.of(problem, facets)
@@ -117,10 +110,7 @@ def solve_many(
     """The nearest tables that are non-negative, nearly: of very many cells, in single precision.
 
     What tables are short of is looked at now and then, and covered by records where that may do.  The gap is computed
-    in double precision.
-
-    Returns:
-        The solution; where a step limit was met, or single precision was exhausted, it may have a larger gap.
+    in double precision; where a step limit was met, or single precision was exhausted, it may be larger than asked for.
     """
     ascent, steps_done, best = _followed(problem, facets, steps, report), min(_FIRST, steps), None
     enough = min(_SHORT, _BY_GAP * gap**_POWER) * problem.total
@@ -143,18 +133,7 @@ def solve_many(
 
 
 def nearly(problem: DualProblem, facets: Facets, *, gap: float, below: float, steps: int) -> DualPoint:
-    """Components whose tables are nearly the nearest ones, and have no cell below 0 by more than ``below``.
-
-    Args:
-        problem: to solve.
-        facets: of its tables.
-        gap: the most that the distance may differ from the bound, as a fraction.
-        below: in counts.
-        steps: at most.
-
-    Raises:
-        SolverError: none were found.
-    """
+    """Components whose tables are nearly the nearest ones, and have no cell below 0 by more than ``below`` counts."""
     ascent = _followed(problem, facets, _FIRST)
     for _ in range(_FIRST, steps, _OFTEN):
         found = candidate(problem, ascent.multipliers())
