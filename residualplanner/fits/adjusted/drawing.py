@@ -12,7 +12,7 @@ import numpy as np
 from residualplanner.fits.nonnegative.ascent import Ascent
 from residualplanner.fits.nonnegative.components import ComponentLayout, answers_of, measured_components, noise_like
 from residualplanner.fits.nonnegative.interior import MOST_CELLS, interior
-from residualplanner.fits.nonnegative.many_cells.solving import facets_of_many, nearly
+from residualplanner.fits.nonnegative.many_cells import facets_of_many, nearly
 from residualplanner.fits.nonnegative.newton import ROUNDING, DualPoint, candidate
 from residualplanner.fits.nonnegative.potentials import first_multipliers
 from residualplanner.fits.nonnegative.problem import DualProblem, Statement

@@ -15,7 +15,7 @@ from residualplanner.fits.nonnegative.ascent import Solution, solve
 from residualplanner.fits.nonnegative.components import answers_of
 from residualplanner.fits.nonnegative.facts import Facts, Impossible, Known, read_facts
 from residualplanner.fits.nonnegative.fitted_mixture import fit_mixture, mixture_draws
-from residualplanner.fits.nonnegative.many_cells.solving import facets_of_many, solve_many
+from residualplanner.fits.nonnegative.many_cells import facets_of_many, solve_many
 from residualplanner.fits.nonnegative.newton import ROUNDING
 from residualplanner.fits.nonnegative.problem import DualProblem, Statement, WeightsName, center_of, weights_named
 from residualplanner.gate.sources.source import Progress

@@ -4,8 +4,10 @@ Tables are kept non-negative, and made to agree; most of their cells are 0, and 
 others.  Source: eqs. (48) and (62) to (65); Lorenz, Manns and Meyer, Appl. Math. Optim. 83 (2021), for two attributes.
 """
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +15,7 @@ from scipy import sparse
 
 from residualplanner.fits.nonnegative.problem import DualProblem
 from residualplanner.fits.nonnegative.table_map import TableMap, TableStack
-from residualplanner.fits.optimizers import conjugate_gradients
+from residualplanner.fits.optimizers import Array, conjugate_gradients
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.method.workload.closure import subset_products
 
@@ -23,40 +25,81 @@ _LEAST_STIFFNESS = 1e-2
 _ROUNDS, _GRADIENTS, _ACCURACY = 80, 100, 0.1
 #: Damping, in units of the diagonal: at first, at least and at most; and by what it changes.
 _DAMPING, _LEAST, _MOST, _CHANGE = 0.1, 1e-9, 10.0, 4.0
-#: How often a step is halved, and what part of the ascent that its slope promises it must reach.
-_HALVINGS, _PROMISE = 25, 1e-4
+#: How often a step is halved, and what part of the ascent that its slope promises it must reach, but for rounding.
+_HALVINGS, _PROMISE, _ROUNDING = 25, 1e-4, 1e-12
 #: Steps of Newton's method for the threshold of a table, after which the total is right but for little.
 _THRESHOLDS = 12
-Array = NDArray[np.float64]
+#: About how many cells are worked on at a time, so that they stay in the processor's cache.
+_CELLS = 1 << 16
+Number = TypeVar("Number", np.float32, np.float64)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TableBlock:
+    """Some tables of the same bases."""
+
+    cells: slice  # where their cells stand among those of all tables
+    shape: tuple[int, ...]  # (b, n_1, .., n_k)
+    margins: tuple[slice, ...]  # for each attribute, where the margins over it stand among all
+    freedom: Array  # (b, 1, .., 1): of the tables' own residuals
+
+    def raised(self, unbiased: NDArray[Number], raise_by: NDArray[Number]) -> NDArray[Number]:
+        """Its unbiased cells, raised by a number for each cell of their margins.  Source: eq. (63)."""
+        found = self.of(unbiased).copy()
+        for axis in range(len(self.margins)):
+            found += np.expand_dims(self.margin(raise_by, axis), axis + 1)
+        return found
+
+    def of(self, cells: NDArray[Number]) -> NDArray[Number]:
+        """Its part of an array over all cells, as a view."""
+        return cells[self.cells].reshape(self.shape)
+
+    def margin(self, values: NDArray[Number], axis: int) -> NDArray[Number]:
+        """Its part of an array over the margins over one attribute, as a view."""
+        return values[self.margins[axis]].reshape(self.shape[: axis + 1] + self.shape[axis + 2 :])
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Facets:
     """The margins of the largest tables over one attribute: each by its table, (p,), and each once, (f,)."""
 
-    joint: TableMap  # the map from the residuals that facets follow from, to the cells of all facets, each once
+    joint: TableMap  # from the residuals that facets follow from, to the cells of all facets, each once
     looseness: FloatArray  # ``1 / w`` of each of these residuals' components; 0 where it is fixed
     shared: FloatArray  # the freedom of each
     curvature: FloatArray  # (f,): the diagonal of ``joint * looseness * joint^T``
     unbiased: FloatArray  # (f,): what was measured
     cell: IntArray  # (p,): which cell of the facets each cell of a table's margin is
-    # for each stack of tables, where the margins over each attribute start among all (p,)
-    starts: tuple[tuple[int, ...], ...]
-    freedom: tuple[FloatArray, ...]  # for each stack, of the tables' own residuals, (b,)
+    blocks: tuple[TableBlock, ...]  # all tables
+    freedom: FloatArray  # (p,): of the margin's table
+    lengths: FloatArray  # (p,): how many cells each is the sum of
 
-    def moved(self, potentials: NDArray[np.float64]) -> NDArray[np.float64]:
+    def moved(self, potentials: Array) -> Array:
         """By how much potentials (p,) lower the facets, (f,)."""
         return self._answers(potentials, self.looseness)
 
-    def spread(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
+    def spread(self, margins: Array) -> Array:
         """The facets of the residuals that these margins of multipliers (p,) give to what tables share, (f,)."""
         return self._answers(margins, self.shared)
 
-    def _answers(self, margins: NDArray[np.float64], freedoms: FloatArray) -> NDArray[np.float64]:
+    def _answers(self, margins: Array, freedoms: FloatArray) -> Array:
         together = np.bincount(self.cell, margins, self.joint.size).astype(np.float64, copy=False)
         pulled = self.joint.transposed(together)
         pulled *= freedoms
         return self.joint.cells(pulled, np.empty(self.joint.size))
+
+    def multipliers(self, unbiased: Array, potentials: Array) -> Array:
+        """Of all cells, (y,): what was cut of them, over the freedom of its table; overwrites the unbiased ones.
+
+        Source: eq. (65).
+        """
+        raised_by = potentials * self.freedom
+        for block in self.blocks:
+            cells = block.raised(unbiased, raised_by)
+            np.negative(cells, out=cells)
+            np.maximum(cells, 0, out=cells)
+            cells /= block.freedom
+            block.of(unbiased)[...] = cells
+        return unbiased
 
 
 def facets_of(problem: DualProblem) -> Facets | None:
@@ -66,7 +109,8 @@ def facets_of(problem: DualProblem) -> Facets | None:
     than the tables' own: w of eq. (62) is positive.
     """
     tables = problem.tables
-    if not (problem.reference.is_identity and problem.lowest.ndim == 0) or not _has_facets(tables):
+    has_margins = all(stack.axes and all(axis.is_orthogonal for axis in stack.axes) for stack in tables.stacks)
+    if not (problem.reference.is_identity and problem.lowest.ndim == 0) or not has_margins:
         return None
     freedoms = problem.freedom[tables.layout.firsts]
     shared = np.zeros(len(freedoms))
@@ -80,14 +124,14 @@ def facets_of(problem: DualProblem) -> Facets | None:
     return _joined(problem, freedoms, freedoms / stiffness)
 
 
-def _has_facets(tables: TableMap) -> bool:
-    return all(stack.axes and all(axis.is_orthogonal for axis in stack.axes) for stack in tables.stacks)
-
-
 def _joined(problem: DualProblem, freedoms: FloatArray, looseness: FloatArray) -> Facets:
     """The facets, with what is shared by tables at this looseness (m,)."""
     tables = problem.tables
-    sides = [_sides(stack) for stack in tables.stacks]
+    # The numbers of the sets without one attribute each, (b, k).
+    sides = [
+        stack.subsets[:, [stack.subsets.shape[1] - 1 - (1 << axis) for axis in range(len(stack.axes))]]
+        for stack in tables.stacks
+    ]
     joint = TableMap(tables.plan, tables.layout, np.unique(np.concatenate([side.ravel() for side in sides])))
     used = joint.restrict()
     first, curvature = np.empty(len(freedoms), dtype=np.int64), np.empty(joint.size)
@@ -97,103 +141,150 @@ def _joined(problem: DualProblem, freedoms: FloatArray, looseness: FloatArray) -
         sizes = _sizes(stack)
         rows = looseness[stack.subsets] * subset_products(1 / sizes**2, 1 - 1 / sizes)
         stack.per_table(curvature)[...] = rows.sum(axis=1)[:, None]
-    parts, starts, end = [], [], 0
+    cell, freedom, lengths, blocks, start = [], [], [], [], 0
     for stack, side in zip(tables.stacks, sides, strict=True):
-        own = []
+        own = freedoms[stack.sets]
+        blocks += _blocks(stack, own, start)
         for axis, size in enumerate(stack.shape[1:]):
-            cells = int(np.prod(stack.shape[1:])) // size
-            parts.append((first[side[:, axis]][:, None] + np.arange(cells)).ravel())
-            own.append(end)
-            end += parts[-1].size
-        starts.append(tuple(own))
+            cells = math.prod(stack.shape[1:]) // size
+            cell.append((first[side[:, axis]][:, None] + np.arange(cells)).ravel())
+            freedom.append(np.repeat(own, cells))
+            lengths.append(np.full(cell[-1].size, float(size)))
+            start += cell[-1].size
     unbiased = joint.cells(problem.start[used], np.empty(joint.size))
     loose, shared = (tables.layout.spread(frozen(each))[used] for each in (looseness, freedoms))
-    own_freedoms = tuple(frozen(freedoms[stack.sets]) for stack in tables.stacks)
-    cell = frozen(np.concatenate(parts))
-    return Facets(joint, loose, shared, frozen(curvature), frozen(unbiased), cell, tuple(starts), own_freedoms)
+    of_margins = (frozen(np.concatenate(each)) for each in (freedom, lengths))
+    return Facets(joint, loose, shared, curvature, unbiased, frozen(np.concatenate(cell)), tuple(blocks), *of_margins)
 
 
-def _sides(stack: TableStack) -> IntArray:
-    order = len(stack.axes)
-    sides: IntArray = stack.subsets[:, [(1 << order) - 1 - (1 << axis) for axis in range(order)]]
-    return sides
-
-
-def _sizes(stack: TableStack) -> NDArray[np.float64]:
+def _sizes(stack: TableStack) -> Array:
     return np.array([stack.shape[1:]], dtype=np.float64).reshape(1, -1)
 
 
+def _blocks(stack: TableStack, freedom: Array, start: int) -> Iterator[TableBlock]:
+    """The tables of a stack, some at a time, whose margins begin at ``start``: all over the first axis come first."""
+    shape, size = stack.shape[1:], math.prod(stack.shape[1:])
+    rows = max(_CELLS // size, 1)
+    for first in range(0, len(freedom), rows):
+        last, begin = min(first + rows, len(freedom)), start
+        margins = []
+        for length in shape:
+            margin = size // length
+            margins.append(slice(begin + first * margin, begin + last * margin))
+            begin += len(freedom) * margin
+        cells = slice(stack.cells.start + first * size, stack.cells.start + last * size)
+        of_tables = freedom[first:last].reshape(-1, *(1,) * len(shape))
+        yield TableBlock(cells, (last - first, *shape), tuple(margins), of_tables)
+
+
 @dataclass(frozen=True, eq=False, slots=True)
-class _AgreementPoint:
+class FollowedCells:
+    """Cells that may be positive."""
+
+    unbiased: Array  # (f,): their estimates
+    freedoms: Array  # (f,): of their tables
+    margins: sparse.csr_matrix  # (f, p): a row for each: 1 for each margin that it is part of
+
+    def cut(self, raised_by: Array) -> Array:
+        """What is positive of them, raised by numbers for margins (p,)."""
+        found: Array = self.margins @ raised_by
+        found += self.unbiased
+        return np.maximum(found, 0, out=found)
+
+
+def followed_cells(
+    blocks: tuple[TableBlock, ...], unbiased: NDArray[Number], raised_by: NDArray[Number]
+) -> FollowedCells:
+    """The cells that are positive where margins raise their cells (y,) so far, (p,)."""
+    cells, freedoms, columns, orders = [], [], [], []
+    for block in blocks:
+        raised = block.raised(unbiased, raised_by).ravel()
+        numbers = np.flatnonzero(raised > 0)
+        cells.append(block.of(unbiased).ravel()[numbers])
+        freedoms.append(block.freedom.ravel()[numbers // (raised.size // len(block.freedom))])
+        columns.append(_margins_of(block, numbers).ravel())
+        orders.append(np.full(len(numbers), len(block.margins)))
+    entries = np.concatenate(columns)
+    rows = np.concatenate([[0], np.cumsum(np.concatenate(orders))]).astype(np.int32)
+    matrix = sparse.csr_matrix((np.ones(len(entries)), entries, rows), shape=(len(rows) - 1, len(raised_by)))
+    return FollowedCells(np.concatenate(cells).astype(np.float64), np.concatenate(freedoms), matrix)
+
+
+def _margins_of(block: TableBlock, cells: NDArray[np.intp]) -> NDArray[np.int32]:
+    """Which margins each of some cells of a block is part of, (cells, k)."""
+    at = np.unravel_index(cells, block.shape)
+    found = np.empty((len(cells), len(block.margins)), dtype=np.int32)
+    for axis, margin in enumerate(block.margins):
+        others = [number for number in range(len(block.shape)) if number != axis + 1]
+        found[:, axis] = margin.start + np.ravel_multi_index([at[n] for n in others], [block.shape[n] for n in others])
+    return found
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class AgreementPoint:
     """Potentials, and what follows from them."""
 
     potentials: Array  # (p,): of the margins of all tables
     value: float  # of the dual problem, up to a constant
     gradient: Array  # (p,): the facets that the shared residuals give, less the tables' margins
-    margins: sparse.csr_matrix  # a row for each positive cell: 1 for each margin that it is part of, (positive, p)
-    freedoms: Array  # (positive,): of their tables
+    followed: FollowedCells  # which cells were looked at: all that are positive are among them
+
+
+def agreement_point(facets: Facets, followed: FollowedCells, potentials: Array) -> AgreementPoint:
+    """The value of the dual problem, and its gradient.  Source: eqs. (63) and (64)."""
+    cells = followed.cut(potentials * facets.freedom)
+    moved = facets.moved(potentials)
+    together = np.bincount(facets.cell, potentials, facets.joint.size)
+    value = float(together @ (facets.unbiased - moved / 2)) - float(cells @ (cells / followed.freedoms)) / 2
+    gradient = (facets.unbiased - moved)[facets.cell]
+    gradient -= followed.margins.T @ cells
+    return AgreementPoint(potentials, value, gradient, followed)
+
+
+def along(
+    at: Callable[[Array], AgreementPoint], point: AgreementPoint, step: Array, halvings: int
+) -> tuple[AgreementPoint, float]:
+    """The next point, and the part of the step that leads there: 0 where none ascends as its slope promises."""
+    slope, part, rounding = float(point.gradient @ step), 1.0, rounding_of(point)
+    for _ in range(halvings if slope > 0 else 0):
+        following = at(point.potentials + part * step)
+        if following.value >= point.value + _PROMISE * part * slope - rounding:
+            return following, part
+        part /= 2
+    return point, 0.0
+
+
+def rounding_of(point: AgreementPoint) -> float:
+    """By how much the value may fall by rounding."""
+    return _ROUNDING * (1 + abs(point.value))
 
 
 class Agreement:
     """The dual problem of tables that are non-negative, and must agree."""
 
     def __init__(self, problem: DualProblem, facets: Facets) -> None:
-        self.problem, self.facets = problem, facets
+        self.facets = facets
         self.unbiased = problem.cells(problem.start, np.empty(problem.tables.size))
-        self._stacks = list(zip(problem.tables.stacks, facets.starts, facets.freedom, strict=True))
 
-    def before_cut(self, stack: TableStack, starts: tuple[int, ...], freedom: Array, potentials: Array) -> Array:
-        """Cells of which the negative are cut at 0, (b, n_1, .., n_k).  Source: eq. (63)."""
-        found = self.unbiased[stack.cells].reshape(stack.shape).copy()
-        scale = freedom.reshape(-1, *(1,) * len(starts))
-        for axis, start in enumerate(starts):
-            shape = [size for at, size in enumerate(stack.shape) if at != axis + 1]
-            own = potentials[start : start + int(np.prod(shape))].reshape(shape)
-            found += np.expand_dims(own, axis + 1) * scale
-        return found
-
-    def multipliers(self, potentials: Array) -> Array:
-        """Of all cells, (y,): what was cut, over the freedom of its table.  Source: eq. (65)."""
-        found = np.empty(self.problem.tables.size)
-        for stack, starts, freedom in self._stacks:
-            cut = np.maximum(-self.before_cut(stack, starts, freedom, potentials), 0)
-            stack.per_table(found)[...] = cut.reshape(len(cut), -1) / freedom[:, None]
-        return found
-
-    def at(self, potentials: Array) -> _AgreementPoint:
-        """The value of the dual problem, and its derivatives.  Source: eqs. (63) and (64)."""
-        values, columns, freedoms, orders = [], [], [], []
-        for stack, starts, freedom in self._stacks:
-            cells = self.before_cut(stack, starts, freedom, potentials).ravel()
-            positive = np.flatnonzero(cells > 0)
-            values.append(cells[positive])
-            columns.append(cell_columns(stack.shape, starts, positive).ravel())
-            freedoms.append(freedom[positive // (cells.size // len(freedom))])
-            orders.append(np.full(len(positive), len(starts)))
-        counts, freedom = np.concatenate(values), np.concatenate(freedoms)
-        rows = np.concatenate([[0], np.cumsum(np.concatenate(orders))])
-        entries = np.concatenate(columns)
-        size = (len(counts), len(potentials))
-        margins = sparse.csr_matrix((np.ones(len(entries)), entries, rows), shape=size)
-        together = np.bincount(self.facets.cell, potentials, self.facets.joint.size)
-        moved = self.facets.moved(potentials)
-        value = float(together @ (self.facets.unbiased - moved / 2)) - float(counts @ (counts / freedom)) / 2
-        gradient = (self.facets.unbiased - moved)[self.facets.cell] - margins.T @ counts
-        return _AgreementPoint(potentials, value, gradient, margins, freedom)
+    def at(self, potentials: Array) -> AgreementPoint:
+        """The value of the dual problem and its gradient, with all cells that are positive there."""
+        facets = self.facets
+        followed = followed_cells(facets.blocks, self.unbiased, potentials * facets.freedom)
+        return agreement_point(facets, followed, potentials)
 
     def start(self) -> Array:
         """Potentials for which every table has its total: one number is subtracted from all of its cells."""
         found = np.zeros(len(self.facets.cell))
-        for stack, starts, freedom in self._stacks:
-            cells = stack.per_table(self.unbiased)
+        for block in self.facets.blocks:
+            cells = block.of(self.unbiased).reshape(len(block.freedom), -1)
             total = np.maximum(cells.sum(axis=1), 0)
             level = (cells.sum(axis=1) - total) / cells.shape[1]
             for _ in range(_THRESHOLDS):
                 above = cells > level[:, None]
                 count = np.maximum(above.sum(axis=1), 1)
                 level = np.maximum(level, (np.where(above, cells, 0).sum(axis=1) - total) / count)
-            size = cells.size // stack.shape[1]
-            found[starts[0] : starts[0] + size] = np.repeat(-level / freedom, size // len(freedom))
+            own = found[block.margins[0]].reshape(len(cells), -1)
+            own[...] = (-level / block.freedom.ravel())[:, None]
         return found
 
 
@@ -215,27 +306,26 @@ def first_multipliers(
             report(done, differ / max(problem.total, 1.0))
         if differ <= off:
             break
-        direction = _direction(agreement, point, damping)
-        following, part = _along(agreement, point, direction)
-        if following is None:
+        point, part = along(agreement.at, point, _direction(facets, point, damping), _HALVINGS)
+        if not part:
             break
-        point = following
+        # Less where the whole step ascends, as much at a half, else more.
         damping = min(max(damping * {1.0: 1 / _CHANGE, 0.5: 1.0}.get(part, _CHANGE), _LEAST), _MOST)
-    return agreement.multipliers(point.potentials)
+    return facets.multipliers(agreement.unbiased, point.potentials)
 
 
-def _direction(agreement: Agreement, point: _AgreementPoint, damping: float) -> Array:
+def _direction(facets: Facets, point: AgreementPoint, damping: float) -> Array:
     """The damped step of Newton's method, by conjugate gradients.  Source: eq. (64)."""
-    facets, forward = agreement.facets, point.margins
+    forward, freedoms = point.followed.margins, point.followed.freedoms
     back = forward.T.tocsr()
-    diagonal = back @ point.freedoms + facets.curvature[facets.cell]
+    diagonal = back @ freedoms + facets.curvature[facets.cell]
     damped = damping * diagonal
     scale = 1 / (diagonal + damped)
     residual = point.gradient.copy()
     goal = _ACCURACY**2 * float(residual @ (residual * scale))
 
     def curvature(step: Array) -> Array:
-        image: Array = back @ (point.freedoms * (forward @ step))
+        image: Array = back @ (freedoms * (forward @ step))
         image += facets.moved(step)[facets.cell]
         image += damped * step
         return image
@@ -244,25 +334,3 @@ def _direction(agreement: Agreement, point: _AgreementPoint, damping: float) -> 
         return product <= goal
 
     return conjugate_gradients(curvature, residual, scale, most=_GRADIENTS, is_enough=is_enough)
-
-
-def _along(agreement: Agreement, point: _AgreementPoint, direction: Array) -> tuple[_AgreementPoint | None, float]:
-    """The next point, with the part of the step that leads there; None where no part of it ascends."""
-    slope, part = float(point.gradient @ direction), 1.0
-    rounding = 1e-12 * (1 + abs(point.value))
-    for _ in range(_HALVINGS):
-        following = agreement.at(point.potentials + part * direction)
-        if following.value >= point.value + _PROMISE * part * slope - rounding:
-            return following, part
-        part /= 2
-    return None, 0.0
-
-
-def cell_columns(shape: tuple[int, ...], starts: tuple[int, ...], cells: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Which potentials act on each of some cells of a stack, (cells, k)."""
-    at = np.unravel_index(cells, shape)
-    found = np.empty((len(cells), len(starts)), dtype=np.intp)
-    for axis, start in enumerate(starts):
-        others = [number for number in range(len(shape)) if number != axis + 1]
-        found[:, axis] = start + np.ravel_multi_index([at[n] for n in others], [shape[n] for n in others])
-    return found

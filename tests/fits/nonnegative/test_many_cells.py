@@ -7,10 +7,9 @@ import pytest
 
 import residualplanner as rp
 from made_releases import exact_release
+from residualplanner.fits.nonnegative.covering import covering, records_for
 from residualplanner.fits.nonnegative.facts import Facts
-from residualplanner.fits.nonnegative.many_cells.covering import covering, records_for
-from residualplanner.fits.nonnegative.many_cells.potential_ascent import LimitedMemory, PotentialAscent
-from residualplanner.fits.nonnegative.many_cells.solving import MarginAscent
+from residualplanner.fits.nonnegative.many_cells import LimitedMemory, MarginAscent, PotentialAscent
 from residualplanner.fits.nonnegative.potentials import facets_of
 from residualplanner.fits.nonnegative.problem import WEIGHTS, Statement
 
@@ -60,7 +59,7 @@ def by_matrices(problem, count):
 @pytest.mark.parametrize("name", WORKLOADS)
 @pytest.mark.parametrize("cells", [1, 1 << 16], ids=["table by table", "all at once"])
 def test_steps_are_those_of_the_accelerated_ascent_by_explicit_matrices(name, cells, monkeypatch):
-    monkeypatch.setattr("residualplanner.fits.nonnegative.many_cells.blocks._CELLS", cells)
+    monkeypatch.setattr("residualplanner.fits.nonnegative.potentials._CELLS", cells)
     problem = problem_for(name)
     ascent, count = MarginAscent(problem, facets_of(problem)), 12
     ascent.advance(count)
@@ -142,7 +141,7 @@ def test_the_components_that_cover_have_the_cells_and_the_total_that_are_told(na
 def test_tables_are_nearly_the_nearest_and_none_is_negative(name, monkeypatch):
     release = release_for(name)
     exact = rp.nonnegative(release)
-    monkeypatch.setattr("residualplanner.fits.nonnegative.many_cells.solving._MANY_CELLS", 0)
+    monkeypatch.setattr("residualplanner.fits.nonnegative.many_cells._MANY_CELLS", 0)
     made = rp.nonnegative(release, gap=1e-3)
     assert made.numbers.steps > 0
     assert made.numbers.gap <= 1e-3
@@ -154,7 +153,7 @@ def test_tables_are_nearly_the_nearest_and_none_is_negative(name, monkeypatch):
 
 def test_the_best_tables_are_given_where_single_precision_is_exhausted(monkeypatch):
     release, told = release_for("pairs"), []
-    monkeypatch.setattr("residualplanner.fits.nonnegative.many_cells.solving._MANY_CELLS", 0)
+    monkeypatch.setattr("residualplanner.fits.nonnegative.many_cells._MANY_CELLS", 0)
     made = rp.nonnegative(release, gap=1e-15, progress=lambda *now: told.append(now))
     assert 1e-15 < made.numbers.gap < 1e-4
     assert told[-1] < (5000, 5000)
@@ -162,7 +161,7 @@ def test_the_best_tables_are_given_where_single_precision_is_exhausted(monkeypat
 
 
 def test_no_more_steps_are_taken_than_allowed(monkeypatch):
-    monkeypatch.setattr("residualplanner.fits.nonnegative.many_cells.solving._MANY_CELLS", 0)
+    monkeypatch.setattr("residualplanner.fits.nonnegative.many_cells._MANY_CELLS", 0)
     made = rp.nonnegative(release_for("triples"), gap=1e-9, max_steps=30)
     assert made.numbers.steps == 30
     assert made.numbers.gap > 1e-9
@@ -174,7 +173,7 @@ def test_no_more_steps_are_taken_than_allowed(monkeypatch):
 def test_errors_of_very_many_cells_are_those_of_few(monkeypatch, kept):
     made = rp.nonnegative(release_for("triples"))
     exact = rp.published_errors(made, simulations=10)
-    monkeypatch.setattr("residualplanner.fits.nonnegative.many_cells.solving._MANY_CELLS", 0)
+    monkeypatch.setattr("residualplanner.fits.nonnegative.many_cells._MANY_CELLS", 0)
     monkeypatch.setattr("residualplanner.fits.nonnegative.published_errors_simulation._MANY_CELLS", kept)
     found = rp.published_errors(made, simulations=10)
     assert found.rmse == pytest.approx(exact.rmse, rel=0.02)
@@ -186,7 +185,7 @@ def test_errors_of_very_many_cells_are_those_of_few(monkeypatch, kept):
 @pytest.mark.parametrize("cells", [0, 2_000_000], ids=["very many cells", "few"])
 def test_a_simulation_whose_tables_are_not_found_is_an_error(monkeypatch, cells):
     made = rp.nonnegative(release_for("triples"))
-    monkeypatch.setattr("residualplanner.fits.nonnegative.many_cells.solving._MANY_CELLS", cells)
+    monkeypatch.setattr("residualplanner.fits.nonnegative.many_cells._MANY_CELLS", cells)
     monkeypatch.setattr("residualplanner.fits.adjusted.drawing._STEPS", 160)
     monkeypatch.setattr("residualplanner.fits.adjusted.drawing._GAP", -1.0)
     with pytest.raises(rp.SolverError, match="no tables were found for a simulation in 160 steps"):

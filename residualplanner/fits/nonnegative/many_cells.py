@@ -1,0 +1,286 @@
+"""The nearest non-negative tables where there are very many cells: in single precision, each step from their margins.
+
+First an accelerated ascent in the multipliers of all cells; once most cells are surely 0, one in the potentials of
+margins, which follows the others alone.
+Source: eqs. (50), (53), (55), (63), (65) and (99), and what follows these on the page; the formula of Broyden,
+Fletcher, Goldfarb and Shanno as in Nocedal, Math. Comp. 35 (1980).
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.fits.nonnegative.ascent import Report, Solution, mixed, momentum_after
+from residualplanner.fits.nonnegative.covering import covering, largest_shortage
+from residualplanner.fits.nonnegative.newton import DualPoint, candidate
+from residualplanner.fits.nonnegative.potentials import (
+    AgreementPoint,
+    Facets,
+    TableBlock,
+    agreement_point,
+    along,
+    facets_of,
+    followed_cells,
+    rounding_of,
+)
+from residualplanner.fits.nonnegative.problem import DualProblem
+from residualplanner.fits.optimizers import Array
+from residualplanner.ground.errors import SolverError
+
+#: From how many cells on this is faster than Newton's method for potentials.
+_MANY_CELLS = 2_000_000
+#: How many steps are made before the cells that are surely 0 are left alone.
+_FIRST = 50
+#: How often it is looked at how much tables are short of, in steps; and how often progress is told.
+_EVERY, _TOLD = 100, 25
+#: How often it is looked at whether tables are near enough, where they need not be covered.
+_OFTEN = 50
+#: Tables are first made non-negative where the worst is short of so much of the total: at most, and by the gap, to
+#: a power that Adult's tables of three attributes showed.
+_SHORT, _BY_GAP, _POWER = 1e-2, 0.1, 2 / 3
+#: Where the worst table is short of more than so much of what it was 400 steps before, single precision is exhausted.
+_STALLED, _LOOK_BACK = 0.7, 4
+#: How many steps are kept, and how often one is halved.
+_KEPT, _HALVINGS = 5, 12
+#: A step is kept whose change of the gradient is not lost in rounding, as a part of the product of both lengths.
+_LEAST_CHANGE = 1e-10
+#: After how many steps all cells are looked at again.
+_STEPS = 10
+#: Cells are followed that become positive where margins move so many times as far as they did between two looks.
+_FARTHER, _SLOWER = 2.0, 0.5
+#: They move at least so far, in roots of freedoms: what rounding may do.
+_LEAST = 1e-7
+Single = NDArray[np.float32]
+
+
+class LimitedMemory:
+    """The last steps (p,), with the change of the gradient over each."""
+
+    def __init__(self) -> None:
+        self._pairs: list[tuple[Array, Array, float]] = []
+
+    def keep(self, step: Array, lowered: Array) -> None:
+        """Keep a step, and by how much it lowered the gradient; the oldest of too many is forgotten."""
+        curved = float(step @ lowered)
+        if curved > _LEAST_CHANGE * float(np.linalg.norm(step)) * float(np.linalg.norm(lowered)):
+            self._pairs = [*self._pairs[1 - _KEPT :], (step, lowered, curved)]
+
+    def direction(self, gradient: Array, diagonal: Array) -> Array:
+        """The step to the top, as far as is known: ``gradient / diagonal``, about the curvature, with no step kept."""
+        # Two loops: the inverse of the curvature is (I - s y^T / s^T y) H (I - y s^T / s^T y) + s s^T / s^T y, pair
+        # after pair, of steps s that lowered the gradient by y: from the last pair back, and then forward.
+        found, parts = gradient.copy(), []
+        for step, lowered, curved in reversed(self._pairs):
+            parts.append(float(step @ found) / curved)
+            found -= parts[-1] * lowered
+        found /= diagonal
+        if self._pairs:  # the scale of the diagonal is that which the last step saw
+            _, lowered, curved = self._pairs[-1]
+            found *= curved / float(lowered @ (lowered / diagonal))
+        for (step, lowered, curved), part in zip(self._pairs, reversed(parts), strict=True):
+            found += (part - float(lowered @ found) / curved) * step
+        return found
+
+
+class PotentialAscent:
+    """Ascent in the dual problem of agreement, in directions from the last steps.
+
+    It starts where potentials raise the cells of each margin by ``raised_by`` (p,), and in the first steps follows
+    cells that are positive where margins move by ``reach`` (p,).
+    """
+
+    def __init__(self, problem: DualProblem, facets: Facets, unbiased: Single, raised_by: Array, reach: Array) -> None:
+        self._problem, self._facets, self._unbiased = problem, facets, unbiased
+        self._sharing = np.bincount(facets.cell)[facets.cell]
+        self._memory, self._reach = LimitedMemory(), _FARTHER * _STEPS * reach
+        self._look(raised_by / facets.freedom)
+
+    def advance(self, steps: int) -> None:
+        """Take some steps, each halved until the value rises as its slope promises."""
+        for first in range(0, steps, _STEPS):
+            point, start = self._point, self._point
+            for _ in range(first, min(first + _STEPS, steps)):
+                step = self._memory.direction(point.gradient, self._diagonal)
+                following, part = along(self._at, point, step, _HALVINGS)
+                if part:
+                    self._memory.keep(part * step, point.gradient - following.gradient)
+                point = following
+            moved = np.abs(point.potentials - start.potentials)
+            moved *= _FARTHER * self._facets.freedom
+            self._reach *= _SLOWER
+            np.maximum(self._reach, moved, out=self._reach)
+            self._look(point.potentials)
+            if self._point.value < start.value - rounding_of(start):  # cells were positive that were not followed
+                self._memory = LimitedMemory()
+                self._reach *= _FARTHER / _SLOWER
+                self._look(start.potentials)
+
+    def multipliers(self) -> Array:
+        """Of all cells, (y,)."""
+        unbiased = self._problem.cells(self._problem.start, np.empty(self._problem.tables.size))
+        return self._facets.multipliers(unbiased, self._point.potentials)
+
+    def _look(self, potentials: Array) -> None:
+        """Look at all cells: follow those that are positive where margins move as far as they may."""
+        facets = self._facets
+        raised_by = potentials * facets.freedom
+        self._reach += _LEAST * np.sqrt(facets.freedom)
+        self._followed = followed_cells(facets.blocks, self._unbiased, (raised_by + self._reach).astype(np.float32))
+        is_positive = self._followed.cut(raised_by) > 0
+        diagonal: Array = self._followed.margins.T @ np.where(is_positive, self._followed.freedoms, 0.0)
+        diagonal += facets.curvature[facets.cell] * self._sharing
+        self._diagonal = np.maximum(diagonal, facets.freedom, out=diagonal)  # of one positive cell at least
+        self._point = self._at(potentials)
+
+    def _at(self, potentials: Array) -> AgreementPoint:
+        return agreement_point(self._facets, self._followed, potentials)
+
+
+class MarginAscent:
+    """Accelerated ascent in the dual problem, from multipliers of 0, in counts: times the freedom of their table."""
+
+    def __init__(self, problem: DualProblem, facets: Facets) -> None:
+        self._problem, self._facets, self._blocks = problem, facets, facets.blocks
+        self._unbiased = problem.cells(problem.start, np.empty(problem.tables.size)).astype(np.float32)
+        self._multipliers, self._ahead = np.zeros_like(self._unbiased), np.zeros_like(self._unbiased)
+        self._means, self._momentum = np.zeros(len(facets.cell)), 1.0
+
+    def advance(self, steps: int) -> None:
+        """Take some steps.  The momentum is dropped where it points downhill.  Source: eqs. (53) and (99)."""
+        for _ in range(steps):
+            moved = self._raised_by().astype(np.float32)
+            downhill = sum(self._step(block, moved) for block in self._blocks)
+            self._momentum, part = momentum_after(self._momentum, downhill)
+            for block in self._blocks:
+                self._look_ahead(block, part)
+
+    def multipliers(self) -> Array:
+        """Of all cells, (y,)."""
+        found = self._multipliers.astype(np.float64)
+        for block in self._blocks:
+            view = block.of(found)
+            view /= block.freedom
+        return found
+
+    def followed(self) -> PotentialAscent:
+        """The ascent that goes on from here, and follows few of the cells.  This one ends."""
+        ahead = self._raised_by()
+        for block in self._blocks:
+            block.of(self._ahead)[...] = 0
+            self._look_ahead(block, 0.0)
+        reach = np.abs(ahead - self._raised_by())
+        return PotentialAscent(self._problem, self._facets, self._unbiased, ahead, reach)
+
+    def _raised_by(self) -> Array:
+        """By how much multipliers raise the cells beyond themselves, for each cell of a margin, (p,).
+
+        From their means along each axis, less the means along the axes before it, so that none counts twice.
+
+        Source: eq. (99).
+        """
+        facets = self._facets
+        found: Array = facets.spread(self._means / facets.freedom)[facets.cell]
+        found /= facets.lengths
+        for block in self._blocks:
+            for axis in range(1, len(block.margins)):
+                _center(block.margin(found, axis), axis)
+        found -= self._means
+        return found
+
+    def _step(self, block: TableBlock, moved: Single) -> float:
+        """Step from the point ahead, which is overwritten by the change; how far that is downhill."""
+        multipliers, ahead = block.of(self._multipliers), block.of(self._ahead)
+        following = block.raised(self._unbiased, moved)
+        np.negative(following, out=following)
+        np.maximum(following, 0, out=following)
+        ahead -= following
+        np.subtract(following, multipliers, out=multipliers)
+        downhill = np.einsum("bi,bi->b", ahead.reshape(len(ahead), -1), multipliers.reshape(len(ahead), -1))
+        ahead[...] = multipliers
+        multipliers[...] = following
+        return float((downhill / block.freedom.ravel()).sum())
+
+    def _look_ahead(self, block: TableBlock, momentum: float) -> None:
+        """The point ahead, from the change, and its means along each axis."""
+        ahead = block.of(self._ahead)
+        ahead *= np.float32(momentum)
+        ahead += block.of(self._multipliers)
+        for axis, size in enumerate(block.shape[1:]):
+            view = block.margin(self._means, axis)
+            np.divide(np.add.reduce(ahead, axis=axis + 1), size, out=view)
+            _center(view, axis)
+
+
+def _center(tables: Array, axes: int) -> None:
+    """Subtract from tables (b, ..) their means along each of the first axes, in place."""
+    for axis in range(1, axes + 1):
+        means = np.add.reduce(tables, axis=axis, keepdims=True)
+        means /= tables.shape[axis]
+        tables -= means
+
+
+def facets_of_many(problem: DualProblem) -> Facets | None:
+    """The facets of a problem that has very many cells; None of others, and where it has no facets."""
+    return facets_of(problem) if problem.tables.size >= _MANY_CELLS else None
+
+
+def solve_many(
+    problem: DualProblem, facets: Facets, *, gap: float, steps: int, report: Report | None = None
+) -> Solution:
+    """The nearest tables that are non-negative, nearly: of very many cells, in single precision.
+
+    What tables are short of is looked at now and then, and covered by records where that may do.  The gap is computed
+    in double precision; where a step limit was met, or single precision was exhausted, it may be larger than asked for.
+    """
+    ascent, steps_done, best = _followed(problem, facets, steps, report), min(_FIRST, steps), None
+    enough = min(_SHORT, _BY_GAP * gap**_POWER) * problem.total
+    shortages: list[float] = []
+    while True:
+        found = replace(candidate(problem, ascent.multipliers()), multipliers=np.empty(0))  # no longer needed
+        shortages.append(largest_shortage(problem, found.cells))
+        has_stalled = len(shortages) > _LOOK_BACK and shortages[-1] > _STALLED * shortages[-1 - _LOOK_BACK]
+        is_last = steps_done >= steps or has_stalled
+        if is_last or shortages[-1] <= enough:
+            made = mixed(problem, found, covering(problem, found.cells), steps_done)
+            best = made if best is None or made.gap < best.gap else best
+            # The gap falls about as the shortage does: covering again pays where that has come down as far.
+            enough = shortages[-1] * gap / max(made.gap, gap)
+        if best is not None and (is_last or best.gap <= gap):
+            return best
+        for count in _parts(_EVERY, steps - steps_done):
+            ascent.advance(count)
+            steps_done += count
+            if report is not None:
+                report(steps_done, math.inf if best is None else best.gap)
+
+
+def nearly(problem: DualProblem, facets: Facets, *, gap: float, below: float, steps: int) -> DualPoint:
+    """Components whose tables are nearly the nearest ones, and have no cell below 0 by more than ``below`` counts."""
+    ascent = _followed(problem, facets, _FIRST)
+    for _ in range(_FIRST, steps, _OFTEN):
+        found = candidate(problem, ascent.multipliers())
+        if found.gap <= gap and found.violation <= below:
+            return found
+        ascent.advance(_OFTEN)
+    raise SolverError(f"no tables were found for a simulation in {steps:,} steps", status="step limit")
+
+
+def _followed(problem: DualProblem, facets: Facets, steps: int, report: Report | None = None) -> PotentialAscent:
+    """The ascent that follows few cells, after `_FIRST` steps of the one that follows all, or fewer where told so."""
+    ascent, steps_done = MarginAscent(problem, facets), 0
+    for count in _parts(_FIRST, steps):
+        ascent.advance(count)
+        steps_done += count
+        if report is not None:
+            report(steps_done, math.inf)
+    return ascent.followed()
+
+
+def _parts(steps: int, most: int) -> Iterator[int]:
+    """So many steps, but no more than the most, in parts after which progress is told."""
+    count = min(steps, most)
+    for done in range(0, count, _TOLD):
+        yield min(_TOLD, count - done)
