@@ -28,9 +28,8 @@ import residualplanner as rp
 from benchmarks.rap_cases import adult_case, errors, loans_like, rap_answers, released
 from residualplanner.fits.mixtures.mixture import OneHot
 from residualplanner.fits.optimizers import Adam
-from residualplanner.fits.rap.relaxation import RELAXATIONS
-from residualplanner.fits.rap.relaxed_records import RelaxedRecords
-from residualplanner.fits.rap.targets import CellBlock, ListedCells, cell_blocks
+from residualplanner.fits.rap.relaxed_records import RELAXATIONS, RelaxedRecords
+from residualplanner.fits.rap.targets import ListedCells, listed_cells
 from residualplanner.fits.rap.tiles import thresholds_of, tiles_of
 from residualplanner.more.queries.thresholds import threshold_map
 
@@ -72,11 +71,11 @@ def gathered(*, is_fitted: bool) -> Found:
     domain = adult_case().domain
     records = relaxed(domain.sizes)
     table = max(thresholds_of(rp.marginals(domain, order=3)), key=lambda each: each.cells)
-    [block] = cell_blocks([table], [np.arange(20_000)], records.blocks)
+    [block] = listed_cells([(table, np.arange(20_000), np.zeros(20_000), 1.0, 1.0)], records.blocks)
     columns = block.columns(records.values)
     answers = block.answers(columns)
     if is_fitted:
-        block.add_slopes(columns, answers, np.zeros_like(records.values))
+        block.add_weighted(columns, answers, np.zeros_like(records.values))
     return {"queries": len(answers)}
 
 
@@ -132,7 +131,7 @@ def step() -> Found:
     generator = np.random.default_rng(0)
     blocks, kind = OneHot((30,) * 10), RELAXATIONS["softmax"]
     rows = np.stack([generator.permutation(10)[:3] * 30 + generator.integers(0, 30, 3) for _ in range(256)])
-    cells = ListedCells(CellBlock(rows, 3, np.arange(256)), generator.random(256), np.ones(256), np.ones(256))
+    cells = ListedCells(3, rows, generator.random(256), np.ones(256), np.ones(256))
     parameters = kind.start(blocks, RECORDS, generator)
     adam, values, settings = Adam(parameters, 1e-8), kind.values(parameters, blocks), rp.ProjectionSettings()
     start = time.process_time()

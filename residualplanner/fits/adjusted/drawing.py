@@ -10,15 +10,13 @@ from dataclasses import replace
 import numpy as np
 
 from residualplanner.fits.nonnegative.ascent import Ascent
-from residualplanner.fits.nonnegative.components import ComponentLayout, answers_of, measured_components, noise_like
-from residualplanner.fits.nonnegative.interior import MOST_CELLS, interior
+from residualplanner.fits.nonnegative.components import answers_of, measured_components, noise_like
 from residualplanner.fits.nonnegative.many_cells import facets_of_many, nearly
-from residualplanner.fits.nonnegative.newton import ROUNDING, DualPoint, candidate
+from residualplanner.fits.nonnegative.newton import MOST_CELLS, ROUNDING, DualPoint, candidate, interior
 from residualplanner.fits.nonnegative.potentials import first_multipliers
 from residualplanner.fits.nonnegative.problem import DualProblem, Statement
 from residualplanner.fits.nonnegative.table_map import reference_map
 from residualplanner.gate.measurement.combined import NoisyAnswers
-from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.errors import SolverError
 from residualplanner.release.numbers import UNBIASED_NUMBERS, Estimates, Simulation
 from residualplanner.release.release import Release
@@ -39,7 +37,8 @@ def unbiased_simulation(measurement: NoisyAnswers) -> Simulation:
     center, variances = measured_components(layout, measurement), measurement.plan.noise_variances
 
     def draw(generator: np.random.Generator) -> Estimates:
-        return _release(measurement, layout, center + noise_like(layout, variances, generator)).estimates
+        noisy = answers_of(layout, center + noise_like(layout, variances, generator))
+        return Release(measurement.with_residuals(noisy)).estimates
 
     return Simulation(UNBIASED_NUMBERS.of(measurement), draw)
 
@@ -55,24 +54,14 @@ def nonnegative_draws(
 
     def draw(generator: np.random.Generator) -> tuple[Release, float]:
         start = center + noise_like(layout, variances, generator)
-        found = _nearest(_moved(problem, start, fixes_total=statement.fixes_total), below)
+        if statement.fixes_total:
+            start[0] = max(start[0], 0.0)
+        total = max(float(start[0]), 1.0 if problem.freedom[0] > 0 else 0.0)
+        found = _nearest(replace(problem, start=start, total=total), below)
         least = 3 * max(ROUNDING * problem.total, found.violation)
-        return _release(adjusted, layout, found.components), least
+        return Release(adjusted.with_residuals(answers_of(layout, found.components))), least
 
     return draw
-
-
-def _release(like: NoisyAnswers, layout: ComponentLayout, components: FloatArray) -> Release:
-    """The release of some components."""
-    return Release(like.with_residuals(answers_of(layout, components)))
-
-
-def _moved(problem: DualProblem, start: FloatArray, *, fixes_total: bool) -> DualProblem:
-    """The problem with other noisy components."""
-    if fixes_total:
-        start[0] = max(start[0], 0.0)
-    least = 1.0 if problem.freedom[0] > 0 else 0.0
-    return replace(problem, start=start, total=max(float(start[0]), least))
 
 
 def _nearest(problem: DualProblem, below: float) -> DualPoint:

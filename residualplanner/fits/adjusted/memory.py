@@ -3,7 +3,7 @@
 import numpy as np
 
 from residualplanner.fits.nonnegative.components import cell_kinds
-from residualplanner.fits.nonnegative.interior import MOST_CELLS
+from residualplanner.fits.nonnegative.newton import MOST_CELLS
 from residualplanner.fits.nonnegative.problem import unlimited
 from residualplanner.fits.nonnegative.table_map import largest_sets, reference_map
 from residualplanner.gate.measurement.blocks import require_room

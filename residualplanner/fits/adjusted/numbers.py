@@ -10,8 +10,7 @@ import numpy as np
 
 from residualplanner.fits.adjusted.drawing import unbiased_simulation
 from residualplanner.fits.adjusted.integers import IntegerTables
-from residualplanner.fits.nonnegative.facts import Facts
-from residualplanner.fits.nonnegative.limits import origin_of
+from residualplanner.fits.nonnegative.facts import Facts, origin_of
 from residualplanner.gate.measurement.answers import FloatResiduals
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.gate.measurement.noise_record import NoiseRecord, warning_of

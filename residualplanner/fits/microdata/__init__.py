@@ -12,7 +12,13 @@ from residualplanner.fits.microdata.bounds import (
     least_cell_error,
     least_total_error,
 )
-from residualplanner.fits.microdata.fit import Fit, least_squares, least_squares_variance, nonnegative_least_squares
+from residualplanner.fits.microdata.fit import (
+    Fit,
+    least_squares,
+    least_squares_variance,
+    nonnegative_least_squares,
+    reweighted_fit,
+)
 from residualplanner.fits.microdata.groups import (
     CellSums,
     GroupAnswers,
@@ -24,7 +30,6 @@ from residualplanner.fits.microdata.groups import (
 )
 from residualplanner.fits.microdata.laws import Gaussian, Laplace, NoiseLaw, noise_for
 from residualplanner.fits.microdata.max_fit import max_fit
-from residualplanner.fits.microdata.reweighted import reweighted_fit
 from residualplanner.fits.microdata.sequential import sequential_fit
 
 __all__ = [

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from residualplanner.fits.microdata.laws import noise_for
+from residualplanner.fits.optimizers import Array
 from residualplanner.ground.checks import entry_named, float_of, is_integer, require_positive, value_text
 from residualplanner.ground.errors import BudgetError, WorkloadError
 
-Array = NDArray[np.float64]
 Formula = Callable[[float, Array, int], Array]
 #: The thresholds k that are tried, in units of the noise, and how many halvings find an error.
 _THRESHOLDS = np.geomspace(1e-6, 1e6, 4801)

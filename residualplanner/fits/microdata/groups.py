@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from residualplanner.fits.microdata.dual import CellProblem, Term
 from residualplanner.fits.microdata.laws import Gaussian, NoiseLaw
-from residualplanner.fits.microdata.solvers.dual import CellProblem, Term
-from residualplanner.fits.microdata.solvers.sums import MarginalSums, MatrixSums, ResidualSums, Sums, centered
+from residualplanner.fits.microdata.sums import MarginalSums, MatrixSums, Sums, centered
+from residualplanner.fits.optimizers import Array
 from residualplanner.ground.checks import FloatArray, frozen, require_numbers, require_type, value_text
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import DataError, WorkloadError
@@ -18,7 +19,6 @@ from residualplanner.method.domain.domain import Domain
 from residualplanner.release.reconstruct import release_of
 from residualplanner.release.release import Release
 
-Array = NDArray[np.float64]
 #: The most cells of a domain that are held in memory.
 _CELLS = 50_000_000
 #: The precision, relative to the largest, below which a set was measured only so that there is an answer.
@@ -98,7 +98,7 @@ class Residual(Marginal):
 
     def sums(self, domain: Domain) -> Sums:
         """The component, in the order of the domain."""
-        return ResidualSums(domain.sizes, domain.positions(self.names))
+        return MarginalSums(domain.sizes, domain.positions(self.names), is_centered=True)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

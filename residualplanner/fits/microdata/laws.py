@@ -9,15 +9,14 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from residualplanner.fits.optimizers import Array
 from residualplanner.ground.checks import is_integer, require_positive, value_text
 from residualplanner.ground.errors import BudgetError
 
 #: Up to where, in standard deviations, and at how many points probabilities are added up.
 _FAR, _POINTS = 40.0, 100_001
-
-Array = NDArray[np.float64]
 
 
 class NoiseLaw(ABC):

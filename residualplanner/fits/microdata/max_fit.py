@@ -8,13 +8,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from residualplanner.fits.microdata.dual import CellProblem, MatrixDual
 from residualplanner.fits.microdata.fit import REMEDY, Fit, fit_of, require_counts, solved
 from residualplanner.fits.microdata.groups import NoisyGroups
-from residualplanner.fits.microdata.solvers.dual import CellProblem, MatrixDual
-from residualplanner.fits.microdata.solvers.newton import is_small
-from residualplanner.fits.microdata.solvers.within import (
+from residualplanner.fits.microdata.newton import is_small
+from residualplanner.fits.microdata.within import (
     Bounds,
     Inside,
     centered_start,
@@ -23,6 +22,7 @@ from residualplanner.fits.microdata.solvers.within import (
     least_squares_within,
     objective_of,
 )
+from residualplanner.fits.optimizers import Array
 from residualplanner.ground.checks import require_positive, require_type
 from residualplanner.ground.errors import WorkloadError, memory_for
 
@@ -32,8 +32,6 @@ _LEVEL = 0.1
 _ROUGH = 1e-7
 #: How many cells of all draws are worked on at a time.
 _AT_ONCE = 200_000
-
-Array = NDArray[np.float64]
 
 
 @memory_for("to fit a table of this size; leave out attributes")

@@ -4,20 +4,18 @@ Source: eqs. (90) and (91); Abowd et al., Algorithm 1.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from residualplanner.fits.microdata.dual import Term
 from residualplanner.fits.microdata.fit import REMEDY, Fit, fit_of, solved
 from residualplanner.fits.microdata.groups import NoisyGroups
-from residualplanner.fits.microdata.solvers.dual import Term
-from residualplanner.fits.microdata.solvers.newton import CellFit
-from residualplanner.fits.microdata.solvers.sums import MarginalSums, Sums
+from residualplanner.fits.microdata.newton import CellFit
+from residualplanner.fits.microdata.sums import MarginalSums
+from residualplanner.fits.optimizers import Array
 from residualplanner.ground.checks import require_type
 from residualplanner.ground.errors import memory_for
-
-Array = NDArray[np.float64]
 
 
 @memory_for("to fit a table of this size; leave out attributes")
@@ -73,12 +71,8 @@ def _is_decomposable(axes: Sequence[tuple[int, ...]]) -> bool:
     return True
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Kept:
-    """A marginal that is kept: its axes, and its cells (b, k)."""
-
-    axes: tuple[int, ...]
-    cells: Array
+#: A marginal that is kept: its axes, and its cells (b, k).
+_Kept = tuple[tuple[int, ...], Array]
 
 
 def _by_tables(noisy: NoisyGroups, axes: Sequence[tuple[int, ...]]) -> list[CellFit]:
@@ -87,20 +81,20 @@ def _by_tables(noisy: NoisyGroups, axes: Sequence[tuple[int, ...]]) -> list[Cell
     stages: list[CellFit] = []
     kept: list[_Kept] = []
     for own, values, variance in zip(axes, noisy.values, noisy.variances, strict=True):
-        cells = Term(_all_cells(_sizes_of(own, sizes)), values, np.full((1, 1), variance))
+        all_cells = MarginalSums(_sizes_of(own, sizes), tuple(range(len(own))))
+        cells = Term(all_cells, values, np.full((1, 1), variance))
         stages.append(_stage(own, kept, sizes, cells))
-        kept.append(_Kept(own, stages[-1].cells))
+        kept.append((own, stages[-1].cells))
     if not noisy.groups[-1].is_all_cells:
-        objective, gap = stages[-1].objective, stages[-1].gap
         whole = _stage(tuple(range(len(sizes))), kept, sizes, None)
-        stages.append(CellFit(whole.cells, whole.multipliers, objective, gap, whole.violation))
+        stages.append(replace(whole, objective=stages[-1].objective, gap=stages[-1].gap))
     return stages
 
 
 def _stage(axes: tuple[int, ...], kept: Sequence[_Kept], sizes: tuple[int, ...], cells: Term | None) -> CellFit:
     """The cells of a marginal that agree with the tables that are kept, near to answers if there are any."""
     shape = _sizes_of(axes, sizes)
-    shared = {tuple(axis for axis in axes if axis in table.axes): table for table in kept}
+    shared = {tuple(axis for axis in axes if axis in table[0]): table for table in kept}
     largest = [own for own in shared if not any(set(own) < set(other) for other in shared)]
     terms = [_exact(own, shared[own], axes, sizes) for own in largest]
     if cells is None:
@@ -110,8 +104,9 @@ def _stage(axes: tuple[int, ...], kept: Sequence[_Kept], sizes: tuple[int, ...],
 
 def _exact(own: tuple[int, ...], table: _Kept, axes: tuple[int, ...], sizes: tuple[int, ...]) -> Term:
     """That the marginal of some axes is that of a table that is kept."""
-    known = MarginalSums(_sizes_of(table.axes, sizes), tuple(map(table.axes.index, own)))
-    target = known.answer(table.cells.reshape(len(table.cells), *known.shape))
+    kept, cells = table
+    known = MarginalSums(_sizes_of(kept, sizes), tuple(map(kept.index, own)))
+    target = known.answer(cells.reshape(len(cells), *known.shape))
     sums = MarginalSums(_sizes_of(axes, sizes), tuple(map(axes.index, own)))
     return Term(sums, target, np.zeros((1, sums.count)))
 
@@ -121,19 +116,13 @@ def _by_cells(noisy: NoisyGroups) -> list[CellFit]:
     sizes = noisy.domain.sizes
     stages: list[CellFit] = []
     for number, term in enumerate(noisy.terms()):
-        before = [_as_it_is(sums, stages[-1].cells) for sums in noisy.groups[:number]]
+        before = [  # these sums stay what they are
+            Term(sums, sums.answer(stages[-1].cells.reshape(-1, *sums.shape)), np.zeros((1, sums.count)))
+            for sums in noisy.groups[:number]
+        ]
         index = number if term.sums.is_all_cells else None
         stages.append(solved(sizes, [*before, term], index))
     return stages
-
-
-def _as_it_is(sums: Sums, cells: Array) -> Term:
-    """That sums stay what they are."""
-    return Term(sums, sums.answer(cells.reshape(len(cells), *sums.shape)), np.zeros((1, sums.count)))
-
-
-def _all_cells(shape: tuple[int, ...]) -> MarginalSums:
-    return MarginalSums(shape, tuple(range(len(shape))))
 
 
 def _sizes_of(axes: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:

@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from residualplanner.fits.mixtures.loss import MixtureLoss
 from residualplanner.fits.mixtures.mixture import Mixture, OneHot, averaged, mixture_of
 from residualplanner.fits.mixtures.records import Report, unreported
-from residualplanner.fits.optimizers import Adam, cosine_rate
+from residualplanner.fits.optimizers import Adam, Floats, cosine_rate
 from residualplanner.ground.checks import FloatArray, float_of, is_integer, require_type, value_text
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import ArgumentError
 
-Floats = NDArray[np.floating]
 #: After how many steps it is looked anew which slopes noise explains.
 _EVERY = 10
 _TINY = 1e-30

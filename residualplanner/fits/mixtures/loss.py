@@ -5,13 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from residualplanner.fits.mixtures.mixture import OneHot
 from residualplanner.fits.mixtures.terms import LossTerm, Measured, Point, TableTerm, pair_term, prefix_terms
+from residualplanner.fits.optimizers import Floats
 from residualplanner.ground.checks import FloatArray
 
-Floats = NDArray[np.floating]
 #: Pairs are computed together where at least this part of all pairs was measured.
 _DENSE = 0.2
 #: The most features whose pairs are computed together, four arrays of them in single precision in 256 MB.

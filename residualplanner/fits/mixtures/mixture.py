@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from residualplanner.fits.optimizers import Floats
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.ground.completion import hides
 from residualplanner.ground.words import count_text
 
-Floats = NDArray[np.floating]
 #: Rounds over all tables, at most, and the largest error of a probability at which they end.
 _ROUNDS, _EXACT = 500, 1e-13
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from functools import reduce
 
 import numpy as np
-from numpy.typing import NDArray
 
 from residualplanner.fits.mixtures.mixture import (
     OneHot,
@@ -17,10 +16,10 @@ from residualplanner.fits.mixtures.mixture import (
     slopes_of_factors,
     slopes_of_product_sums,
 )
+from residualplanner.fits.optimizers import Floats
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.method.kron import Scratch
 
-Floats = NDArray[np.floating]
 #: Rows of features whose pairs with all below are computed together.
 _STRIP = 120
 #: Groups are put together while the matrix of all has at most this many times the cells that were measured.

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from residualplanner.fits.nonnegative.interior import MOST_CELLS, interior
-from residualplanner.fits.nonnegative.newton import ROUNDING, Array, DualPoint, candidate, newton
+from residualplanner.fits.nonnegative.newton import MOST_CELLS, ROUNDING, Array, DualPoint, candidate, interior, newton
 from residualplanner.fits.nonnegative.potentials import first_multipliers
 from residualplanner.fits.nonnegative.problem import DualProblem
 from residualplanner.ground.checks import FloatArray, frozen

@@ -220,7 +220,7 @@ def measured_components(layout: ComponentLayout, measurement: NoisyAnswers) -> F
     found = np.empty(layout.count)
     for group, bases in enumerate(layout.groups.bases):
         maps, block = components_of_answers(bases), layout.block(found, group)
-        block[...] = _mapped(maps, measurement.residuals.block(group))
+        block[...] = mapped(maps, measurement.residuals.block(group))
     return found
 
 
@@ -232,19 +232,20 @@ def noise_like(layout: ComponentLayout, variances: FloatArray, generator: np.ran
     drawn = generator.standard_normal(layout.count) * np.sqrt(layout.spread(variances))
     for group, bases in enumerate(layout.groups.bases):
         block = layout.block(drawn, group)
-        block[...] = _mapped(components_of_answers(bases), _mapped(answers_of_components(bases), block))
+        block[...] = mapped(components_of_answers(bases), mapped(answers_of_components(bases), block))
     return drawn
 
 
 def answers_of(layout: ComponentLayout, components: NDArray[np.float64]) -> FloatResiduals:
     """The residual answers of components."""
     parts = [
-        _mapped(answers_of_components(bases), layout.block(components, group)).ravel()
+        mapped(answers_of_components(bases), layout.block(components, group)).ravel()
         for group, bases in enumerate(layout.groups.bases)
     ]
     return FloatResiduals(layout.groups, frozen(np.concatenate(parts)))
 
 
-def _mapped(maps: ProductMap, block: NDArray[np.float64]) -> NDArray[np.float64]:
+def mapped(maps: ProductMap, block: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A map of a stack of tables; itself where that is the identity."""
     found: NDArray[np.float64] = block if maps.is_identity else maps.apply(np.ascontiguousarray(block))
     return found

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from residualplanner.fits.nonnegative.problem import DualProblem
 from residualplanner.fits.nonnegative.table_map import TableStack, squared_norms
+from residualplanner.fits.optimizers import Array
 
 #: From how many tables, at most, a record's next value is chosen.
 _LOOKS = 4
 #: The weight of values that cover nothing.
 _LEAST = 1e-12
 
-Array = NDArray[np.float64]
 Integers = NDArray[np.int32]
 
 

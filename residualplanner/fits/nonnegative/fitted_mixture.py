@@ -16,13 +16,13 @@ from residualplanner.fits.mixtures.fitting import (
     start_at,
     start_near,
 )
-from residualplanner.fits.mixtures.loss import MixtureLoss, loss_of
+from residualplanner.fits.mixtures.loss import loss_of
 from residualplanner.fits.mixtures.mixture import Mixture, raked
 from residualplanner.fits.mixtures.records import unreported
 from residualplanner.fits.mixtures.support import supports
 from residualplanner.fits.nonnegative.components import ComponentLayout, answers_of, measured_components, noise_like
 from residualplanner.fits.nonnegative.facts import Facts
-from residualplanner.fits.nonnegative.measured_tables import FitQuality, MeasuredTables, fit_quality, measured_tables
+from residualplanner.fits.nonnegative.measured_tables import MeasuredTables, fit_quality, measured_tables
 from residualplanner.fits.nonnegative.newton import ROUNDING
 from residualplanner.gate.measurement.answers import FloatResiduals
 from residualplanner.gate.measurement.combined import NoisyAnswers
@@ -58,19 +58,13 @@ def polished(measured: MeasuredTables, mixture: Mixture) -> Mixture:
         quality = fit_quality(measured, measured.components_of(mixture))
         if not quality.is_worse.any():
             break
-        weights = _heavier(weights, quality)
+        ratios = np.maximum(quality.distances / np.maximum(quality.freedoms, 1), 1.0)
+        weights = np.minimum(np.where(quality.is_worse, weights * ratios, weights), _MOST_WEIGHT)
         pairs = zip(measured.tables, weights.tolist(), strict=True)
         tables = [replace(table, precision=table.precision * weight) for table, weight in pairs]
         loss = loss_of(measured.blocks, measured.views, tables, measured.records)
         mixture = settled(loss, fit(loss, start_at(mixture), _DESCENT, enough=0.0).mixture)
     return mixture
-
-
-def _heavier(weights: FloatArray, quality: FitQuality) -> FloatArray:
-    """The weights of tables, those that fit worse than noise explains times their distance by freedom."""
-    ratios = quality.distances / np.maximum(quality.freedoms, 1)
-    found: FloatArray = np.minimum(np.where(quality.is_worse, weights * np.maximum(ratios, 1.0), weights), _MOST_WEIGHT)
-    return found
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -114,7 +108,10 @@ def fit_mixture(
     """
     measured = measured_tables(measurement, facts)
     loss = measured.loss()
-    doublings = math.log2(distance_of_independence(loss, measured))
+    # How far the loss is from what noise explains if attributes were independent of one another, at least 1.
+    logits = np.log(np.concatenate(measured.near))[:, None].astype(loss.dtype)
+    alone, _ = loss.evaluate(loss.blocks.softmax(logits), np.ones(1, dtype=loss.dtype))
+    doublings = math.log2(max(alone / max(loss.freedom, 1), 1.0))
     chosen = ensemble or ensemble_for(doublings)
     spread = min(_SPREAD + _MORE_SPREAD * doublings, _MOST_SPREAD)
     known = {view.attribute for view in measured.views}
@@ -145,13 +142,6 @@ def fit_mixture(
         tuple(each.loss for each in found.members),
         tuple(each.steps for each in found.members),
     )
-
-
-def distance_of_independence(loss: MixtureLoss, measured: MeasuredTables) -> float:
-    """The loss if attributes were independent of one another, in units of what noise explains, at least 1."""
-    logits = np.log(np.concatenate(measured.near))[:, None].astype(loss.dtype)
-    alone, _ = loss.evaluate(loss.blocks.softmax(logits), np.ones(1, dtype=loss.dtype))
-    return max(alone / max(loss.freedom, 1), 1.0)
 
 
 def ensemble_for(doublings: float) -> Ensemble:

@@ -108,19 +108,14 @@ def _views(
     Small sets are measured with all that are small, so the rows of their views then stand side by side.
     """
     found = {
-        (attribute, basis.key): _view(attribute, basis)
+        (attribute, basis.key): CenteredView(attribute)
+        if basis.takes_differences
+        else MatrixView(attribute, basis.after_noise.matrix @ basis.before_noise.matrix)
         for _, members, bases in _sets(plan, layout)
         for attribute, basis in zip(members, bases, strict=True)
     }
     keys = sorted(found, key=lambda key: (found[key].rows(blocks), key[0]))
     return {key: number for number, key in enumerate(keys)}, tuple(found[key] for key in keys)
-
-
-def _view(attribute: int, basis: Basis) -> View:
-    """What the components of an attribute are of its values.  Source: eqs. (7) and (48)."""
-    if basis.takes_differences:
-        return CenteredView(attribute)
-    return MatrixView(attribute, basis.after_noise.matrix @ basis.before_noise.matrix)
 
 
 def _near(plan: Plan, layout: ComponentLayout, components: FloatArray, variances: FloatArray) -> tuple[FloatArray, ...]:

@@ -17,7 +17,7 @@ from residualplanner.fits.nonnegative.facts import Facts, Impossible, Known, rea
 from residualplanner.fits.nonnegative.fitted_mixture import fit_mixture, mixture_draws
 from residualplanner.fits.nonnegative.many_cells import facets_of_many, solve_many
 from residualplanner.fits.nonnegative.newton import ROUNDING
-from residualplanner.fits.nonnegative.problem import DualProblem, Statement, WeightsName, center_of, weights_named
+from residualplanner.fits.nonnegative.problem import WEIGHTS, DualProblem, Statement, WeightsName, center_of
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import entry_named, require_positive
 from residualplanner.ground.errors import SolverError, WorkloadError, memory_for
@@ -110,26 +110,20 @@ def nonnegative(  # noqa: PLR0913
         raise WorkloadError('total must be "estimate" or "free"; write known={(): number} for a known one')
     facts = read_facts(release.plan, known, impossible)
     if entry_named("method", method, _IS_OF_MIXTURE):
-        return _of_mixture(release, facts, progress)
+        fitted = fit_mixture(release.measurement, facts, progress=progress or unreported)
+        least, draws = 3 * ROUNDING * fitted.records, partial(mixture_draws, facts)
+        numbers = NonNegative(math.inf, sum(fitted.steps), facts, fitted.residuals(), least, draws)
+        return Release(release.measurement, numbers)
     require_memory_for_nonnegative(release.plan)
     if progress is not None:
         progress(0, int(max_steps))
-    statement = Statement(facts, weights_named(weights), fixes_total=total == "estimate")
+    statement = Statement(facts, entry_named("weights", weights, WEIGHTS), fixes_total=total == "estimate")
     problem = statement.problem(release.measurement)
     solution = _solution(problem, facts, gap=gap, steps=int(max_steps), progress=progress)
     answers = answers_of(problem.reference.own, solution.components)
     least = 3 * max(ROUNDING * problem.total, solution.violation)
     draws = partial(nonnegative_draws, statement)
     return Release(release.measurement, NonNegative(solution.gap, solution.steps, facts, answers, least, draws))
-
-
-def _of_mixture(release: Release, facts: Facts, progress: Progress | None) -> Release:
-    """The tables of a mixture fitted to a release."""
-    fitted = fit_mixture(release.measurement, facts, progress=progress or unreported)
-    least = 3 * ROUNDING * fitted.records
-    draws = partial(mixture_draws, facts)
-    numbers = NonNegative(math.inf, sum(fitted.steps), facts, fitted.residuals(), least, draws)
-    return Release(release.measurement, numbers)
 
 
 def _solution(problem: DualProblem, facts: Facts, *, gap: float, steps: int, progress: Progress | None) -> Solution:
@@ -147,21 +141,16 @@ def _solution(problem: DualProblem, facts: Facts, *, gap: float, steps: int, pro
         found = solve_many(problem, facets, gap=gap, steps=steps, report=report)
     else:
         found = solve(problem, center, gap=gap, steps=steps, report=report)
-    _require_near(found, steps)
-    if facets is None and found.violation > ROUNDING * max(problem.total, 1.0):
-        raise WorkloadError(
-            f"no non-negative tables that agree with all of these were found in {steps:,} steps: {facts.words}; they "
-            "contradict one another, or need a larger max_steps"
-        )
-    return found
-
-
-def _require_near(found: Solution, steps: int) -> None:
-    """Raise SolverError for tables that are far from the nearest ones, unless fewer steps than usual were asked for."""
-    if found.gap > _FAR and steps >= _STEPS:
+    if found.gap > _FAR and steps >= _STEPS:  # tables that are far, unless fewer steps than usual were asked for
         raise SolverError(
             f"the nearest non-negative tables were not found in {steps:,} steps: the gap is {found.gap:.1e}; "
             "publish the unbiased tables of the same measurement, without nonnegative; in another plan, fewer bins of "
             "amounts or smaller tables help",
             status="step limit",
         )
+    if facets is None and found.violation > ROUNDING * max(problem.total, 1.0):
+        raise WorkloadError(
+            f"no non-negative tables that agree with all of these were found in {steps:,} steps: {facts.words}; they "
+            "contradict one another, or need a larger max_steps"
+        )
+    return found

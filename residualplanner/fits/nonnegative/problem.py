@@ -14,7 +14,7 @@ from residualplanner.fits.nonnegative.components import ComponentLayout, compone
 from residualplanner.fits.nonnegative.facts import Fact, Facts, cell_counts
 from residualplanner.fits.nonnegative.table_map import ReferenceMap, TableMap, TableStack, dual_steps, reference_map
 from residualplanner.gate.measurement.combined import NoisyAnswers
-from residualplanner.ground.checks import FloatArray, entry_named
+from residualplanner.ground.checks import FloatArray
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.workload.attribute_sets import subsets_of
 
@@ -64,11 +64,6 @@ WEIGHTS: dict[str, FreedomWeights] = {
     "variance": FreedomWeights(has_variance=True, factor=1.0),
     "order": FreedomWeights(has_variance=False, factor=4.0),
 }
-
-
-def weights_named(name: object) -> FreedomWeights:
-    """The weights of this name, or WorkloadError."""
-    return entry_named("weights", name, WEIGHTS)
 
 
 @dataclass(frozen=True, eq=False)

@@ -81,7 +81,8 @@ def published_errors(
         tally.add(done, chain.from_iterable(simulation.draw(generator).chunks(0, len(release))))
         if progress is not None:
             progress(done + 1, number)
-    rmse, bias = _rmse(tally.squares), _bias(tally.products(), tally.cells)
+    mean, spread = tally.squares.mean(axis=1), tally.squares.std(axis=1, ddof=1) / np.sqrt(number)
+    rmse, bias = (frozen(np.sqrt(mean)), frozen(_of_root(mean, spread))), _bias(tally.products(), tally.cells)
     return PublishedErrors(release.plan, release.product, number, seed, *rmse, *bias)
 
 
@@ -131,12 +132,6 @@ class _Tally:
         size = int(self.cells[batch.queries[0]])
         where: NDArray[np.int64] = self.starts[batch.queries][:, None] + np.arange(size)
         return where
-
-
-def _rmse(squares: NDArray[np.float64]) -> tuple[FloatArray, FloatArray]:
-    """Root mean squares over simulations (m, s), and their standard errors."""
-    mean, spread = squares.mean(axis=1), squares.std(axis=1, ddof=1) / np.sqrt(squares.shape[1])
-    return frozen(np.sqrt(mean)), frozen(_of_root(mean, spread))
 
 
 def _bias(products: NDArray[np.float64], cells: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:

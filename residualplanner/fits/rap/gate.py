@@ -102,7 +102,9 @@ def rap(
     require_guarded_main("rap")
     require_charge_time(charge)
     bits, generator = _randomness(seed)
-    memory = _require_bytes(memory)
+    if not 0 <= float_of(memory) < math.inf:
+        raise ResourceError(f"memory must be a number of bytes, such as 2**30, got {value_text(memory)}")
+    memory = int(float_of(memory))
     require_public_number(data, plan.protected)
     keeps, half = _require_room(plan, data, memory), memory // 2
     tiles = tiles_of(plan.thresholds, relaxed_records=plan.projection.relaxed_records, room=half)
@@ -152,12 +154,6 @@ def _require_room(plan: RapPlan, data: object, memory: int) -> bool:
             "charged or read"
         )
     return counts <= most
-
-
-def _require_bytes(memory: object) -> int:
-    if not 0 <= float_of(memory) < math.inf:
-        raise ResourceError(f"memory must be a number of bytes, such as 2**30, got {value_text(memory)}")
-    return int(float_of(memory))
 
 
 def _randomness(seed: int | None) -> tuple[ByteSource, np.random.Generator]:

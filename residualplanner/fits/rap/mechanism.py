@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from residualplanner.fits.mixtures.mixture import OneHot
-from residualplanner.fits.rap.answered import Answered
 from residualplanner.fits.rap.plan import Account, RapPlan, root_down, rounded_down
+from residualplanner.fits.rap.projection import Answered
 from residualplanner.fits.rap.relaxed_records import RelaxedRecords
 from residualplanner.fits.rap.result import RapResult, RapRound
 from residualplanner.fits.rap.selection import Candidate, CandidateSelection, ExactCounts, Model

@@ -81,84 +81,52 @@ def _counted(source: Source, tiles: Sequence[Tile]) -> Iterator[Answers]:
     counted = source.count(_groups(tiles), merged=tiles[0].merged)
     for number, tile in enumerate(tiles):
         yield tile.answers(counted[number][0]).ravel()
-        counted[number] = _NOTHING
+        counted[number] = np.empty(0, dtype=np.int64)  # so that the memory of what has been taken is free
 
 
 def _groups(tiles: Sequence[Tile]) -> list[IntArray]:
     return [np.array([each.threshold.positions], dtype=np.int64).reshape(1, -1) for each in tiles]
 
 
-_NOTHING: IntArray = np.empty(0, dtype=np.int64)
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What is chosen: cells, or tables, of which each has the number 0.
 
+    The score is how far a cell is from the exact count, or a table's farthest cell.  If every count changes by at most
+    1, so does every score.
+    """
 
-class CellUnit:
-    """Cells are chosen: the score is how far one is from the exact count, and changes by no more than counts do."""
-
-    name = "cell"
+    name: str
+    is_table: bool
 
     def candidates(self, thresholds: Sequence[ThresholdTable]) -> int:
-        """How many cells some tables have."""
-        return sum(each.cells for each in thresholds)
+        """How many there are in some tables."""
+        return len(thresholds) if self.is_table else sum(each.cells for each in thresholds)
 
     def together(self, tiles: Sequence[Tile]) -> list[Tiles]:
-        """Tiles of all tables, in their order; together are those whose candidates get their scores together: none."""
+        """Tiles of all tables, in their order; together are those whose candidates get their scores together."""
+        if self.is_table:
+            return [tuple(of_table) for _, of_table in groupby(tiles, key=lambda tile: tile.table)]
         return [(tile,) for tile in tiles]
 
     def numbers(self, tiles: Tiles) -> range:
         """The numbers of the candidates of some tiles that get their scores together."""
-        [tile] = tiles
-        return tile.numbers
+        return range(1) if self.is_table else tiles[0].numbers
 
     def scores(self, errors: Iterable[IntArray]) -> IntArray:
-        """The scores (c,): the errors of the one tile (cells,), integers of at least 0."""
-        [found] = errors
-        return found
+        """The scores (c,) of these, from the errors (cells,) of each tile, integers of at least 0."""
+        return np.array([max(int(each.max()) for each in errors)]) if self.is_table else next(iter(errors))
 
     def largest(self, thresholds: Sequence[ThresholdTable], choices: int) -> list[int]:
-        """How many cells each of the largest candidates has: 1."""
-        del thresholds
-        return [1] * choices
+        """How many cells each of the largest candidates has."""
+        return sorted(each.cells for each in thresholds)[-choices:] if self.is_table else [1] * choices
 
     def cells(self, number: int, threshold: ThresholdTable) -> IntArray:
-        """The cells (m,) that are measured where a candidate of this table was chosen: itself."""
-        del threshold
-        return np.array([number])
+        """The cells (m,) that are measured where a candidate of this table was chosen."""
+        return np.arange(threshold.cells) if self.is_table else np.array([number])
 
 
-class TableUnit:
-    """Tables are chosen: the score is the largest distance of a cell, and changes by no more than counts do."""
-
-    name = "table"
-
-    def candidates(self, thresholds: Sequence[ThresholdTable]) -> int:
-        """All tables."""
-        return len(thresholds)
-
-    def together(self, tiles: Sequence[Tile]) -> list[Tiles]:
-        """All tiles of a table."""
-        return [tuple(of_table) for _, of_table in groupby(tiles, key=lambda tile: tile.table)]
-
-    def numbers(self, tiles: Tiles) -> range:
-        """The number 0."""
-        del tiles
-        return range(1)
-
-    def scores(self, errors: Iterable[IntArray]) -> IntArray:
-        """The largest of all errors (1,)."""
-        return np.array([max(int(each.max()) for each in errors)])
-
-    def largest(self, thresholds: Sequence[ThresholdTable], choices: int) -> list[int]:
-        """The numbers of cells of the largest tables."""
-        return sorted(each.cells for each in thresholds)[-choices:]
-
-    def cells(self, number: int, threshold: ThresholdTable) -> IntArray:
-        """All cells of the table."""
-        del number
-        return np.arange(threshold.cells)
-
-
-Unit = CellUnit | TableUnit
-UNITS: dict[str, Unit] = {each.name: each for each in (CellUnit(), TableUnit())}
+UNITS: dict[str, Unit] = {"cell": Unit("cell", is_table=False), "table": Unit("table", is_table=True)}
 
 
 class Candidate(NamedTuple):
@@ -220,7 +188,7 @@ class CandidateSelection:
         """The scores (c,) of the candidates of some tiles that were not chosen before."""
         answers = self.counts.answers([tile for tiles in together for tile in tiles])
         for tiles in together:
-            errors = (_errors(next(answers), model(tile)) for tile in tiles)
+            errors = (np.abs(off := next(answers) - model(tile), out=off) for tile in tiles)
             yield tiles, self._left(self.unit.scores(errors), tiles)
 
     def _left(self, of_candidates: IntArray, tiles: Tiles) -> IntArray:
@@ -243,11 +211,6 @@ class CandidateSelection:
                     number = numbers[np.flatnonzero(scores == place.score)[place.rank]]
                     candidates[place] = Candidate(tiles[0].table, int(number))
         return [candidates[place] for place in places]
-
-
-def _errors(exact: IntArray, fitted: IntArray) -> IntArray:
-    errors: IntArray = exact - fitted
-    return np.abs(errors, out=errors)
 
 
 def _score_counts(scores: IntArray) -> _Scores:

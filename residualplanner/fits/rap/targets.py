@@ -4,68 +4,19 @@ Source: docs/adaptive-projection.md eq. (e); eq. (58), with probabilities in pla
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, Self, final
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from residualplanner.fits.mixtures.mixture import OneHot, product_sums, slopes_of_product_sums
-from residualplanner.fits.rap.relaxation import Relaxed, equal_weights
+from residualplanner.fits.rap.relaxed_records import Relaxed, equal_weights
 from residualplanner.fits.rap.tiles import ThresholdTable
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.more.queries.thresholds import threshold_probability
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CellBlock:
-    """Cells of tables with equally many attributes and the same r."""
-
-    rows: IntArray  # (q, k): the rows of the relaxed records that each cell is made of
-    at_least: int  # r
-    order: IntArray  # (q,): where each cell stands among all that are fitted
-
-    def columns(self, values: Relaxed) -> list[Relaxed]:
-        """Of each attribute the values (q, records) that its cells are made of."""
-        return [values[rows] for rows in self.rows.T]
-
-    def answers(self, columns: Sequence[Relaxed]) -> FloatArray:
-        """The fraction of records in each cell (q,): the mean over relaxed records of eq. (58)."""
-        found: FloatArray = threshold_probability(columns, self.at_least).mean(axis=1)
-        return found.astype(np.float64)
-
-    def add_slopes(self, columns: Sequence[Relaxed], weights: FloatArray, slopes: Relaxed) -> None:
-        """Add to slopes (rows, records) the gradient by the values of a weighted sum of the answers (q,)."""
-        count, records = columns[0].shape
-        scaled = (weights / records).astype(np.float32)
-        for axis, slope in enumerate(_slopes(columns, self.at_least)):
-            scatter = csr_array((scaled, (self.rows[:, axis], np.arange(count))), shape=(len(slopes), count))
-            slopes += scatter @ np.broadcast_to(slope, (count, records))
-
-
-def cell_blocks(thresholds: Sequence[ThresholdTable], cells: Sequence[ArrayLike], blocks: OneHot) -> list[CellBlock]:
-    """Listed cells of some tables, those with equally many attributes and the same r together.
-
-    Example:
-        >>> [block] = cell_blocks([ThresholdTable((0, 2), (2, 3), 2)], [[0, 5]], OneHot((2, 2, 3)))
-        >>> block.rows.tolist()
-        [[0, 4], [1, 6]]
-    """
-    ends = np.cumsum([len(np.asarray(numbers)) for numbers in cells])
-    by_kind: dict[tuple[int, int], list[tuple[IntArray, IntArray]]] = {}
-    for threshold, numbers, end in zip(thresholds, cells, ends.tolist(), strict=True):
-        flat = np.asarray(numbers)
-        digits = np.stack(np.unravel_index(flat, threshold.shape), axis=1)
-        kind = len(threshold.positions), threshold.at_least
-        order = np.arange(end - len(flat), end)
-        by_kind.setdefault(kind, []).append((digits + blocks.offsets[list(threshold.positions)], order))
-    return [
-        CellBlock(np.concatenate([rows for rows, _ in found]), r, np.concatenate([order for _, order in found]))
-        for (_, r), found in by_kind.items()
-    ]
-
 
 #: By how many attributes match, the probability of exactly that; only what is needed.
 _States = dict[int, Relaxed | float]
@@ -108,58 +59,55 @@ def _sum(terms: Sequence[Relaxed | float]) -> Relaxed | float:
     return first
 
 
-class NoisyTargets(Protocol):
-    """Noisy answers to be met: a weighted sum of squared errors."""
-
-    @property
-    def enough(self) -> float:
-        """The loss at which the answers fit as well as their noise allows."""
-
-    @property
-    def rows(self) -> IntArray:
-        """The rows of the relaxed records that the answers depend on."""
-
-    def moved(self, where: IntArray) -> Self:
-        """The same answers of relaxed records whose row i (d',) has become row ``where[i]``."""
-
-    def add_slopes(self, values: Relaxed, slopes: Relaxed) -> float:
-        """The loss; its gradient by the values (rows, records) is added to ``slopes`` (rows, records)."""
-
-
-@final
 @dataclass(frozen=True, slots=True, eq=False)
 class ListedCells:
-    """Answers to some cells with equally many attributes and the same r."""
+    """Answers to some cells of tables with equally many attributes and the same r."""
 
-    block: CellBlock  # the cells
+    at_least: int  # r
+    rows: IntArray  # (q, k): the rows of the relaxed records that each cell is made of
     targets: FloatArray  # (q,): their noisy answers as fractions of all records
     precision: FloatArray  # (q,): the inverse variances of their noise
     importance: FloatArray  # (q,): by which their squared errors are multiplied besides
 
     @property
     def enough(self) -> float:
-        """The mean loss at the truth: the number of cells, each by its importance."""
+        """The loss at which answers fit as well as noise allows, that of the truth: the cells, by their importance."""
         return float(self.importance.sum())
 
-    @property
-    def rows(self) -> IntArray:
-        """Those of the cells' values."""
-        return np.unique(self.block.rows)
+    def mentioned(self) -> IntArray:
+        """The rows of the relaxed records that the answers depend on."""
+        return np.unique(self.rows)
 
     def moved(self, where: IntArray) -> "ListedCells":
-        """The same cells of moved rows, ``where`` (d',)."""
-        return replace(self, block=replace(self.block, rows=where[self.block.rows]))
+        """The same answers of relaxed records whose row i (d',) has become row ``where[i]``."""
+        return replace(self, rows=where[self.rows])
 
     def add_slopes(self, values: Relaxed, slopes: Relaxed) -> float:
         """The loss; its gradient by the values (rows, records) is added to ``slopes`` (rows, records)."""
-        columns = self.block.columns(values)
-        errors = self.block.answers(columns) - self.targets
+        columns = self.columns(values)
+        errors = self.answers(columns) - self.targets
         weighted = self.importance * self.precision * errors
-        self.block.add_slopes(columns, 2 * weighted, slopes)
+        self.add_weighted(columns, 2 * weighted, slopes)
         return float(weighted @ errors)
 
+    def columns(self, values: Relaxed) -> list[Relaxed]:
+        """Of each attribute the values (q, records) that its cells are made of."""
+        return [values[rows] for rows in self.rows.T]
 
-@final
+    def answers(self, columns: Sequence[Relaxed]) -> FloatArray:
+        """The fraction of records in each cell (q,): the mean over relaxed records of eq. (58)."""
+        found: FloatArray = threshold_probability(columns, self.at_least).mean(axis=1)
+        return found.astype(np.float64)
+
+    def add_weighted(self, columns: Sequence[Relaxed], weights: FloatArray, slopes: Relaxed) -> None:
+        """Add to slopes (rows, records) the gradient by the values of a weighted sum of the answers (q,)."""
+        count, records = columns[0].shape
+        scaled = (weights / records).astype(np.float32)
+        for axis, slope in enumerate(_slopes(columns, self.at_least)):
+            scatter = csr_array((scaled, (self.rows[:, axis], np.arange(count))), shape=(len(slopes), count))
+            slopes += scatter @ np.broadcast_to(slope, (count, records))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class WholeTable:
     """Answers to all cells of one table."""
@@ -172,12 +120,7 @@ class WholeTable:
 
     @classmethod
     def of(
-        cls,
-        threshold: ThresholdTable,
-        blocks: OneHot,
-        targets: NDArray[np.float64],
-        precision: float,
-        importance: float = 1.0,
+        cls, threshold: ThresholdTable, blocks: OneHot, targets: FloatArray, precision: float, importance: float = 1.0
     ) -> Self:
         """The targets (t_1, .., t_k) of relaxed records in these blocks."""
         rows = tuple(np.arange(blocks.count)[blocks.rows(position)] for position in threshold.positions)
@@ -188,9 +131,8 @@ class WholeTable:
         """Less than any loss: in a large table the noise of empty cells hides a few large ones that do not fit yet."""
         return -math.inf
 
-    @property
-    def rows(self) -> IntArray:
-        """Those of its attributes."""
+    def mentioned(self) -> IntArray:
+        """The rows of its attributes."""
         return np.concatenate([*self.of_attribute, np.empty(0, dtype=np.int64)])
 
     def moved(self, where: IntArray) -> "WholeTable":
@@ -211,17 +153,24 @@ class WholeTable:
         return loss
 
 
-def listed_cells(
-    thresholds: Sequence[ThresholdTable],
-    cells: Sequence[IntArray],
-    blocks: OneHot,
-    targets: FloatArray,
-    precision: FloatArray,
-    importance: FloatArray | None = None,
-) -> list[ListedCells]:
-    """Noisy answers (q,) to listed cells, table by table, with their precision; importance is 1 unless given."""
-    found = cell_blocks(thresholds, cells, blocks)
-    importance = np.ones(len(targets)) if importance is None else importance
-    return [
-        ListedCells(block, targets[block.order], precision[block.order], importance[block.order]) for block in found
-    ]
+#: Noisy answers to be met: a weighted sum of squared errors.
+NoisyTargets = ListedCells | WholeTable
+#: Answers to some cells of a table: their numbers (c,), noisy fractions (c,), their precision, and importance.
+CellAnswers = tuple[ThresholdTable, IntArray, FloatArray, float, float]
+
+
+def listed_cells(answers: Iterable[CellAnswers], blocks: OneHot) -> list[ListedCells]:
+    """Noisy answers to listed cells, those of tables with equally many attributes and the same r together.
+
+    Example:
+        >>> [found] = listed_cells([(ThresholdTable((0, 2), (2, 3), 2), [0, 5], [0.1, 0.2], 1, 1)], OneHot((2, 2, 3)))
+        >>> found.rows.tolist()
+        [[0, 4], [1, 6]]
+    """
+    by_kind: dict[tuple[int, int], list[tuple[NDArray[Any], ...]]] = {}
+    for threshold, cells, targets, *of_all in answers:
+        rows = np.stack(np.unravel_index(cells, threshold.shape), axis=1) + blocks.offsets[list(threshold.positions)]
+        each = rows, np.asarray(targets), *(np.full(len(cells), number) for number in of_all)
+        by_kind.setdefault((len(threshold.positions), threshold.at_least), []).append(each)
+    kinds = by_kind.items()
+    return [ListedCells(at_least, *map(np.concatenate, zip(*found, strict=True))) for (_, at_least), found in kinds]

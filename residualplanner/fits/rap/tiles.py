@@ -19,7 +19,6 @@ from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import ResourceError, WorkloadError
 from residualplanner.method.kron import SameArray
 from residualplanner.method.privacy import Neighbors
-from residualplanner.method.queries.kind import Kind
 from residualplanner.method.workload.workload import Workload
 from residualplanner.more.queries.thresholds import threshold_count, threshold_distance, threshold_map
 
@@ -58,17 +57,10 @@ class ThresholdTable:
         """
         if not neighbors.has_public_total:
             return threshold_count(self.shape, self.at_least) if self.positions else 1
-        return max(
-            (threshold_distance(self.shape, self.at_least, agreeing=same) for same in self._agreements()), default=0
-        )
-
-    def _agreements(self) -> Iterator[tuple[int, ...]]:
-        """The axes in which two different records may have equal values."""
-        axes = range(len(self.shape))
-        free = [axis for axis in axes if self.shape[axis] > 1]
-        for count in range(1, len(free) + 1):
-            for differing in combinations(free, count):
-                yield tuple(axis for axis in axes if axis not in differing)
+        axes, free = range(len(self.shape)), [axis for axis, size in enumerate(self.shape) if size > 1]
+        differing = (each for count in range(1, len(free) + 1) for each in combinations(free, count))
+        agreeing = (tuple(axis for axis in axes if axis not in each) for each in differing)
+        return max((threshold_distance(self.shape, self.at_least, agreeing=same) for same in agreeing), default=0)
 
 
 def thresholds_of(workload: Workload) -> tuple[ThresholdTable, ...]:
@@ -80,14 +72,13 @@ def thresholds_of(workload: Workload) -> tuple[ThresholdTable, ...]:
     for block in workload.blocks:
         for positions, codes in zip(block.attributes.tolist(), block.kinds.tolist(), strict=True):
             shape = tuple(sizes[position] for position in positions)
-            found.append(ThresholdTable(tuple(positions), shape, _at_least([workload.kinds[code] for code in codes])))
+            kinds = [workload.kinds[code] for code in codes]
+            if any(kind != kinds[0] or not kind.is_identity for kind in kinds):
+                message = "RAP measures marginals and thresholds; plan ranges and other kinds of query with select"
+                raise WorkloadError(message)
+            at_least = (kinds[0].at_least if kinds else 0) or len(kinds)
+            found.append(ThresholdTable(tuple(positions), shape, at_least))
     return tuple(found)
-
-
-def _at_least(kinds: Sequence[Kind]) -> int:
-    if any(kind != kinds[0] for kind in kinds) or not all(kind.is_identity for kind in kinds):
-        raise WorkloadError("RAP measures marginals and thresholds; plan ranges and other kinds of query with select")
-    return (kinds[0].at_least if kinds else 0) or len(kinds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,37 +151,28 @@ def tiles_of(thresholds: Sequence[ThresholdTable], *, relaxed_records: int, room
 
 
 def _values_of_tiles(threshold: ThresholdTable, relaxed_records: int, room: int) -> Iterator[tuple[range, ...]]:
+    """The values of each attribute of each tile: of the first attributes one, of the next some, of the others all."""
     sizes = threshold.shape
     if _bytes(threshold, sizes, relaxed_records) <= room:
         yield tuple(map(range, sizes))
         return
-    axis, width = _largest(threshold, relaxed_records, room)
-    single = [[range(value, value + 1) for value in range(size)] for size in sizes[:axis]]
-    some = [range(first, min(first + width, sizes[axis])) for first in range(0, sizes[axis], width)]
+    for axis, size in enumerate(sizes):
+
+        def needed(width: int, axis: int = axis) -> int:
+            return _bytes(threshold, (*(1,) * axis, width, *sizes[axis + 1 :]), relaxed_records)
+
+        width = bisect_right(range(1, size + 1), room, key=needed)
+        if width:
+            break
+    else:
+        raise ResourceError(
+            "memory= is less than one cell of a table needs; allow more, or fewer relaxed records.  Nothing was "
+            "charged or read"
+        )
+    single = [[range(value, value + 1) for value in range(before)] for before in sizes[:axis]]
+    some = [range(first, min(first + width, size)) for first in range(0, size, width)]
     for leading in product(*single, some):
         yield (*leading, *map(range, sizes[axis + 1 :]))
-
-
-def _largest(threshold: ThresholdTable, relaxed_records: int, room: int) -> tuple[int, int]:
-    """The first axis of which a tile may have several values, or the last, and how many of them."""
-    for axis in range(len(threshold.shape)):
-        width = _width(threshold, axis, relaxed_records, room)
-        if width:
-            return axis, width
-    raise ResourceError(
-        "memory= is less than one cell of a table needs; allow more, or fewer relaxed records.  Nothing was charged or "
-        "read"
-    )
-
-
-def _width(threshold: ThresholdTable, axis: int, relaxed_records: int, room: int) -> int:
-    """How many values along this axis have room, with one of each axis before it and all of those after it."""
-    sizes = threshold.shape
-
-    def needed(width: int) -> int:
-        return _bytes(threshold, (*(1,) * axis, width, *sizes[axis + 1 :]), relaxed_records)
-
-    return bisect_right(range(1, sizes[axis] + 1), room, key=needed)
 
 
 def _bytes(threshold: ThresholdTable, shape: Sequence[int], relaxed_records: int) -> int:

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 import residualplanner as rp
 from made_releases import any_release, exact_release
 from random_plans import plan_by_set, plan_of, planned, random_matrix, sample_workload
-from residualplanner.fits.adjusted.controlled import apportioned, controlled_rounding
-from residualplanner.fits.adjusted.integers import IntegerTables
+from residualplanner.fits.adjusted.integers import IntegerTables, apportioned, controlled_rounding
 from residualplanner.ground.errors import ArgumentError, SolverError, WorkloadError
 from residualplanner.method.queries.custom import Custom
 from residualplanner.method.queries.identity import Identity

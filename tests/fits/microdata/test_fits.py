@@ -228,7 +228,7 @@ def test_a_reweighted_fit_is_least_squares_with_the_weights_of_its_definition(pr
     ],
 )
 def test_which_answers_are_low(values, low):
-    from residualplanner.fits.microdata.reweighted import low_answers
+    from residualplanner.fits.microdata.fit import low_answers
 
     assert low_answers(np.array([values]), m.Laplace(8.0), 0.99)[0].tolist() == low
 
@@ -265,7 +265,7 @@ def test_variances_of_least_squares_are_those_of_draws():
 
 
 def test_a_table_of_many_sums_is_fitted_as_one_of_few(monkeypatch):
-    from residualplanner.fits.microdata.solvers import newton
+    from residualplanner.fits.microdata import newton
 
     counts = np.random.default_rng(1).poisson(0.5, (6, 5, 4)) * 4.0
     noisy, _ = noisy_of(counts, SETS[4], m.Laplace(6.0), (2,))

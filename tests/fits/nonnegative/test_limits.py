@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 import residualplanner as rp
 from made_releases import exact_release
 from random_plans import plan_by_hand
-from residualplanner.fits.nonnegative.facts import read_facts
-from residualplanner.fits.nonnegative.limits import origin_of
+from residualplanner.fits.nonnegative.facts import origin_of, read_facts
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.margins import margin_factor
 from residualplanner.method.strategy.strategy import subtraction_strategy

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from residualplanner.fits.mixtures.mixture import OneHot
 from residualplanner.fits.rap import ProjectionSettings, RelaxedRecords
-from residualplanner.fits.rap.answered import Answered
-from residualplanner.fits.rap.projection import FittedRows, relaxed_projection
-from residualplanner.fits.rap.relaxation import RELAXATIONS, sparsemax
-from residualplanner.fits.rap.targets import ListedCells, WholeTable, cell_blocks, listed_cells
+from residualplanner.fits.rap.projection import Answered, FittedRows, relaxed_projection
+from residualplanner.fits.rap.relaxed_records import RELAXATIONS, sparsemax
+from residualplanner.fits.rap.targets import ListedCells, WholeTable, listed_cells
 from residualplanner.fits.rap.tiles import ThresholdTable
 from residualplanner.ground.errors import WorkloadError
 
@@ -48,13 +47,13 @@ def test_answers_and_slopes_of_cells_are_those_of_the_definition(threshold):
     generator = np.random.default_rng(1)
     values = generator.random((BLOCKS.count, 6))
     cells = generator.choice(threshold.cells, min(4, threshold.cells), replace=False)
-    [block] = cell_blocks([threshold], [cells], BLOCKS)
+    [block] = listed_cells([(threshold, cells, np.zeros(len(cells)), 1.0, 1.0)], BLOCKS)
     single = values.astype(np.float32)
     columns = block.columns(single)
     assert np.allclose(block.answers(columns), [dense_answer(values, threshold, cell) for cell in cells], atol=1e-6)
     weights = generator.standard_normal(len(cells))
     slopes = np.zeros_like(single)
-    block.add_slopes(columns, weights, slopes)
+    block.add_weighted(columns, weights, slopes)
     expected = np.zeros_like(values)
     for place in product(range(BLOCKS.count), range(2)):
         shifted = values.copy()
@@ -71,9 +70,7 @@ def test_a_whole_table_is_all_of_its_cells(threshold):
     values = BLOCKS.softmax(generator.standard_normal((BLOCKS.count, 7))).astype(np.float32)
     targets = generator.random(threshold.shape)
     whole = WholeTable.of(threshold, BLOCKS, targets, 3.0)
-    [listed] = listed_cells(
-        [threshold], [np.arange(threshold.cells)], BLOCKS, targets.ravel(), np.full(threshold.cells, 3.0)
-    )
+    [listed] = listed_cells([(threshold, np.arange(threshold.cells), targets.ravel(), 3.0, 1.0)], BLOCKS)
     logit_slopes = []
     for each in (whole, listed):
         slopes = np.zeros_like(values)
@@ -147,7 +144,7 @@ def test_a_fit_comes_near_targets_without_noise(relaxation):
 def test_a_fit_stops_where_noise_explains_the_loss():
     table, start = ThresholdTable((0,), (3,), 1), np.zeros((BLOCKS.count, 4), np.float32)
     close = np.array([0.4, 0.3, 0.3])
-    listed = listed_cells([table], [np.arange(3)], BLOCKS, close, np.full(3, 1e-3))
+    listed = listed_cells([(table, np.arange(3), close, 1e-3, 1.0)], BLOCKS)
     assert relaxed_projection(start, BLOCKS, listed, ProjectionSettings()).steps == 0
     assert relaxed_projection(start, BLOCKS, listed, ProjectionSettings(steps=3, stops_at_noise=False)).steps == 3
     whole = WholeTable.of(table, BLOCKS, close, 1e-3)
@@ -199,8 +196,9 @@ def test_settings_that_cannot_be_are_refused(wrong):
 
 def test_listed_cells_are_grouped_and_keep_their_order():
     tables = [ThresholdTable((0, 1), (3, 2), 2), ThresholdTable((2,), (4,), 1), ThresholdTable((0, 3), (3, 5), 2)]
-    cells = [np.array([5, 0]), np.array([3]), np.array([7])]
-    found = listed_cells(tables, cells, BLOCKS, np.array([0.1, 0.2, 0.3, 0.4]), np.ones(4))
+    cells, targets = [np.array([5, 0]), np.array([3]), np.array([7])], [[0.1, 0.2], [0.3], [0.4]]
+    answers = zip(tables, cells, targets, [1.0] * 3, [1.0] * 3, strict=True)
+    found = listed_cells(answers, BLOCKS)
     assert [type(each) for each in found] == [ListedCells, ListedCells]
     assert [each.targets.tolist() for each in found] == [[0.1, 0.2, 0.4], [0.3]]
 
@@ -225,7 +223,7 @@ def test_the_loss_adds_up_squared_errors_by_the_weights_of_their_tables(measured
 
 
 def test_a_cell_surprises_by_its_noise_however_little_its_table_weighs(monkeypatch):
-    monkeypatch.setattr("residualplanner.fits.rap.answered.WHOLE_CELLS", 1)
+    monkeypatch.setattr("residualplanner.fits.rap.projection.WHOLE_CELLS", 1)
     table = ThresholdTable((0,), (3,), 1)
     answered = Answered(BLOCKS, ProjectionSettings(steps=1), [1e-6])
     answered.add([table], {0: np.arange(3)}, {0: np.array([0.9, 0.05, 0.05])}, 10_000.0)

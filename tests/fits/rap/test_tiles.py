@@ -12,7 +12,7 @@ import residualplanner as rp
 from residualplanner import ResourceError
 from residualplanner.fits.mixtures.mixture import OneHot
 from residualplanner.fits.rap import RelaxedRecords
-from residualplanner.fits.rap.answered import Answered
+from residualplanner.fits.rap.projection import Answered
 from residualplanner.fits.rap.selection import UNITS, CandidateSelection, KeptCounts, RecountedCounts
 from residualplanner.fits.rap.tiles import ThresholdTable, Tile, tiles_of
 from residualplanner.gate.discrete_gaussian import InsecureTestBits
@@ -126,8 +126,8 @@ def test_a_run_in_tiles_is_the_run_with_whole_tables(changes):
 
 
 def test_the_most_surprising_cells_are_found_in_tiles(monkeypatch):
-    monkeypatch.setattr("residualplanner.fits.rap.answered.WHOLE_CELLS", 1)
-    monkeypatch.setattr("residualplanner.fits.rap.answered.ADDED", 5)
+    monkeypatch.setattr("residualplanner.fits.rap.projection.WHOLE_CELLS", 1)
+    monkeypatch.setattr("residualplanner.fits.rap.projection.ADDED", 5)
     table, blocks = TABLES[-1], OneHot(SIZES)
     noisy = np.random.default_rng(2).random(table.cells)
     active = []

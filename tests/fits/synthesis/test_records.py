@@ -19,7 +19,7 @@ from residualplanner.fits.mixtures.controlling import controlled_records
 from residualplanner.fits.mixtures.mixture import OneHot, mixture_of
 from residualplanner.fits.mixtures.records import even_records, independent_records
 from residualplanner.fits.synthesis import rounding
-from residualplanner.fits.synthesis.synthesis_plan import _smallest_triples
+from residualplanner.fits.synthesis.synthesize import _smallest_triples
 
 SMALL = rp.Ensemble(2, 10, rp.Descent(steps=40))
 

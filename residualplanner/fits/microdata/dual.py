@@ -5,18 +5,15 @@ infinite: then ``q_k x = a_k``.  There are as many multipliers as sums, far fewe
 Source: eqs. (81) to (83).
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from residualplanner.fits.microdata.solvers.sums import Sums
-from residualplanner.fits.optimizers import conjugate_gradients
+from residualplanner.fits.microdata.sums import Sums
+from residualplanner.fits.optimizers import Array, conjugate_gradients
 from residualplanner.ground.checks import IntArray
 
-Array = NDArray[np.float64]
 #: Conjugate gradients stop where the residual is this part of what it was, or after so many steps.
 _PRECISE, _STEPS = 1e-3, 400
 
@@ -69,30 +66,53 @@ class CellProblem:
         return np.hstack([np.empty((draws, 0)), *parts])
 
 
-class Dual(ABC):
-    """The maps of a problem, for some of its draws."""
+class Dual:
+    """The maps of a problem of one draw: all its sums as maps of its cells.
 
-    # center, weight, target, spread: as in `CellProblem`
-    center: Array
-    weight: Array
-    target: Array
-    spread: Array
+    Its arrays ``center``, ``weight``, ``target`` and ``spread`` are those of `CellProblem`.
+    """
 
-    @abstractmethod
-    def take(self, rows: IntArray) -> "Dual":
-        """Those of some draws."""
+    def __init__(self, problem: CellProblem) -> None:
+        self.center, self.weight = problem.center, problem.weight
+        self.target, self.spread = problem.target, problem.spread
+        self._shape = problem.shape
+        self._sums = [term.sums for term in problem.terms]
+        self._ends = np.cumsum([each.count for each in self._sums])[:-1]
 
-    @abstractmethod
+    def take(self, rows: IntArray) -> "Dual":  # noqa: ARG002 - there is one
+        """That of some draws."""
+        return self
+
     def pulled(self, multipliers: Array) -> Array:
         """The transposed map of all sums, (b, n)."""
+        found = np.zeros((1, *self._shape))
+        for sums, part in zip(self._sums, np.split(multipliers, self._ends, axis=1), strict=True):
+            found += sums.spread(part)
+        return found.reshape(1, -1)
 
-    @abstractmethod
     def answered(self, cells: Array) -> Array:
         """All sums (b, k) of cells (b, n)."""
+        table = cells.reshape(1, *self._shape)
+        return np.hstack([sums.answer(table) for sums in self._sums])
 
-    @abstractmethod
     def newton_step(self, part: Array, diagonal: Array, residual: Array) -> Array:
-        """The step (b, k) that solves ``(diag(diagonal) + Q diag(part) Q^T) step = residual``, with parts (b, n)."""
+        """The step (b, k) that solves ``(diag(diagonal) + Q diag(part) Q^T) step = residual``, for parts (b, n).
+
+        Part is 1 / d of the cells that are positive, else 0.  Here nearly: by conjugate gradients, scaled by the
+        diagonal.
+        """
+        table = part.reshape(1, *self._shape)
+        scale = diagonal + np.hstack([sums.squares(table) for sums in self._sums])
+        goal = _PRECISE**2 * float(np.vdot(residual, residual / scale))
+
+        def curvature(step: Array) -> Array:
+            image: Array = diagonal * step + self.answered(part * self.pulled(step))
+            return image
+
+        def is_enough(_: Array, product: float) -> bool:
+            return not product > goal
+
+        return conjugate_gradients(curvature, residual.copy(), 1 / scale, most=_STEPS, is_enough=is_enough)
 
     def cells_of(self, multipliers: Array) -> Array:
         """The best cells for given multipliers (b, k), (b, n).  Source: eq. (81)."""
@@ -113,64 +133,18 @@ class Dual(ABC):
         return self.answered(cells) + multipliers * self.spread - self.target
 
 
-class MapDual(Dual):
-    """All sums as maps of the cells of one draw."""
-
-    def __init__(self, problem: CellProblem) -> None:
-        self.center, self.weight = problem.center, problem.weight
-        self.target, self.spread = problem.target, problem.spread
-        self._shape = problem.shape
-        self._sums = [term.sums for term in problem.terms]
-        self._ends = np.cumsum([each.count for each in self._sums]).tolist()
-
-    def take(self, rows: IntArray) -> "MapDual":  # noqa: ARG002 - there is one
-        """The same: there is one draw."""
-        return self
-
-    def pulled(self, multipliers: Array) -> Array:
-        """The transposed map of all sums, (1, n)."""
-        found = np.zeros((1, *self._shape))
-        for sums, part in self._parts(multipliers):
-            found += sums.spread(part)
-        return found.reshape(1, -1)
-
-    def answered(self, cells: Array) -> Array:
-        """All sums (1, k) of cells (1, n)."""
-        table = cells.reshape(1, *self._shape)
-        return np.hstack([sums.answer(table) for sums in self._sums])
-
-    def newton_step(self, part: Array, diagonal: Array, residual: Array) -> Array:
-        """The solution of the equations, nearly: by conjugate gradients, scaled by the diagonal."""
-        table = part.reshape(1, *self._shape)
-        scale = diagonal + np.hstack([sums.squares(table) for sums in self._sums])
-        goal = _PRECISE**2 * float(np.vdot(residual, residual / scale))
-
-        def curvature(step: Array) -> Array:
-            image: Array = diagonal * step + self.answered(part * self.pulled(step))
-            return image
-
-        def is_enough(_: Array, product: float) -> bool:
-            return not product > goal
-
-        return conjugate_gradients(curvature, residual.copy(), 1 / scale, most=_STEPS, is_enough=is_enough)
-
-    def _parts(self, multipliers: Array) -> Iterator[tuple[Sums, Array]]:
-        start = 0
-        for sums, end in zip(self._sums, self._ends, strict=True):
-            yield sums, multipliers[:, start:end]
-            start = end
-
-
 class MatrixDual(Dual):
     """All sums as rows of matrices: those that are the same in all draws, and those that are not."""
 
     def __init__(self, problem: CellProblem) -> None:
         same = [term for term in problem.terms if not term.sums.differs_by_draw]
-        self.center, self.weight = problem.center, problem.weight
-        self.target, self.spread = problem.target, problem.spread
+        super().__init__(problem)
         self._same = np.vstack([np.empty((0, problem.cells)), *(term.sums.matrix() for term in same)])
         self._own = _own_rows(problem, problem.terms[len(same) :])
-        self._largest = _largest_group(same)
+        starts = np.cumsum([0, *(term.sums.count for term in same)]).tolist()
+        groups = [(term.sums.count, start) for term, start in zip(same, starts, strict=False) if term.sums.is_disjoint]
+        count, start = max(groups, default=(0, 0))
+        self._largest = np.arange(start, start + count)
         self._rest = np.setdiff1d(np.arange(len(self._same)), self._largest)
         self._supports = [np.flatnonzero(self._same[row]) for row in self._rest.tolist()]
 
@@ -189,7 +163,7 @@ class MatrixDual(Dual):
         return part
 
     def pulled(self, multipliers: Array) -> Array:
-        """The transposed map of all sums, (b, n)."""
+        """By products with the rows."""
         count = len(self._same)
         found: Array = multipliers[:, :count] @ self._same
         if self._own.shape[1]:
@@ -197,7 +171,7 @@ class MatrixDual(Dual):
         return found
 
     def answered(self, cells: Array) -> Array:
-        """All sums (b, k) of cells (b, n)."""
+        """By products with the rows."""
         found: Array = cells @ self._same.T
         if self._own.shape[1]:
             found = np.hstack([found, np.matmul(self._own, cells[:, :, None])[:, :, 0]])
@@ -265,10 +239,3 @@ def _own_rows(problem: CellProblem, terms: Sequence[Term]) -> Array:
         row = np.broadcast_to(term.sums.spread(np.ones((draws, 1))), (draws, *problem.shape))
         found[:, number] = row.reshape(draws, -1)
     return found
-
-
-def _largest_group(terms: Sequence[Term]) -> IntArray:
-    starts = np.cumsum([0, *(term.sums.count for term in terms)]).tolist()
-    groups = [(term.sums.count, start) for term, start in zip(terms, starts[:-1], strict=True) if term.sums.is_disjoint]
-    count, start = max(groups, default=(0, 0))
-    return np.arange(start, start + count)

@@ -9,11 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from residualplanner.fits.optimizers import Array
 from residualplanner.ground.checks import IntArray
-
-Array = NDArray[np.float64]
 
 
 class Sums(ABC):
@@ -86,20 +84,29 @@ def centered(table: Array, axes: Sequence[int]) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class MarginalSums(Sums):
-    """The cells of the marginal of some axes, ascending."""
+    """The cells of the marginal of some axes, ascending; centered, less its means along each axis: their component.
+
+    Of components, only the total is a sum of whole cells.
+    """
 
     shape: tuple[int, ...]
     axes: tuple[int, ...]
+    is_centered: bool = False
 
     @property
     def covers(self) -> bool:
-        """It always does."""
-        return True
+        """A marginal always does."""
+        return not (self.is_centered and self.axes)
+
+    @property
+    def is_disjoint(self) -> bool:
+        """A marginal always is."""
+        return self.covers
 
     @property
     def marginal_axes(self) -> tuple[int, ...] | None:
-        """Its axes."""
-        return self.axes
+        """Its axes; of a component None."""
+        return None if self.is_centered else self.axes
 
     @property
     def count(self) -> int:
@@ -107,57 +114,29 @@ class MarginalSums(Sums):
         return math.prod(self.shape[axis] for axis in self.axes)
 
     def answer(self, cells: Array) -> Array:
-        """The marginals, in C order."""
+        """The marginals, or these centered, in C order."""
+        return self._centered(self.squares(cells))
+
+    def squares(self, part: Array) -> Array:
+        """The marginals, which are larger than components."""
         others = tuple(1 + axis for axis in range(len(self.shape)) if axis not in self.axes)
-        summed: Array = cells.sum(axis=others) if others else cells
-        return summed.reshape(len(cells), -1)
+        summed: Array = part.sum(axis=others) if others else part
+        return summed.reshape(len(part), -1)
 
     def spread(self, values: Array) -> Array:
-        """The value of its marginal for each cell."""
-        return values.reshape(-1, *(n if axis in self.axes else 1 for axis, n in enumerate(self.shape)))
+        """The value of its marginal, or that centered, for each cell."""
+        shape = (n if axis in self.axes else 1 for axis, n in enumerate(self.shape))
+        return self._centered(values).reshape(-1, *shape)
 
     def precision(self, subset: Sequence[int]) -> float | None:
         """How many cells a sum has, for components that the marginal has; else 0.  Source: eq. (80)."""
         others = [n for axis, n in enumerate(self.shape) if axis not in self.axes]
-        return float(math.prod(others)) if set(subset) <= set(self.axes) else 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class ResidualSums(MarginalSums):
-    """The component of a set of axes: the marginal less its means along each axis; only the total is whole sums."""
-
-    @property
-    def covers(self) -> bool:
-        """Only the total has every cell once."""
-        return not self.axes
-
-    @property
-    def marginal_axes(self) -> tuple[int, ...] | None:
-        """It is no marginal."""
-        return None
-
-    @property
-    def is_disjoint(self) -> bool:
-        """Only the total is one sum of whole cells."""
-        return not self.axes
-
-    def squares(self, part: Array) -> Array:
-        """Those of the marginal, which are larger."""
-        return MarginalSums.answer(self, part)
-
-    def answer(self, cells: Array) -> Array:
-        """The centered marginals, in C order."""
-        return self._centered(MarginalSums.answer(self, cells))
-
-    def spread(self, values: Array) -> Array:
-        """The centered value for each cell."""
-        return MarginalSums.spread(self, self._centered(values))
-
-    def precision(self, subset: Sequence[int]) -> float | None:
-        """As of the marginal, for components of just these axes; else 0.  Source: eq. (80)."""
-        return MarginalSums.precision(self, subset) if set(subset) == set(self.axes) else 0.0
+        has = set(subset) == set(self.axes) if self.is_centered else set(subset) <= set(self.axes)
+        return float(math.prod(others)) if has else 0.0
 
     def _centered(self, values: Array) -> Array:
+        if not self.is_centered:
+            return values
         tables = values.reshape(-1, *(self.shape[axis] for axis in self.axes))
         return centered(tables, range(1, tables.ndim)).reshape(len(values), -1)
 
@@ -196,20 +175,9 @@ class MaskedSum(Sums):
     sums: Sums
     mask: Array
 
-    @property
-    def covers(self) -> bool:
-        """Only the chosen cells are in it."""
-        return False
-
-    @property
-    def differs_by_draw(self) -> bool:
-        """They do."""
-        return True
-
-    @property
-    def count(self) -> int:
-        """One for each draw."""
-        return 1
+    covers = False
+    differs_by_draw = True
+    count = 1
 
     def answer(self, cells: Array) -> Array:
         """The sum of the chosen sums, (b, 1)."""

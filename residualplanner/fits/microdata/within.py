@@ -9,15 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from residualplanner.fits.microdata.solvers.dual import MatrixDual
+from residualplanner.fits.microdata.dual import MatrixDual
+from residualplanner.fits.optimizers import Array
 from residualplanner.ground.checks import IntArray
 
 #: How often the solution of equations is corrected by what is left of them.
 _REFINEMENTS = 1
-Array = NDArray[np.float64]
 #: Steps at most; after how many that do not help one gives up; how near to the boundary they go; the gap to reach.
 _STEPS, _PATIENCE, _NEAR, _GAP = 100, 4, 0.995, 1e-9
 #: How far beyond its bounds an answer may be, in standard errors; what is proved holds within them.

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from residualplanner.fits.microdata.solvers.dual import CellProblem, Dual, MapDual, MatrixDual, Term
+from residualplanner.fits.microdata.dual import CellProblem, Dual, MatrixDual, Term
+from residualplanner.fits.optimizers import Array
 
 #: Newton steps at most; halvings of one; how much of the slope a step must gain; rounding of the dual value.
 _STEPS, _HALVINGS, _GAIN, _ROUNDING = 200, 40, 1e-4, 1e-13
@@ -23,7 +23,6 @@ _GAP, _OFF = 1e-13, 1e-11
 _AT_ONCE = 100_000
 #: How much is added to the diagonal where sums are exact, as a part of it, at most.
 _RIDGE = 1e-2
-Array = NDArray[np.float64]
 #: How much cells are held at first, beside the sums, and each time; how often at most; the gap to reach.
 _FIRST, _LESS, _TIMES, _PROXIMAL_GAP = 1e-2, 0.1, 12, 1e-9
 
@@ -44,7 +43,7 @@ def solve(problem: CellProblem, start: Array | None = None) -> CellFit:
     if is_small(problem):
         return _solved(MatrixDual(problem), start)
     rows = np.split(np.arange(len(problem.center)), len(problem.center))
-    parts = [_solved(MapDual(problem.take(row)), None if start is None else start[row]) for row in rows]
+    parts = [_solved(Dual(problem.take(row)), None if start is None else start[row]) for row in rows]
     return parts[0] if len(parts) == 1 else together(parts)
 
 
@@ -65,7 +64,7 @@ def _solved(dual: Dual, start: Array | None) -> CellFit:
         multipliers = np.zeros(part.target.shape) if start is None else start[rows].copy()
         found = part.cells_of(multipliers)
         _descend(part, multipliers, found)
-        parts.append(_certified(part, multipliers, found))
+        parts.append(_certified(part, multipliers, found, part.residual(multipliers, found)))
     return parts[0] if count == 1 else together(parts)
 
 
@@ -81,7 +80,8 @@ def _descend(dual: Dual, multipliers: Array, cells: Array) -> None:
     for _ in range(_STEPS):
         part = dual.take(rows)
         residual = part.residual(multipliers[rows], cells[rows])
-        is_rough = ~_is_solved(part, cells[rows], residual)
+        proved = _certified(part, multipliers[rows], cells[rows], residual)
+        is_rough = (proved.violation > _OFF * _scale(part)) | ~(proved.gap <= _GAP)
         rows = rows[is_rough]
         if not len(rows):
             break
@@ -89,23 +89,18 @@ def _descend(dual: Dual, multipliers: Array, cells: Array) -> None:
         multipliers[rows], cells[rows] = _stepped(part, multipliers[rows], cells[rows], residual[is_rough])
 
 
-def _is_solved(dual: Dual, cells: Array, residual: Array) -> NDArray[np.bool_]:
-    off = np.abs(np.where(dual.spread == 0, residual, 0)).max(axis=1, initial=0.0)
-    above = _above(dual, residual)
-    found: NDArray[np.bool_] = (off <= _OFF * _scale(dual)) & (above <= _GAP * (1 + _objective(dual, cells)))
-    return found
+def _certified(dual: Dual, multipliers: Array, cells: Array, residual: Array) -> CellFit:
+    """What the dual value proves of cells (b, n), whose sums are off by the residual.  Source: eq. (82)."""
+    off = dual.answered(cells) - dual.target
+    objective = _above(dual, off) + (dual.weight * (cells - dual.center) ** 2).sum(axis=1) / 2
+    violation = np.abs(np.where(dual.spread == 0, residual, 0)).max(axis=1, initial=0.0)
+    return CellFit(cells, multipliers, objective, _above(dual, residual) / (1 + objective), violation)
 
 
 def _above(dual: Dual, residual: Array) -> Array:
     """How far the objective of each draw is above the dual value, where sums have errors.  Source: eq. (82)."""
     has_error = dual.spread > 0
     found: Array = np.where(has_error, residual**2 / np.where(has_error, dual.spread, 1), 0).sum(axis=1) / 2
-    return found
-
-
-def _objective(dual: Dual, cells: Array) -> Array:
-    off = dual.answered(cells) - dual.target
-    found: Array = _above(dual, off) + (dual.weight * (cells - dual.center) ** 2).sum(axis=1) / 2
     return found
 
 
@@ -149,13 +144,6 @@ def _diagonal(dual: Dual, part: Array, residual: Array) -> Array:
     return dual.spread + np.where(is_exact, np.clip(off, 1e-10, _RIDGE) * typical, 0)
 
 
-def _certified(dual: Dual, multipliers: Array, cells: Array) -> CellFit:
-    residual = dual.residual(multipliers, cells)
-    objective = _objective(dual, cells)
-    violation = np.abs(np.where(dual.spread == 0, residual, 0)).max(axis=1, initial=0.0)
-    return CellFit(cells, multipliers, objective, _above(dual, residual) / (1 + objective), violation)
-
-
 def solve_without_cells(shape: tuple[int, ...], terms: Sequence[Term]) -> CellFit:
     """The cells whose sums are best, where no group has single cells: of all solutions one that is near 0.
 
@@ -167,14 +155,19 @@ def solve_without_cells(shape: tuple[int, ...], terms: Sequence[Term]) -> CellFi
     if not (spreads > 0).any():
         return solve(CellProblem(shape, center, one, tuple(terms)))
     weight = _FIRST / float(np.median(spreads[spreads > 0]))
-    best, multipliers = _Best.of_none(draws, count), None
+    none = np.zeros(draws)
+    best, multipliers = CellFit(np.zeros((draws, count)), none, none.copy(), none + np.inf, none.copy()), None
     for _ in range(_TIMES):
         found = solve(CellProblem(shape, center, weight * one, tuple(terms)), multipliers)
-        is_better = best.improve(_without_center(found, center, weight, terms))
-        if not is_better or (best.gap <= _PROXIMAL_GAP).all():
+        made = _without_center(found, center, weight, terms)
+        is_nearer = made.gap * (1 + made.objective) < best.gap * (1 + best.objective)
+        for name in ("cells", "objective", "gap", "violation"):
+            getattr(best, name)[is_nearer] = getattr(made, name)[is_nearer]
+        if not is_nearer.any() or (best.gap <= _PROXIMAL_GAP).all():
             break
+        # The next problem holds cells to these, and less: it ends at the best cells nearest to the last ones.
         center, multipliers, weight = found.cells, found.multipliers, weight * _LESS
-    return CellFit(best.cells, found.multipliers, best.objective, best.gap, best.violation)
+    return replace(best, multipliers=found.multipliers)
 
 
 def _without_center(found: CellFit, center: Array, weight: float, terms: Sequence[Term]) -> CellFit:
@@ -184,28 +177,6 @@ def _without_center(found: CellFit, center: Array, weight: float, terms: Sequenc
     most = found.cells.sum(axis=1) + _most_in_total(terms, objective)
     above = found.gap * (1 + found.objective) + weight * np.abs(moved).max(axis=1) * most
     return replace(found, objective=objective, gap=above / (1 + objective))
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _Best:
-    """The solution of each draw whose objective is proved to be nearest to the least one so far."""
-
-    cells: Array
-    objective: Array
-    gap: Array
-    violation: Array
-
-    @staticmethod
-    def of_none(draws: int, count: int) -> "_Best":
-        """Before there is a solution."""
-        return _Best(np.zeros((draws, count)), np.zeros(draws), np.full(draws, np.inf), np.zeros(draws))
-
-    def improve(self, found: CellFit) -> bool:
-        """Take the draws that are nearer, in place; whether there are any."""
-        rows = found.gap * (1 + found.objective) < self.gap * (1 + self.objective)
-        for name in ("cells", "objective", "gap", "violation"):
-            getattr(self, name)[rows] = getattr(found, name)[rows]
-        return bool(rows.any())
 
 
 def _most_in_total(terms: Sequence[Term], objective: Array) -> Array:
