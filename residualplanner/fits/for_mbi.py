@@ -10,7 +10,6 @@ table it would not be, as tables share residuals.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -19,7 +18,6 @@ import numpy as np
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.errors import MissingExtraError
-from residualplanner.method.bases.basis import Basis
 from residualplanner.method.kron import Array
 from residualplanner.release.rebuilding import components_of_answers
 
@@ -71,36 +69,28 @@ def mbi_problem(measurement: NoisyAnswers) -> MbiProblem:
     Guarantees: post-processing; it costs no budget.
     Source: eqs. (7) and (48).
     """
-    mbi, plan = _imported(), measurement.plan
-    groups, closure = measurement.residuals.groups, list(plan.closure)
-    std_dev, found = np.sqrt(plan.noise_variances), {}
-    for group, bases in enumerate(groups.bases):
-        query, components = _query_of(bases), components_of_answers(bases)
-        values = components.apply(np.array(measurement.residuals.block(group), dtype=np.float64))
-        for number, value in zip(groups.members[group].tolist(), values, strict=True):
-            clique = tuple(plan.domain.names[position] for position in closure[number])
-            found[number] = mbi.LinearMeasurement(value.ravel(), clique, float(std_dev[number]), query)
-    total, *others = (found[number] for number in range(len(closure)))
-    noise = _noise_of_public_total(others) if plan.neighbors.has_public_total else total.stddev
-    # Without a query of its own it is a count, off which mbi reads the total.
-    measurements = [mbi.LinearMeasurement(total.noisy_measurement, (), noise), *others]
-    names, labels = plan.domain.names, [attribute.value_labels for attribute in plan.domain.attributes]
-    return MbiProblem(mbi.Domain(names, plan.domain.sizes, labels), measurements)
-
-
-def _query_of(bases: Sequence[Basis]) -> ResidualQuery:
-    return ResidualQuery(tuple(None if basis.takes_differences else basis.before_noise.matrix for basis in bases))
-
-
-def _noise_of_public_total(others: Sequence[Any]) -> float:
-    """What to state as the standard deviation of a total that has next to none: the least of all others."""
-    return float(min(each.stddev / math.sqrt(each.query.op_norm_sq()) for each in others))
-
-
-def _imported() -> Any:
     try:
         import mbi
     except ImportError:
         message = "to_mbi needs mbi, which is not installed: pip install 'residualplanner[mbi]'"
         raise MissingExtraError(message, extra="mbi") from None
-    return mbi
+    plan = measurement.plan
+    groups, closure = measurement.residuals.groups, list(plan.closure)
+    std_dev, found = np.sqrt(plan.noise_variances), {}
+    for group, bases in enumerate(groups.bases):
+        query = ResidualQuery(tuple(None if each.takes_differences else each.before_noise.matrix for each in bases))
+        components = components_of_answers(bases)
+        values = components.apply(np.array(measurement.residuals.block(group), dtype=np.float64))
+        for number, value in zip(groups.members[group].tolist(), values, strict=True):
+            clique = tuple(plan.domain.names[position] for position in closure[number])
+            found[number] = mbi.LinearMeasurement(value.ravel(), clique, float(std_dev[number]), query)
+    total, *others = (found[number] for number in range(len(closure)))
+    noise = total.stddev
+    if plan.neighbors.has_public_total:
+        # It has next to no noise, which would only shorten mbi's steps, as mbi takes the total as it is: the least of
+        # all others is stated.
+        noise = float(min(each.stddev / math.sqrt(each.query.op_norm_sq()) for each in others))
+    # Without a query of its own it is a count, off which mbi reads the total.
+    measurements = [mbi.LinearMeasurement(total.noisy_measurement, (), noise), *others]
+    names, labels = plan.domain.names, [attribute.value_labels for attribute in plan.domain.attributes]
+    return MbiProblem(mbi.Domain(names, plan.domain.sizes, labels), measurements)

@@ -67,13 +67,13 @@ class Adjustments:
     def require_possible(self, plan: Plan, progress: Progress | None = None) -> None:
         """Raise WorkloadError, naming facts, where no non-negative tables agree with all, whatever is measured."""
         if self.is_nonnegative and (self.impossible or len(self.known) > 1):
-            nonnegative(
-                Release(_one_record(plan)),
-                known=self.known,
-                impossible=self.impossible,
-                gap=_ROUGH,
-                progress=progress,
-            )
+            # Which tables the facts allow does not depend on the answers: only how large they are where nothing else
+            # says it.  So these are answers that nobody measured, of one record that is spread evenly over all values.
+            layout = reference_map(plan).own
+            components = np.zeros(layout.count)
+            components[0] = 1.0
+            nobody = Release(Measurement(plan, answers_of(layout, components), NoiseRecord(seed=0)))
+            nonnegative(nobody, known=self.known, impossible=self.impossible, gap=_ROUGH, progress=progress)
 
     def of(self, release: Release, progress: Progress | None = None) -> Release:
         """The tables of a release after all that is to be done to them; errors as of `nonnegative` and `rounded`."""
@@ -81,14 +81,3 @@ class Adjustments:
             return release if self.base is None else rounded(release, base=self.base)
         made = nonnegative(release, known=self.known, impossible=self.impossible, progress=progress)
         return made if self.base is None else rounded(made, base=self.base)
-
-
-def _one_record(plan: Plan) -> Measurement:
-    """Answers to a plan that nobody measured: those of one record that is spread evenly over all values.
-
-    Which tables the facts allow does not depend on the answers: only how large they are where nothing else says it.
-    """
-    layout = reference_map(plan).own
-    components = np.zeros(layout.count)
-    components[0] = 1.0
-    return Measurement(plan, answers_of(layout, components), NoiseRecord(seed=0))

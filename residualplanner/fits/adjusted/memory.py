@@ -8,9 +8,7 @@ from residualplanner.fits.nonnegative.problem import unlimited
 from residualplanner.fits.nonnegative.table_map import largest_sets, reference_map
 from residualplanner.gate.measurement.blocks import require_room
 from residualplanner.ground.errors import WorkloadError
-from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.plan.plan import Plan
-from residualplanner.method.queries.kind import Kind
 
 #: How many numbers of 8 bytes the solver holds for each cell of the largest tables: measured, and rounded up.
 _NUMBERS = 24
@@ -30,9 +28,10 @@ def require_solvable(plan: Plan) -> None:
     """
     if _cells(plan) <= MOST_CELLS:
         return
-    kinds = zip(plan.domain.attributes, cell_kinds(plan), strict=True)
-    if any(_has_uneven_ends(attribute, kind) for attribute, kind in kinds):
-        raise _unsolvable(plan, "sums or means of amounts in several bins", "smaller tables or amounts in one bin")
+    for attribute, kind in zip(plan.domain.attributes, cell_kinds(plan), strict=True):
+        bins = 0 if attribute.numeric is None else len(attribute.numeric) // 2
+        if bins > 1 and kind.rows(attribute.size) > attribute.size - bins:  # it tells apart the two ends of bins
+            raise _unsolvable(plan, "sums or means of amounts in several bins", "smaller tables or amounts in one bin")
     units = reference_map(plan).own.squared_units
     if (unlimited(plan.noise_variances, units) > 1).any():
         what = "queries that leave the noise of some sets of attributes without a limit, as thresholds may,"
@@ -44,12 +43,6 @@ def _unsolvable(plan: Plan, what: str, remedy: str) -> WorkloadError:
         f"non-negative tables of {what} are found for up to {MOST_CELLS:,} cells, and these have "
         f"{int(_cells(plan)):,}; publish the unbiased tables, without nonnegative, or plan {remedy}"
     )
-
-
-def _has_uneven_ends(attribute: Attribute, kind: Kind) -> bool:
-    """Whether a release tells apart the two ends of bins, of which there are several."""
-    bins = 0 if attribute.numeric is None else len(attribute.numeric) // 2
-    return bins > 1 and kind.rows(attribute.size) > attribute.size - bins
 
 
 def _cells(plan: Plan) -> float:

@@ -47,22 +47,17 @@ def rounded(release: Release, *, base: int = 1) -> Release:
     """
     require_type("rounded", "release", release, Release, _REMEDY)
     if release.numbers.folder is not None:
-        release = _of_unbiased(release)
+        if not release.product.is_unbiased:  # others may be meant to be rounded as they are
+            raise WorkloadError(
+                f"the tables of {release.numbers.folder} are {release.product.name}; write "
+                "rounded(nonnegative(tables)) for non-negative integers, or rounded(reconstruct(tables))"
+            )
+        release = reconstruct(release)
     if release.product.is_rounded:
         raise ArgumentError(f"rounded: release is {release.product.name} already; {_REMEDY}")
     require_base(base)
     require_roundable(release.plan)
     return Release(release.measurement, Rounded(release.numbers, int(base)))
-
-
-def _of_unbiased(tables: Release) -> Release:
-    """The release of a folder whose tables are unbiased; others may be meant to be rounded as they are."""
-    if not tables.product.is_unbiased:
-        raise WorkloadError(
-            f"the tables of {tables.numbers.folder} are {tables.product.name}; write rounded(nonnegative(tables)) for "
-            "non-negative integers, or rounded(reconstruct(tables))"
-        )
-    return reconstruct(tables)
 
 
 def require_base(base: object) -> None:

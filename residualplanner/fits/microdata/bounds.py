@@ -82,16 +82,6 @@ def _approximate(epsilon: float, delta: float) -> _Notion:
     return _Notion(1 / epsilon, least_weight, published)
 
 
-def _concentrated(rho: float) -> _Notion:
-    """Zero-concentrated differential privacy, by Gaussian noise.  Source: eq. (94)."""
-
-    def least_weight(records: Array, hidden: Array) -> Array:
-        found: Array = hidden * np.exp(-((math.sqrt(math.log(2)) + records * math.sqrt(rho)) ** 2))
-        return found
-
-    return _Notion(1 / math.sqrt(2 * rho), least_weight)
-
-
 def _notion_of(epsilon: float | None, delta: float, rho: float | None) -> _Notion:
     if (epsilon is None) == (rho is None):
         raise BudgetError("give epsilon, perhaps with delta, or rho")
@@ -100,7 +90,14 @@ def _notion_of(epsilon: float | None, delta: float, rho: float | None) -> _Notio
     if epsilon is None:
         if delta:
             raise BudgetError("delta belongs to epsilon; give rho alone")
-        return _concentrated(require_positive("rho", rho if rho is not None else math.nan))
+        rho = require_positive("rho", rho if rho is not None else math.nan)
+        root, noise_scale = math.sqrt(rho), 1 / math.sqrt(2 * rho)
+
+        def least_weight(records: Array, hidden: Array) -> Array:  # eq. (94)
+            found: Array = hidden * np.exp(-((math.sqrt(math.log(2)) + records * root) ** 2))
+            return found
+
+        return _Notion(noise_scale, least_weight)
     epsilon = require_positive("epsilon", epsilon)
     return _approximate(epsilon, float(delta)) if delta else _pure(epsilon)
 
@@ -140,9 +137,9 @@ def least_total_error(
         >>> round(least_total_error(20.0, 10_000, epsilon=0.1))
         143
     """
-    bound = _bound_of(_notion_of(epsilon, delta, rho), method, cells)
-    scale = bound.notion.noise_scale
-    found = bound.total(_require_error("cell_error", cell_error), _THRESHOLDS * scale)
+    notion = _notion_of(epsilon, delta, rho)
+    bound = _bound_of(notion, method, cells)
+    found = bound(_require_error("cell_error", cell_error), _THRESHOLDS * notion.noise_scale)
     return float(np.max(found, initial=0.0))
 
 
@@ -165,33 +162,26 @@ def least_cell_error(
         >>> round(least_cell_error(800**0.5, 10_000, epsilon=0.1) ** 2)
         639
     """
-    bound = _bound_of(_notion_of(epsilon, delta, rho), method, cells)
-    thresholds = _THRESHOLDS * bound.notion.noise_scale
+    notion = _notion_of(epsilon, delta, rho)
+    bound, thresholds = _bound_of(notion, method, cells), _THRESHOLDS * notion.noise_scale
     total = _require_error("total_error", total_error)
     low, high = 0.0, float(thresholds[-1]) * cells
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        is_possible = bool((bound.total(middle, thresholds) <= total).all())
+        is_possible = bool((bound(middle, thresholds) <= total).all())
         low, high = (low, middle) if is_possible else (middle, high)
     return low
 
 
-@dataclass(frozen=True, slots=True)
-class _Bound:
+def _bound_of(notion: _Notion, method: object, cells: int) -> Callable[[float, Array], Array]:
     """The least total error for a cell error and each threshold k."""
+    formula, count = entry_named("method", method, notion.formulas), _require_cells(cells, least=2)
 
-    notion: _Notion
-    cells: int
-    formula: Callable[[float, Array, int], Array]
-
-    def total(self, cell_error: float, thresholds: Array) -> Array:
+    def total(cell_error: float, thresholds: Array) -> Array:
         with np.errstate(over="ignore", under="ignore"):
-            return self.formula(cell_error, thresholds, self.cells)
+            return formula(cell_error, thresholds, count)
 
-
-def _bound_of(notion: _Notion, method: object, cells: int) -> _Bound:
-    formula = entry_named("method", method, notion.formulas)
-    return _Bound(notion, _require_cells(cells, least=2), formula)
+    return total
 
 
 def _require_cells(cells: object, *, least: int) -> int:

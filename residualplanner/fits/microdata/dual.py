@@ -5,7 +5,7 @@ infinite: then ``q_k x = a_k``.  There are as many multipliers as sums, far fewe
 Source: eqs. (81) to (83).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -140,7 +140,11 @@ class MatrixDual(Dual):
         same = [term for term in problem.terms if not term.sums.differs_by_draw]
         super().__init__(problem)
         self._same = np.vstack([np.empty((0, problem.cells)), *(term.sums.matrix() for term in same)])
-        self._own = _own_rows(problem, problem.terms[len(same) :])
+        draws, own = len(problem.center), problem.terms[len(same) :]
+        self._own = np.empty((draws, len(own), problem.cells))  # those that are not the same in all draws
+        for number, term in enumerate(own):
+            row = np.broadcast_to(term.sums.spread(np.ones((draws, 1))), (draws, *problem.shape))
+            self._own[:, number] = row.reshape(draws, -1)
         starts = np.cumsum([0, *(term.sums.count for term in same)]).tolist()
         groups = [(term.sums.count, start) for term, start in zip(same, starts, strict=False) if term.sums.is_disjoint]
         count, start = max(groups, default=(0, 0))
@@ -229,13 +233,3 @@ def _solutions(matrices: Array, right: Array) -> Array:
             for row in range(len(matrices)):
                 found[row] = _solutions(matrices[row : row + 1], right[row : row + 1])
         return found
-
-
-def _own_rows(problem: CellProblem, terms: Sequence[Term]) -> Array:
-    """The rows of the sums that are not the same in all draws, (b, j, n)."""
-    draws = len(problem.center)
-    found = np.empty((draws, len(terms), problem.cells))
-    for number, term in enumerate(terms):
-        row = np.broadcast_to(term.sums.spread(np.ones((draws, 1))), (draws, *problem.shape))
-        found[:, number] = row.reshape(draws, -1)
-    return found

@@ -166,7 +166,15 @@ def least_squares(noisy: NoisyGroups) -> Fit:
     """
     require_type("least_squares", "noisy", noisy, NoisyGroups, REMEDY)
     precisions = _precisions(noisy)
-    cells = _by_singular_values(noisy) if precisions is None else _by_components(noisy, precisions)
+    if precisions is None:
+        cells = _by_singular_values(noisy)
+    else:
+        pulled = np.zeros((len(noisy.values[0]), *noisy.domain.sizes))
+        for sums, values, variance in zip(noisy.groups, noisy.values, noisy.variances, strict=True):
+            pulled += sums.spread(values / variance)
+        # The normal equations are diagonal in components: each is divided by its precision.  Eq. (80).
+        inverse = np.divide(1, precisions, out=np.zeros_like(precisions), where=precisions > 0)
+        cells = _scaled(pulled, inverse, 1).reshape(len(pulled), -1)
     table = cells.reshape(-1, *noisy.domain.sizes)
     objective = np.zeros(len(table))
     for sums, values, variance in zip(noisy.groups, noisy.values, noisy.variances, strict=True):
@@ -228,16 +236,6 @@ def _precisions(noisy: NoisyGroups) -> Array | None:
                 return None
             found[_index(subset, count)] += precision / variance
     return found
-
-
-def _by_components(noisy: NoisyGroups, precisions: Array) -> Array:
-    """The cells (b, n), each component divided by its precision.  Source: eq. (80)."""
-    draws, sizes = len(noisy.values[0]), noisy.domain.sizes
-    pulled = np.zeros((draws, *sizes))
-    for sums, values, variance in zip(noisy.groups, noisy.values, noisy.variances, strict=True):
-        pulled += sums.spread(values / variance)
-    inverse = np.divide(1, precisions, out=np.zeros_like(precisions), where=precisions > 0)
-    return _scaled(pulled, inverse, 1).reshape(draws, -1)
 
 
 def _scaled(cells: Array, factors: Array, axis: int) -> Array:

@@ -159,7 +159,13 @@ def solve_without_cells(shape: tuple[int, ...], terms: Sequence[Term]) -> CellFi
     best, multipliers = CellFit(np.zeros((draws, count)), none, none.copy(), none + np.inf, none.copy()), None
     for _ in range(_TIMES):
         found = solve(CellProblem(shape, center, weight * one, tuple(terms)), multipliers)
-        made = _without_center(found, center, weight, terms)
+        # The same cells in the problem in which none are held: what held them is no part of the objective, and the
+        # gap grows by at most the pull of the center on cells of as large a total.
+        moved = found.cells - center
+        objective = found.objective - weight * (moved**2).sum(axis=1) / 2
+        most = found.cells.sum(axis=1) + _most_in_total(terms, objective)
+        above = found.gap * (1 + found.objective) + weight * np.abs(moved).max(axis=1) * most
+        made = replace(found, objective=objective, gap=above / (1 + objective))
         is_nearer = made.gap * (1 + made.objective) < best.gap * (1 + best.objective)
         for name in ("cells", "objective", "gap", "violation"):
             getattr(best, name)[is_nearer] = getattr(made, name)[is_nearer]
@@ -168,15 +174,6 @@ def solve_without_cells(shape: tuple[int, ...], terms: Sequence[Term]) -> CellFi
         # The next problem holds cells to these, and less: it ends at the best cells nearest to the last ones.
         center, multipliers, weight = found.cells, found.multipliers, weight * _LESS
     return replace(best, multipliers=found.multipliers)
-
-
-def _without_center(found: CellFit, center: Array, weight: float, terms: Sequence[Term]) -> CellFit:
-    """The solution as one of the problem in which cells are not held, with its gap.  Source: eq. (88)."""
-    moved = found.cells - center
-    objective = found.objective - weight * (moved**2).sum(axis=1) / 2
-    most = found.cells.sum(axis=1) + _most_in_total(terms, objective)
-    above = found.gap * (1 + found.objective) + weight * np.abs(moved).max(axis=1) * most
-    return replace(found, objective=objective, gap=above / (1 + objective))
 
 
 def _most_in_total(terms: Sequence[Term], objective: Array) -> Array:

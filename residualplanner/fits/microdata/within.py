@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from residualplanner.fits.microdata.dual import MatrixDual
-from residualplanner.fits.optimizers import Array
+from residualplanner.fits.optimizers import Array, interior_step
 from residualplanner.ground.checks import IntArray
 
 #: How often the solution of equations is corrected by what is left of them.
@@ -89,52 +89,42 @@ class Inside:
 
     cells: Array  # (b, n): above their floor
     bound: Array  # (b,): t
-    # above, below (b, m): multipliers of answers that are too large, and of those that are too small, > 0
-    above: Array
-    below: Array
-    of_cells: Array  # (b, n): multipliers of ``cells >= floor``, > 0
+    # (b, 2 m + n), > 0: of answers that are too large, of those that are too small, and of ``cells >= floor``
+    multipliers: Array
 
     def take(self, rows: IntArray) -> "Inside":
         """That of some draws."""
-        return Inside(*(getattr(self, name)[rows] for name in _PARTS))
+        return Inside(self.cells[rows], self.bound[rows], self.multipliers[rows])
 
     def put(self, rows: IntArray, other: "Inside") -> None:
         """Write that of some draws, in place."""
-        for name in _PARTS:
-            getattr(self, name)[rows] = getattr(other, name)
-
-    def moved(self, direction: "Inside", length: Array) -> "Inside":
-        """The point plus a multiple (b,) of a direction."""
-        return Inside(
-            *(
-                getattr(self, name) + (length if name == "bound" else length[:, None]) * getattr(direction, name)
-                for name in _PARTS
-            )
-        )
-
-
-_PARTS = ("cells", "bound", "above", "below", "of_cells")
+        self.cells[rows], self.bound[rows], self.multipliers[rows] = other.cells, other.bound, other.multipliers
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class State:
     """What follows from a point, for several draws."""
 
-    # room_above, room_below (b, m): how far each answer may still rise, and fall
-    room_above: Array
-    room_below: Array
-    room_of_cells: Array  # (b, n): how far each cell may still fall
+    slacks: Array  # (b, 2 m + n): how far each answer may still rise, and fall, and each cell fall
     slope: Array  # (b, n): the slope of the objective that multipliers do not balance
     slope_of_bound: Array  # (b,): that in t
-    products: Array  # (b,): of slacks with their multipliers, added up
     gap: Array  # (b,): the objective is at most this above the least one
+
+
+def _parts(bounds: Bounds, values: Array) -> list[Array]:
+    """Numbers for all bounds (b, 2 m + n) as those for answers that are too large, too small, and for cells."""
+    count = bounds.answers.shape[1]
+    return np.split(values, [count, 2 * count], axis=1)
+
+
+def _slacks(bounds: Bounds, cells: Array, bound: Array) -> Array:
+    slack, off = bound[:, None] * bounds.std_err, bounds.answered(cells) - bounds.answers
+    return np.hstack([slack - off, slack + off, cells - bounds.floor])
 
 
 def centered_start(bounds: Bounds, cells: Array, bound: Array, *, level: float) -> Inside:
     """Multipliers for a point strictly inside: all products with their slacks are ``level``."""
-    slack = bound[:, None] * bounds.std_err
-    off = bounds.answered(cells) - bounds.answers
-    return Inside(cells, bound, *(level / part for part in (slack - off, slack + off, cells - bounds.floor)))
+    return Inside(cells, bound, level / _slacks(bounds, cells, bound))
 
 
 def objective_of(bounds: Bounds, point: Inside) -> Array:
@@ -148,20 +138,20 @@ def objective_of(bounds: Bounds, point: Inside) -> Array:
 
 def state_of(bounds: Bounds, point: Inside) -> State:
     """What follows from a point.  Source: eq. (86)."""
-    off = bounds.answered(point.cells) - bounds.answers
-    slack = point.bound[:, None] * bounds.std_err
-    room_above, room_below, room_of_cells = slack - off, slack + off, point.cells - bounds.floor
-    slope = bounds.pulled(bounds.weight * off + point.above - point.below) - point.of_cells
-    push = ((point.above + point.below) * bounds.std_err).sum(axis=1)
+    slacks, off = _slacks(bounds, point.cells, point.bound), bounds.answered(point.cells) - bounds.answers
+    above, below, of_cells = _parts(bounds, point.multipliers)
+    exact = bounds.pulled(bounds.weight * off + above - below)
+    slope = exact - of_cells
+    push = ((above + below) * bounds.std_err).sum(axis=1)
     slope_of_bound = (1 - push) if bounds.minimizes_bound else np.zeros(len(push))
-    room = (point.above * room_above).sum(axis=1) + (point.below * room_below).sum(axis=1)
-    products = room + (point.of_cells * room_of_cells).sum(axis=1)
-    exact = slope + point.of_cells
-    repaired = (
-        room + (np.maximum(exact, 0) * room_of_cells).sum(axis=1) + bounds.repair(np.maximum(-exact, 0), room_above)
-    )
-    gap = repaired + np.abs(slope_of_bound) * point.bound
-    return State(room_above, room_below, room_of_cells, slope, slope_of_bound, products, gap)
+    # Multipliers that balance exactly prove a bound.  Those of cells can be what is left of the slope where that is
+    # positive; where a cell lacks force, multipliers of answers are raised, at a cost.
+    count = 2 * bounds.answers.shape[1]
+    room_above, room_of_cells = slacks[:, : bounds.answers.shape[1]], slacks[:, count:]
+    room = (point.multipliers[:, :count] * slacks[:, :count]).sum(axis=1)
+    lacking = bounds.repair(np.maximum(-exact, 0), room_above)
+    gap = room + (np.maximum(exact, 0) * room_of_cells).sum(axis=1) + lacking + np.abs(slope_of_bound) * point.bound
+    return State(slacks, slope, slope_of_bound, gap)
 
 
 def inside(bounds: Bounds, start: Inside) -> tuple[Inside, Array]:
@@ -178,85 +168,44 @@ def inside(bounds: Bounds, start: Inside) -> tuple[Inside, Array]:
         point.put(rows[is_better], here.take(np.flatnonzero(is_better)))
         stuck[rows] = np.where(is_better, 0, stuck[rows] + 1)
         goes_on = (found > _GAP * scale) & (stuck[rows] < _PATIENCE)
-        rows = rows[goes_on]
+        rows, here = rows[goes_on], here.take(np.flatnonzero(goes_on))
         if not len(rows):
             break
         with np.errstate(all="ignore"):  # draws that rounding stops are dropped, since their gap is no better
-            current.put(rows, _stepped(bounds.take(rows), here.take(np.flatnonzero(goes_on))))
+            some = bounds.take(rows)
+            state = state_of(some, here)
+            step, length = interior_step(_newton(some, here, state), here.multipliers, state.slacks, near=_NEAR)
+            far = length[:, None]
+            moved = here.cells + far * step.cells, here.bound + length * step.bound
+            current.put(rows, Inside(*moved, here.multipliers + far * step.multipliers))
     return point, gap
 
 
-def _stepped(bounds: Bounds, point: Inside) -> Inside:
-    """A predicted step to the boundary, and a corrected one that stays near the center.  Source: eq. (87)."""
-    state = state_of(bounds, point)
-    solve = _newton(bounds, point, state)
-    count = 2 * bounds.answers.shape[1] + point.cells.shape[1]
-    level = state.products / count
-    rooms = (state.room_above, state.room_below, state.room_of_cells)
-    multipliers = (point.above, point.below, point.of_cells)
-    straight = tuple(-y * room for y, room in zip(multipliers, rooms, strict=True))
-    ahead, drift = solve(*straight)
-    length = _length(point, state, ahead, drift, 1.0)
-    reached = sum(
-        ((y + length[:, None] * dy) * (room + length[:, None] * dr)).sum(axis=1)
-        for y, dy, room, dr in zip(multipliers, (ahead.above, ahead.below, ahead.of_cells), rooms, drift, strict=True)
-    )
-    goal = (level * (reached / state.products) ** 3)[:, None]
-    bent = tuple(
-        own + goal - dy * dr
-        for own, dy, dr in zip(straight, (ahead.above, ahead.below, ahead.of_cells), drift, strict=True)
-    )
-    direction, drift = solve(*bent)
-    return point.moved(direction, _length(point, state, direction, drift, _NEAR))
-
-
-Drift = tuple[Array, Array, Array]
-
-
-def _newton(bounds: Bounds, point: Inside, state: State) -> Callable[[Array, Array, Array], tuple[Inside, Drift]]:
-    """Newton's equations for any products of slacks and multipliers; the direction, and how slacks change.
-
-    Source: eq. (87).
-    """
-    stiff_above, stiff_below = point.above / state.room_above, point.below / state.room_below
-    equations = bounds.equations(bounds.weight + stiff_above + stiff_below, point.of_cells / state.room_of_cells)
-    tilt = (stiff_above - stiff_below) * bounds.std_err
-    border = bounds.pulled(tilt)
+def _newton(bounds: Bounds, point: Inside, state: State) -> Callable[[Array], tuple[Inside, Array, Array]]:
+    """Newton's equations for any changes of the products of slacks and multipliers.  Source: eq. (87)."""
+    stiffness = point.multipliers / state.slacks
+    above, below, of_cells = _parts(bounds, stiffness)
+    equations = bounds.equations(bounds.weight + above + below, of_cells)
+    # t is one unknown more: its row and column border the equations of the cells, and are eliminated.
+    border = bounds.pulled((above - below) * bounds.std_err)
     toward = equations(border) if bounds.minimizes_bound else border
-    corner = ((stiff_above + stiff_below) * bounds.std_err**2).sum(axis=1) - (border * toward).sum(axis=1)
+    corner = ((above + below) * bounds.std_err**2).sum(axis=1) - (border * toward).sum(axis=1)
 
-    def solution(above: Array, below: Array, of_cells: Array) -> tuple[Inside, Drift]:
-        change_above, change_below = above / state.room_above, below / state.room_below
-        right = -state.slope - bounds.pulled(change_above - change_below) + of_cells / state.room_of_cells
-        cells = equations(right)
+    def solution(products: Array) -> tuple[Inside, Array, Array]:
+        wanted = products / state.slacks
+        rising, falling, kept = _parts(bounds, wanted)
+        cells = equations(-state.slope - bounds.pulled(rising - falling) + kept)
         bound = np.zeros(len(cells))
         if bounds.minimizes_bound:
-            right_of_bound = ((change_above + change_below) * bounds.std_err).sum(axis=1) - state.slope_of_bound
+            right_of_bound = ((rising + falling) * bounds.std_err).sum(axis=1) - state.slope_of_bound
             bound = (right_of_bound + (border * cells).sum(axis=1)) / corner
             cells = cells + bound[:, None] * toward
         moved, slack = bounds.answered(cells), bound[:, None] * bounds.std_err
-        drift = (slack - moved, slack + moved, cells)
-        direction = Inside(
-            cells,
-            bound,
-            change_above - stiff_above * drift[0],
-            change_below - stiff_below * drift[1],
-            (of_cells - point.of_cells * cells) / state.room_of_cells,
-        )
-        return direction, drift
+        drift = np.hstack([slack - moved, slack + moved, cells])
+        multipliers = wanted - stiffness * drift
+        return Inside(cells, bound, multipliers), multipliers, drift
 
     return solution
-
-
-def _length(point: Inside, state: State, direction: Inside, drift: Drift, near: float) -> Array:
-    """How far a direction may be followed, (b,), at most 1."""
-    found = np.full(len(point.cells), np.inf)
-    values = (point.above, point.below, point.of_cells, state.room_above, state.room_below, state.room_of_cells)
-    changes = (direction.above, direction.below, direction.of_cells, *drift)
-    for value, change in zip(values, changes, strict=True):
-        ratio = np.where(change < 0, value / np.where(change < 0, -change, 1), np.inf)
-        found = np.minimum(found, ratio.min(axis=1))
-    return np.minimum(near * found, 1.0)
 
 
 def least_bound(bounds: Bounds, rough: Inside) -> tuple[Inside, Array]:
@@ -264,15 +213,15 @@ def least_bound(bounds: Bounds, rough: Inside) -> tuple[Inside, Array]:
     from scipy.optimize import linprog  # takes a fifth of the time to import the package
 
     rows, errors, near = _rows(bounds), bounds.std_err.T, rough.cells[0]
-    count, cells = rows.shape
+    cells = rows.shape[1]
     sides = np.vstack([np.hstack([rows, -errors]), np.hstack([-rows, -errors])])
     limits = np.concatenate([bounds.answers[0] - rows @ near, rows @ near - bounds.answers[0]])
     ends = [*((low, None) for low in (bounds.floor[0] - near).tolist()), (0, None)]
     answer = linprog(np.eye(cells + 1)[-1], A_ub=sides, b_ub=limits, bounds=ends, method="highs-ds")
     if answer.x is None:
         return rough, np.array([np.inf])
-    forces = np.maximum(-answer.ineqlin.marginals, 0)
-    found = _clipped(bounds, near + answer.x[:-1], forces[:count], forces[count:], answer.lower.marginals[:-1])
+    forces = np.concatenate([np.maximum(-answer.ineqlin.marginals, 0), answer.lower.marginals[:-1]])
+    found = _clipped(bounds, near + answer.x[:-1], forces)
     off = np.abs(bounds.answered(found.cells) - bounds.answers) / bounds.std_err
     found.bound[:] = off.max(axis=1)
     return found, state_of(bounds, _balanced(bounds, rows, found)).gap
@@ -295,12 +244,11 @@ def least_squares_within(bounds: Bounds, rough: Inside) -> tuple[Inside, Array]:
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
     answer = clarabel.DefaultSolver(squares, np.zeros(cells + count), sides, right, cones, settings).solve()
-    forces = np.maximum(np.array(answer.z)[count:], 0)
-    found = _clipped(bounds, near + np.array(answer.x)[:cells], *np.split(forces, [count, 2 * count]))
+    found = _clipped(bounds, near + np.array(answer.x)[:cells], np.maximum(np.array(answer.z)[count:], 0))
     found.bound[:] = rough.bound
     found = _balanced(bounds, rows, found)
     state = state_of(bounds, found)
-    is_within = (np.minimum(state.room_above, state.room_below) >= -_OUTSIDE * bounds.std_err).all()
+    is_within = (np.minimum(*_parts(bounds, state.slacks)[:2]) >= -_OUTSIDE * bounds.std_err).all()
     return found, state.gap if is_within else np.array([np.inf])
 
 
@@ -309,10 +257,12 @@ def _balanced(bounds: Bounds, rows: Array, point: Inside) -> Inside:
 
     What is left on a cell counts as often in the gap as the cell may fall, which is millions of times for large counts.
     """
-    forces = bounds.weight * (bounds.answered(point.cells) - bounds.answers) + point.above - point.below
-    is_free = (point.cells - bounds.floor > point.of_cells)[0]
+    above, below, of_cells = _parts(bounds, point.multipliers)
+    forces = bounds.weight * (bounds.answered(point.cells) - bounds.answers) + above - below
+    is_free = (point.cells - bounds.floor > of_cells)[0]
     change = np.linalg.lstsq(rows[:, is_free].T, -bounds.pulled(forces)[0, is_free])[0][None]
-    return replace(point, above=point.above + np.maximum(change, 0), below=point.below + np.maximum(-change, 0))
+    balanced = np.hstack([above + np.maximum(change, 0), below + np.maximum(-change, 0), of_cells])
+    return replace(point, multipliers=balanced)
 
 
 def _rows(bounds: Bounds) -> Array:
@@ -321,6 +271,6 @@ def _rows(bounds: Bounds) -> Array:
     return np.vstack([rows, np.eye(rows.shape[1])]) if bounds.has_cells else rows
 
 
-def _clipped(bounds: Bounds, cells: Array, above: Array, below: Array, of_cells: Array) -> Inside:
+def _clipped(bounds: Bounds, cells: Array, multipliers: Array) -> Inside:
     """A point of one draw, no cell below its floor; its bound is still to be written."""
-    return Inside(np.maximum(cells, bounds.floor[0])[None], np.zeros(1), above[None], below[None], of_cells[None])
+    return Inside(np.maximum(cells, bounds.floor[0])[None], np.zeros(1), multipliers[None])

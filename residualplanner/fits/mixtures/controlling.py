@@ -119,7 +119,9 @@ def controlled_records(
     rows = codes + mixture.blocks.offsets[:-1]
     fractions = np.full(codes.shape[1], _FRACTION)
     beside = tables_beside(mixture, records) if order > 2 else {}
-    attributes = list(_tractable(mixture))
+    # Tables with all others are not too large; with a single attribute there are none.
+    most, sizes = _MOST_CELLS // mixture.blocks.count, mixture.blocks.sizes
+    attributes = [attribute for attribute, size in enumerate(sizes) if 1 < size <= most and len(sizes) > 1]
     rounds = min(max(_RECORDS[order] // records, _FEWEST), _MOST) if records > 1 else 0
     total = 1 + rounds * len(attributes)
     for turn in range(rounds):
@@ -133,14 +135,6 @@ def controlled_records(
                 _exchange(tables, rows, pairs, fractions, generator)
     report(total, total)
     return generator.permutation(rows - mixture.blocks.offsets[:-1])
-
-
-def _tractable(mixture: Mixture) -> Iterator[int]:
-    """The attributes whose tables with all others are not too large; none where there is but one attribute."""
-    sizes = mixture.blocks.sizes
-    for attribute, size in enumerate(sizes):
-        if 1 < size <= _MOST_CELLS // mixture.blocks.count and len(sizes) > 1:
-            yield attribute
 
 
 def _pairs_within(classes: IntArray, generator: np.random.Generator) -> tuple[IntArray, IntArray]:
@@ -268,10 +262,7 @@ def _exchange(
         if after <= before:
             promised = float(changes[chosen].sum())
             fractions[attribute] = min(fractions[attribute] * (_MORE if after - before < promised / 2 else _LESS), 1.0)
-            _swap(rows, one[chosen], other[chosen], attribute)
+            one, other = one[chosen], other[chosen]
+            rows[one, attribute], rows[other, attribute] = rows[other, attribute], rows[one, attribute]
             return
         fractions[attribute] /= 2
-
-
-def _swap(rows: IntArray, one: IntArray, other: IntArray, attribute: int) -> None:
-    rows[one, attribute], rows[other, attribute] = rows[other, attribute], rows[one, attribute]

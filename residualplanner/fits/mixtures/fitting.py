@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.fits.mixtures.loss import MixtureLoss
-from residualplanner.fits.mixtures.mixture import Mixture, OneHot, averaged, mixture_of
+from residualplanner.fits.mixtures.mixture import Mixture, averaged, mixture_of
 from residualplanner.fits.mixtures.records import Report, unreported
 from residualplanner.fits.optimizers import Adam, Floats, cosine_rate
 from residualplanner.ground.checks import FloatArray, float_of, is_integer, require_type, value_text
@@ -95,9 +95,8 @@ def fit(loss: MixtureLoss, start: StartLogits, descent: Descent, *, enough: floa
         of_logits.add(blocks.slope_of_logits(probabilities, slope.probabilities))
         of_weights.add(weights * (slope.weights - float(weights @ slope.weights)))
         if descent.caution and step % _EVERY == 0:
-            variances = loss.slope_variances(probabilities, weights)
             caution = descent.caution * min(1.0, loss.freedom / value) ** 2
-            trust = _trust(of_logits.slope, _logit_variances(blocks, probabilities, variances), caution)
+            trust = _trust(loss, of_logits.slope, probabilities, weights, caution)
         rate = descent.rate_at(step)
         logits -= trust * of_logits.step(rate)
         class_weights -= of_weights.step(rate)
@@ -155,17 +154,15 @@ def _softmax(logits: Floats) -> Floats:
     return np.asarray(found / found.sum())
 
 
-def _trust(slope: Floats, variance: Floats, caution: float) -> Floats:
+def _trust(loss: MixtureLoss, slope: Floats, probabilities: Floats, weights: Floats, caution: float) -> Floats:
     """The part of each step that is made: ``g**2 / (g**2 + caution * variance)``.  Source: eq. (72)."""
-    squared = slope * slope
-    return np.asarray(squared / (squared + caution * variance + _TINY))
-
-
-def _logit_variances(blocks: OneHot, probabilities: Floats, variances: Floats) -> Floats:
-    """The variances of slopes in logits (d', c), from those of independent slopes in the probabilities."""
+    variances = loss.slope_variances(probabilities, weights)
+    # Slopes in probabilities have independent noise; a logit's slope is p (g - sum p g), so its variance is this.
     squared = probabilities * probabilities
-    together = blocks.repeated(blocks.sums(squared * variances))
-    return np.asarray(squared * (variances * (1 - 2 * probabilities) + together))
+    together = loss.blocks.repeated(loss.blocks.sums(squared * variances))
+    variance = squared * (variances * (1 - 2 * probabilities) + together)
+    slope = slope * slope
+    return np.asarray(slope / (slope + caution * variance + _TINY))
 
 
 def denoised(table: FloatArray, noise_scale: float) -> FloatArray:

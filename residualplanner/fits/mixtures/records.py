@@ -174,8 +174,12 @@ def _correct(
     """Give values that are there too seldom, ``over`` (v,) below 0, to records with values that are there too often."""
     if not over.any():
         return
-    some = [_some_of(column, value, int(over[value]), generator) for value in np.flatnonzero(over > 0).tolist()]
-    candidates = np.concatenate(some)
+    candidates = np.concatenate(  # random records of such values, many more than are to lose it
+        [
+            generator.permutation(np.flatnonzero(column == value))[: _CANDIDATES * (int(over[value]) + 4)]
+            for value in np.flatnonzero(over > 0).tolist()
+        ]
+    )
     own = probabilities[column[candidates], classes[candidates]]
     for value in generator.permutation(np.repeat(np.arange(len(over)), np.maximum(-over, 0))).tolist():
         may = over[column[candidates]] > 0
@@ -185,9 +189,3 @@ def _correct(
             over[column[chosen]] -= 1
             over[value] += 1
             column[chosen] = value
-
-
-def _some_of(column: IntArray, value: int, over: int, generator: np.random.Generator) -> IntArray:
-    """Random records of a value, many more than are to lose it."""
-    found: IntArray = generator.permutation(np.flatnonzero(column == value))[: _CANDIDATES * (over + 4)]
-    return found

@@ -138,20 +138,12 @@ def pair_term(layout: OneHot, tables: Sequence[Measured], dtype: type[np.floatin
         one, other, numbers = (one, other, numbers) if one < other else (other, one, numbers.T)
         values[rows[one], rows[other]], precisions[rows[one], rows[other]] = numbers, table.precision
         of_views[one, other] = of_views[other, one] = table.precision
-    strips = tuple(
-        Strip(first, last, values[first:last, first:].copy(), precisions[first:last, first:].copy())
-        for first, last in _strips(layout)
-    )
-    return PairTerm(layout, strips, of_views, sum(table.freedom for table in tables))
-
-
-def _strips(layout: OneHot) -> Iterator[tuple[int, int]]:
-    """Runs of the rows of whole views, with about `_STRIP` rows each."""
-    first = 0
-    for last in layout.offsets[1:].tolist():
-        if last - first >= _STRIP or last == layout.count:
-            yield first, last
+    strips, first = [], 0
+    for last in layout.offsets[1:].tolist():  # rows of whole views
+        if last - first >= _STRIP or last == count:
+            strips.append(Strip(first, last, values[first:last, first:].copy(), precisions[first:last, first:].copy()))
             first = last
+    return PairTerm(layout, tuple(strips), of_views, sum(table.freedom for table in tables))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -239,7 +231,9 @@ def prefix_terms(layout: OneHot, tables: Sequence[Measured], dtype: type[np.floa
             first = own.stop
         freedom = sum(table.freedom for group in groups for table, _ in group.tables.values())
         prefixes = tuple(group.prefix for group in groups)
-        yield PrefixTerm(layout, prefixes, _as_slice(rows), values, precisions, of_last, freedom)
+        found, end = slice(int(rows[0]), int(rows[0]) + len(rows)), int(rows[-1]) + 1
+        own_rows = found if found.stop == end else rows  # ascending rows without a gap are a slice
+        yield PrefixTerm(layout, prefixes, own_rows, values, precisions, of_last, freedom)
 
 
 def _groups(layout: OneHot, tables: Sequence[Measured]) -> list[_Group]:
@@ -271,12 +265,6 @@ def _stacks(groups: Sequence[_Group]) -> Iterator[list[_Group]]:
         rows, products, cells = union, count, area
     if stack:
         yield stack
-
-
-def _as_slice(rows: IntArray) -> IntArray | slice:
-    """Ascending rows without a gap as a slice, others as they are."""
-    first, last = int(rows[0]), int(rows[-1])
-    return slice(first, last + 1) if last + 1 - first == len(rows) else rows
 
 
 #: A part of a loss: its degrees of freedom, and its value, slope and the variances of slopes at a point.

@@ -169,7 +169,15 @@ class ComponentLayout:
     @cached_property
     def squared_units(self) -> FloatArray:
         """By what the mean square of each set's components is multiplied where counts are independent, (m,)."""
-        of_groups = [math.prod(map(_squared_unit, bases)) for bases in self.groups.bases]
+        # 1 for differences; bases of integers measure large multiples, with noise to match.
+        units = {
+            basis.key: 1.0
+            if basis.takes_differences
+            else float(((basis.after_noise.matrix @ basis.before_noise.matrix) ** 2).sum()) / basis.answers
+            for bases in self.groups.bases
+            for basis in bases
+        }
+        of_groups = [math.prod(units[basis.key] for basis in bases) for bases in self.groups.bases]
         return frozen(np.array(of_groups, dtype=np.float64)[self.groups.group])
 
     @property
@@ -205,14 +213,6 @@ class ComponentLayout:
         """A number for each set (m,) as one for each component, (c,)."""
         parts = zip(self.groups.members, self.sizes.tolist(), strict=True)
         return np.concatenate([np.repeat(numbers[members], size) for members, size in parts])
-
-
-def _squared_unit(basis: Basis) -> float:
-    """That of one attribute: 1 for differences; bases of integers measure large multiples, with noise to match."""
-    if basis.takes_differences:
-        return 1.0
-    rows = basis.after_noise.matrix @ basis.before_noise.matrix
-    return float((rows**2).sum()) / basis.answers
 
 
 def measured_components(layout: ComponentLayout, measurement: NoisyAnswers) -> FloatArray:

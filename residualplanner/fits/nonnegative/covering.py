@@ -74,8 +74,10 @@ def records_for(problem: DualProblem, shortages: Array) -> Records:
         values = np.zeros((len(weights), len(sizes)), dtype=np.int32)
         values[:, attributes] = np.stack(short, axis=1)
         _complete(values, weights, list(attributes), tables, sizes, chance)
-        for members, table in tables.items():
-            _take(table, values[:, members], weights)
+        for members, table in tables.items():  # which are short of less, down to 0
+            flat, left = np.ravel_multi_index(tuple(values[:, members].T), table.shape), table.reshape(-1)
+            np.subtract.at(left, flat, weights)
+            left[flat] = np.maximum(left[flat], 0)
         found.append(Records(values, weights))
     return Records(np.concatenate([each.values for each in found]), np.concatenate([each.weights for each in found]))
 
@@ -123,13 +125,6 @@ def _row(table: Array, values: Integers, members: tuple[int, ...], attribute: in
     others = tuple(values[:, each] for each in members if each != attribute)
     rows = np.moveaxis(table, axis, -1)[others] if others else table[None]
     return np.minimum(rows, weights[:, None])
-
-
-def _take(table: Array, values: Integers, weights: Array) -> None:
-    """Take records (r, k) from what a table is short of, down to 0."""
-    flat, short = np.ravel_multi_index(tuple(values.T), table.shape), table.reshape(-1)
-    np.subtract.at(short, flat, weights)
-    short[flat] = np.maximum(short[flat], 0)
 
 
 def _components(problem: DualProblem, cells: Array) -> Array:

@@ -161,7 +161,7 @@ def read_facts(plan: Plan, known: Known | None, impossible: Iterable[Impossible]
         raise WorkloadError('impossible must be a list of mappings; write [{"age": [0, 1], "marital": "married"}]')
     facts = Facts(
         tuple(_known(plan, stated) for stated in _stated_tables(known)),
-        tuple(_impossible(plan, stated) for stated in map(_stated_zeros, impossible)),
+        tuple(_impossible(plan, one if isinstance(one, StatedZeros) else StatedZeros(one)) for one in impossible),
     )
     require_agreement(plan, facts)
     return facts
@@ -176,10 +176,6 @@ def _stated_tables(known: Known | None) -> list[StatedTable]:
             "known must be a mapping from queries to tables, or a list of pairs of these; write {(): 40_000} for a "
             "known total"
         ) from None
-
-
-def _stated_zeros(cells: Impossible) -> StatedZeros:
-    return cells if isinstance(cells, StatedZeros) else StatedZeros(cells)
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, helmert
 
 from residualplanner.fits.nonnegative.components import ComponentLayout, mapped
 from residualplanner.fits.nonnegative.problem import DualProblem
-from residualplanner.fits.optimizers import Array, conjugate_gradients
+from residualplanner.fits.optimizers import Array, conjugate_gradients, interior_step
 from residualplanner.method.bases.basis import Basis
 from residualplanner.method.kron import AxisMap, ProductMap, keeping, matrix_map
 
@@ -220,31 +220,20 @@ class _Interior:
         pull = self.matrix.T @ self.multipliers - self.stiffness * (self.numbers - self.start)
         off = self.matrix @ self.numbers + self.fixed - self.cells
 
-        def change(goal: Array | float) -> tuple[Array, Array, Array]:
+        def change(products: Array) -> tuple[tuple[Array, Array, Array], Array, Array]:
             wanted = np.zeros(len(self.cells))
-            np.divide(goal - self.multipliers * self.cells, self.cells, out=wanted, where=is_sign)
+            wanted[is_sign] = products[0] / self.cells[is_sign]
             moved = factor.solved(pull + self.matrix.T @ (wanted - ratio * off))
             slack = self.matrix @ moved + off
-            return moved, wanted - ratio * slack, np.where(is_sign, slack, 0.0)
+            direction = wanted - ratio * slack
+            return (moved, direction, slack), direction[None, is_sign], slack[None, is_sign]
 
-        _, direction, slack = change(0.0)
-        length, product = self._longest(direction, slack), self.product
-        after = float((self.multipliers + length * direction) @ (self.cells + length * slack))
-        centering = (after / product) ** 3 if product > 0 else 0.0
-        moved, direction, slack = change(centering * product / max(int(is_sign.sum()), 1) - direction * slack)
-        length = min(1.0, _PART * self._longest(direction, slack))
-        self.numbers = self.numbers + length * moved
-        self.multipliers = self.multipliers + length * direction
-        self.cells = self.cells + length * slack
+        step, lengths = interior_step(change, self.multipliers[None, is_sign], self.cells[None, is_sign], near=_PART)
+        length = float(lengths[0])
+        self.numbers = self.numbers + length * step[0]
+        self.multipliers = self.multipliers + length * step[1]
+        self.cells = self.cells + length * np.where(is_sign, step[2], 0.0)
         return length
-
-    def _longest(self, direction: Array, slack: Array) -> float:
-        """How far one can go, at most 1, until a multiplier or a cell is 0."""
-        longest = 1.0
-        for values, change in ((self.multipliers, direction), (self.cells, slack)):
-            falls = self.is_sign & (change < 0)
-            longest = min(longest, float((-values[falls] / change[falls]).min(initial=1.0)))
-        return longest
 
 
 @dataclass(frozen=True, eq=False, slots=True)
