@@ -1,5 +1,5 @@
 from .fits import microdata as microdata
-from .fits.adjusted.rounding import rounded
+from .fits.adjusted.numbers import rounded
 from .fits.mixtures.fitting import Descent, Ensemble
 from .fits.nonnegative.measured_tables import FitQuality
 from .fits.nonnegative.nonnegative import nonnegative

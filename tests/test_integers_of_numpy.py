@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
-from residualplanner.fits.adjusted.rounding import require_base
+from residualplanner.fits.adjusted.numbers import require_base
 from residualplanner.method.privacy import Neighbors
 from residualplanner.publish.parts.writers import writers_of
 

@@ -8,22 +8,31 @@ from typing import Any, final
 
 import numpy as np
 
-from residualplanner.fits.adjusted.drawing import unbiased_simulation
 from residualplanner.fits.adjusted.integers import IntegerTables
+from residualplanner.fits.nonnegative.components import (
+    answers_of,
+    cell_kinds,
+    determines_counts,
+    measured_components,
+    noise_like,
+)
 from residualplanner.fits.nonnegative.facts import Facts, origin_of
+from residualplanner.fits.nonnegative.table_map import reference_map
 from residualplanner.gate.measurement.answers import FloatResiduals
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.gate.measurement.noise_record import NoiseRecord, warning_of
 from residualplanner.ground.atomic import write_atomically
-from residualplanner.ground.checks import FloatArray, frozen
+from residualplanner.ground.checks import FloatArray, frozen, is_integer, require_type, value_text
 from residualplanner.ground.completion import hides
-from residualplanner.ground.errors import FileFormatError
+from residualplanner.ground.errors import ArgumentError, FileFormatError, WorkloadError
 from residualplanner.ground.stores import AnyPath, local_file
+from residualplanner.method.plan.plan import Plan
 from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.release.batches import TableBatch
 from residualplanner.release.devices import HOST, Device
 from residualplanner.release.numbers import SENT, UNBIASED_NUMBERS, Estimates, Numbers, Simulation
 from residualplanner.release.product import Origin, Product, unlimited
+from residualplanner.release.reconstruct import reconstruct
 from residualplanner.release.release import Release
 from residualplanner.release.table import Table
 
@@ -206,3 +215,88 @@ class Rounded(Numbers):
 
 def _hash_of(values: FloatArray) -> str:
     return hashlib.sha256(values.view(np.uint8).data).hexdigest()
+
+
+def unbiased_simulation(measurement: NoisyAnswers) -> Simulation:
+    """Unbiased tables with other noise."""
+    layout = reference_map(measurement.plan).own
+    center, variances = measured_components(layout, measurement), measurement.plan.noise_variances
+
+    def draw(generator: np.random.Generator) -> Estimates:
+        noisy = answers_of(layout, center + noise_like(layout, variances, generator))
+        return Release(measurement.with_residuals(noisy)).estimates
+
+    return Simulation(UNBIASED_NUMBERS.of(measurement), draw)
+
+
+_REMEDY = "write rounded(nonnegative(release)), or rounded(release)"
+#: The largest base.
+_LARGEST_BASE = 10**9
+
+
+def rounded(release: Release, *, base: int = 1) -> Release:
+    """The tables of a release as integers that add up, table by table; see `Rounded` for what agrees.
+
+    Args:
+        release: from `reconstruct` or `nonnegative`; the integers of the latter are non-negative.  Or the folder of
+            unbiased tables, as `load_tables` opens it, whose measurement is used.
+        base: the integers are multiples of this, 1 or more: 5 is for numbers that end in 0 or 5.
+
+    Returns:
+        The tables, by the same queries.  Prefix sums, ranges and other sums are those of the integers.
+
+    Raises:
+        ArgumentError: ``release`` is none of these, or rounded already, or ``base`` no positive integer.
+        FileFormatError: the measurement in the folder is missing or was altered.
+        WorkloadError: the tables of the folder are not unbiased; or what was measured of an attribute does not
+            determine counts, only sums that overlap.
+
+    Guarantees: post-processing; it costs no budget.  The same release gives the same integers, in any order of look-up.
+    Cost: for a table of two attributes or more a linear program with a variable for each number that is no integer.
+    Source: eq. (57).
+
+    Example:
+        >>> import numpy as np
+        >>> from residualplanner import Domain, Workload, measure, nonnegative, reconstruct, select, zcdp
+        >>> plan = select(Workload(Domain({"a": 2, "b": 3}), [("a", "b")]), budget=zcdp(1))
+        >>> tables = rounded(nonnegative(reconstruct(measure(plan, np.zeros((20, 2), dtype=int))), known={(): 20}))
+        >>> int(tables["a", "b"].estimate.sum()), tables["a", "b"].product.name
+        (20, 'non-negative rounded')
+    """
+    require_type("rounded", "release", release, Release, _REMEDY)
+    if release.numbers.folder is not None:
+        if not release.product.is_unbiased:  # others may be meant to be rounded as they are
+            raise WorkloadError(
+                f"the tables of {release.numbers.folder} are {release.product.name}; write "
+                "rounded(nonnegative(tables)) for non-negative integers, or rounded(reconstruct(tables))"
+            )
+        release = reconstruct(release)
+    if release.product.is_rounded:
+        raise ArgumentError(f"rounded: release is {release.product.name} already; {_REMEDY}")
+    require_base(base)
+    require_roundable(release.plan)
+    return Release(release.measurement, Rounded(release.numbers, int(base)))
+
+
+def require_base(base: object) -> None:
+    """Raise ArgumentError unless numbers can be rounded to multiples of ``base``."""
+    if not is_integer(base, least=1) or base > _LARGEST_BASE:
+        raise ArgumentError(
+            f"rounded: base must be an integer from 1 to {_LARGEST_BASE:,}, got {value_text(base)}; write "
+            "rounded(release, base=5)"
+        )
+
+
+def require_roundable(plan: Plan) -> None:
+    """Raise WorkloadError where what is measured of an attribute determines no counts.
+
+    DomainError where the values of an attribute are amounts, which would be rounded to the ends of their bins.
+    """
+    plan.domain.require_no_amounts("rounded tables are of integers")
+    pairs = zip(plan.domain.names, plan.strategy.of_attributes, cell_kinds(plan), strict=True)
+    vague = [name for name, basis, kind in pairs if not determines_counts(kind, basis)]
+    if vague:
+        raise WorkloadError(
+            f"what was measured of {vague} determines no counts, only sums that overlap; add a query for its values to "
+            "the workload, plan and measure again"
+        )

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -177,11 +177,11 @@ def loss_of(blocks: OneHot, views: Sequence[View], tables: Sequence[Measured], r
     if pairs and are_dense and layout.count <= _MOST:
         terms.append(pair_term(layout, pairs, dtype))
     else:
-        terms += [TableTerm(layout, _rounded(table, dtype)) for table in pairs if len(table.views) == 1]
+        terms += [
+            TableTerm(layout, replace(table, values=table.values.astype(dtype)))
+            for table in pairs
+            if len(table.views) == 1
+        ]
         larger = [*(table for table in pairs if len(table.views) == 2), *larger]
     terms += prefix_terms(layout, larger, dtype)
     return MixtureLoss(features, tuple(terms), records, dtype)
-
-
-def _rounded(table: Measured, dtype: type[np.floating]) -> Measured:
-    return Measured(table.views, table.values.astype(dtype), table.precision, table.freedom)

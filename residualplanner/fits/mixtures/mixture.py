@@ -123,7 +123,7 @@ def slopes_of_factors(slope: Floats, factors: Sequence[Floats]) -> list[Floats]:
     return found
 
 
-@hides("classes", "of_attribute", "within")
+@hides("classes", "of_attribute")
 @dataclass(frozen=True, eq=False, slots=True)
 class Mixture:
     """A distribution of records: a latent class is drawn, and then every attribute by itself.
@@ -185,13 +185,6 @@ class Mixture:
             products *= self.of_attribute(attribute)[values]
         found: FloatArray = products.sum(axis=1)
         return found
-
-    def within(self, attributes: Sequence[int]) -> FloatArray:
-        """The probabilities of the combinations of some attributes' values in every class, (n_1 .. n_k, c)."""
-        found: NDArray[np.floating] = np.ones((1, self.classes))
-        for attribute in attributes:
-            found = khatri_rao(found, self.of_attribute(attribute))
-        return found.astype(np.float64, copy=False)
 
 
 def mixture_of(blocks: OneHot, weights: NDArray[np.floating], probabilities: NDArray[np.floating]) -> Mixture:

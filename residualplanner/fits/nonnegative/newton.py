@@ -22,7 +22,6 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, helmert
 from residualplanner.fits.nonnegative.components import ComponentLayout, mapped
 from residualplanner.fits.nonnegative.problem import DualProblem
 from residualplanner.fits.optimizers import Array, conjugate_gradients, interior_step
-from residualplanner.method.bases.basis import Basis
 from residualplanner.method.kron import AxisMap, ProductMap, keeping, matrix_map
 
 #: Cells this close to 0, relative to the total, are 0: what is left of rounding.
@@ -157,10 +156,13 @@ class _Directions:
 
     @classmethod
     def of(cls, layout: ComponentLayout) -> "_Directions":
-        """Those of a layout."""
-        rows = [[_differences(basis) for basis in bases] for bases in layout.groups.bases]
-        turn = (ProductMap([_axis(each.T) for each in own]) for own in rows)
-        return cls(layout, tuple(turn), tuple(ProductMap([_axis(each) for each in own]) for own in rows))
+        """Those of a layout: along each axis by orthonormal rows for what components may be."""
+        turn, back = [], []
+        for bases in layout.groups.bases:
+            rows = [helmert(each.size) if each.takes_differences else np.eye(each.answers) for each in bases]
+            turn.append(ProductMap([_axis(each.T) for each in rows]))
+            back.append(ProductMap([_axis(each) for each in rows]))
+        return cls(layout, tuple(turn), tuple(back))
 
     @cached_property
     def shapes(self) -> list[tuple[int, ...]]:
@@ -318,12 +320,6 @@ def _solved(point: _Interior, one: float) -> Array:
     return multipliers
 
 
-def _differences(basis: Basis) -> NDArray[np.float64]:
-    """Orthonormal rows for what components of an attribute may be."""
-    rows: NDArray[np.float64] = helmert(basis.size) if basis.takes_differences else np.eye(basis.answers)
-    return rows
-
-
-def _axis(rows: NDArray[np.float64]) -> AxisMap:
+def _axis(rows: Array) -> AxisMap:
     is_whole = rows.shape[0] == rows.shape[1]
     return keeping(len(rows)) if is_whole else matrix_map(np.ascontiguousarray(rows))

@@ -1,23 +1,25 @@
 """Tables without a negative cell that agree with one another, from unbiased ones."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
 import numpy as np
 
-from residualplanner.fits.adjusted.drawing import nonnegative_draws
 from residualplanner.fits.adjusted.memory import require_memory_for_nonnegative
 from residualplanner.fits.adjusted.numbers import NonNegative
 from residualplanner.fits.mixtures.records import unreported
-from residualplanner.fits.nonnegative.ascent import Solution, solve
-from residualplanner.fits.nonnegative.components import answers_of
+from residualplanner.fits.nonnegative.ascent import Ascent, Solution, solve
+from residualplanner.fits.nonnegative.components import answers_of, measured_components, noise_like
 from residualplanner.fits.nonnegative.facts import Facts, Impossible, Known, read_facts
 from residualplanner.fits.nonnegative.fitted_mixture import fit_mixture, mixture_draws
-from residualplanner.fits.nonnegative.many_cells import facets_of_many, solve_many
-from residualplanner.fits.nonnegative.newton import ROUNDING
+from residualplanner.fits.nonnegative.many_cells import facets_of_many, nearly, solve_many
+from residualplanner.fits.nonnegative.newton import MOST_CELLS, ROUNDING, DualPoint, candidate, interior
+from residualplanner.fits.nonnegative.potentials import first_multipliers
 from residualplanner.fits.nonnegative.problem import WEIGHTS, DualProblem, Statement, WeightsName, center_of
+from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import entry_named, require_positive
 from residualplanner.ground.errors import SolverError, WorkloadError, memory_for
@@ -154,3 +156,51 @@ def _solution(problem: DualProblem, facts: Facts, *, gap: float, steps: int, pro
             "contradict one another, or need a larger max_steps"
         )
     return found
+
+
+#: How near the tables of a simulation are to the nearest ones: the gap, and the most negative cell in standard errors.
+_DRAW_GAP, _BELOW = 1e-4, 1e-3
+#: By what the most negative cell may be larger where there are very many cells.
+_COARSER = 50
+#: Steps of the solver at a time, and at most.
+_LOOKS, _DRAW_STEPS = 20, 20_000
+#: After so many steps tables of few cells are found by an interior point method.
+_PATIENCE = 2_000
+
+
+def nonnegative_draws(
+    statement: Statement, measurement: NoisyAnswers, adjusted: NoisyAnswers
+) -> Callable[[np.random.Generator], tuple[Release, float]]:
+    """For each draw of the noise around ``adjusted``: non-negative tables, and how far zeros are off by rounding."""
+    plan, problem = measurement.plan, statement.problem(measurement)
+    layout = problem.reference.own
+    center, variances = measured_components(layout, adjusted), statement.noise_variances(plan, layout)
+    below = _BELOW * float(np.sqrt(plan.average_variances.min()))
+
+    def draw(generator: np.random.Generator) -> tuple[Release, float]:
+        start = center + noise_like(layout, variances, generator)
+        if statement.fixes_total:
+            start[0] = max(start[0], 0.0)
+        total = max(float(start[0]), 1.0 if problem.freedom[0] > 0 else 0.0)
+        found = _nearest(replace(problem, start=start, total=total), below)
+        least = 3 * max(ROUNDING * problem.total, found.violation)
+        return Release(adjusted.with_residuals(answers_of(layout, found.components))), least
+
+    return draw
+
+
+def _nearest(problem: DualProblem, below: float) -> DualPoint:
+    """Components whose tables are nearly the nearest ones, and have no cell below 0 by more than ``below``."""
+    if problem.total == 0 and not problem.freedom[0]:
+        problem = replace(problem, start=np.zeros_like(problem.start))  # no records: every table is 0
+    facets = facets_of_many(problem)
+    if facets is not None:
+        return nearly(problem, facets, gap=_DRAW_GAP, below=_COARSER * below, steps=_DRAW_STEPS)
+    ascent = Ascent(problem, first_multipliers(problem, below))
+    for steps in range(0, _DRAW_STEPS, _LOOKS):
+        is_inside = steps == _PATIENCE and problem.tables.size <= MOST_CELLS
+        found = interior(problem) if is_inside else candidate(problem, ascent.multipliers)
+        if found.gap <= _DRAW_GAP and found.violation <= below:
+            return found
+        ascent.advance(_LOOKS)
+    raise SolverError(f"no tables were found for a simulation in {_DRAW_STEPS:,} steps", status="step limit")

@@ -4,7 +4,6 @@ And how each attribute's block of numbers is kept in its domain while they are f
 Source: eqs. (58) and (67); docs/adaptive-projection.md eqs. (f) and (g).
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -24,7 +23,7 @@ Relaxed = NDArray[np.float32]
 _NEWTON_STEPS = 100
 
 
-class Relaxation(ABC):
+class Relaxation:
     """How parameters become values, and stay in their domain: the values themselves, projected after each step.
 
     Attributes:
@@ -52,9 +51,10 @@ class Relaxation(ABC):
         del values, blocks
         return slopes
 
-    @abstractmethod
     def kept(self, parameters: Relaxed, blocks: OneHot) -> Relaxed:
-        """The nearest parameters (rows, records) in their domain."""
+        """The nearest parameters (rows, records) in their domain; here all are in it."""
+        del blocks
+        return parameters
 
 
 class Softmax(Relaxation):
@@ -75,11 +75,6 @@ class Softmax(Relaxation):
     def slopes(self, values: Relaxed, slopes: Relaxed, blocks: OneHot) -> Relaxed:
         """``p (g - sum p g)``, where p are the values and g the slopes."""
         return blocks.slope_of_logits(values, slopes).astype(np.float32, copy=False)
-
-    def kept(self, parameters: Relaxed, blocks: OneHot) -> Relaxed:
-        """As they are."""
-        del blocks
-        return parameters
 
 
 class Sparsemax(Relaxation):

@@ -197,19 +197,15 @@ def count_to_make(release: Release, facts: Facts, records: int | None, method: R
         WorkloadError: there is no such method.
         ResourceError: so many records take more memory than there is.
     """
-    count = _number_of_records(release, facts) if records is None else records
+    count = records
+    if count is None:
+        totals = [float(fact.counts.sum()) for fact in facts.known]
+        count = max(round(totals[0] if totals else float(release[()].estimate)), 0)
+        if count > MOST_RECORDS:
+            raise ArgumentError(
+                f"there are about {count:,} records, and at most {MOST_RECORDS:,} are made; write "
+                f"records={MOST_RECORDS:_}, or fewer"
+            )
     require_count(count, "synthesize(release, records=1000)")
     rounding_named(method).require_room(count, len(release.plan.domain))
     return int(count)
-
-
-def _number_of_records(release: Release, facts: Facts) -> int:
-    """The known or estimated number of records, 0 if the estimate is negative."""
-    totals = [float(fact.counts.sum()) for fact in facts.known]
-    found = max(round(totals[0] if totals else float(release[()].estimate)), 0)
-    if found > MOST_RECORDS:
-        raise ArgumentError(
-            f"there are about {found:,} records, and at most {MOST_RECORDS:,} are made; write "
-            f"records={MOST_RECORDS:_}, or fewer"
-        )
-    return found

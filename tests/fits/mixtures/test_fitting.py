@@ -174,7 +174,6 @@ def test_tables_of_a_mixture_agree_with_one_another():
     np.testing.assert_allclose(table.transpose(1, 2, 0), mixture.table((0, 1, 2)), atol=1e-15)
     cells = np.argwhere(table >= 0)
     np.testing.assert_allclose(mixture.answers((2, 0, 1), cells), table.ravel(), atol=1e-15)
-    np.testing.assert_allclose(mixture.within((2, 0)) @ mixture.weights, mixture.table((2, 0)).ravel(), atol=1e-15)
 
 
 def test_other_names_of_the_values_give_the_same_tables():

@@ -186,8 +186,8 @@ def test_errors_of_very_many_cells_are_those_of_few(monkeypatch, kept):
 def test_a_simulation_whose_tables_are_not_found_is_an_error(monkeypatch, cells):
     made = rp.nonnegative(release_for("triples"))
     monkeypatch.setattr("residualplanner.fits.nonnegative.many_cells._MANY_CELLS", cells)
-    monkeypatch.setattr("residualplanner.fits.adjusted.drawing._STEPS", 160)
-    monkeypatch.setattr("residualplanner.fits.adjusted.drawing._GAP", -1.0)
+    monkeypatch.setattr("residualplanner.fits.nonnegative.nonnegative._DRAW_STEPS", 160)
+    monkeypatch.setattr("residualplanner.fits.nonnegative.nonnegative._DRAW_GAP", -1.0)
     with pytest.raises(rp.SolverError, match="no tables were found for a simulation in 160 steps"):
         rp.published_errors(made, simulations=10)
 
