@@ -95,12 +95,7 @@ def _beside(parts: Sequence[tuple[tuple[int, int], Floats]], blocks: OneHot) -> 
 
 
 def controlled_records(
-    mixture: Mixture,
-    records: int,
-    generator: np.random.Generator,
-    *,
-    order: int = 2,
-    report: Report = unreported,
+    mixture: Mixture, records: int, generator: np.random.Generator, *, order: int = 2, report: Report = unreported
 ) -> IntArray:
     """Records spread evenly over the mixture, (n, d), whose tables of pairs are then brought nearer to the mixture's.
 

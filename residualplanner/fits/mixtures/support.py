@@ -27,11 +27,7 @@ class Possible:
 
 
 def supports(
-    blocks: OneHot,
-    near: Sequence[FloatArray],
-    tables: Sequence[Possible],
-    classes: int,
-    generator: np.random.Generator,
+    blocks: OneHot, near: Sequence[FloatArray], tables: Sequence[Possible], classes: int, generator: np.random.Generator
 ) -> NDArray[np.bool_] | None:
     """The values that each class may have, (d', c), all of whose combinations can occur; None if no record was found.
 

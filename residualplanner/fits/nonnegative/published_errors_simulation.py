@@ -29,11 +29,7 @@ _MANY_CELLS = 2_000_000
 
 @memory_for("to simulate the errors of tables of this size; ask for fewer tables, or use a machine with more memory")
 def published_errors(
-    release: Release,
-    *,
-    simulations: int = 50,
-    seed: int = 0,
-    progress: Progress | None = None,
+    release: Release, *, simulations: int = 50, seed: int = 0, progress: Progress | None = None
 ) -> PublishedErrors:
     """The root mean square error and the bias of the published numbers of every table, by simulation.
 

@@ -12,11 +12,4 @@ from residualplanner.fits.rap.projection import ProjectionSettings
 from residualplanner.fits.rap.relaxed_records import RelaxedRecords
 from residualplanner.fits.rap.result import RapResult, RapRound
 
-__all__ = [
-    "ProjectionSettings",
-    "RapPlan",
-    "RapResult",
-    "RapRound",
-    "RelaxedRecords",
-    "rap",
-]
+__all__ = ["ProjectionSettings", "RapPlan", "RapResult", "RapRound", "RelaxedRecords", "rap"]

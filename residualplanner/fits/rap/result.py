@@ -69,10 +69,7 @@ class RapResult:
     def _repr_html_(self) -> str:
         rows = [[label, decimal_text_up(cost / 2)] for label, cost in self.costs]
         return html_table(
-            caption_of(self),
-            ["draw", "rho"],
-            rows[:ROWS],
-            note=rest_note(len(rows) - ROWS, ".costs has all"),
+            caption_of(self), ["draw", "rho"], rows[:ROWS], note=rest_note(len(rows) - ROWS, ".costs has all")
         )
 
     @property
