@@ -12,7 +12,6 @@ from residualplanner.fits.adjusted.integers import IntegerTables
 from residualplanner.fits.nonnegative.components import (
     answers_of,
     cell_kinds,
-    determines_counts,
     measured_components,
     noise_like,
 )
@@ -294,7 +293,12 @@ def require_roundable(plan: Plan) -> None:
     """
     plan.domain.require_no_amounts("rounded tables are of integers")
     pairs = zip(plan.domain.names, plan.strategy.of_attributes, cell_kinds(plan), strict=True)
-    vague = [name for name, basis, kind in pairs if not determines_counts(kind, basis)]
+    # Cells are counts of groups of values that do not overlap where there is one more than answers, of one value each.
+    vague = [
+        name
+        for name, basis, kind in pairs
+        if kind.rows(basis.size) != basis.answers + 1 or not (kind.sparse_rows(basis.size).sum(axis=0) == 1).all()
+    ]
     if vague:
         raise WorkloadError(
             f"what was measured of {vague} determines no counts, only sums that overlap; add a query for its values to "

@@ -89,8 +89,7 @@ class Inside:
 
     cells: Array  # (b, n): above their floor
     bound: Array  # (b,): t
-    # (b, 2 m + n), > 0: of answers that are too large, of those that are too small, and of ``cells >= floor``
-    multipliers: Array
+    multipliers: Array  # (b, 2 m + n), > 0: of answers that are too large, too small, and of ``cells >= floor``
 
     def take(self, rows: IntArray) -> "Inside":
         """That of some draws."""

@@ -48,8 +48,7 @@ class Beside:
 
     pairs: IntArray  # (k, 2): the others
     sizes: IntArray  # (k,): of the second of each pair
-    # (k,): the first column of each pair's combinations, less what the offsets of their rows add to it
-    starts: IntArray
+    starts: IntArray  # (k,): the first column of each pair, less what the offsets of their rows add to it
     expected: Floats  # (n, m): counts by the mixture
 
     def columns(self, rows: IntArray) -> NDArray[np.int32]:

@@ -244,18 +244,10 @@ class Ensemble:
             require_type("Ensemble", name, getattr(self, name), Descent, f"write {name}=Descent(steps=100)")
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class EnsembleFit:
-    """Fitted mixtures."""
-
-    mixture: Mixture  # all together: their mean, or what it has become
-    members: tuple[MixtureFit, ...]  # each by itself
-
-
 def fit_ensemble(
     loss: MixtureLoss, start: StartMaker, ensemble: Ensemble, *, seed: int = 0, report: Report = unreported
-) -> EnsembleFit:
-    """The mean of several mixtures of small loss, fitted further as one.  Source: eq. (73).
+) -> tuple[Mixture, tuple[MixtureFit, ...]]:
+    """The mean of several mixtures of small loss, fitted further as one, and each by itself.  Source: eq. (73).
 
     What only one of them has learned of the noise counts less in it.  The same seed gives the same mixtures; ``report``
     is called after each.
@@ -267,4 +259,4 @@ def fit_ensemble(
     mean = averaged([each.mixture for each in fits])
     if ensemble.together.steps:
         mean = fit(loss, start_at(mean), ensemble.together).mixture
-    return EnsembleFit(settled(loss, mean) if ensemble.descent.steps else mean, tuple(fits))
+    return settled(loss, mean) if ensemble.descent.steps else mean, tuple(fits)

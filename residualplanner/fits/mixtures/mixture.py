@@ -32,8 +32,7 @@ class OneHot:
     """
 
     sizes: tuple[int, ...]  # the number of values of each attribute, 1 or more
-    # (d + 1,): where the rows of each attribute start, and where the last ones end
-    offsets: IntArray = field(init=False, repr=False)
+    offsets: IntArray = field(init=False, repr=False)  # (d + 1,): where the rows of each attribute start, and the end
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "offsets", frozen(np.cumsum([0, *self.sizes], dtype=np.int64)))

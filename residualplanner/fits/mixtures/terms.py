@@ -78,15 +78,9 @@ class TableTerm:
             variances[view] += 4 * self.measured.precision * point.weights**2 * others
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Strip:
-    """Measured pairs of some views with these views and all below them."""
-
-    # first, last: the rows of the features of the former; the latter start at ``first``
-    first: int
-    last: int
-    values: Floats  # (last - first, m + 1 - first): what was measured; 0 where nothing was, or another strip has it
-    precisions: Floats  # (last - first, m + 1 - first): of every entry; 0 where nothing was measured
+#: Measured pairs of some views with these views and all below them: the rows of the features of the former, after which
+#: the latter start; what was measured, 0 where nothing was, or another strip has it; and the precision of every entry.
+Strip = tuple[slice, Floats, Floats]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -94,8 +88,7 @@ class PairTerm:
     """All measured tables of one or two views; a row of ones below the features makes single views pairs, too."""
 
     layout: OneHot  # the rows of the features of each view
-    # of the symmetric matrix of all pairs, each so small that it stays in the processor's cache
-    strips: tuple[Strip, ...]
+    strips: tuple[Strip, ...]  # of the symmetric matrix of all pairs, so small that each stays in the cache
     of_views: Floats  # (v + 1, v + 1): the precision of each pair of views
     freedom: int  # the degrees of freedom of the noise
     _scratch: Scratch = field(default_factory=Scratch, repr=False)
@@ -105,13 +98,13 @@ class PairTerm:
         weights = point.weights
         features = np.vstack([point.features, np.ones((1, len(weights)), dtype=weights.dtype)])
         weighted, pulled, loss = features * weights, np.zeros_like(features), 0.0
-        for strip in self.strips:
-            own, below = slice(strip.first, strip.last), slice(strip.first, None)
-            away = self._scratch.empty(0, strip.values.shape, strip.values)
+        for own, values, precisions in self.strips:
+            below = slice(own.start, None)
+            away = self._scratch.empty(0, values.shape, values)
             np.matmul(weighted[own], features[below].T, out=away)
-            away -= strip.values
-            pull = self._scratch.empty(1, strip.values.shape, strip.values)
-            np.multiply(away, strip.precisions, out=pull)
+            away -= values
+            pull = self._scratch.empty(1, values.shape, values)
+            np.multiply(away, precisions, out=pull)
             loss += float(np.vdot(away, pull))
             pulled[own] += pull @ features[below]
             pulled[below] += pull.T @ features[own]
@@ -141,7 +134,8 @@ def pair_term(layout: OneHot, tables: Sequence[Measured], dtype: type[np.floatin
     strips, first = [], 0
     for last in layout.offsets[1:].tolist():  # rows of whole views
         if last - first >= _STRIP or last == count:
-            strips.append(Strip(first, last, values[first:last, first:].copy(), precisions[first:last, first:].copy()))
+            own = slice(first, last)
+            strips.append((own, values[own, first:].copy(), precisions[own, first:].copy()))
             first = last
     return PairTerm(layout, tuple(strips), of_views, sum(table.freedom for table in tables))
 
@@ -151,8 +145,7 @@ class _Group:
     """Measured tables that have all views but the last in common."""
 
     prefix: tuple[int, ...]  # the views in common
-    # by their last view, ascending, with values in the order of the prefix and the last
-    tables: dict[int, tuple[Measured, Floats]]
+    tables: dict[int, tuple[Measured, Floats]]  # by their last view, ascending, with values in the order of all
     rows: IntArray  # (r,): of the features of the last views, ascending
 
     @property
@@ -172,8 +165,7 @@ class PrefixTerm:
 
     layout: OneHot  # the rows of the features of each view
     prefixes: tuple[tuple[int, ...], ...]  # the views that each group has in common
-    # (r,): of the features of all last views; a slice where they stand side by side, which saves copies
-    rows: IntArray | slice
+    rows: IntArray | slice  # (r,): of the features of all last views; a slice, where it can be, saves copies
     values: Floats  # (p, r): what was measured: a row for each product of a group's common views; 0 where nothing was
     precisions: Floats  # (p, r): of every entry; 0 where nothing was measured
     of_last: Floats  # (g, v): the precision of each group's table with each view as the last

@@ -33,8 +33,7 @@ class Solution:
     """Components whose tables are non-negative, and what is proved of them."""
 
     components: FloatArray  # (c,): of the plan's own bases
-    # the objective is at most this fraction (of itself plus 1) above the least one; proved by the dual problem
-    gap: float
+    gap: float  # the objective is proved to be at most this fraction (of itself plus 1) above the least one
     violation: float  # by how much the most negative cell, or one that must be 0, is off, in counts
     steps: int  # how many steps the ascent took after its start, which may already be the end
 

@@ -58,12 +58,6 @@ def _cell_kind(basis: Basis, kinds: Sequence[Kind]) -> Kind:
     return Custom(np.unique(rows[(rows >= 0).all(axis=1)], axis=0))
 
 
-def determines_counts(kind: Kind, basis: Basis) -> bool:
-    """Whether the cells of an attribute are counts of groups of values that do not overlap."""
-    is_enough = kind.rows(basis.size) == basis.answers + 1
-    return is_enough and bool((kind.sparse_rows(basis.size).sum(axis=0) == 1).all())  # of one value each: an identity
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class CellAxis:
     """How the cells of one attribute follow from its total and its components.  Source: eqs. (25) and (48)."""
@@ -153,8 +147,7 @@ class ComponentLayout:
     """Where the components of every set stand in a flat array (c,): group after group, in a group set after set."""
 
     groups: BasisGroups  # the sets by the bases of their attributes
-    # (g + 1,): where the components of each group start, and where the last ones end
-    starts: NDArray[np.int64] = field(init=False)
+    starts: NDArray[np.int64] = field(init=False)  # (g + 1,): where the components of each group start, and the end
 
     def __post_init__(self) -> None:
         counts = [len(members) for members in self.groups.members]

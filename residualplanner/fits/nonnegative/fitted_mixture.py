@@ -130,17 +130,17 @@ def fit_mixture(
             raise WorkloadError(f"no record was found that is possible under all of these: {facts.words}; correct one")
         return StartLogits(np.where(may, near.logits, -np.inf), near.weights)
 
-    found = fit_ensemble(loss, start, chosen, seed=seed, report=progress)
+    mean, members = fit_ensemble(loss, start, chosen, seed=seed, report=progress)
     alone = {fact.attributes[0]: fact.counts for fact in facts.known if len(fact.attributes) == 1}
     sums = {attribute: counts / counts.sum() for attribute, counts in alone.items() if counts.sum() > 0}
-    fitted = polished(measured, found.mixture)
+    fitted = polished(measured, mean)
     mixture = raked(fitted, sums) if sums else fitted
     return FittedMixture(
         mixture,
         measured.records,
         measured,
-        tuple(each.loss for each in found.members),
-        tuple(each.steps for each in found.members),
+        tuple(each.loss for each in members),
+        tuple(each.steps for each in members),
     )
 
 

@@ -11,7 +11,7 @@ Optim. 2 (1992).
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -150,9 +150,8 @@ class _Directions:
     """Components in as few numbers as they have degrees of freedom: the sums of differences, which are 0, left out."""
 
     layout: ComponentLayout  # of the components
-    # turn, back: for each group of sets, from these numbers to components, and the transposed map
-    turn: tuple[ProductMap, ...]
-    back: tuple[ProductMap, ...]
+    turn: tuple[ProductMap, ...]  # for each group of sets, from these numbers to components
+    back: tuple[ProductMap, ...]  # the transposed maps
 
     @classmethod
     def of(cls, layout: ComponentLayout) -> "_Directions":
@@ -218,14 +217,14 @@ class _Interior:
         ratio = np.full(len(self.cells), 1 / self.firm)
         np.divide(self.multipliers, self.cells, out=ratio, where=is_sign)
         rooted = self.matrix * np.sqrt(ratio)[:, None]
-        factor = _Factor.of(rooted.T @ rooted + np.diag(self.stiffness))
+        solve = _factored(rooted.T @ rooted + np.diag(self.stiffness))
         pull = self.matrix.T @ self.multipliers - self.stiffness * (self.numbers - self.start)
         off = self.matrix @ self.numbers + self.fixed - self.cells
 
         def change(products: Array) -> tuple[tuple[Array, Array, Array], Array, Array]:
             wanted = np.zeros(len(self.cells))
             wanted[is_sign] = products[0] / self.cells[is_sign]
-            moved = factor.solved(pull + self.matrix.T @ (wanted - ratio * off))
+            moved = solve(pull + self.matrix.T @ (wanted - ratio * off))
             slack = self.matrix @ moved + off
             direction = wanted - ratio * slack
             return (moved, direction, slack), direction[None, is_sign], slack[None, is_sign]
@@ -238,37 +237,28 @@ class _Interior:
         return length
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Factor:
-    """A positive matrix, factored with a diagonal of ones."""
+def _factored(matrix: Array) -> Callable[[Array], Array]:
+    """The solution for any right side of a matrix that has no negative eigenvalue but for rounding."""
+    roots = np.sqrt(matrix.diagonal())
+    matrix /= roots  # a diagonal of ones makes the most of the digits there are
+    matrix /= roots[:, None]
+    for ridge in _RIDGES:
+        np.fill_diagonal(matrix, 1 + ridge)
+        try:
+            factor = cho_factor(matrix)
+        except LinAlgError:
+            if ridge == _RIDGES[-1]:
+                raise
+            continue
+        break
 
-    matrix: Array
-    roots: Array
-    factor: tuple[Array, bool]
+    def solution(right: Array) -> Array:
+        scaled = right / roots
+        found = cho_solve(factor, scaled)
+        found += cho_solve(factor, scaled - matrix @ found)  # a step of refinement
+        return np.asarray(found / roots)
 
-    @classmethod
-    def of(cls, matrix: Array) -> "_Factor":
-        """The factor of a matrix that has no negative eigenvalue but for rounding."""
-        roots = np.sqrt(matrix.diagonal())
-        matrix /= roots
-        matrix /= roots[:, None]
-        for ridge in _RIDGES[:-1]:
-            np.fill_diagonal(matrix, 1 + ridge)
-            try:
-                factor: tuple[Array, bool] = cho_factor(matrix)
-            except LinAlgError:
-                continue
-            return cls(matrix, roots, factor)
-        np.fill_diagonal(matrix, 1 + _RIDGES[-1])
-        return cls(matrix, roots, cho_factor(matrix))
-
-    def solved(self, right: Array) -> Array:
-        """The solution for a right side, with a step of refinement."""
-        scaled = right / self.roots
-        found = cho_solve(self.factor, scaled)
-        found += cho_solve(self.factor, scaled - self.matrix @ found)
-        solution: Array = found / self.roots
-        return solution
+    return solution
 
 
 def interior(problem: DualProblem) -> DualPoint:

@@ -75,10 +75,8 @@ class DualProblem:
     start: FloatArray  # (c,): the noisy components; those that are known have their known value
     freedom: FloatArray  # (c,): v of each component; 0 where it is known
     steps: FloatArray  # (y,): step sizes of the dual ascent
-    # (y,): the least multiplier of each cell: 0, and minus infinity where the cell must be 0; or a 0 for all
-    lowest: FloatArray
-    # about how many records there are, the scale of all counts: at least 0, and 1 where their number is free
-    total: float
+    lowest: FloatArray  # (y,): the least multipliers: 0, minus infinity where a cell must be 0; or a 0 for all
+    total: float  # about how many records there are, the scale of counts: at least 0, and 1 where it is free
 
     def components(self, multipliers: NDArray[np.float64]) -> NDArray[np.float64]:
         """The best components for given multipliers (y,): ``start + freedom * M^T multipliers``.  Source: eq. (50)."""

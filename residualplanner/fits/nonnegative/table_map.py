@@ -27,9 +27,8 @@ class _Piece:
 
     sets: IntArray  # (b,): by number
     subsets: IntArray  # (b, 2**k): the numbers of their subsets
-    # own, reference: their groups
-    own: int
-    reference: int
+    own: int  # their group among those of the plan's bases
+    reference: int  # and among those of the reference bases
     maps: ProductMap  # R G along the axes whose basis is not the reference R
     back: ProductMap  # the transposed map
     changes: dict[int, FloatArray]  # R u of each such axis, counted from 0, as of `ReferenceChange`
@@ -57,8 +56,7 @@ class ReferenceMap:
     """
 
     own: ComponentLayout  # the layout of the plan's components
-    # that of the reference bases: an attribute has in all sets its basis in the set of it alone
-    reference: ComponentLayout
+    reference: ComponentLayout  # of bases that are in all sets those in the set of the attribute alone
     _pieces: tuple[_Piece, ...]
 
     @property

@@ -178,8 +178,7 @@ class Answered:
     settings: ProjectionSettings  # of the fits
     importance: Sequence[float]  # of each table of the plan, by which its squared errors are multiplied
     room: int = ROOM  # the most bytes for what is computed of one tile of them
-    # answers to listed cells and to small tables, all of which are always fitted
-    targets: list[NoisyTargets] = field(default_factory=list)
+    targets: list[NoisyTargets] = field(default_factory=list)  # listed cells and small tables, which are always fitted
     large: list[WholeTable] = field(default_factory=list)  # large tables, all of whose answers are known
     active: list[IntArray] = field(default_factory=list)  # of each large table, which cells (its own shape) are fitted
 
@@ -261,5 +260,6 @@ class Answered:
 
     def _listed(self, answers: Sequence[CellAnswers]) -> list[ListedCells]:
         """Listed cells, their answers put between 0 and 1, as published."""
-        clipped = [(table, cells, np.clip(found, 0, 1), *of_all) for table, cells, found, *of_all in answers]
-        return listed_cells(clipped, self.blocks)
+        return listed_cells(
+            [(table, cells, np.clip(own, 0, 1), p, w) for table, cells, own, p, w in answers], self.blocks
+        )

@@ -54,8 +54,7 @@ def cells_of(codes: IntArray, fact: Fact) -> IntArray:
 class Rounding:
     """A way to make records of a mixture: their expected tables are the mixture's, unless they are controlled."""
 
-    # gives so many records (n, d) of a mixture, from random numbers, and reports how much is done
-    codes: Callable[..., IntArray]
+    codes: Callable[..., IntArray]  # gives so many records (n, d) of a mixture, and reports how much is done
     entry_bytes: int  # about how many bytes each entry takes while so many records are made, or a little less
     copies: int = 1  # how many records are made for each that is wanted, each of a fraction of weight 1
     has_order: bool = False  # whether tables of three attributes can be controlled besides pairs
