@@ -36,21 +36,22 @@ class _Notion:
     @property
     def formulas(self) -> dict[str, Formula]:
         """By the name of a method, the least D for a given C, some thresholds (t,) and a number of cells."""
-        return {"tight": self.total_error} | ({} if self.published is None else {"published": self.published})
+        published = self.published
+        if published is None:
+            return {"tight": self.total_error}
+
+        def of_counts(cell_error: float, thresholds: Array, cells: int) -> Array:
+            # They hide m = ceil(2 C + k) records at the cost of at most 2 (2 C + k), less than one record where 2 C + k
+            # is below 1/2: there they do not hold of counts.
+            found = published(cell_error, thresholds, cells)
+            return np.where(2 * cell_error + thresholds >= 0.5, found, -np.inf)
+
+        return {"tight": self.total_error, "published": of_counts}
 
     def total_error(self, cell_error: float, thresholds: Array, cells: int) -> Array:
         """The least D for C = ``cell_error`` and each threshold (t,).  Source: eqs. (92) to (94)."""
         records = np.ceil(2 * cell_error + thresholds)
         return (self.least_weight(records, cells * thresholds) - records) / 2
-
-
-def _of_counts(found: Array, cell_error: float, thresholds: Array) -> Array:
-    """Published bounds (t,), and none where they do not hold of counts.
-
-    They hide ``m = ceil(2 C + k)`` records at the cost of at most ``2 (2 C + k)``, which is less than one record where
-    ``2 C + k`` is below 1/2.
-    """
-    return np.where(2 * cell_error + thresholds >= 0.5, found, -np.inf)
 
 
 def _pure(epsilon: float) -> _Notion:
@@ -62,7 +63,8 @@ def _pure(epsilon: float) -> _Notion:
 
     def published(cell_error: float, thresholds: Array, cells: int) -> Array:
         hidden = thresholds * (cells - 1) * np.exp(-2 * epsilon * (2 * cell_error + thresholds))
-        return _of_counts((hidden - 16 * cell_error - 4 * thresholds) / 8, cell_error, thresholds)
+        found: Array = (hidden - 16 * cell_error - 4 * thresholds) / 8
+        return found
 
     return _Notion(1 / epsilon, least_weight, published)
 
@@ -77,7 +79,8 @@ def _approximate(epsilon: float, delta: float) -> _Notion:
 
     def published(cell_error: float, thresholds: Array, cells: int) -> Array:
         kept = np.exp(-epsilon * (4 * cell_error + 2 * thresholds)) / 4 - delta / epsilon
-        return _of_counts((thresholds * (cells - 1) * kept - 4 * cell_error - thresholds) / 2, cell_error, thresholds)
+        found: Array = (thresholds * (cells - 1) * kept - 4 * cell_error - thresholds) / 2
+        return found
 
     return _Notion(1 / epsilon, least_weight, published)
 

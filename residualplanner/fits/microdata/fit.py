@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.fits.microdata.dual import Term
-from residualplanner.fits.microdata.groups import NoisyGroups, problem_of
+from residualplanner.fits.microdata.dual import CellProblem, Term
+from residualplanner.fits.microdata.groups import NoisyGroups
 from residualplanner.fits.microdata.laws import NoiseLaw
 from residualplanner.fits.microdata.newton import CellFit, solve, solve_without_cells
 from residualplanner.fits.microdata.sums import MaskedSum, Sums
@@ -134,9 +134,14 @@ def require_counts(call: str, noisy: NoisyGroups) -> None:
 
 
 def solved(shape: tuple[int, ...], terms: Sequence[Term], cell_group: int | None) -> CellFit:
-    """The best cells for some terms, one of which may be about single cells."""
-    problem = problem_of(shape, terms, cell_group)
-    return solve_without_cells(shape, terms) if problem is None else solve(problem)
+    """The best cells for some terms, of which that of number ``cell_group``, if there is one, is about single cells.
+
+    Terms that are not the same in all draws come last.
+    """
+    if cell_group is None:
+        return solve_without_cells(shape, terms)
+    own, others = terms[cell_group], (term for number, term in enumerate(terms) if number != cell_group)
+    return solve(CellProblem(shape, own.target, 1 / own.spread, tuple(others)))
 
 
 @memory_for("to fit a table of this size; leave out attributes")

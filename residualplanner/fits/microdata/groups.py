@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from residualplanner.fits.microdata.dual import CellProblem, Term
+from residualplanner.fits.microdata.dual import Term
 from residualplanner.fits.microdata.laws import Gaussian, NoiseLaw
 from residualplanner.fits.microdata.sums import MarginalSums, MatrixSums, Sums, centered
 from residualplanner.fits.optimizers import Array
@@ -85,7 +85,6 @@ class Marginal(QueryGroup):
         return values.transpose(order).reshape(*values.shape[:draws], -1)
 
 
-@dataclass(frozen=True, slots=True, init=False)
 class Residual(Marginal):
     """The component of some attributes: their marginal less its means along each axis, as releases measure it.
 
@@ -93,8 +92,7 @@ class Residual(Marginal):
         names: of the attributes, in the order of the axes of the answers.
     """
 
-    def __init__(self, names: Iterable[str] = ()) -> None:
-        Marginal.__init__(self, names)
+    __slots__ = ()
 
     def sums(self, domain: Domain) -> Sums:
         """The component, in the order of the domain."""
@@ -222,15 +220,6 @@ class NoisyGroups:
         """The answers of each group, which sums of cells should be near to."""
         parts = zip(self.groups, self.values, self.variances, strict=True)
         return [Term(sums, values, np.full((1, sums.count), variance)) for sums, values, variance in parts]
-
-
-def problem_of(shape: tuple[int, ...], terms: Sequence[Term], cell_group: int | None) -> CellProblem | None:
-    """The problem of terms of which that of number ``cell_group`` is about single cells; None if none is."""
-    if cell_group is None:
-        return None
-    own = terms[cell_group]
-    others = tuple(term for number, term in enumerate(terms) if number != cell_group)
-    return CellProblem(shape, own.target, 1 / own.spread, others)
 
 
 def _read(domain: Domain, answers: GroupAnswers) -> Array:

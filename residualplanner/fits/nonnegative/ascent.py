@@ -105,10 +105,9 @@ def solve(
             sharp = newton(problem, found, min(_GRADIENTS, _EVERY + steps_done))
             if is_slow and has_few_cells and not sharp.is_exact(problem):
                 sharp, has_few_cells = interior(problem), False  # once is enough
-                near_enough = Solution(frozen(sharp.components), sharp.gap, max(sharp.violation, 0.0), steps_done)
-                kept = [near_enough] * sharp.is_exact(problem)
+                kept = [mixed(problem, sharp, None, steps_done)] * sharp.is_exact(problem)
             if sharp.is_exact(problem) and sharp.gap <= gap:
-                return Solution(frozen(sharp.components), sharp.gap, max(sharp.violation, 0.0), steps_done)
+                return mixed(problem, sharp, None, steps_done)
             ascent = Ascent(problem, sharp.multipliers)
             near = min(near, closeness) / 10
         if begun + steps_done >= steps or (near < gap / _SHARPER and best.gap <= gap and best.violation == 0):
@@ -119,7 +118,7 @@ def solve(
 
 
 def mixed(problem: DualProblem, found: DualPoint, center: tuple[Array, Array] | None, steps_done: int) -> Solution:
-    """A candidate moved towards the center until no cell is negative.  Source: eq. (55)."""
+    """A candidate, moved towards the center, if there is one, until no cell is negative.  Source: eq. (55)."""
     if center is None:
         return Solution(frozen(found.components), found.gap, max(found.violation, 0.0), steps_done)
     components, cells = center

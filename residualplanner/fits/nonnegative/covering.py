@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.fits.nonnegative.problem import DualProblem
-from residualplanner.fits.nonnegative.table_map import TableStack, squared_norms
+from residualplanner.fits.nonnegative.table_map import squared_norms
 from residualplanner.fits.optimizers import Array
 
 #: From how many tables, at most, a record's next value is chosen.
@@ -63,7 +63,11 @@ def records_for(problem: DualProblem, shortages: Array) -> Records:
     Table by table, those that are short of most first: each cell that is short gives a record, whose other values are
     drawn, one by one, in proportion to what other tables are short of.
     """
-    tables = dict(_tables(problem.tables.stacks, shortages))
+    tables = {
+        tuple(members): table
+        for stack in problem.tables.stacks
+        for members, table in zip(stack.attributes.tolist(), shortages[stack.cells].reshape(stack.shape), strict=True)
+    }
     sizes, chance = problem.tables.plan.domain.sizes, np.random.default_rng(0)
     found = [Records(np.empty((0, len(sizes)), dtype=np.int32), np.empty(0))]
     for attributes in sorted(tables, key=lambda each: -float(tables[each].sum())):
@@ -80,12 +84,6 @@ def records_for(problem: DualProblem, shortages: Array) -> Records:
             left[flat] = np.maximum(left[flat], 0)
         found.append(Records(values, weights))
     return Records(np.concatenate([each.values for each in found]), np.concatenate([each.weights for each in found]))
-
-
-def _tables(stacks: tuple[TableStack, ...], cells: Array) -> Iterator[tuple[tuple[int, ...], Array]]:
-    for stack in stacks:
-        for members, table in zip(stack.attributes.tolist(), cells[stack.cells].reshape(stack.shape), strict=True):
-            yield tuple(members), table
 
 
 def _complete(
@@ -105,8 +103,12 @@ def _complete(
             continue
         if len(looks) > _LOOKS:
             looks = [looks[number] for number in chance.choice(len(looks), _LOOKS, replace=False)]
-        scores = sum(_row(tables[look], values, look, attribute, weights) for look in looks) + _LEAST
-        below = np.cumsum(scores, axis=1)
+        scores = np.zeros((1, sizes[attribute]))
+        for look in looks:  # what its table is short of, for each value beside the others of each record, (r, n)
+            others = tuple(values[:, each] for each in look if each != attribute)
+            table = np.moveaxis(tables[look], look.index(attribute), -1)
+            scores = scores + np.minimum(table[others] if others else table[None], weights[:, None])
+        below = np.cumsum(scores + _LEAST, axis=1)
         values[:, attribute] = (below < chance.random((len(values), 1)) * below[:, -1:]).sum(axis=1)
 
 
@@ -117,14 +119,6 @@ def _within(known: list[int], tables: dict[tuple[int, ...], Array]) -> Iterator[
             members = tuple(sorted((*others, known[-1])))
             if members in tables:
                 yield members
-
-
-def _row(table: Array, values: Integers, members: tuple[int, ...], attribute: int, weights: Array) -> Array:
-    """What a table is short of, for each value of an attribute beside the others of each record, (r, n)."""
-    axis = members.index(attribute)
-    others = tuple(values[:, each] for each in members if each != attribute)
-    rows = np.moveaxis(table, axis, -1)[others] if others else table[None]
-    return np.minimum(rows, weights[:, None])
 
 
 def _components(problem: DualProblem, cells: Array) -> Array:

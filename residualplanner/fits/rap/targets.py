@@ -6,6 +6,8 @@ Source: docs/adaptive-projection.md eq. (e); eq. (58), with probabilities in pla
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from typing import Any, Self
 
 import numpy as np
@@ -28,7 +30,7 @@ def _slopes(columns: Sequence[Relaxed], at_least: int) -> Iterator[Relaxed | flo
     before = _match_states(columns[:-1], others)
     after = _match_states(columns[:0:-1], others)[::-1]
     for one, other in zip(before, after, strict=True):
-        yield _sum([_product(one[s], other[others - s]) for s in one if others - s in other])
+        yield reduce(add, (_product(one[s], other[others - s]) for s in one if others - s in other))
 
 
 def _match_states(columns: Sequence[Relaxed], matches: int) -> list[_States]:
@@ -39,8 +41,8 @@ def _match_states(columns: Sequence[Relaxed], matches: int) -> list[_States]:
         needed = range(max(0, matches - len(columns) + number), min(matches, number) + 1)
         found: _States = {}
         for s in needed:
-            terms = [_product(last[s], 1 - column)] if s in last else []
-            found[s] = _sum(terms + ([_product(last[s - 1], column)] if s - 1 in last else []))
+            missed = [_product(last[s], 1 - column)] if s in last else []
+            found[s] = reduce(add, missed + ([_product(last[s - 1], column)] if s - 1 in last else []))
         states.append(found)
     return states
 
@@ -50,13 +52,6 @@ def _product(one: Relaxed | float, other: Relaxed | float) -> Relaxed | float:
     if isinstance(one, float):
         return other
     return one if isinstance(other, float) else one * other
-
-
-def _sum(terms: Sequence[Relaxed | float]) -> Relaxed | float:
-    first, *others = terms
-    for term in others:
-        first = first + term
-    return first
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -28,8 +28,12 @@ def raked_weights(codes: IntArray, weights: FloatArray, known: Sequence[Fact]) -
 
     A cell that no record is in stays empty.
     """
-    cells = [cells_of(codes, fact) for fact in known]
-    found = weights.copy()
+    cells, found = [], weights.copy()  # which cell of each known table each record is in
+    for fact in known:
+        own = np.zeros(len(codes), dtype=np.int64)
+        for attribute, size in zip(fact.attributes, fact.counts.shape, strict=True):
+            own = own * size + codes[:, attribute]
+        cells.append(own)
     for _ in range(_ROUNDS):
         away = 0.0
         for fact, own in zip(known, cells, strict=True):
@@ -39,14 +43,6 @@ def raked_weights(codes: IntArray, weights: FloatArray, known: Sequence[Fact]) -
             found *= np.divide(wanted, now, out=np.zeros_like(now), where=now > 0)[own]
         if away <= _EXACT * max(float(weights.sum()), 1.0):
             break
-    return found
-
-
-def cells_of(codes: IntArray, fact: Fact) -> IntArray:
-    """The number of the cell of a known table that each record is in, (n,)."""
-    found = np.zeros(len(codes), dtype=np.int64)
-    for attribute, size in zip(fact.attributes, fact.counts.shape, strict=True):
-        found = found * size + codes[:, attribute]
     return found
 
 
