@@ -36,8 +36,8 @@ class IntegerTables:
     plan: Plan  # of the release
     numbers: Callable[[WrittenQuery], FloatArray]  # gives the numbers that a table of integers is made from
     base: int  # all integers are multiples of it
-    # whether no number is below 0, but by how far solutions are from the exact ones.  In margins that adds up, and to
-    # an integer of -1 no integers of at least 0 add up
+    # Whether no number is below 0, but by how far solutions are from the exact ones.  In margins that adds up, and to
+    # an integer of -1 no integers of at least 0 add up.
     is_nonnegative: bool
     _kinds: tuple[Kind, ...] = field(init=False)
     _integers: Any = field(init=False)
@@ -77,7 +77,11 @@ class IntegerTables:
 
     def _new_integers(self, attributes: tuple[int, ...]) -> FloatArray:
         """The numbers of the cells of a set of several values each, in units of the base.  Source: eq. (57)."""
-        numbers = self._numbers(attributes) / self.base
+        domain = self.plan.domain
+        query = query_of(domain, attributes, [self._kinds[attribute] for attribute in attributes])
+        numbers = self.numbers(written_query(domain, query)) / self.base
+        if self.is_nonnegative:
+            numbers = np.maximum(numbers, 0.0)
         if not attributes:
             return frozen(np.asarray(np.rint(numbers)))
         if len(attributes) == 1:
@@ -85,12 +89,6 @@ class IntegerTables:
         first, rest = self._integers(attributes[:1]), self._integers(attributes[1:])
         matrix = controlled_rounding(numbers.reshape(len(first), -1), first, rest.ravel())
         return frozen(matrix.reshape(numbers.shape))
-
-    def _numbers(self, attributes: tuple[int, ...]) -> FloatArray:
-        domain = self.plan.domain
-        query = query_of(domain, attributes, [self._kinds[attribute] for attribute in attributes])
-        numbers = self.numbers(written_query(domain, query))
-        return np.maximum(numbers, 0.0) if self.is_nonnegative else numbers
 
 
 #: Numbers this close to an integer, relative to the largest, are that integer.

@@ -131,17 +131,11 @@ def fit_mixture(
         return StartLogits(np.where(may, near.logits, -np.inf), near.weights)
 
     mean, members = fit_ensemble(loss, start, chosen, seed=seed, report=progress)
-    alone = {fact.attributes[0]: fact.counts for fact in facts.known if len(fact.attributes) == 1}
-    sums = {attribute: counts / counts.sum() for attribute, counts in alone.items() if counts.sum() > 0}
+    single = {fact.attributes[0]: fact.counts for fact in facts.known if len(fact.attributes) == 1}
+    sums = {attribute: counts / counts.sum() for attribute, counts in single.items() if counts.sum() > 0}
     fitted = polished(measured, mean)
-    mixture = raked(fitted, sums) if sums else fitted
-    return FittedMixture(
-        mixture,
-        measured.records,
-        measured,
-        tuple(each.loss for each in members),
-        tuple(each.steps for each in members),
-    )
+    mixture, steps = raked(fitted, sums) if sums else fitted, tuple(each.steps for each in members)
+    return FittedMixture(mixture, measured.records, measured, tuple(each.loss for each in members), steps)
 
 
 def ensemble_for(doublings: float) -> Ensemble:
@@ -149,12 +143,8 @@ def ensemble_for(doublings: float) -> Ensemble:
     is_far = doublings > _FAR
     steps = min(round(_STEPS + _MORE_STEPS * doublings), _MOST_STEPS)
     together = min(round(_TOGETHER * doublings), _MOST_TOGETHER)
-    return Ensemble(
-        _MEMBERS,
-        _MORE_CLASSES if is_far else _CLASSES,
-        Descent(steps=steps),
-        Descent(steps=together, rate=_FAR_RATE if is_far else _RATE),
-    )
+    both = Descent(steps=steps), Descent(steps=together, rate=_FAR_RATE if is_far else _RATE)
+    return Ensemble(_MEMBERS, _MORE_CLASSES if is_far else _CLASSES, *both)
 
 
 def mixture_draws(

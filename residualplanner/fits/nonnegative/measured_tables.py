@@ -87,9 +87,9 @@ def measured_tables(measurement: NoisyAnswers, facts: Facts) -> MeasuredTables:
     possible = tuple(
         Possible(fact.attributes, np.maximum(fact.counts, 0.0)) for fact in facts.zeros if (fact.counts <= 0).any()
     )
-    if facts.leave_no_records:  # where no record is, none is where it cannot be
-        return MeasuredTables(plan, layout, blocks, views, tuple(tables), 0.0, near, ())
     records = max(float(components[0]), 1.0)
+    if facts.leave_no_records:
+        records, possible = 0.0, ()  # where no record is, none is where it cannot be
     return MeasuredTables(plan, layout, blocks, views, tuple(tables), records, near, possible)
 
 
@@ -126,16 +126,14 @@ def _near(plan: Plan, layout: ComponentLayout, components: FloatArray, variances
         if len(members) == 1:
             present, absent = bases[0].mean_variance_factors(Identity())
             std_err = math.sqrt(variances[0] * absent + variances[number] * present)
-            found[members[0]] = denoised(_values(bases[0], total, layout.of_set(components, number)), std_err)
+            own = layout.of_set(components, number)
+            if bases[0].takes_differences:
+                counts = bases[0].u * total + own
+            else:
+                whole = np.concatenate([[total], own])[None]
+                counts = ProductMap([bases[0].reconstruction]).apply(whole)[0]
+            found[members[0]] = denoised(counts, std_err)
     return tuple(found)
-
-
-def _values(basis: Basis, total: float, components: FloatArray) -> FloatArray:
-    """The counts of an attribute's values, (n,), from the total and its own components."""
-    if basis.takes_differences:
-        return basis.u * total + components
-    rebuilt: FloatArray = ProductMap([basis.reconstruction]).apply(np.concatenate([[total], components])[None])[0]
-    return rebuilt
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)

@@ -289,8 +289,8 @@ def interior(problem: DualProblem) -> DualPoint:
     components = np.where(problem.freedom > 0, directions.components(start * unit), problem.start)
     # The multipliers cannot say these: where noise is large they cancel.
     cells = problem.cells(components, np.empty_like(found.cells))
-    proved = {"distance": problem.distance(components), "violation": violation_of(problem, cells)}
-    return replace(found, components=components, cells=cells, **proved)
+    distance, violation = problem.distance(components), violation_of(problem, cells)
+    return replace(found, components=components, cells=cells, distance=distance, violation=violation)
 
 
 def _solved(point: _Interior, one: float) -> Array:

@@ -18,7 +18,7 @@ from residualplanner.fits.nonnegative.fitted_mixture import fit_mixture, mixture
 from residualplanner.fits.nonnegative.many_cells import facets_of_many, nearly, solve_many
 from residualplanner.fits.nonnegative.newton import MOST_CELLS, ROUNDING, DualPoint, candidate, interior
 from residualplanner.fits.nonnegative.potentials import first_multipliers
-from residualplanner.fits.nonnegative.problem import WEIGHTS, DualProblem, Statement, WeightsName, center_of
+from residualplanner.fits.nonnegative.problem import WEIGHTS, DualProblem, Statement, WeightsName, center_of, fix_known
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import entry_named, require_positive
@@ -174,7 +174,8 @@ def nonnegative_draws(
     """For each draw of the noise around ``adjusted``: non-negative tables, and how far zeros are off by rounding."""
     plan, problem = measurement.plan, statement.problem(measurement)
     layout = problem.reference.own
-    center, variances = measured_components(layout, adjusted), statement.noise_variances(plan, layout)
+    center, variances = measured_components(layout, adjusted), plan.noise_variances.copy()
+    fix_known(plan, layout, statement.facts, np.empty(layout.count), variances)  # what is known has no noise
     below = _BELOW * float(np.sqrt(plan.average_variances.min()))
 
     def draw(generator: np.random.Generator) -> tuple[Release, float]:

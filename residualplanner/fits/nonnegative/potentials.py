@@ -141,7 +141,8 @@ def _joined(problem: DualProblem, freedoms: FloatArray, looseness: FloatArray) -
         sizes = _sizes(stack)
         rows = looseness[stack.subsets] * subset_products(1 / sizes**2, 1 - 1 / sizes)
         stack.per_table(curvature)[...] = rows.sum(axis=1)[:, None]
-    cell, freedom, lengths, blocks, start = [], [], [], [], 0
+    blocks: list[TableBlock] = []
+    cell, freedom, lengths, start = [], [], [], 0
     for stack, side in zip(tables.stacks, sides, strict=True):
         own = freedoms[stack.sets]
         blocks += _blocks(stack, own, start)

@@ -80,8 +80,7 @@ class DualProblem:
 
     def components(self, multipliers: NDArray[np.float64]) -> NDArray[np.float64]:
         """The best components for given multipliers (y,): ``start + freedom * M^T multipliers``.  Source: eq. (50)."""
-        pulled = self.reference.transposed(self.tables.transposed(multipliers))
-        pulled *= self.freedom
+        pulled = self._pulled(multipliers)
         pulled += self.start
         return pulled
 
@@ -91,9 +90,12 @@ class DualProblem:
 
     def curvature(self, multipliers: NDArray[np.float64], out: NDArray[np.float64]) -> NDArray[np.float64]:
         """``M V M^T`` times multipliers (y,), written to ``out`` (y,)."""
+        return self.cells(self._pulled(multipliers), out)
+
+    def _pulled(self, multipliers: NDArray[np.float64]) -> NDArray[np.float64]:
         pulled = self.reference.transposed(self.tables.transposed(multipliers))
         pulled *= self.freedom
-        return self.cells(pulled, out)
+        return pulled
 
     def distance(self, components: NDArray[np.float64]) -> float:
         """The objective: half the squared distance from the noisy components, in units of their freedoms."""
@@ -131,12 +133,6 @@ class Statement:
                 mark_zeros(plan, stack, fact, lowest)
         scale = max(float(start[0]), 1.0 if freedoms[0] > 0 else 0.0)
         return DualProblem(reference, tables, start, spread, steps, lowest, scale)
-
-    def noise_variances(self, plan: Plan, layout: ComponentLayout) -> FloatArray:
-        """The noise variance of every set, (m,), in counts squared; 0 where the set is known."""
-        variances, components = plan.noise_variances.copy(), np.empty(layout.count)
-        fix_known(plan, layout, self.facts, components, variances)
-        return variances
 
 
 def fix_known(plan: Plan, layout: ComponentLayout, facts: Facts, start: FloatArray, freedoms: FloatArray) -> None:
