@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from residualplanner.fits.nonnegative.newton import MOST_CELLS, ROUNDING, Array, DualPoint, candidate, interior, newton
+from residualplanner.fits.nonnegative.newton import MOST_CELLS, ROUNDING, DualPoint, candidate, interior, newton
 from residualplanner.fits.nonnegative.potentials import first_multipliers
 from residualplanner.fits.nonnegative.problem import DualProblem
+from residualplanner.fits.optimizers import Array
 from residualplanner.ground.checks import FloatArray, frozen
 
 #: How often the gap is computed, in steps.
