@@ -94,13 +94,6 @@ class Features:
             view.pull(slope[self.layout.rows(number)], found[self.blocks.rows(view.attribute)])
         return found
 
-    def variances_of_slopes(self, variances: Floats) -> Floats:
-        """The variances of slopes in the probabilities (d', c), from that in every number of each view, (v, c)."""
-        found = np.zeros((self.blocks.count, variances.shape[1]), dtype=variances.dtype)
-        for view, variance in zip(self.views, variances, strict=True):
-            found[self.blocks.rows(view.attribute)] += view.squared_norms(self.blocks).astype(found.dtype) * variance
-        return found
-
 
 def features_of(blocks: OneHot, views: Sequence[View]) -> Features:
     """The features of these views, in their order."""
@@ -157,8 +150,11 @@ class MixtureLoss:
         point = Point(self.features.apply(probabilities), weights * self.dtype(self.records))
         variances = np.zeros((len(self.features.views), len(weights)), dtype=self.dtype)
         for term in self.terms:
-            term.add_variances(point, variances)
-        return self.features.variances_of_slopes(variances)
+            term.add_variances(point, variances)  # the same in every number of a view
+        found, blocks = np.zeros_like(probabilities, dtype=self.dtype), self.blocks
+        for view, variance in zip(self.features.views, variances, strict=True):
+            found[blocks.rows(view.attribute)] += view.squared_norms(blocks).astype(self.dtype) * variance
+        return found
 
 
 def loss_of(blocks: OneHot, views: Sequence[View], tables: Sequence[Measured], records: float) -> MixtureLoss:

@@ -4,7 +4,7 @@ The values that a class may have are a set for each attribute, and all combinati
 Source: eq. (74).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,23 +36,14 @@ def supports(
     """
     found = np.ones((blocks.count, classes), dtype=np.bool_)
     for number in range(classes):
-        record = _record(near, tables, generator)
+        tries: Iterator[dict[int, int]] = ({} for _ in range(_TRIES))  # table after table, given the values that it has
+        drawn = (record for record in tries if all(_extended(record, table, near, generator) for table in tables))
+        record = next(drawn, None) or _searched(near, tables, generator)
         if record is None:
             return None
         for attribute, values in _grown(record, tables, blocks, generator).items():
             found[blocks.rows(attribute), number] = values
     return found
-
-
-def _record(
-    near: Sequence[FloatArray], tables: Sequence[Possible], generator: np.random.Generator
-) -> dict[int, int] | None:
-    """The values of one record that can occur, table after table, given those that it has."""
-    for _ in range(_TRIES):
-        record: dict[int, int] = {}
-        if all(_extended(record, table, near, generator) for table in tables):
-            return record
-    return _searched(near, tables, generator)
 
 
 def _searched(

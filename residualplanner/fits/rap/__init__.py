@@ -7,9 +7,9 @@ Source: docs/adaptive-projection.md eqs. (a) to (h).
 """
 
 from residualplanner.fits.rap.gate import rap
+from residualplanner.fits.rap.mechanism import RapResult, RapRound
 from residualplanner.fits.rap.plan import RapPlan
 from residualplanner.fits.rap.projection import ProjectionSettings
 from residualplanner.fits.rap.relaxed_records import RelaxedRecords
-from residualplanner.fits.rap.result import RapResult, RapRound
 
 __all__ = ["ProjectionSettings", "RapPlan", "RapResult", "RapRound", "RelaxedRecords", "rap"]

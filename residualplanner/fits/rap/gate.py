@@ -7,9 +7,8 @@ from functools import partial
 
 import numpy as np
 
-from residualplanner.fits.rap.mechanism import Run, require_records
+from residualplanner.fits.rap.mechanism import RapResult, Run, require_records
 from residualplanner.fits.rap.plan import RapPlan
-from residualplanner.fits.rap.result import RapResult
 from residualplanner.fits.rap.selection import ExactCounts, KeptCounts, RecountedCounts, count_records
 from residualplanner.fits.rap.tiles import tiles_of
 from residualplanner.gate.discrete_gaussian import ByteSource, InsecureTestBits, OperatingSystemBits
