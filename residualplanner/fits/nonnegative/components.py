@@ -62,7 +62,6 @@ def _cell_kind(basis: Basis, kinds: Sequence[Kind]) -> Kind:
 class CellAxis:
     """How the cells of one attribute follow from its total and its components.  Source: eqs. (25) and (48)."""
 
-    kind: Kind  # the cells, as a kind of query
     # the map ``C [u | G N]``: C gives the cells, and N turns noise into noise of answers, so that components are what
     # independent noise would have been.  For subtraction bases ``G N`` is ``I - 1 1^T / n``
     spread: AxisMap
@@ -78,13 +77,13 @@ def cell_axis(basis: Basis, kind: Kind) -> CellAxis:
     if basis.is_symmetric and kind == Identity():
         spread = AxisMap(n + 1, n, lambda: _centered_matrix(n), _spread)
         gather = AxisMap(n, n + 1, lambda: _centered_matrix(n).T, _gather)
-        return CellAxis(kind, spread, gather, 1 / n, 1.0, True)
+        return CellAxis(spread, gather, 1 / n, 1.0, True)
     if kind == Identity() and not basis.takes_differences and n * (1 + basis.answers) > _FORMED:
         spread, gather = basis.reconstruction, basis.reconstruction_transposed
-        return CellAxis(kind, spread, gather, float(basis.u @ basis.u), _squared_norm(spread, gather), False)
+        return CellAxis(spread, gather, float(basis.u @ basis.u), _squared_norm(spread, gather), False)
     matrix = kind.apply(np.column_stack([basis.u, basis.G @ basis.after_noise.matrix]), 0)
     absent, present = (float(np.linalg.norm(part, 2)) ** 2 for part in (matrix[:, :1], matrix[:, 1:]))
-    return CellAxis(kind, matrix_map(matrix), matrix_map(np.ascontiguousarray(matrix.T)), absent, present, False)
+    return CellAxis(matrix_map(matrix), matrix_map(np.ascontiguousarray(matrix.T)), absent, present, False)
 
 
 def _squared_norm(spread: AxisMap, gather: AxisMap) -> float:

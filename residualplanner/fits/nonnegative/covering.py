@@ -54,7 +54,9 @@ def covering(problem: DualProblem, cells: Array) -> tuple[Array, Array]:
             flat = np.ravel_multi_index(tuple(records.values[:, attributes].T), stack.shape[1:])
             table[...] = np.bincount(flat, records.weights, len(table)) + even / len(table)
     found *= problem.total / (even + float(records.weights.sum()))
-    return _components(problem, found), found
+    # Of subtraction bases, each component follows from every table that has it: the transposed map adds these up.
+    tables = problem.tables
+    return tables.transposed(found) / tables.layout.spread(squared_norms(tables)), found
 
 
 def records_for(problem: DualProblem, shortages: Array) -> Records:
@@ -119,13 +121,3 @@ def _within(known: list[int], tables: dict[tuple[int, ...], Array]) -> Iterator[
             members = tuple(sorted((*others, known[-1])))
             if members in tables:
                 yield members
-
-
-def _components(problem: DualProblem, cells: Array) -> Array:
-    """The components of tables that agree, of subtraction bases: each follows from every table that has it."""
-    layout = problem.tables.layout
-    together = np.zeros(len(layout.firsts))
-    for stack in problem.tables.stacks:
-        norms = np.broadcast_to(squared_norms(stack), stack.subsets.shape)
-        together += np.bincount(stack.subsets.ravel(), norms.ravel(), len(together))
-    return problem.tables.transposed(cells) / layout.spread(together)

@@ -159,7 +159,6 @@ class TableMap:
         axes = list(map(cell_axis, plan.strategy.of_attributes, cell_kinds(plan)))
         chosen = largest_sets(plan.closure) if sets is None else sets
         self.plan, self.layout = plan, layout
-        self.kinds = tuple(axis.kind for axis in axes)
         self.stacks = tuple(_stacks(plan.closure, layout, axes, chosen))
         self.size = self.stacks[-1].cells.stop
         self._tensors = np.empty(self.stacks[-1].tensors.stop)
@@ -233,19 +232,21 @@ def dual_steps(tables: TableMap, freedoms: FloatArray) -> FloatArray:
 
     Source: eq. (54).
     """
-    together = np.zeros(len(freedoms))
+    found, moves = np.empty(tables.size), freedoms * squared_norms(tables)
     for stack in tables.stacks:
-        norms = np.broadcast_to(squared_norms(stack), stack.subsets.shape)
-        together += np.bincount(stack.subsets.ravel(), norms.ravel(), len(freedoms))
-    found = np.empty(tables.size)
-    for stack in tables.stacks:
-        parts = (freedoms * together)[stack.subsets]
+        # A step in one table's cells moves its own through every set that they share; where the maps of these are
+        # orthogonal, as of subtraction bases, only the largest counts.
+        parts = moves[stack.subsets]
         norm = parts.max(axis=1) if all(axis.is_orthogonal for axis in stack.axes) else parts.sum(axis=1)
         stack.per_table(found)[...] = np.divide(1, norm, out=np.zeros(len(norm)), where=norm > 0)[:, None]
     return found
 
 
-def squared_norms(stack: TableStack) -> FloatArray:
-    """Of the maps from the components of each subset to a table, (1, 2**k)."""
-    absent, present = ([[getattr(axis, name) for axis in stack.axes]] for name in ("absent", "present"))
-    return subset_products(absent, present)
+def squared_norms(tables: TableMap) -> FloatArray:
+    """Of the maps from the components of each set to every table, added up over tables, (m,)."""
+    found = np.zeros(len(tables.layout.firsts))
+    for stack in tables.stacks:
+        absent, present = ([[getattr(axis, name) for axis in stack.axes]] for name in ("absent", "present"))
+        norms = np.broadcast_to(subset_products(absent, present), stack.subsets.shape)
+        found += np.bincount(stack.subsets.ravel(), norms.ravel(), len(found))
+    return found
