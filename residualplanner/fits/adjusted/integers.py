@@ -27,6 +27,8 @@ from residualplanner.release.numbers import one_by_one
 
 #: How many tables of integers are kept for others that must agree with them.
 _KEPT = 4096
+#: Numbers this close to an integer, relative to the largest, are that integer.
+_INTEGRAL = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,10 +91,6 @@ class IntegerTables:
         first, rest = self._integers(attributes[:1]), self._integers(attributes[1:])
         matrix = controlled_rounding(numbers.reshape(len(first), -1), first, rest.ravel())
         return frozen(matrix.reshape(numbers.shape))
-
-
-#: Numbers this close to an integer, relative to the largest, are that integer.
-_INTEGRAL = 1e-9
 
 
 def floors(numbers: FloatArray) -> FloatArray:

@@ -38,6 +38,9 @@ from residualplanner.release.table import Table
 #: What gives, from noisy answers and published ones, the tables of each draw of the noise around the latter, and how
 #: far from 0 those are that are 0 but for rounding.
 Draws = Callable[[NoisyAnswers, NoisyAnswers], Callable[[np.random.Generator], tuple[Release, float]]]
+_REMEDY = "write rounded(nonnegative(release)), or rounded(release)"
+#: The largest base.
+_LARGEST_BASE = 10**9
 
 
 @final
@@ -226,11 +229,6 @@ def unbiased_simulation(measurement: NoisyAnswers) -> Simulation:
         return Release(measurement.with_residuals(noisy)).estimates
 
     return Simulation(UNBIASED_NUMBERS.of(measurement), draw)
-
-
-_REMEDY = "write rounded(nonnegative(release)), or rounded(release)"
-#: The largest base.
-_LARGEST_BASE = 10**9
 
 
 def rounded(release: Release, *, base: int = 1) -> Release:

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from residualplanner.fits.mixtures.mixture import Mixture, OneHot
 from residualplanner.fits.mixtures.records import (
     BELOW_ONE,
-    Report,
     correct_margins,
     even_records_by_class,
     independent_points,
     unreported,
 )
+from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import IntArray
 
 Floats = NDArray[np.float32]
@@ -94,7 +94,7 @@ def _beside(parts: Sequence[tuple[tuple[int, int], Floats]], blocks: OneHot) -> 
 
 
 def controlled_records(
-    mixture: Mixture, records: int, generator: np.random.Generator, *, order: int = 2, report: Report = unreported
+    mixture: Mixture, records: int, generator: np.random.Generator, *, order: int = 2, report: Progress = unreported
 ) -> IntArray:
     """Records spread evenly over the mixture, (n, d), whose tables of pairs are then brought nearer to the mixture's.
 

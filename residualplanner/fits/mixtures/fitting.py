@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from residualplanner.fits.mixtures.loss import MixtureLoss
 from residualplanner.fits.mixtures.mixture import Mixture, averaged, mixture_of
-from residualplanner.fits.mixtures.records import Report, unreported
+from residualplanner.fits.mixtures.records import unreported
 from residualplanner.fits.optimizers import Adam, Floats, cosine_rate
+from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import FloatArray, float_of, is_integer, require_type, value_text
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import ArgumentError
@@ -245,7 +246,7 @@ class Ensemble:
 
 
 def fit_ensemble(
-    loss: MixtureLoss, start: StartMaker, ensemble: Ensemble, *, seed: int = 0, report: Report = unreported
+    loss: MixtureLoss, start: StartMaker, ensemble: Ensemble, *, seed: int = 0, report: Progress = unreported
 ) -> tuple[Mixture, tuple[MixtureFit, ...]]:
     """The mean of several mixtures of small loss, fitted further as one, and each by itself.  Source: eq. (73).
 

@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.fits.mixtures.mixture import Mixture
+from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import FloatArray, IntArray
 
 #: Makes points in the unit cube, (p, d) at a time, without end, from the number of attributes and p.
 PointMaker = Callable[[int, int, np.random.Generator], Iterator[FloatArray]]
-#: Called with how many steps are done, and how many there will be.
-Report = Callable[[int, int], None]
 #: About how many records are drawn together.
 _BATCH = 1 << 18
 #: The most points of a sequence that are made together, a power of two.
@@ -31,7 +30,7 @@ def unreported(done: int, total: int) -> None:
 
 
 def independent_records(
-    mixture: Mixture, records: int, generator: np.random.Generator, *, report: Report = unreported
+    mixture: Mixture, records: int, generator: np.random.Generator, *, report: Progress = unreported
 ) -> IntArray:
     """Records drawn independently of one another, (n, d)."""
     classes = np.sort(generator.choice(mixture.classes, records, p=mixture.weights))
@@ -43,7 +42,7 @@ def independent_records(
 
 
 def even_records(
-    mixture: Mixture, records: int, generator: np.random.Generator, *, report: Report = unreported
+    mixture: Mixture, records: int, generator: np.random.Generator, *, report: Progress = unreported
 ) -> IntArray:
     """Records spread evenly over the mixture, (n, d): every one has its distribution, but they are not independent.
 
@@ -60,7 +59,7 @@ def even_records_by_class(
     generator: np.random.Generator,
     *,
     points: PointMaker | None = None,
-    report: Report = unreported,
+    report: Progress = unreported,
 ) -> tuple[IntArray, IntArray]:
     """Records as `even_records` makes them, class by class: codes (n, d), and the class of each (n,), ascending.
 

@@ -30,6 +30,18 @@ ROUNDING = 1e-11
 _FEW_CELLS, _SINGULAR = 1_000, 1e-13
 #: At most so many steps of Newton's method follow one another, and parts of a step that are tried.
 _ROUNDS, _PARTS = 20, 0.5 ** np.arange(8)
+#: Up to this many cells the interior point method may take: 4,000 need a minute of one core, and some 600 MB.
+MOST_CELLS = 4_000
+#: At most so many of its steps, until the sum of products of cell and multiplier is this part of the distance, plus 1.
+_STEPS, _CLOSE = 80, 1e-13
+#: How much of the way to the boundary a step goes; below the shortest it gets nowhere.
+_PART, _SHORTEST = 0.995, 1e-10
+#: What stands for cell over multiplier where a cell must be 0: by what it falls with each step, and the least.
+_FIRMER, _FIRM = 0.1, 1e-8
+#: The distance is in units of what moves a component by the total, of which this part move more easily.
+_STIFF = 0.75
+#: What is added to the diagonal of a singular matrix: the first that suffices.
+_RIDGES = 1e-15 * 100.0 ** np.arange(6)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -129,20 +141,6 @@ def _by_gradients(problem: DualProblem, active: NDArray[np.bool_], residual: Arr
         return bool(np.abs(left).max(initial=0.0) <= goal)
 
     return conjugate_gradients(curvature, residual, problem.steps, most=most, is_enough=is_enough)
-
-
-#: Up to this many cells the matrix is made and factored: at 4,000, in a minute of one core, and some 600 MB.
-MOST_CELLS = 4_000
-#: At most so many steps, until the sum of products of cell and multiplier is this part of the distance, plus 1.
-_STEPS, _CLOSE = 80, 1e-13
-#: How much of the way to the boundary a step goes; below the shortest it gets nowhere.
-_PART, _SHORTEST = 0.995, 1e-10
-#: What stands for cell over multiplier where a cell must be 0: by what it falls with each step, and the least.
-_FIRMER, _FIRM = 0.1, 1e-8
-#: The distance is in units of what moves a component by the total, of which this part move more easily.
-_STIFF = 0.75
-#: What is added to the diagonal of a singular matrix: the first that suffices.
-_RIDGES = 1e-15 * 100.0 ** np.arange(6)
 
 
 @dataclass(frozen=True, eq=False)

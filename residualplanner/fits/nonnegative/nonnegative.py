@@ -32,6 +32,14 @@ _STEPS = 5000
 _FAR = 1.0
 #: The methods: whether tables are those of a mixture.
 _IS_OF_MIXTURE = {"nearest": False, "mixture": True}
+#: How near the tables of a simulation are to the nearest ones: the gap, and the most negative cell in standard errors.
+_DRAW_GAP, _BELOW = 1e-4, 1e-3
+#: By what the most negative cell may be larger where there are very many cells.
+_COARSER = 50
+#: Steps of the solver at a time, and at most.
+_LOOKS, _DRAW_STEPS = 20, 20_000
+#: After so many steps tables of few cells are found by an interior point method.
+_PATIENCE = 2_000
 
 
 @memory_for("for non-negative tables of this size; leave tables out, or use a machine with more memory")
@@ -156,16 +164,6 @@ def _solution(problem: DualProblem, facts: Facts, *, gap: float, steps: int, pro
             "contradict one another, or need a larger max_steps"
         )
     return found
-
-
-#: How near the tables of a simulation are to the nearest ones: the gap, and the most negative cell in standard errors.
-_DRAW_GAP, _BELOW = 1e-4, 1e-3
-#: By what the most negative cell may be larger where there are very many cells.
-_COARSER = 50
-#: Steps of the solver at a time, and at most.
-_LOOKS, _DRAW_STEPS = 20, 20_000
-#: After so many steps tables of few cells are found by an interior point method.
-_PATIENCE = 2_000
 
 
 def nonnegative_draws(

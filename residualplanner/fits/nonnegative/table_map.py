@@ -235,7 +235,7 @@ def dual_steps(tables: TableMap, freedoms: FloatArray) -> FloatArray:
     found, moves = np.empty(tables.size), freedoms * squared_norms(tables)
     for stack in tables.stacks:
         # Multipliers of all tables move a table's cells through each set A that they share, by v_A times the norms of
-        # all maps from A.  Where the maps of different sets are orthogonal, as of subtraction bases, the largest counts.
+        # all maps from A.  Where maps of different sets are orthogonal, as of subtraction bases, the largest counts.
         parts = moves[stack.subsets]
         norm = parts.max(axis=1) if all(axis.is_orthogonal for axis in stack.axes) else parts.sum(axis=1)
         stack.per_table(found)[...] = np.divide(1, norm, out=np.zeros(len(norm)), where=norm > 0)[:, None]

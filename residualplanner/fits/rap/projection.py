@@ -24,6 +24,12 @@ from residualplanner.ground.errors import WorkloadError
 
 #: What Adam adds to the roots of mean squares.
 _SMALL = 1e-8
+#: Tables of more cells are fitted by some of them: the noise of many empty cells would hide those that matter.
+WHOLE_CELLS = 2_000
+#: A cell of a large table is fitted once its answer is so many standard deviations of the noise away.
+SURPRISING = 3.5
+#: So many cells are added before the next fit, and so many fits are made in a round, at most.
+ADDED, FITS = 64, 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,14 +166,6 @@ def relaxed_projection(
         fitted = kind.kept(fitted, part.blocks)
         values = kind.values(fitted, part.blocks)
     return Projection(part.put_back(fitted, parameters), tuple(losses), step)
-
-
-#: Tables of more cells are fitted by some of them: the noise of many empty cells would hide those that matter.
-WHOLE_CELLS = 2_000
-#: A cell of a large table is fitted once its answer is so many standard deviations of the noise away.
-SURPRISING = 3.5
-#: So many cells are added before the next fit, and so many fits are made in a round, at most.
-ADDED, FITS = 64, 4
 
 
 @dataclass(slots=True, eq=False)

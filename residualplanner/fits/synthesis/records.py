@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from residualplanner.fits.mixtures.mixture import Mixture, product_sums
-from residualplanner.fits.mixtures.records import Report, unreported
+from residualplanner.fits.mixtures.records import unreported
 from residualplanner.fits.nonnegative.facts import Facts
 from residualplanner.fits.nonnegative.fitted_mixture import FittedMixture
 from residualplanner.fits.nonnegative.measured_tables import FitQuality, fit_quality, quality_of_records
@@ -224,7 +224,7 @@ def drawn(
     *,
     method: RoundingName,
     seed: int,
-    report: Report,
+    report: Progress,
 ) -> SyntheticRecords:
     """Records from a mixture that was fitted to a release and keeps to facts.
 

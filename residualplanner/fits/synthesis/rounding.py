@@ -12,9 +12,10 @@ import numpy as np
 
 from residualplanner.fits.mixtures.controlling import controlled_records
 from residualplanner.fits.mixtures.mixture import Mixture
-from residualplanner.fits.mixtures.records import Report, even_records, independent_records, unreported
+from residualplanner.fits.mixtures.records import even_records, independent_records, unreported
 from residualplanner.fits.nonnegative.facts import Fact
 from residualplanner.gate.measurement.blocks import require_room
+from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import FloatArray, IntArray, entry_named
 
 #: Rounds over all tables, at most, and the largest error of a count, relative to all records, at which they end.
@@ -69,7 +70,7 @@ class Rounding:
         )
 
     def draw(
-        self, mixture: Mixture, records: int, generator: np.random.Generator, *, report: Report = unreported
+        self, mixture: Mixture, records: int, generator: np.random.Generator, *, report: Progress = unreported
     ) -> tuple[IntArray, FloatArray]:
         """Codes (n, d) and weights (n,), which add up to ``records``."""
         count = self.copies * records
