@@ -81,7 +81,7 @@ def _descend(dual: Dual, multipliers: Array, cells: Array) -> None:
         part = dual.take(rows)
         residual = part.residual(multipliers[rows], cells[rows])
         proved = _certified(part, multipliers[rows], cells[rows], residual)
-        is_rough = (proved.violation > _OFF * _scale(part)) | ~(proved.gap <= _GAP)
+        is_rough = ~((proved.violation <= _OFF * _scale(part)) & (proved.gap <= _GAP))
         rows = rows[is_rough]
         if not len(rows):
             break

@@ -5,7 +5,7 @@ Source: docs/mathematics.md section 13; controlled selection, Goodman and Kish (
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -122,11 +122,11 @@ def controlled_records(
         pairs = _pairs_within(classes, generator)
         for number, attribute in enumerate(attributes, start=1 + turn * len(attributes)):
             report(number, total)
-            tables = _tables_of(mixture, attribute, records)
+            tables, seen = _tables_of(mixture, attribute, records), rows
             if attribute in beside:
-                _exchange_beside(tables, beside[attribute], rows, pairs, fractions, generator)
-            else:
-                _exchange(tables, rows, pairs, fractions, generator)
+                tables, seen = _with_pairs(tables, beside[attribute], rows)
+            _exchange(tables, seen, pairs, fractions, generator)
+            rows[:, attribute] = seen[:, attribute]
     report(total, total)
     return generator.permutation(rows - mixture.blocks.offsets[:-1])
 
@@ -176,6 +176,7 @@ class _PairTables:
 
     def changes(self, away: Floats, rows: IntArray, one: IntArray, other: IntArray) -> Floats:
         """How much each exchange by itself, of record ``one`` (p,) with ``other`` (p,), would change the loss, (p,)."""
+        # A count that is a too high adds w a**2: one more record adds w (1 + 2 a) to it, and one less w (1 - 2 a).
         pull = 2 * self.weights * away
         come = (self.weights + pull).ravel()
         gone = np.subtract(self.weights, pull, out=pull).ravel()
@@ -208,27 +209,14 @@ def _weights(expected: Floats) -> Floats:
     return found
 
 
-def _exchange_beside(
-    tables: _PairTables,
-    beside: Beside,
-    rows: IntArray,
-    pairs: tuple[IntArray, IntArray],
-    fractions: NDArray[np.float64],
-    generator: np.random.Generator,
-) -> None:
-    """`_exchange` that looks at the tables of an attribute with two others, too."""
-    attribute, width = tables.attribute, tables.expected.shape[1]
-    wider = _PairTables(
-        attribute,
-        tables.first,
-        np.concatenate([tables.expected, beside.expected], axis=1),
-        np.concatenate([tables.weights, _weights(beside.expected)], axis=1),
-    )
+def _with_pairs(tables: _PairTables, beside: Beside, rows: IntArray) -> tuple[_PairTables, IntArray]:
+    """The tables of an attribute with each other one and with two others, and the rows that records have in these."""
+    expected = np.concatenate([tables.expected, beside.expected], axis=1)
+    weights = np.concatenate([tables.weights, _weights(beside.expected)], axis=1)
     columns = beside.columns(rows)
-    columns += width
+    columns += tables.expected.shape[1]
     found = np.concatenate([rows.astype(np.int32), columns], axis=1)
-    _exchange(wider, found, pairs, fractions, generator)
-    rows[:, attribute] = found[:, attribute]
+    return replace(tables, expected=expected, weights=weights), found
 
 
 def _exchange(

@@ -299,7 +299,7 @@ def _solved(point: _Interior, one: float) -> Array:
     """
     bound, multipliers = point.bound, point.multipliers
     for _ in range(_STEPS):
-        if point.advance() < _SHORTEST:
+        if not point.advance() >= _SHORTEST:
             break
         if point.bound > bound:
             bound, multipliers = point.bound, point.multipliers
