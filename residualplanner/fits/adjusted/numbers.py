@@ -37,7 +37,7 @@ from residualplanner.release.table import Table
 
 #: What gives, from noisy answers and published ones, the tables of each draw of the noise around the latter, and how
 #: far from 0 those are that are 0 but for rounding.
-Draws = Callable[[NoisyAnswers, NoisyAnswers], Callable[[np.random.Generator], tuple[Release, float]]]
+Draws = Callable[[NoisyAnswers, NoisyAnswers], Callable[[np.random.Generator], tuple[Estimates, float]]]
 _REMEDY = "write rounded(nonnegative(release)), or rounded(release)"
 #: The largest base.
 _LARGEST_BASE = 10**9
@@ -82,11 +82,11 @@ class NonNegative(Numbers):
     @property
     def about(self) -> Mapping[str, Any]:
         """What they are, and the hash of the answers."""
-        return {"numbers": self.product.to_json(), "adjusted_sha256": _hash_of(self._values)}
+        return {"numbers": self.product.to_json(), "adjusted_sha256": _hash_of(self.residuals.values)}
 
     def sent(self, folder: AnyPath) -> "SentNumbers":
         """The same with the answers in a file."""
-        values, path = self._values, folder / f"adjusted{SENT}"
+        values, path = self.residuals.values, folder / f"adjusted{SENT}"
         with write_atomically(path) as file:
             np.save(file, values, allow_pickle=False)
         return SentNumbers(self.product, path, _hash_of(values), self.least)
@@ -98,22 +98,12 @@ class NonNegative(Numbers):
     def simulation(self, measurement: NoisyAnswers) -> Simulation:
         """Non-negative tables made again from noise around these."""
         drawn = self.draws(measurement, measurement.with_residuals(self.residuals))
-
-        def draw(generator: np.random.Generator) -> Cleared:
-            made, least = drawn(generator)
-            return Cleared(made.estimates, least)
-
-        return Simulation(self.of(measurement), draw)
+        return Simulation(self.of(measurement), lambda generator: Cleared(*drawn(generator)))
 
     def words(self, noise: NoiseRecord) -> str:
         """How near they are to the nearest ones."""
         how = f"gap {self.gap:.1e}" if math.isfinite(self.gap) else "of a mixture"
         return f": non-negative, {how}{warning_of(noise)}"
-
-    @property
-    def _values(self) -> FloatArray:
-        groups = range(len(self.residuals.groups.members))
-        return np.concatenate([self.residuals.block(group).ravel() for group in groups])
 
 
 @final

@@ -30,6 +30,7 @@ from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.strategy.basis_groups import basis_groups
+from residualplanner.release.numbers import Estimates
 from residualplanner.release.release import Release
 
 #: How often tables are looked at, and what is done in between.
@@ -149,15 +150,15 @@ def ensemble_for(doublings: float) -> Ensemble:
 
 def mixture_draws(
     facts: Facts, measurement: NoisyAnswers, adjusted: NoisyAnswers
-) -> Callable[[np.random.Generator], tuple[Release, float]]:
+) -> Callable[[np.random.Generator], tuple[Estimates, float]]:
     """For each draw of the noise around ``adjusted``: tables of a mixture, and how far zeros are off by rounding."""
     plan = measurement.plan
     layout = ComponentLayout(basis_groups(plan.strategy))
     center = measured_components(layout, adjusted)
 
-    def draw(generator: np.random.Generator) -> tuple[Release, float]:
+    def draw(generator: np.random.Generator) -> tuple[Estimates, float]:
         noisy = answers_of(layout, center + noise_like(layout, plan.noise_variances, generator))
         fitted = fit_mixture(measurement.with_residuals(noisy), facts, seed=int(generator.integers(2**31)))
-        return Release(adjusted.with_residuals(fitted.residuals())), 3 * ROUNDING * fitted.records
+        return Release(adjusted.with_residuals(fitted.residuals())).estimates, 3 * ROUNDING * fitted.records
 
     return draw

@@ -23,6 +23,7 @@ from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import entry_named, require_positive
 from residualplanner.ground.errors import SolverError, WorkloadError, memory_for
+from residualplanner.release.numbers import Estimates
 from residualplanner.release.reconstruct import release_of
 from residualplanner.release.release import Release
 
@@ -168,7 +169,7 @@ def _solution(problem: DualProblem, facts: Facts, *, gap: float, steps: int, pro
 
 def nonnegative_draws(
     statement: Statement, measurement: NoisyAnswers, adjusted: NoisyAnswers
-) -> Callable[[np.random.Generator], tuple[Release, float]]:
+) -> Callable[[np.random.Generator], tuple[Estimates, float]]:
     """For each draw of the noise around ``adjusted``: non-negative tables, and how far zeros are off by rounding."""
     plan, problem = measurement.plan, statement.problem(measurement)
     layout = problem.reference.own
@@ -176,14 +177,14 @@ def nonnegative_draws(
     fix_known(plan, layout, statement.facts, np.empty(layout.count), variances)  # what is known has no noise
     below = _BELOW * float(np.sqrt(plan.average_variances.min()))
 
-    def draw(generator: np.random.Generator) -> tuple[Release, float]:
+    def draw(generator: np.random.Generator) -> tuple[Estimates, float]:
         start = center + noise_like(layout, variances, generator)
         if statement.fixes_total:
             start[0] = max(start[0], 0.0)
         total = max(float(start[0]), 1.0 if problem.freedom[0] > 0 else 0.0)
         found = _nearest(replace(problem, start=start, total=total), below)
         least = 3 * max(ROUNDING * problem.total, found.violation)
-        return Release(adjusted.with_residuals(answers_of(layout, found.components))), least
+        return Release(adjusted.with_residuals(answers_of(layout, found.components))).estimates, least
 
     return draw
 
