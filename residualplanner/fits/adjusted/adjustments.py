@@ -7,11 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from residualplanner.fits.adjusted.memory import nonnegative_bytes, require_memory_for_nonnegative, require_solvable
 from residualplanner.fits.adjusted.numbers import require_base, require_roundable, rounded
 from residualplanner.fits.nonnegative.components import answers_of
 from residualplanner.fits.nonnegative.facts import StatedTable, StatedZeros, read_facts
-from residualplanner.fits.nonnegative.nonnegative import nonnegative
+from residualplanner.fits.nonnegative.nonnegative import (
+    nonnegative,
+    nonnegative_bytes,
+    require_memory_for_nonnegative,
+    require_solvable,
+)
 from residualplanner.fits.nonnegative.table_map import reference_map
 from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.gate.measurement.noise_record import NoiseRecord

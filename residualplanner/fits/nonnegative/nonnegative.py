@@ -1,4 +1,8 @@
-"""Tables without a negative cell that agree with one another, from unbiased ones."""
+"""Tables without a negative cell that agree with one another, from unbiased ones.
+
+And such tables from noise around published ones, for their errors: it is continuous and from a generator with a seed,
+not the noise of a release; and what a plan tells in advance: how much memory they take, and whether they can be found.
+"""
 
 import math
 from collections.abc import Callable, Iterable
@@ -8,21 +12,31 @@ from typing import Literal
 
 import numpy as np
 
-from residualplanner.fits.adjusted.memory import require_memory_for_nonnegative
 from residualplanner.fits.adjusted.numbers import NonNegative
 from residualplanner.fits.mixtures.records import unreported
 from residualplanner.fits.nonnegative.ascent import Ascent, Solution, solve
-from residualplanner.fits.nonnegative.components import answers_of, measured_components, noise_like
+from residualplanner.fits.nonnegative.components import answers_of, cell_kinds, measured_components, noise_like
 from residualplanner.fits.nonnegative.facts import Facts, Impossible, Known, read_facts
 from residualplanner.fits.nonnegative.fitted_mixture import fit_mixture, mixture_draws
 from residualplanner.fits.nonnegative.many_cells import facets_of_many, nearly, solve_many
 from residualplanner.fits.nonnegative.newton import MOST_CELLS, ROUNDING, DualPoint, candidate, interior
 from residualplanner.fits.nonnegative.potentials import first_multipliers
-from residualplanner.fits.nonnegative.problem import WEIGHTS, DualProblem, Statement, WeightsName, center_of, fix_known
+from residualplanner.fits.nonnegative.problem import (
+    WEIGHTS,
+    DualProblem,
+    Statement,
+    WeightsName,
+    center_of,
+    fix_known,
+    unlimited,
+)
+from residualplanner.fits.nonnegative.table_map import largest_sets, reference_map
+from residualplanner.gate.measurement.blocks import require_room
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import entry_named, require_positive
 from residualplanner.ground.errors import SolverError, WorkloadError, memory_for
+from residualplanner.method.plan.plan import Plan
 from residualplanner.release.numbers import Estimates
 from residualplanner.release.reconstruct import release_of
 from residualplanner.release.release import Release
@@ -41,6 +55,8 @@ _COARSER = 50
 _LOOKS, _DRAW_STEPS = 20, 20_000
 #: After so many steps tables of few cells are found by an interior point method.
 _PATIENCE = 2_000
+#: How many numbers of 8 bytes the solver holds for each cell of the largest tables: measured, and rounded up.
+_NUMBERS = 24
 
 
 @memory_for("for non-negative tables of this size; leave tables out, or use a machine with more memory")
@@ -204,3 +220,50 @@ def _nearest(problem: DualProblem, below: float) -> DualPoint:
             return found
         ascent.advance(_LOOKS)
     raise SolverError(f"no tables were found for a simulation in {_DRAW_STEPS:,} steps", status="step limit")
+
+
+def nonnegative_bytes(plan: Plan) -> float:
+    """About how many bytes `nonnegative` holds at once: all cells of the largest tables, several times."""
+    return 8 * _NUMBERS * _cells(plan)
+
+
+def require_solvable(plan: Plan) -> None:
+    """Raise WorkloadError where the noise of some cells is so much larger than that of others that no solver copes.
+
+    So it is where sums of amounts in several bins are published, and where no query depends on some residual, as it may
+    be with thresholds, so that its noise is without a limit.  Up to `MOST_CELLS` there is one.  Source:
+    docs/mathematics.md section 11.
+    """
+    if _cells(plan) <= MOST_CELLS:
+        return
+    for attribute, kind in zip(plan.domain.attributes, cell_kinds(plan), strict=True):
+        bins = 0 if attribute.numeric is None else len(attribute.numeric) // 2
+        if bins > 1 and kind.rows(attribute.size) > attribute.size - bins:  # it tells apart the two ends of bins
+            raise _unsolvable(plan, "sums or means of amounts in several bins", "smaller tables or amounts in one bin")
+    units = reference_map(plan).own.squared_units
+    if (unlimited(plan.noise_variances, units) > 1).any():
+        what = "queries that leave the noise of some sets of attributes without a limit, as thresholds may,"
+        raise _unsolvable(plan, what, "smaller tables, or beside the thresholds the table of all their attributes")
+
+
+def _unsolvable(plan: Plan, what: str, remedy: str) -> WorkloadError:
+    return WorkloadError(
+        f"non-negative tables of {what} are found for up to {MOST_CELLS:,} cells, and these have "
+        f"{int(_cells(plan)):,}; publish the unbiased tables, without nonnegative, or plan {remedy}"
+    )
+
+
+def _cells(plan: Plan) -> float:
+    """How many cells the largest tables have together."""
+    rows = [kind.rows(size) for kind, size in zip(cell_kinds(plan), plan.domain.sizes, strict=True)]
+    return float(plan.closure.products(np.array(rows, dtype=np.float64))[largest_sets(plan.closure)].sum())
+
+
+def require_memory_for_nonnegative(plan: Plan) -> None:
+    """Raise ResourceError where non-negative tables of a plan need more memory than this process can get."""
+    require_room(
+        nonnegative_bytes(plan),
+        "non-negative tables are made all at once, in {needed}",
+        "publish the unbiased tables, which are made one by one, ask for fewer or smaller tables, with a lower up_to "
+        "or with max_cells, or use a machine with more memory",
+    )

@@ -1,22 +1,27 @@
-"""Records that were made from a release."""
+"""Records that were made from a release, and how: controlled, spread evenly, as weighted copies, or independent.
 
+Source: docs/mathematics.md section 13; eq. (75); iterative proportional fitting, Deming and Stephan (1940).
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from residualplanner.fits.mixtures.controlling import controlled_records
 from residualplanner.fits.mixtures.mixture import Mixture, product_sums
-from residualplanner.fits.mixtures.records import unreported
-from residualplanner.fits.nonnegative.facts import Facts
+from residualplanner.fits.mixtures.records import even_records, independent_records, unreported
+from residualplanner.fits.nonnegative.facts import Fact, Facts
 from residualplanner.fits.nonnegative.fitted_mixture import FittedMixture
 from residualplanner.fits.nonnegative.measured_tables import FitQuality, fit_quality, quality_of_records
-from residualplanner.fits.synthesis.rounding import RoundingName, raked_weights, rounding_named
 from residualplanner.fits.synthesis.saving import STATEMENT, BinsName, column_of, save_frame, weight_column
+from residualplanner.gate.measurement.blocks import require_room
 from residualplanner.gate.measurement.noise_record import warning_of
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.atomic import PathLike
-from residualplanner.ground.checks import FloatArray, IntArray, frozen, is_integer, value_text
+from residualplanner.ground.checks import FloatArray, IntArray, entry_named, frozen, is_integer, value_text
 from residualplanner.ground.errors import ArgumentError, WorkloadError
 from residualplanner.ground.html import ROWS, caption_of, html_table, rest_note
 from residualplanner.ground.words import count_text
@@ -26,9 +31,10 @@ from residualplanner.method.workload.query import QueryLike, written_query
 from residualplanner.release.product import Product
 from residualplanner.release.release import Release
 
-if TYPE_CHECKING:
-    import pandas as pd
-
+#: Rounds over all tables, at most, and the largest error of a count, relative to all records, at which they end.
+_ROUNDS, _EXACT = 200, 1e-12
+#: The names of methods.
+RoundingName = Literal["controlled", "sobol", "weighted", "independent"]
 #: The version of the JSON file beside records, and what it says of their fit.
 _VERSION = 2
 _FIT = (
@@ -37,6 +43,82 @@ _FIT = (
 )
 #: The most records that are made.
 MOST_RECORDS = 10**9
+
+
+def raked_weights(codes: IntArray, weights: FloatArray, known: Sequence[Fact]) -> FloatArray:
+    """The weights (n,) nearest to given ones in relative entropy with which records (n, d) have known tables of counts.
+
+    A cell that no record is in stays empty.
+    """
+    cells, found = [], weights.copy()  # which cell of each known table each record is in
+    for fact in known:
+        own = np.zeros(len(codes), dtype=np.int64)
+        for attribute, size in zip(fact.attributes, fact.counts.shape, strict=True):
+            own = own * size + codes[:, attribute]
+        cells.append(own)
+    for _ in range(_ROUNDS):
+        away = 0.0
+        for fact, own in zip(known, cells, strict=True):
+            wanted = fact.counts.ravel()
+            now = np.bincount(own, found, len(wanted))
+            away = max(away, float(np.abs(now - wanted)[now > 0].max(initial=0.0)))
+            found *= np.divide(wanted, now, out=np.zeros_like(now), where=now > 0)[own]
+        if away <= _EXACT * max(float(weights.sum()), 1.0):
+            break
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Rounding:
+    """A way to make records of a mixture: their expected tables are the mixture's, unless they are controlled."""
+
+    codes: Callable[..., IntArray]  # gives so many records (n, d) of a mixture, and reports how much is done
+    entry_bytes: int  # about how many bytes each entry takes while so many records are made, or a little less
+    copies: int = 1  # how many records are made for each that is wanted, each of a fraction of weight 1
+    has_order: bool = False  # whether tables of three attributes can be controlled besides pairs
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether records have weights other than 1."""
+        return self.copies > 1
+
+    def require_room(self, records: int, attributes: int) -> None:
+        """Raise ResourceError where there is too little memory to make so many records of so many attributes."""
+        require_room(
+            float(records) * (attributes + 1) * self.copies * self.entry_bytes,
+            f"{records:,} synthetic records take {{needed}} while they are made",
+            "ask for fewer, or use a machine with more memory",
+        )
+
+    def draw(
+        self, mixture: Mixture, records: int, generator: np.random.Generator, *, report: Progress = unreported
+    ) -> tuple[IntArray, FloatArray]:
+        """Codes (n, d) and weights (n,), which add up to ``records``."""
+        count = self.copies * records
+        return self.codes(mixture, count, generator, report=report), np.full(count, 1 / self.copies)
+
+    def of_order(self, order: int) -> "Rounding":
+        """The method for a mixture fitted to tables of so many attributes; of three are controlled where measured."""
+        if not self.has_order:
+            return self
+        return replace(self, codes=partial(controlled_records, order=min(max(order, 2), 3)))
+
+
+ROUNDINGS: dict[str, Rounding] = {
+    "controlled": Rounding(controlled_records, 30, has_order=True),
+    "sobol": Rounding(even_records, 18),
+    "weighted": Rounding(even_records, 18, copies=4),
+    "independent": Rounding(independent_records, 15),
+}
+
+
+def rounding_named(name: object) -> Rounding:
+    """The method of this name, or WorkloadError."""
+    return entry_named("method", name, ROUNDINGS)
+
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -8,8 +8,15 @@ from residualplanner.fits.mixtures.fitting import Ensemble
 from residualplanner.fits.mixtures.records import unreported
 from residualplanner.fits.nonnegative.facts import Facts, Impossible, Known, read_facts
 from residualplanner.fits.nonnegative.fitted_mixture import fit_mixture
-from residualplanner.fits.synthesis.records import MOST_RECORDS, SyntheticRecords, drawn, require_count, require_seed
-from residualplanner.fits.synthesis.rounding import RoundingName, rounding_named
+from residualplanner.fits.synthesis.records import (
+    MOST_RECORDS,
+    RoundingName,
+    SyntheticRecords,
+    drawn,
+    require_count,
+    require_seed,
+    rounding_named,
+)
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import is_integer, require_positive, require_type, value_text
 from residualplanner.ground.errors import ArgumentError, WorkloadError, memory_for

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import residualplanner as rp
-from residualplanner.fits.adjusted import memory
+from residualplanner.fits.nonnegative.nonnegative import require_solvable
 
 SIZES = {"a": 3, "b": 2, "d": 4}
 
@@ -52,7 +52,7 @@ def test_what_no_solver_copes_with_is_refused_from_the_plan():
     threshold = rp.Threshold(tuple(domain.names), 3)
     plan = rp.select(rp.Workload(domain, [threshold]), budget=rp.pcost(1))
     with pytest.raises(rp.WorkloadError, match=r"without a limit.* up to 4,000 cells, and these have 5,760; publish"):
-        memory.require_solvable(plan)
-    memory.require_solvable(rp.select(rp.Workload(domain, [threshold, tuple(domain.names)]), budget=rp.pcost(1)))
+        require_solvable(plan)
+    require_solvable(rp.select(rp.Workload(domain, [threshold, tuple(domain.names)]), budget=rp.pcost(1)))
     few = rp.Domain({**dict.fromkeys("abcd", 3), "e": 2})
-    memory.require_solvable(rp.select(rp.Workload(few, [rp.Threshold(tuple("abcde"), 3)]), budget=rp.pcost(1)))
+    require_solvable(rp.select(rp.Workload(few, [rp.Threshold(tuple("abcde"), 3)]), budget=rp.pcost(1)))

@@ -18,7 +18,7 @@ import residualplanner as rp
 from residualplanner.fits.mixtures.controlling import controlled_records
 from residualplanner.fits.mixtures.mixture import OneHot, mixture_of
 from residualplanner.fits.mixtures.records import even_records, independent_records
-from residualplanner.fits.synthesis import rounding
+from residualplanner.fits.synthesis import records
 from residualplanner.fits.synthesis.synthesize import _smallest_triples
 
 SMALL = rp.Ensemble(2, 10, rp.Descent(steps=40))
@@ -532,7 +532,7 @@ def test_tables_of_three_attributes_are_controlled_where_such_were_measured(monk
         orders.append(order)
         return controlled_records(mixture, records, generator, order=order, report=report)
 
-    monkeypatch.setattr(rounding, "controlled_records", seen)
+    monkeypatch.setattr(records, "controlled_records", seen)
     quick = rp.Ensemble(1, 3, rp.Descent(steps=1))
     for order in (1, 2, 3):
         released = release_of(workload=rp.marginals(DOMAIN, order=order))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
-from residualplanner.fits.adjusted import memory
 from residualplanner.fits.adjusted.adjustments import Adjustments
+from residualplanner.fits.nonnegative import nonnegative
 from residualplanner.fits.nonnegative.facts import StatedTable, StatedZeros
 from residualplanner.gate.ledger import Ledger
 
@@ -234,7 +234,7 @@ def test_reconstruct_names_the_spec_of_facts_that_are_wrong(run, files, release)
 
 
 def test_too_little_memory_for_non_negative_tables_is_told_before_anything_is_spent(files, release, monkeypatch):
-    monkeypatch.setattr(memory, "_NUMBERS", 2**60)
+    monkeypatch.setattr(nonnegative, "_NUMBERS", 2**60)
     found = release("nonnegative = true")
     assert found.exit_code == 1
     assert "too little memory: non-negative tables are made all at once, in " in found.stderr
@@ -248,7 +248,7 @@ def test_a_dry_run_says_the_memory_of_non_negative_tables(files, release, monkey
         return next(line["bytes"] for line in lines if line["event"] == "would-take")
 
     few = told("")
-    monkeypatch.setattr(memory, "_NUMBERS", 10**7)
+    monkeypatch.setattr(nonnegative, "_NUMBERS", 10**7)
     assert told("nonnegative = true") > few
     assert nothing_was_spent(files)
 
