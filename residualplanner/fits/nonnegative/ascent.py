@@ -102,6 +102,8 @@ def solve(
         if report is not None:
             report(begun + steps_done, closeness)
         is_slow = steps_done % _PATIENCE == 0 and closeness > slow / 10
+        # Newton's method is exact once the cells that are 0 are the right ones: it is tried where the ascent is as near
+        # as asked for, and then each time that it is ten times nearer; or where the ascent hardly moves.
         if closeness <= near or is_slow:
             sharp = newton(problem, found, min(_GRADIENTS, _EVERY + steps_done))
             if is_slow and has_few_cells and not sharp.is_exact(problem):
@@ -125,7 +127,7 @@ def mixed(problem: DualProblem, found: DualPoint, center: tuple[Array, Array] | 
     components, cells = center
     short = found.cells < 0
     below = -found.cells[short]
-    part = float((below / (below + cells[short])).max(initial=0.0))
+    part = float((below / (below + cells[short])).max(initial=0.0))  # of the way, at which the worst cell is 0
     mixed = found.components + part * (components - found.components)
     above = max(problem.distance(mixed) - found.bound, 0.0)
     return Solution(frozen(mixed), above / (1 + max(found.bound, 0.0)), 0.0, steps_done)

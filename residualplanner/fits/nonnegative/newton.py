@@ -100,6 +100,7 @@ def polished(problem: DualProblem, found: DualPoint, gradients: int) -> Array:
     Source: eq. (56).
     """
     active = (found.multipliers - problem.steps * found.cells > 0) | (problem.lowest < 0)
+    # Of the active cells M w = 0, of the others the multiplier is 0: linear equations in the multipliers.
     sought = np.where(active, found.multipliers, 0.0)
     cells = problem.cells(problem.components(sought), np.empty_like(sought))
     residual = np.where(active, -cells, 0.0)
