@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from residualplanner.fits.mixtures.loss import MixtureLoss
 from residualplanner.fits.mixtures.mixture import Mixture, averaged, mixture_of
@@ -200,7 +199,7 @@ def start_near(
     tables: Sequence[FloatArray], classes: int, spread: float | Sequence[float], generator: np.random.Generator
 ) -> StartLogits:
     """Logits of classes around the same probabilities, of one standard deviation, or one for each attribute."""
-    center: NDArray[np.float64] = np.log(np.concatenate(tables))
+    center: FloatArray = np.log(np.concatenate(tables))
     spreads = np.repeat(np.broadcast_to(spread, len(tables)), [len(table) for table in tables])
     logits = center[:, None] + spreads[:, None] * generator.standard_normal((len(center), classes))
     return StartLogits(logits, np.zeros(classes))

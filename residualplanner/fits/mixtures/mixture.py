@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from residualplanner.fits.optimizers import Floats
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
@@ -46,23 +46,23 @@ class OneHot:
         """The rows of an attribute."""
         return slice(int(self.offsets[attribute]), int(self.offsets[attribute + 1]))
 
-    def sums(self, values: NDArray[np.floating]) -> NDArray[np.floating]:
+    def sums(self, values: Floats) -> Floats:
         """The sum over the values of each attribute, (d, c), of an array (d', c)."""
-        found: NDArray[np.floating] = np.add.reduceat(values, self.offsets[:-1], axis=0)
+        found: Floats = np.add.reduceat(values, self.offsets[:-1], axis=0)
         return found
 
-    def repeated(self, numbers: NDArray[np.floating]) -> NDArray[np.floating]:
+    def repeated(self, numbers: Floats) -> Floats:
         """A row for each attribute (d, c) as one for each of its values, (d', c)."""
         return np.repeat(numbers, self.sizes, axis=0)
 
-    def softmax(self, logits: NDArray[np.floating]) -> NDArray[np.floating]:
+    def softmax(self, logits: Floats) -> Floats:
         """Probabilities (d', c) from logits; minus infinity has probability 0.  Source: eq. (66)."""
         largest = np.maximum.reduceat(logits, self.offsets[:-1], axis=0)
         found = np.exp(logits - self.repeated(largest))
         found /= self.repeated(self.sums(found))
         return found
 
-    def slope_of_logits(self, probabilities: NDArray[np.floating], slope: NDArray[np.floating]) -> NDArray[np.floating]:
+    def slope_of_logits(self, probabilities: Floats, slope: Floats) -> Floats:
         """The slope in logits (d', c), from that in the probabilities, (d', c).  Source: eq. (71)."""
         found = probabilities * slope
         found -= probabilities * self.repeated(self.sums(found))
@@ -186,7 +186,7 @@ class Mixture:
         return found
 
 
-def mixture_of(blocks: OneHot, weights: NDArray[np.floating], probabilities: NDArray[np.floating]) -> Mixture:
+def mixture_of(blocks: OneHot, weights: Floats, probabilities: Floats) -> Mixture:
     """A mixture in double precision, whose weights and probabilities add up to 1."""
     exact = probabilities.astype(np.float64)
     exact /= blocks.repeated(blocks.sums(exact))

@@ -6,7 +6,6 @@ Source: eq. (76); docs/mathematics.md section 13.
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from residualplanner.fits.mixtures.mixture import Mixture
 from residualplanner.gate.sources.source import Progress
@@ -117,7 +116,7 @@ def sobol_points(attributes: int, count: int, generator: np.random.Generator) ->
 
 
 def _first_points(points: Iterator[FloatArray], count: int) -> FloatArray:
-    parts: list[NDArray[np.float64]] = []
+    parts: list[FloatArray] = []
     while sum(map(len, parts)) < count:
         parts.append(next(points))
     return np.concatenate(parts)[:count]

@@ -92,9 +92,9 @@ def _squared_norm(spread: AxisMap, gather: AxisMap) -> float:
 
     forward, back, size = ProductMap([spread]), ProductMap([gather]), spread.columns
 
-    def squared(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def squared(values: FloatArray) -> FloatArray:
         without_total = np.concatenate([[0.0], values.ravel()[1:]])
-        found: NDArray[np.float64] = back.apply(forward.apply(without_total[None]))[0]
+        found: FloatArray = back.apply(forward.apply(without_total[None]))[0]
         found[0] = 0
         return found
 
@@ -119,21 +119,21 @@ def _component_map(basis: Basis) -> AxisMap:
     return AxisMap(n, n, lambda: np.eye(n) - 1 / n, _deviations) if basis.takes_differences else basis.before_noise
 
 
-def _centered_matrix(n: int) -> NDArray[np.float64]:
+def _centered_matrix(n: int) -> FloatArray:
     return np.hstack([np.full((n, 1), 1 / n), np.eye(n) - 1 / n])
 
 
-def _spread(stack: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+def _spread(stack: FloatArray, out: FloatArray) -> None:
     """A total (first entry of the middle axis) and components whose sum is 0 as values."""
     turned = stack.transpose(0, 2, 1)
     np.add(turned[:, :, 1:], turned[:, :, :1] / out.shape[2], out=out)
 
 
-def _deviations(stack: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+def _deviations(stack: FloatArray, out: FloatArray) -> None:
     np.subtract(stack.transpose(0, 2, 1), np.mean(stack, axis=1)[:, :, None], out=out)
 
 
-def _gather(stack: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+def _gather(stack: FloatArray, out: FloatArray) -> None:
     """The transposed map: the mean, and deviations from it."""
     means = np.add.reduce(stack, axis=1)
     means /= stack.shape[1]
@@ -183,21 +183,21 @@ class ComponentLayout:
         found: NDArray[np.int64] = self.starts[self.groups.group] + self.groups.row * self.sizes[self.groups.group]
         return found
 
-    def block(self, components: NDArray[np.float64], group: int) -> NDArray[np.float64]:
+    def block(self, components: FloatArray, group: int) -> FloatArray:
         """Those of one group, as a view (sets, e_1, .., e_k)."""
         part = components[self.starts[group] : self.starts[group + 1]]
         return part.reshape(len(self.groups.members[group]), *self.groups.noise_shape(group))
 
-    def blocks(self, components: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+    def blocks(self, components: FloatArray) -> list[FloatArray]:
         """Those of all groups."""
         return [self.block(components, group) for group in range(len(self.groups.members))]
 
-    def of_set(self, components: NDArray[np.float64], number: int) -> NDArray[np.float64]:
+    def of_set(self, components: FloatArray, number: int) -> FloatArray:
         """Those of one set, by its number in the closure, as a view (e_1, .., e_k)."""
-        found: NDArray[np.float64] = self.block(components, int(self.groups.group[number]))[self.groups.row[number]]
+        found: FloatArray = self.block(components, int(self.groups.group[number]))[self.groups.row[number]]
         return found
 
-    def put(self, components: NDArray[np.float64], number: int, values: NDArray[np.float64]) -> None:
+    def put(self, components: FloatArray, number: int, values: FloatArray) -> None:
         """Write those of one set, by its number in the closure."""
         self.block(components, int(self.groups.group[number]))[self.groups.row[number]] = values
 
@@ -228,7 +228,7 @@ def noise_like(layout: ComponentLayout, variances: FloatArray, generator: np.ran
     return drawn
 
 
-def answers_of(layout: ComponentLayout, components: NDArray[np.float64]) -> FloatResiduals:
+def answers_of(layout: ComponentLayout, components: FloatArray) -> FloatResiduals:
     """The residual answers of components."""
     parts = [
         mapped(answers_of_components(bases), layout.block(components, group)).ravel()
@@ -237,7 +237,7 @@ def answers_of(layout: ComponentLayout, components: NDArray[np.float64]) -> Floa
     return FloatResiduals(layout.groups, frozen(np.concatenate(parts)))
 
 
-def mapped(maps: ProductMap, block: NDArray[np.float64]) -> NDArray[np.float64]:
+def mapped(maps: ProductMap, block: FloatArray) -> FloatArray:
     """A map of a stack of tables; itself where that is the identity."""
-    found: NDArray[np.float64] = block if maps.is_identity else maps.apply(np.ascontiguousarray(block))
+    found: FloatArray = block if maps.is_identity else maps.apply(np.ascontiguousarray(block))
     return found

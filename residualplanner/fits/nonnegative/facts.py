@@ -10,7 +10,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from residualplanner.fits.nonnegative.components import cell_kinds
 from residualplanner.ground.checks import FloatArray, frozen, value_text
@@ -354,7 +354,7 @@ def _has_all(plan: Plan, positions: Sequence[int], fact: Fact) -> bool:
     return all(position in fact.attributes or plan.domain.sizes[position] == 1 for position in positions)
 
 
-def _product(vectors: Sequence[FloatArray], shape: tuple[int, ...]) -> NDArray[np.float64]:
+def _product(vectors: Sequence[FloatArray], shape: tuple[int, ...]) -> FloatArray:
     found = np.ones(shape)
     for axis, vector in enumerate(vectors):
         found = found * vector.reshape(-1, *(1,) * (len(vectors) - axis - 1))

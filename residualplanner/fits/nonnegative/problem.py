@@ -78,26 +78,26 @@ class DualProblem:
     lowest: FloatArray  # (y,): the least multipliers: 0, minus infinity where a cell must be 0; or a 0 for all
     total: float  # about how many records there are, the scale of counts: at least 0, and 1 where it is free
 
-    def components(self, multipliers: NDArray[np.float64]) -> NDArray[np.float64]:
+    def components(self, multipliers: FloatArray) -> FloatArray:
         """The best components for given multipliers (y,): ``start + freedom * M^T multipliers``.  Source: eq. (50)."""
         pulled = self._pulled(multipliers)
         pulled += self.start
         return pulled
 
-    def cells(self, components: NDArray[np.float64], out: NDArray[np.float64]) -> NDArray[np.float64]:
+    def cells(self, components: FloatArray, out: FloatArray) -> FloatArray:
         """The cells of all largest tables, written to ``out`` (y,)."""
         return self.tables.cells(self.reference.apply(components), out)
 
-    def curvature(self, multipliers: NDArray[np.float64], out: NDArray[np.float64]) -> NDArray[np.float64]:
+    def curvature(self, multipliers: FloatArray, out: FloatArray) -> FloatArray:
         """``M V M^T`` times multipliers (y,), written to ``out`` (y,)."""
         return self.cells(self._pulled(multipliers), out)
 
-    def _pulled(self, multipliers: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _pulled(self, multipliers: FloatArray) -> FloatArray:
         pulled = self.reference.transposed(self.tables.transposed(multipliers))
         pulled *= self.freedom
         return pulled
 
-    def distance(self, components: NDArray[np.float64]) -> float:
+    def distance(self, components: FloatArray) -> float:
         """The objective: half the squared distance from the noisy components, in units of their freedoms."""
         moved = components - self.start
         moved *= moved
@@ -161,7 +161,7 @@ def mark_zeros(plan: Plan, stack: TableStack, fact: Fact, lowest: FloatArray) ->
         view[rows] = np.where(must.reshape(shape), -np.inf, view[rows])
 
 
-def center_of(problem: DualProblem) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def center_of(problem: DualProblem) -> tuple[FloatArray, FloatArray]:
     """The components of records spread evenly over all values, as many as are estimated, and their cells."""
     layout, found = problem.reference.own, np.empty_like(problem.start)
     for group, bases in enumerate(layout.groups.bases):

@@ -90,7 +90,7 @@ class _Tally:
     starts: NDArray[np.int64]  # (m,): where the cells of each table start among all
     truth: NDArray[np.floating]  # (y,): the cells of the tables that serve as the truth
     sums: NDArray[np.floating]  # (g, y): the sums of errors in each group of simulations
-    squares: NDArray[np.float64]  # (m, s): the mean square of the errors of each table in each simulation
+    squares: FloatArray  # (m, s): the mean square of the errors of each table in each simulation
 
     @classmethod
     def about(cls, simulation: Simulation, workload: Workload, simulations: int) -> "_Tally":
@@ -112,7 +112,7 @@ class _Tally:
             self.sums[number % _GROUPS, where] += off
             self.squares[batch.queries, number] = (off * off).mean(axis=1)
 
-    def products(self) -> NDArray[np.float64]:
+    def products(self) -> FloatArray:
         """The products of the mean errors of any two groups, summed over the cells of each table, (g, g, m); once."""
         count = self.squares.shape[1]
         means = self.sums
@@ -130,7 +130,7 @@ class _Tally:
         return where
 
 
-def _bias(products: NDArray[np.float64], cells: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
+def _bias(products: FloatArray, cells: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
     """The root of the mean square bias of a cell (m,), and its standard error by the jackknife over groups.
 
     From products (g, g, m) of the mean errors of two groups, of which those of one group with itself do not count, so
@@ -145,6 +145,6 @@ def _bias(products: NDArray[np.float64], cells: NDArray[np.int64]) -> tuple[Floa
     return frozen(np.sqrt(np.maximum(squared, 0))), frozen(_of_root(np.maximum(squared, 0), spread))
 
 
-def _of_root(squared: NDArray[np.float64], spread: NDArray[np.float64]) -> NDArray[np.float64]:
+def _of_root(squared: FloatArray, spread: FloatArray) -> FloatArray:
     """The standard error of a root: how much larger it is where its square is larger by a standard error."""
     return np.sqrt(squared + spread) - np.sqrt(squared)

@@ -64,7 +64,7 @@ class ReferenceMap:
         """Whether no basis varies."""
         return not self._pieces
 
-    def apply(self, components: NDArray[np.float64]) -> NDArray[np.float64]:
+    def apply(self, components: FloatArray) -> FloatArray:
         """The components of the reference bases; sets of fewer attributes come first."""
         if self.is_identity:
             return components
@@ -77,7 +77,7 @@ class ReferenceMap:
             blocks[piece.reference][groups.row[piece.sets]] = result
         return found
 
-    def transposed(self, components: NDArray[np.float64]) -> NDArray[np.float64]:
+    def transposed(self, components: FloatArray) -> FloatArray:
         """The transposed map; sets of more attributes come first."""
         if self.is_identity:
             return components
@@ -143,7 +143,7 @@ class TableStack:
         """The shape of all tensors in one array, (b, 1 + e_1, .., 1 + e_k)."""
         return (len(self.sets), *self.spread.columns)
 
-    def per_table(self, cells: NDArray[np.float64]) -> NDArray[np.float64]:
+    def per_table(self, cells: FloatArray) -> FloatArray:
         """Its part of an array over all cells, as a view with a row for each table."""
         return cells[self.cells].reshape(len(self.sets), -1)
 
@@ -172,7 +172,7 @@ class TableMap:
         self._index, self._count = frozen(index.ravel().astype(np.int64)), len(numbers)
         return frozen(numbers.astype(np.int64))
 
-    def cells(self, components: NDArray[np.float64], out: NDArray[np.float64]) -> NDArray[np.float64]:
+    def cells(self, components: FloatArray, out: FloatArray) -> FloatArray:
         """The cells of components: M times them, written to ``out`` (y,)."""
         np.take(components, self._index, out=self._tensors, mode="clip")  # "clip" needs no copy; no entry is outside
         for stack in self.stacks:
@@ -180,7 +180,7 @@ class TableMap:
             stack.spread.apply(tensors, scratch=self._scratch, out=out[stack.cells].reshape(stack.shape))
         return out
 
-    def transposed(self, cells: NDArray[np.float64]) -> NDArray[np.float64]:
+    def transposed(self, cells: FloatArray) -> FloatArray:
         """The transposed map of cells (y,), to components (c,).  Source: eq. (51)."""
         for stack in self.stacks:
             out = self._tensors[stack.tensors].reshape(stack.tensor_shape)
