@@ -29,8 +29,7 @@ from residualplanner.fits.microdata.groups import (
     groups_of_release,
 )
 from residualplanner.fits.microdata.laws import Gaussian, Laplace, NoiseLaw, noise_for
-from residualplanner.fits.microdata.max_fit import max_fit
-from residualplanner.fits.microdata.sequential import sequential_fit
+from residualplanner.fits.microdata.other_fits import max_fit, sequential_fit
 
 __all__ = [
     "CellSums",
