@@ -23,10 +23,10 @@ from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.gate.sources.opening import open_source
 from residualplanner.gate.spend import Bill
 from residualplanner.ground.stores import ObjectStore
-from residualplanner.scale.engines.cluster import CountingTask
+from residualplanner.scale.engines.partitions import CountingTask
 from residualplanner.scale.stored import job
 from residualplanner.scale.stored.answer_objects import CLOSED, Outcome, Receipt
-from residualplanner.scale.stored.object_names import (
+from residualplanner.scale.stored.release import (
     ANSWERS,
     CLAIMS,
     GENERATIONS,
@@ -413,8 +413,8 @@ class UnreliableCluster:
             raise rp.DataError("the engine failed")
         return receipts
 
-    def run(self, function: Callable[[int], bytes], numbers: Sequence[int]) -> list[bytes]:
-        return [function(number) for number in numbers]
+    def map(self, function: Callable[[int], bytes], numbers: Sequence[int], /) -> Iterator[bytes]:
+        return map(function, numbers)
 
 
 @contextmanager

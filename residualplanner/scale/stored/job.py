@@ -1,12 +1,9 @@
-"""One run that measures into a store: its checks, its charge, its work.
-
-Reads: a plan, confidential records, a store.  Gives: Measurement, or the error to raise where no record is in sight.
-"""
+"""One run that measures into a store: its checks, its charge, its work."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 
 from residualplanner.gate.discrete_gaussian import ByteSource, OperatingSystemBits
 from residualplanner.gate.ledger import Ledger, LedgerEntry
@@ -28,20 +25,29 @@ from residualplanner.gate.spend import (
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import require_type
 from residualplanner.ground.errors import BudgetError, ResourceError, StoreError
-from residualplanner.ground.main_module import require_guarded_main
+from residualplanner.ground.process import require_guarded_main
 from residualplanner.ground.stores import ObjectStore, open_store, require_create_if_absent
 from residualplanner.method.plan.plan import Plan
-from residualplanner.scale.engines.cluster import Cluster, CountingTask
-from residualplanner.scale.engines.engines import require_ready_engine
-from residualplanner.scale.engines.opening import open_cluster
+from residualplanner.scale.engines.cluster import Cluster
+from residualplanner.scale.engines.engines import open_cluster, require_ready_engine
 from residualplanner.scale.stored.generations import Driver
-from residualplanner.scale.stored.manifest import has_ended, write_manifest
-from residualplanner.scale.stored.object_names import ANSWERS, GENERATIONS, numbered_names
-from residualplanner.scale.stored.reading import collected, collector_of, load_stored_measurement
-from residualplanner.scale.stored.release import StoredRelease, open_release, opened_release, require_unused
-from residualplanner.scale.stored.stages import Stages
-from residualplanner.scale.stored.task_memory import require_rooms, tasks_within
-from residualplanner.scale.stored.tasks import TASK_CELLS, Tasks, tasks_of_release
+from residualplanner.scale.stored.reading import (
+    collected,
+    collector_of,
+    has_ended,
+    load_stored_measurement,
+    write_manifest,
+)
+from residualplanner.scale.stored.release import (
+    ANSWERS,
+    GENERATIONS,
+    StoredRelease,
+    numbered_names,
+    open_release,
+    opened_release,
+    require_unused,
+)
+from residualplanner.scale.stored.tasks import TASK_CELLS, Tasks, require_rooms, tasks_of_release, tasks_within
 
 _REST = (
     "The answers that were published are in the store: resume_measuring(store, records) has the others drawn, for the "
@@ -51,62 +57,41 @@ _REST = (
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Options:
-    """What a run is given besides plan, records and store.
-
-    Attributes:
-        ledger: is charged.
-        is_strict: charge tasks again that are drawn again; counts when a release is begun.
-        again: whether a plan that the ledger holds already may be charged again; counts when a release is begun.
-        scratch: the folder of the file in which answers are put together.
-        progress: called with the number of tasks done and their total.
-        source: of random bytes.
-        task_cells: how many cells the tables of a task may have together; counts when a release is begun.
-        charge: when the ledger is charged.
-        is_checked: whether the records are known to fit the schema, so that no worker need read them twice.
-    """
+    """What a run is given besides plan, records and store; three count only when a release is begun."""
 
     ledger: Ledger | None = None
-    is_strict: bool = False
-    again: bool = False
-    scratch: PathLike | None = None
+    is_strict: bool = False  # charge tasks again that are drawn again; when it is begun
+    again: bool = False  # whether a plan that the ledger holds already may be charged again; when it is begun
+    scratch: PathLike | None = None  # the folder of the file in which answers are put together
     progress: WatchedProgress = field(default_factory=lambda: WatchedProgress(None))
     source: ByteSource = field(default_factory=OperatingSystemBits)
-    task_cells: int = TASK_CELLS
+    task_cells: int = TASK_CELLS  # how many cells the tables of a task may have together; when it is begun
     charge: ChargeTime = "counted"
-    is_checked: bool = False
+    is_checked: bool = False  # the records are known to fit the schema, so that no worker need read them twice
 
 
 @dataclass(frozen=True, eq=False)
 class _Job:
-    """What is measured into a store, and with what.
-
-    Attributes:
-        data: the records.
-        opening: gives the release; opens it in the store if it is begun.
-        tasks: all of them.
-        collector: takes the answers.
-        options: of this run.
-    """
+    """What is measured into a store, and with what."""
 
     data: object
-    opening: Callable[[], StoredRelease]
+    opening: Callable[[], StoredRelease]  # gives the release; opens it in the store if it is begun
     tasks: Tasks
     collector: AnswersOnDisk
     options: Options
 
     @cached_property
     def release(self) -> StoredRelease:
-        """What is measured, open."""
+        """What is measured, open: before that, nothing is in the store."""
         return self.opening()
 
     def finished(self, *, is_drawn: bool = False) -> Measurement:
         """Check the records, charge, unless that was done before, and have everything drawn that is missing.
 
-        Args:
-            is_drawn: whether some tasks were drawn, so that there is nothing to check any more.
+        Where some tasks were drawn before, there is nothing to check any more.
         """
-        options = self.options
-        record = self._record()
+        noise, options = self.tasks.noise, self.options
+        record = noise.record(options.source.mark).of_run(options.ledger, self.data, noise.plan.neighbors)
         steps = Steps(
             self._ready_cluster,
             lambda cluster: cluster if is_drawn else self._checked(cluster),
@@ -133,12 +118,9 @@ class _Job:
         return cluster
 
     def _checked(self, cluster: Cluster) -> Cluster:
-        cluster.check(self._counting, is_trusted=self.options.is_checked)
+        counting = [self.tasks.counting(number) for number in range(len(self.tasks))]
+        cluster.check(counting, is_trusted=self.options.is_checked)
         return cluster
-
-    @property
-    def _counting(self) -> list[CountingTask]:
-        return [self.tasks.counting(number) for number in range(len(self.tasks))]
 
     def _charge(self) -> LedgerEntry | None:
         return self._charge_once(self.release.purpose, range(len(self.tasks)), again=self.release.terms.again)
@@ -158,17 +140,14 @@ class _Job:
         if not self.release.terms.is_strict:
             return
         try:
-            self._charge_once(self.release.purpose_of_generation(generation), numbers, again=True)
+            purpose = f"release {self.release.terms.identifier}, drawn again in generation {generation}: "
+            self._charge_once(purpose, numbers, again=True)
         except OSError as error:
             raise StoreError(f"the ledger could not be charged again: {error.strerror or error}") from None
 
-    def _record(self) -> NoiseRecord:
-        plan, options = self.tasks.noise.plan, self.options
-        return self.tasks.noise.record(options.source.mark).of_run(options.ledger, self.data, plan.neighbors)
-
     def _drawn(self, cluster: Cluster, record: NoiseRecord) -> Measurement:
-        stages = Stages(self.release, self.options.ledger)
-        driver = Driver(self.release, self.tasks, cluster, self.options.source, self._charge_again, stages)
+        options = self.options
+        driver = Driver(self.release, self.tasks, cluster, options.source, options.ledger, self._charge_again)
         manifest = write_manifest(self.release, self.tasks.noise.plan, record, driver.receipts())
         self.release.store.remove_unfinished()
         return collected(manifest, self.tasks, self.collector)
@@ -186,18 +165,16 @@ def begun(plan: Plan, data: object, store: object, options: Options) -> Measurem
         warn_without_ledger()
     require_unused(objects)
     tasks, task_cells = _tasks_to_begin(plan, data, objects, options)
-
-    def opening() -> StoredRelease:
-        return open_release(
-            objects,
-            plan,
-            task_cells=task_cells,
-            source=options.source.mark,
-            has_ledger=ledger is not None,
-            is_strict=options.is_strict,
-            again=options.again,
-        )
-
+    opening = partial(
+        open_release,
+        objects,
+        plan,
+        task_cells=task_cells,
+        source=options.source.mark,
+        has_ledger=ledger is not None,
+        is_strict=options.is_strict,
+        again=options.again,
+    )
     return _Job(data, opening, tasks, _require_room(tasks, objects, options.scratch), options).finished()
 
 

@@ -1,7 +1,4 @@
-"""Measuring into a store: beginning, resuming and aborting it.
-
-Reads: a plan, confidential records, a store.  Gives: Measurement, of answers that are in the store.
-"""
+"""Measuring into a store: beginning, resuming and aborting it."""
 
 from fractions import Fraction
 
@@ -15,9 +12,8 @@ from residualplanner.method.plan.plan import Plan
 from residualplanner.scale.stored.answer_objects import CLOSED
 from residualplanner.scale.stored.generations import close
 from residualplanner.scale.stored.job import Options, begun, foreseen, resumed
-from residualplanner.scale.stored.manifest import end_without_answers
-from residualplanner.scale.stored.object_names import ANSWERS, GENERATIONS, generation_of, numbered_names
-from residualplanner.scale.stored.release import opened_release
+from residualplanner.scale.stored.reading import end_without_answers
+from residualplanner.scale.stored.release import ANSWERS, GENERATIONS, generation_of, numbered_names, opened_release
 from residualplanner.scale.stored.tasks import tasks_of_release
 
 

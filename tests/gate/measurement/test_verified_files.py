@@ -15,8 +15,8 @@ from residualplanner.gate.measurement.combined import map_measurements
 from residualplanner.gate.measurement.measurement import map_measurement
 from residualplanner.ground import archive_arrays as _archive_arrays
 from residualplanner.ground import verified_file as _verified_file
+from residualplanner.ground.array_hashes import FileState
 from residualplanner.ground.errors import FileFormatError
-from residualplanner.ground.verified_file import FileState
 
 PLAN = rp.select(rp.marginals(rp.Domain(dict.fromkeys("abc", 40)), up_to=2), budget=rp.pcost(1))
 RECORDS = np.zeros((10, 3), dtype=int)

@@ -8,7 +8,7 @@ from residualplanner import Domain
 from residualplanner.gate.sources.opening import open_source
 from residualplanner.gate.sources.persons import AllRecords
 from residualplanner.gate.sources.source import MergedValues
-from residualplanner.scale.engines.engine import source_of_engine
+from residualplanner.scale.engines.cluster import source_of_engine
 from residualplanner.scale.engines.partitions import finished, rows_of_pandas
 
 DOMAIN = Domain({"a": 4, "b": 1, "c": 5, "d": 3})

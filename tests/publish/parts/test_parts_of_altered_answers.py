@@ -95,7 +95,7 @@ def test_processes_give_results_in_order_and_end_when_they_are_not_wanted_any_mo
     workers = ProcessWorkers(1)
     workers.require_ready()
     workers.require_single_attempts()
-    results = workers.run(bytes, range(50))
+    results = workers.map(bytes, range(50))
     assert [next(results), next(results), next(results)] == [b"", b"\0", b"\0\0"]
     results.close()
     assert multiprocessing.active_children() == []

@@ -8,8 +8,8 @@ from benchmarks.protocol_world import MemoryStore, Scene, World
 from residualplanner.ground.stores import Folder
 from residualplanner.scale.stored import generations, job
 from residualplanner.scale.stored.answer_objects import CLOSED
-from residualplanner.scale.stored.drawing import Drawing
-from residualplanner.scale.stored.object_names import ANSWERS, CLAIMS, answer_name, claim_name
+from residualplanner.scale.stored.generations import Drawing
+from residualplanner.scale.stored.release import ANSWERS, CLAIMS, answer_name, claim_name
 
 
 def wrongs(seeds, make_store=MemoryStore):

@@ -14,7 +14,7 @@ from residualplanner.gate.measurement import blocks
 from residualplanner.ground.errors import FileFormatError, ResidualPlannerError, ResourceError
 from residualplanner.scale.stored import job
 from residualplanner.scale.stored.answer_objects import Outcome, Receipt, receipt_of_bytes
-from residualplanner.scale.stored.object_names import ANSWERS, MANIFEST, RELEASE
+from residualplanner.scale.stored.release import ANSWERS, MANIFEST, RELEASE
 
 DOMAIN = rp.Domain({"a": 3, "b": 2, "c": 4})
 PLAN = rp.select(rp.marginals(DOMAIN, up_to=2), budget=rp.zcdp(1))
