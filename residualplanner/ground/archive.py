@@ -58,16 +58,12 @@ _UNREADABLE = (
     struct.error,
     EOFError,
     KeyError,
-    NotImplementedError,  # raised by zipfile for an unknown compression or encryption
     OSError,
     OverflowError,
-    RuntimeError,
+    RuntimeError,  # raised by zipfile for an unknown compression or encryption
     SyntaxError,
     ValueError,
 )
-
-#: What gives the array of a member that has been read up to where the array starts.
-_Reader = Callable[[IO[bytes], zipfile.ZipInfo, tuple[int, ...], np.dtype[Any]], Array]
 
 
 def write_archive(
@@ -84,9 +80,9 @@ def write_archive(
     """
     if not isinstance(path, WholeObject):
         require_path(f"{kind}.save", path, f'{kind}.save("people.{kind}")')
-    pieces = archive_pieces(kind=kind, version=version, header=header, arrays=arrays)
+    write = archive_pieces(kind=kind, version=version, header=header, arrays=arrays)
     with write_atomically(path) as file:
-        pieces(file)
+        write(file)
 
 
 def archive_pieces(
@@ -157,8 +153,7 @@ def open_archive(
         state = state_of(os.fstat(file.fileno()))
         known = verified.hashes if verified is not None and state == verified.state else {}
         try:
-            read = _mapping_reader(file) if mapped else _read
-            content, arrays, hashes = _content(file, state.size, read, kind, version, known)
+            content, arrays, hashes = _content(file, state.size, kind, version, known, is_mapped=mapped)
             is_sure = state.is_settled(now) and state_of(os.fstat(file.fileno())) == state
             return content, arrays, VerifiedFile(Path(path).absolute(), state if is_sure else None, hashes)
         except FileFormatError as refusal:
@@ -170,29 +165,30 @@ def open_archive(
 def parse_archive(content: bytes, *, kind: str, version: int) -> tuple[dict[str, Any], dict[str, Array]]:
     """As `read_archive`, from the bytes of a file."""
     try:
-        header, arrays, _ = _content(io.BytesIO(content), len(content), _read, kind, version)
-        return header, arrays
-    except _UNREADABLE as error:
-        if isinstance(error, FileFormatError):
-            raise
+        return _content(io.BytesIO(content), len(content), kind, version)[:2]
+    except FileFormatError:
+        raise
+    except _UNREADABLE:
         raise FileFormatError("this is not a residualplanner file, or it is damaged; write it again") from None
 
 
 def _content(
     file: IO[bytes],
     size: int,
-    read: _Reader,
     kind: str,
     version: int,
     known: Mapping[str, str] = NONE_KNOWN,
+    *,
+    is_mapped: bool = False,
 ) -> tuple[dict[str, Any], dict[str, Array], dict[str, str]]:
     """The header, the arrays and their hashes of an open file; hashes that are ``known`` are not computed."""
     with zipfile.ZipFile(file) as archive:
         members = _members(archive, size)
         whole = _header(archive, members, kind=kind, version=version)
         stated = whole["arrays"]
+        disk = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if is_mapped else None
         arrays = {
-            name: _array_of_member(archive, members, name, stated[name], read, known.get(name)) for name in stated
+            name: _array_of_member(archive, members, name, stated[name], disk, known.get(name)) for name in stated
         }
     return whole["content"], arrays, {name: about["sha256"] for name, about in stated.items()}
 
@@ -278,7 +274,7 @@ def _array_of_member(
     members: Mapping[str, zipfile.ZipInfo],
     name: str,
     stated: object,
-    read: _Reader,
+    disk: mmap.mmap | None,
     known: str | None,
 ) -> Array:
     """One array, read-only, when its size, type, shape and hash, which may be ``known``, are those of the header."""
@@ -294,34 +290,23 @@ def _array_of_member(
             raise FileFormatError(f"array {name!r} is not what its header says; write the file again")
         if member.tell() + size != info.file_size:
             raise FileFormatError(f"array {name!r} is longer than its header says; write the file again")
-        array = read(member, info, shape, dtype)
+        array = None if disk is None else _mapped(disk, info.header_offset, member.tell(), shape, dtype)
+        if array is None:
+            array = np.empty(shape, dtype)
+            for piece in pieces(array):
+                piece[:] = member.read(len(piece))
     if (known or array_hash(array)) != digest:
         raise FileFormatError(f"array {name!r} was altered: its SHA-256 is not the header's; write the file again")
     return frozen(array)
 
 
-def _read(member: IO[bytes], info: zipfile.ZipInfo, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """The array, in memory; where the member stands in the file says nothing more."""
-    del info
-    array = np.empty(shape, dtype)
-    for piece in pieces(array):
-        piece[:] = member.read(len(piece))
-    return array
-
-
-def _mapping_reader(file: IO[bytes]) -> _Reader:
-    """What gives arrays where they stand on disk, if the processor can read their numbers there; else in memory."""
-    content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-
-    def read(member: IO[bytes], info: zipfile.ZipInfo, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        lengths = struct.unpack_from("<HH", content, info.header_offset + _LENGTHS)
-        start = info.header_offset + _LOCAL_HEADER + sum(lengths) + member.tell()
-        count = math.prod(shape)
-        if not count or start % dtype.alignment or start + count * dtype.itemsize > len(content):
-            return _read(member, info, shape, dtype)
-        return np.frombuffer(content, dtype, count, start).reshape(shape)
-
-    return read
+def _mapped(disk: mmap.mmap, header: int, read: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array | None:
+    """The array where it stands on disk, behind a header and what was read of it; None where it cannot be mapped."""
+    start = header + _LOCAL_HEADER + sum(struct.unpack_from("<HH", disk, header + _LENGTHS)) + read
+    count = math.prod(shape)
+    if not count or start % dtype.alignment or start + count * dtype.itemsize > len(disk):
+        return None
+    return np.frombuffer(disk, dtype, count, start).reshape(shape)
 
 
 def _npy_header(member: IO[bytes]) -> object:

@@ -91,11 +91,7 @@ def require_free_folder(path: PathLike) -> None:
 
 
 def force_name(path: Path) -> None:
-    """Force the name of a new file or folder to the disk, where the system lets folders be opened.
-
-    Raises:
-        UnforcedError: that failed; the file or folder exists all the same.
-    """
+    """Force the name of a new file or folder to the disk, where the system lets folders be opened, or UnforcedError."""
     if os.name != "posix":
         return
     try:

@@ -13,17 +13,11 @@ _FORMAT = re.compile(rb'"format": ?"residualplanner/([a-z]+)"')
 
 @dataclass(frozen=True, slots=True)
 class FileKind:
-    """A kind of file.
+    """A kind of file, and what reads it, if anything does."""
 
-    Attributes:
-        name: with its article.
-        command: the commands that read it, in words; empty if none does.
-        function: the Python function that reads it; empty if none does.
-    """
-
-    name: str
-    command: str = ""
-    function: str = ""
+    name: str  # with its article
+    command: str = ""  # the commands that read it, in words
+    function: str = ""  # of Python
 
 
 PLAN = FileKind("a plan", "measure, compare and report", "load_plan")
@@ -68,12 +62,7 @@ _BY_NAME = {
 
 
 def kind_of_path(path: str | os.PathLike[str]) -> FileKind:
-    """The kind of the file at ``path``: by its content if that is ours, else by its name, else whether it is text.
-
-    Example:
-        >>> kind_of_path("no/such/file.csv").name
-        'a file of another kind'
-    """
+    """The kind of the file at ``path``: by its content if that is ours, else by its name, else whether it is text."""
     file = Path(path)
     try:
         if file.is_dir():
@@ -86,12 +75,7 @@ def kind_of_path(path: str | os.PathLike[str]) -> FileKind:
 
 
 def kind_of_name(path: Path) -> FileKind | None:
-    """The kind that the ending of a name promises, whether or not there is such a file; None if it promises none.
-
-    Example:
-        >>> kind_of_name(Path("people.CSV")), kind_of_name(Path("people"))
-        (FileKind(name='a CSV file', command='init, and as records for check, measure and release', function=''), None)
-    """
+    """The kind that the ending of a name promises, whether or not there is such a file; None if it promises none."""
     name = path.name.lower()
     return next((kind for ending, kind in _BY_NAME.items() if name.endswith(ending)), None)
 

@@ -140,10 +140,10 @@ class BucketPath:
             return cast(IO[bytes], obstore.open_reader(client, self.key))
 
     @contextmanager
-    def writing(self) -> Iterator[IO[bytes]]:
+    def writing(self) -> Iterator[Any]:
         """A file whose content becomes the object, in the place of one that is there, if the block does not raise."""
         with tempfile.SpooledTemporaryFile(_SPOOL_BYTES) as file:
-            yield cast(IO[bytes], file)
+            yield file
             file.seek(0)
             with _reached(self.bucket, self.key) as (obstore, client):
                 obstore.put(client, self.key, file)

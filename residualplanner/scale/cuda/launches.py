@@ -1,7 +1,4 @@
-"""What the fused kernel is given: its launch, and the description that it reads.
-
-Reads: a SlabLayout and where the answers are.  Gives: Launch, NumPy arrays.  Needs neither a device nor CuPy.
-"""
+"""What the fused kernel is given: its launch, and the description that it reads.  Needs neither a device nor CuPy."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,34 +17,21 @@ _CLOSED_FORM = -1
 
 
 class SubsetAnswers(NamedTuple):
-    """The answers of one subset of the tables' attributes.
+    """The answers of one subset of the tables' attributes."""
 
-    Attributes:
-        address: of the first answer of the first set of attributes, in the memory of the device.
-        divisor: what they are divided by, if they are int64; 0 if they are float64, and are not divided.
-    """
-
-    address: int
-    divisor: int
+    address: int  # of the first answer of the first set of attributes, in the memory of the device
+    divisor: int  # what they are divided by, if they are int64; 0 if they are float64, and are not divided
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Launch:
-    """One launch of the fused kernel.
-
-    Attributes:
-        blocks: how many blocks of threads.
-        threads: of each block.
-        shared_bytes: of each block.
-        slabs: how many all blocks make.
-        description (w,): int64, what the kernel reads: see its source.
-    """
+    """One launch of the fused kernel."""
 
     blocks: int
-    threads: int
-    shared_bytes: int
-    slabs: int
-    description: NDArray[np.int64]
+    threads: int  # of each block
+    shared_bytes: int  # of each block
+    slabs: int  # how many all blocks make
+    description: NDArray[np.int64]  # (w,), what the kernel reads: see its source
 
 
 #: Threads of a block that maps an axis in device memory.
@@ -56,21 +40,13 @@ AXIS_THREADS = 256
 
 @dataclass(frozen=True, eq=False, slots=True)
 class AxisLaunch:
-    """One launch of the kernel that maps an axis in device memory.
+    """One launch of the kernel that maps an axis in device memory."""
 
-    Attributes:
-        matrix (w,): int64, the bits of the transposed matrix; nothing in closed form.
-        columns: the length of the axis.
-        rows: its length afterwards.
-        inner: how many numbers are behind each entry of the axis.
-        outer: how many axes there are to map, of all tables.
-    """
-
-    matrix: NDArray[np.int64]
-    columns: int
-    rows: int
-    inner: int
-    outer: int
+    matrix: NDArray[np.int64]  # (w,), the bits of the transposed matrix; nothing in closed form
+    columns: int  # the length of the axis
+    rows: int  # its length afterwards
+    inner: int  # how many numbers are behind each entry of the axis
+    outer: int  # how many axes there are to map, of all tables
 
     @property
     def is_in_place(self) -> bool:
@@ -89,29 +65,17 @@ class AxisLaunch:
 
 
 def launch_of(layout: SlabLayout, sources: Sequence[SubsetAnswers], tables: int) -> Launch:
-    """The launch that makes some tables.
-
-    Args:
-        layout: of the tables in shared memory.
-        sources (2**k,): the answers of each subset, in the order of `tables_of_residuals`.
-        tables: how many.
+    """The launch that makes so many tables from the answers of their subsets, in the order of `tables_of_residuals`.
 
     Raises:
         ValueError: so many tables at once take more than 2**31 - 1 blocks.
-
-    Example:
-        >>> from residualplanner.method.kron import ProductMap, rebuilding
-        >>> from residualplanner.scale.cuda.layouts import layout_of
-        >>> launch = launch_of(layout_of(ProductMap([rebuilding(10)])), [SubsetAnswers(0, 1)] * 2, 1000)
-        >>> launch.blocks, launch.threads, launch.shared_bytes
-        (11, 128, 11160)
     """
     matrices = [_entries(step) for step in layout.passes]
     starts = accumulate((len(matrix) for matrix in matrices), initial=0)
     words = [
         *_header(layout, len(sources)),
         *(word for axis in _axes(layout) for word in axis),
-        *(word for source in sources for word in _subset(source)),
+        *(word for at, by in sources for word in (at, int(np.array(float(by)).view(np.int64)))),  # a double's bits
         *(word for step, start in zip(layout.passes, starts, strict=False) for word in _pass(step, start)),
     ]
     description = np.concatenate([np.array(words, dtype=np.int64), *matrices])
@@ -134,12 +98,7 @@ def axis_launches_of(layout: SlabLayout, tables: int) -> list[AxisLaunch]:
 
 
 def require_answers(layout: SlabLayout, blocks: Sequence[tuple[int, ...]], rows: tuple[int, ...]) -> None:
-    """Check the shapes of answers, as the kernel cannot.
-
-    Args:
-        layout: of the tables in shared memory.
-        blocks (2**k,): the shapes of the answers of single sets, subset by subset.
-        rows: the shape of the rows of the tables.
+    """Check the shapes of the answers of single sets, subset by subset, and of the tables' rows, as the kernel cannot.
 
     Raises:
         ValueError: there is not one block for each subset of the axes that have residual answers, one has another
@@ -154,7 +113,7 @@ def require_answers(layout: SlabLayout, blocks: Sequence[tuple[int, ...]], rows:
 
 
 def _blocks(parts: int, together: int) -> int:
-    """How many blocks make so many parts, some of them together in each."""
+    """How many blocks make so many parts, as many ``together`` in each."""
     blocks = -(-parts // together)
     if blocks > _MOST_BLOCKS:
         raise ValueError(
@@ -195,10 +154,6 @@ def _axes(layout: SlabLayout) -> list[tuple[int, int, int]]:
         (columns, inverse(columns), 1 << bit if columns > 1 else 0)
         for columns, bit in zip(layout.columns, before, strict=False)
     ]
-
-
-def _subset(source: SubsetAnswers) -> tuple[int, int]:
-    return source.address, int(np.array(float(source.divisor)).view(np.int64))
 
 
 def _pass(step: Pass, start: int) -> tuple[int, ...]:

@@ -1,6 +1,6 @@
 """How tables lie in the shared memory of a block of threads, and which tables fit into it.
 
-Reads: the maps of the tables' axes and the limits of a device.  Gives: SlabLayout.  Needs neither a device nor CuPy.
+It follows from the maps of the tables' axes and the limits of a device; needs neither a device nor CuPy.
 """
 
 import math
@@ -29,15 +29,10 @@ MOST_AXES = 16
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one block of threads of a device may use.
+    """What one block of threads of a device may use."""
 
-    Attributes:
-        threads: how many threads a block has at most.
-        shared_bytes: how much shared memory a block can ask for.
-    """
-
-    threads: int
-    shared_bytes: int
+    threads: int  # how many a block has at most
+    shared_bytes: int  # how much shared memory a block can ask for
 
 
 #: Devices of compute capability 8.0, such as A100, and 9.0, such as H100: CUDA C++ Programming Guide, table of
@@ -48,21 +43,13 @@ SM_90 = Limits(threads=1024, shared_bytes=227 * 1024)
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One axis of a stack (outer, columns, inner) mapped, to (outer, rows, inner).
-
-    Attributes:
-        axis: the map.
-        outer: the product of the lengths of the axes before it, of one slab or table, after their passes.
-        inner: the product of the lengths of the axes after it.
-        span: how many numbers one of ``outer`` takes before the pass, padding of the last axis included.
-        result_span: after it.
-    """
+    """One axis of a stack (outer, columns, inner) mapped, to (outer, rows, inner)."""
 
     axis: AxisMap
-    outer: int
-    inner: int
-    span: int
-    result_span: int
+    outer: int  # the product of the lengths of the axes before it, of one slab or table, after their passes
+    inner: int  # the product of the lengths of the axes after it
+    span: int  # how many numbers one of ``outer`` takes before the pass, padding of the last axis included
+    result_span: int  # after it
 
     @property
     def has_closed_form(self) -> bool:
@@ -83,29 +70,17 @@ class Pass:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SlabLayout:
-    """Tables of the same maps, cut into slabs along their first axes, in shared memory.
+    """Tables of the same maps, cut into slabs along their first axes, in shared memory."""
 
-    Attributes:
-        columns (k,): the lengths of the tensor's axes; one axis of length 1 for a table of no attributes.
-        cut: how many axes, the first ones, are not in shared memory.
-        rows (k - cut,): the lengths of the axes of a finished slab.
-        pitch: the distance of neighbors along the last axis but one: odd, and no less than the last axis is long.
-        cells: numbers of the padded tensor of a slab.
-        slabs: slabs of one block of threads.
-        numbers: numbers of shared memory of one tensor of all these slabs, at its largest.
-        passes: the axes that are mapped in shared memory.
-        later_passes: the axes that are mapped in device memory afterwards.
-    """
-
-    columns: tuple[int, ...]
-    cut: int
-    rows: tuple[int, ...]
-    pitch: int
-    cells: int
-    slabs: int
-    numbers: int
-    passes: tuple[Pass, ...]
-    later_passes: tuple[Pass, ...]
+    columns: tuple[int, ...]  # (k,): the lengths of the tensor's axes; one of length 1 for a table of no attributes
+    cut: int  # how many axes, the first ones, are not in shared memory
+    rows: tuple[int, ...]  # (k - cut,): the lengths of the axes of a finished slab
+    pitch: int  # the distance of neighbors along the last axis but one: odd, and no less than the last axis is long
+    cells: int  # numbers of the padded tensor of a slab
+    slabs: int  # of one block of threads
+    numbers: int  # of shared memory that one tensor of all these slabs takes, at its largest
+    passes: tuple[Pass, ...]  # the axes that are mapped in shared memory
+    later_passes: tuple[Pass, ...]  # those that are mapped in device memory afterwards
 
     @property
     def slabs_of_table(self) -> int:
@@ -152,22 +127,12 @@ class SlabLayout:
 
 
 def layout_of(maps: ProductMap, limits: Limits = SM_90) -> SlabLayout:
-    """How the tables of ``maps`` lie in shared memory.
+    """How the tables of ``maps``, as of `tables_of_residuals`, lie in shared memory; ValueError where they do not fit.
 
     Small tables are put together, until they have about a thousand cells; large ones are cut into slabs along as few
     axes as possible.
 
-    Args:
-        maps: from tensors to tables, as for `tables_of_residuals`.
-        limits: of the device.
-
-    Raises:
-        ValueError: they do not fit.
-
     Example:
-        >>> layout = layout_of(ProductMap([rebuilding(10)] * 3))
-        >>> layout.slabs, layout.threads, layout.shared_bytes
-        (1, 160, 8928)
         >>> large = layout_of(ProductMap([rebuilding(100)] * 3))
         >>> large.cut, large.slabs_of_table, large.shared_bytes
         (1, 100, 80864)
@@ -184,14 +149,6 @@ def fits(maps: ProductMap, limits: Limits = SM_90) -> bool:
 
     It does if no axis that is mapped has more than 1,024 entries, no matrix more than 16,384, and the last axis, with
     as many before it as there is room for, is within the shared memory of one block, twice if one of them has a matrix.
-
-    Args:
-        maps: from tensors to tables, as for `tables_of_residuals`.
-        limits: of the device.
-
-    Example:
-        >>> fits(ProductMap([rebuilding(1000)] * 2)), fits(ProductMap([rebuilding(2000)]))
-        (True, False)
     """
     return any(cut_layout(maps, cut).fits(limits) for cut in range(max(1, len(maps.axes))))
 

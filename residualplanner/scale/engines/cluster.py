@@ -1,6 +1,7 @@
 """Records, and who counts them and draws noise: this process, or an engine's workers, so that no count leaves them."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Protocol, final
@@ -10,7 +11,7 @@ import numpy as np
 from residualplanner.gate.sources.counting import shape_of_group, zero_tables
 from residualplanner.gate.sources.persons import Contributions
 from residualplanner.gate.sources.records import Passes, largest_denominator, records_of_tables
-from residualplanner.gate.sources.source import MergedValues, Progress, Source
+from residualplanner.gate.sources.source import NOTHING_MERGED, MergedValues, Progress, Source
 from residualplanner.ground.checks import IntArray, frozen
 from residualplanner.ground.errors import DataError, ResourceError
 from residualplanner.method.domain.domain import Domain
@@ -155,40 +156,27 @@ class LocalCluster:
             yield some
 
 
-class EngineRecords(Protocol):
-    """Records in an engine's frame."""
+class EngineCluster(ABC):
+    """Records in an engine's frame, which its workers count, each partition in one pass.
 
-    @property
-    def contributions(self) -> Contributions:
-        """Which records of a person count."""
-        ...
+    ``progress`` is called with the number of the engine's tasks that are done and their total, as far as known.
+    """
 
-    @property
-    def workers(self) -> Workers:
-        """What counts them."""
-        ...
+    def __init__(
+        self, domain: Domain, contributions: Contributions, workers: Workers, progress: Progress | None
+    ) -> None:
+        self._domain, self._contributions, self.workers, self._progress = domain, contributions, workers, progress
 
+    @abstractmethod
     def rows(self, work: Work, finish: Finish, progress: Progress | None) -> list[PartitionRow]:
-        """What ``finish`` makes of each task's tables at the worker that has added them up, and nothing else.
+        """What ``finish`` makes of each task's tables at the worker that has added them up, and nothing else."""
 
-        ``progress`` is called with the number of the engine's tasks that are done and their total, as far as known.
-        """
-        ...
-
-
-@final
-class EngineCluster:
-    """Records that an engine's workers count, each partition in one pass; ``progress`` is of the engine's tasks."""
-
-    def __init__(self, records: EngineRecords, domain: Domain, progress: Progress | None = None) -> None:
-        self._records, self._domain, self._progress = records, domain, progress
-
-    def require_ready(self) -> None:
+    def require_ready(self) -> None:  # noqa: B027 - as of every cluster
         """An engine's records can be read again."""
 
     def check(self, tasks: Sequence[CountingTask], *, is_trusted: bool = False) -> None:
         """Have the workers code all columns of all records; DataError where they do not fit, or the engine failed."""
-        outcome = [] if is_trusted else _rows(self._records, self._work((_NOTHING_BUT_A_TOTAL,), tasks), _nothing)
+        outcome = [] if is_trusted else self._rows(self._work((_NOTHING_BUT_A_TOTAL,), tasks), _nothing)
         del self  # as below
         if isinstance(outcome, DataError):
             raise outcome
@@ -196,7 +184,7 @@ class EngineCluster:
     def draw(self, tasks: Sequence[CountingTask], draw: Draw) -> list[bytes]:
         """Count and draw at the workers; DataError where the records do not fit the schema, or the engine failed."""
         numbers = [task.number for task in tasks]
-        outcome = _rows(self._records, self._work(tasks, tasks), partial(_receipt, numbers, draw), self._progress)
+        outcome = self._rows(self._work(tasks, tasks), partial(_receipt, numbers, draw), self._progress)
         del self  # the traceback must not lead to the records
         if not isinstance(outcome, list):
             raise outcome
@@ -205,53 +193,72 @@ class EngineCluster:
 
     def map(self, function: Callable[[int], bytes], numbers: Sequence[int], /) -> Iterator[bytes]:
         """At the workers; ResourceError if the engine fails."""
-        return self._records.workers.map(function, numbers)
+        return self.workers.map(function, numbers)
 
-    def _work(self, tasks: Sequence[CountingTask], later: Sequence[CountingTask]) -> Work:
+    def source(self) -> Source:
+        """Counts that are added up at the workers and then come to this process."""
+        return Source(partial(self._count, Passes()))
+
+    def _work(
+        self, tasks: Sequence[CountingTask], later: Sequence[CountingTask], merged: MergedValues = NOTHING_MERGED
+    ) -> Work:
         finest = largest_denominator(self._domain, [rows for task in later for rows in task.groups])
-        return Work(self._domain, tuple(tasks), self._records.contributions, finest=finest)
+        return Work(self._domain, tuple(tasks), self._contributions, merged, finest)
 
+    def _rows(
+        self, work: Work, finish: Finish, progress: Progress | None = None
+    ) -> list[PartitionRow] | DataError | ResourceError:
+        """What is left of the counts of each task, or what is wrong with the records or the engine."""
+        raised: list[BaseException] = []
 
-def source_of_engine(records: EngineRecords, domain: Domain) -> Source:
-    """Counts of an engine's records, which are added up at its workers and then come to this process."""
-    return Source(partial(_count, records, domain, Passes()))
+        def report(done: int, total: int) -> None:
+            assert progress is not None
+            try:
+                progress(done, total)
+            except BaseException as error:
+                raised.append(error)
+                raise
 
-
-def _rows(
-    records: EngineRecords, work: Work, finish: Finish, progress: Progress | None = None
-) -> list[PartitionRow] | DataError | ResourceError:
-    """What is left of the counts of each task, or what is wrong with the records or the engine."""
-    rows = _rows_of_engine(records, work, finish, progress)
-    if not isinstance(rows, list):
-        return rows
-    problems = b"".join(row.content for row in rows if row.piece == PROBLEMS)
-    return error_of_problems(work.domain, problems) if problems else rows
-
-
-def _rows_of_engine(
-    records: EngineRecords, work: Work, finish: Finish, progress: Progress | None
-) -> list[PartitionRow] | DataError | ResourceError:
-    """What the engine returns, or the error to raise; only interrupts, and what ``progress`` raises, pass."""
-    raised: list[BaseException] = []
-
-    def report(done: int, total: int) -> None:
-        assert progress is not None
         try:
-            progress(done, total)
-        except BaseException as error:
-            raised.append(error)
-            raise
+            rows = self.rows(work, finish, None if progress is None else report) if work.tasks else []
+        except Exception as error:
+            if error in raised:  # only what progress raises, and interrupts, pass
+                raise
+            if is_interrupt(error):
+                raise KeyboardInterrupt from None
+            if isinstance(error, DataError):
+                return error
+            return ResourceError(_LOST) if self.workers.were_lost(error) else DataError(_FAILED)
+        problems = b"".join(row.content for row in rows if row.piece == PROBLEMS)
+        return error_of_problems(work.domain, problems) if problems else rows
 
-    try:
-        return records.rows(work, finish, None if progress is None else report) if work.tasks else []
-    except Exception as error:
-        if error in raised:
-            raise
-        if is_interrupt(error):
-            raise KeyboardInterrupt from None
-        if isinstance(error, DataError):
-            return error
-        return ResourceError(_LOST) if records.workers.were_lost(error) else DataError(_FAILED)
+    def _count(
+        self,
+        passes: Passes,
+        groups: Sequence[IntArray],
+        merged: MergedValues,
+        progress: Progress | None,
+        later: Sequence[IntArray],
+    ) -> list[IntArray] | DataError | ResourceError:
+        """The tables; the engine reads the records once, and ``progress`` is called when it is done."""
+        sizes = merged.of_domain(self._domain).sizes
+        runs = _runs_of_tasks(sizes, groups)
+        tasks = [
+            CountingTask(number, tuple(groups[group][some] for group, some in of_task))
+            for number, of_task in enumerate(runs)
+        ]
+        work = self._work(tasks, [*tasks, CountingTask(len(tasks), tuple(later))], merged)
+        rows = self._rows(work, rows_of_tables)
+        if not isinstance(rows, list):
+            return rows
+        stacks = zero_tables(sizes, groups)
+        for task, total in sums_of_rows(work, rows):
+            for (group, some), tables in zip(runs[task], total.tables, strict=True):
+                stacks[group][some] = tables
+        if progress is not None:
+            number = sum(map(len, groups))
+            progress(number, number)
+        return passes.compare(records_of_tables(self._domain, groups, stacks)) or stacks
 
 
 def _nothing(_task: int, _tables: list[IntArray]) -> Iterator[PartitionRow]:
@@ -260,36 +267,6 @@ def _nothing(_task: int, _tables: list[IntArray]) -> Iterator[PartitionRow]:
 
 def _receipt(numbers: Sequence[int], draw: Draw, task: int, tables: list[IntArray]) -> Iterator[PartitionRow]:
     yield PartitionRow(task, 0, draw(numbers[task], tables))
-
-
-def _count(
-    records: EngineRecords,
-    domain: Domain,
-    passes: Passes,
-    groups: Sequence[IntArray],
-    merged: MergedValues,
-    progress: Progress | None,
-    later: Sequence[IntArray],
-) -> list[IntArray] | DataError | ResourceError:
-    """The tables; the engine reads the records once, and ``progress`` is called when it is done."""
-    sizes = merged.of_domain(domain).sizes
-    runs = _runs_of_tasks(sizes, groups)
-    tasks = [
-        CountingTask(number, tuple(groups[group][some] for group, some in of_task))
-        for number, of_task in enumerate(runs)
-    ]
-    work = Work(domain, tuple(tasks), records.contributions, merged, largest_denominator(domain, [*groups, *later]))
-    rows = _rows(records, work, rows_of_tables)
-    if not isinstance(rows, list):
-        return rows
-    stacks = zero_tables(sizes, groups)
-    for task, total in sums_of_rows(work, rows):
-        for (group, some), tables in zip(runs[task], total.tables, strict=True):
-            stacks[group][some] = tables
-    if progress is not None:
-        number = sum(map(len, groups))
-        progress(number, number)
-    return passes.compare(records_of_tables(domain, groups, stacks)) or stacks
 
 
 def _runs_of_tasks(sizes: Sequence[int], groups: Sequence[IntArray]) -> list[list[tuple[int, slice]]]:

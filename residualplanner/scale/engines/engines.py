@@ -12,13 +12,7 @@ from residualplanner.gate.sources.source import Progress, Source, guarded
 from residualplanner.ground.errors import DataError, ResourceError
 from residualplanner.ground.stores import ObjectStore
 from residualplanner.method.domain.domain import Domain
-from residualplanner.scale.engines.cluster import (
-    Cluster,
-    EngineCluster,
-    EngineRecords,
-    LocalCluster,
-    source_of_engine,
-)
+from residualplanner.scale.engines.cluster import Cluster, EngineCluster, LocalCluster
 from residualplanner.scale.engines.frames import DaskRecords, SparkRecords
 from residualplanner.scale.workers import DaskWorkers, Room, SparkWorkers, Workers, rooms_of_process
 
@@ -33,25 +27,30 @@ def open_cluster(
 
     ``progress`` is called with the number of tasks drawn and their total; of an engine's tasks where an engine counts.
     """
-    records = guarded(_limited_records, data, domain, records_per_person)
-    if records is None:
+    cluster = guarded(_limited_cluster, data, domain, records_per_person, progress)
+    if cluster is None:
         source = open_source(data, domain, records_per_person=records_per_person)
         return LocalCluster(source, domain, is_read_once=is_read_once(data), progress=progress)
     del data  # the traceback must not lead to the records
-    if isinstance(records, DataError):
-        raise records
-    return EngineCluster(records, domain, progress)
+    if isinstance(cluster, DataError):
+        raise cluster
+    return cluster
 
 
-def _limited_records(data: object, domain: Domain, records_per_person: int) -> EngineRecords | None:
-    """The records of an engine's frame, as many of each person as count; None for anything else."""
-    return _records_of_engine(unlimited(data), domain, contributions_of(data, domain, records_per_person))
+def _limited_cluster(
+    data: object, domain: Domain, records_per_person: int, progress: Progress | None
+) -> EngineCluster | None:
+    """An engine's frame, as many records of each person as count; None for anything else."""
+    contributions = contributions_of(data, domain, records_per_person)
+    return _cluster_of_frame(unlimited(data), domain, contributions, progress)
 
 
-def _records_of_engine(data: Any, domain: Domain, contributions: Contributions) -> EngineRecords | None:
+def _cluster_of_frame(
+    data: Any, domain: Domain, contributions: Contributions, progress: Progress | None = None
+) -> EngineCluster | None:
     if _is_of_dask(data):
-        return DaskRecords(data, domain, contributions)
-    return SparkRecords(data, domain, contributions) if _is_of_spark(data) else None
+        return DaskRecords(data, domain, contributions, progress)
+    return SparkRecords(data, domain, contributions, progress) if _is_of_spark(data) else None
 
 
 def source_of_frame(data: Any, domain: Domain, contributions: Contributions) -> Source | None:
@@ -60,8 +59,8 @@ def source_of_frame(data: Any, domain: Domain, contributions: Contributions) -> 
     Raises:
         DataError: a column is missing, occurs twice, or is of a type that holds no value of its attribute.
     """
-    records = _records_of_engine(data, domain, contributions)
-    return None if records is None else source_of_engine(records, domain)
+    cluster = _cluster_of_frame(data, domain, contributions)
+    return None if cluster is None else cluster.source()
 
 
 def is_of_engine(data: object) -> bool:

@@ -13,6 +13,7 @@ from residualplanner.gate.sources.column_types import has_categories, type_of_se
 from residualplanner.gate.sources.persons import Contributions
 from residualplanner.gate.sources.source import Progress
 from residualplanner.method.domain.domain import Domain
+from residualplanner.scale.engines.cluster import EngineCluster
 from residualplanner.scale.engines.partitions import (
     Finish,
     PartitionRow,
@@ -34,14 +35,16 @@ _ROW, _ROWS = "task int, piece int, content binary", 256
 
 
 @final
-class DaskRecords:
+class DaskRecords(EngineCluster):
     """A Dask frame; where people's records are limited, all records of a person are brought into one partition.
 
     Raises:
         DataError: a column is missing, occurs twice, or is of a type that holds no value of its attribute.
     """
 
-    def __init__(self, frame: Any, domain: Domain, contributions: Contributions) -> None:
+    def __init__(
+        self, frame: Any, domain: Domain, contributions: Contributions, progress: Progress | None = None
+    ) -> None:
         columns = list(frame.columns)
         names = names_of_columns(domain, contributions)
         require_columns(names, columns)
@@ -54,11 +57,11 @@ class DaskRecords:
         chosen = frame[names or columns[:1]]
         for person in contributions.columns[:1]:
             chosen = chosen.shuffle(on=person, shuffle_method="tasks")  # other methods write records to disks
-        self._frame, self.contributions = chosen, contributions
-        self.workers = DaskWorkers()
+        self._frame, self._dask = chosen, DaskWorkers()
+        super().__init__(domain, contributions, self._dask, progress)
 
     def rows(self, work: Work, finish: Finish, progress: Progress | None) -> list[PartitionRow]:
-        """As `EngineRecords.rows`: counts of some partitions are added up at a time, until there are few."""
+        """As `EngineCluster.rows`: counts of some partitions are added up at a time, until there are few."""
         from dask import delayed
 
         shared = delayed(work, pure=False, traverse=False)
@@ -73,7 +76,7 @@ class DaskRecords:
                     for start in range(0, len(parts), _TOGETHER)
                 ]
             last.append(add(shared, finish, task, *parts))
-        return [*chain.from_iterable(self.workers.compute(last, progress))]
+        return [*chain.from_iterable(self._dask.compute(last, progress))]
 
 
 def _rows_by_task(work: Work, frame: "pd.DataFrame") -> dict[int, list[PartitionRow]]:
@@ -89,10 +92,12 @@ def _added(work: Work, finish: Finish, task: int, *parts: list[PartitionRow]) ->
 
 
 @final
-class SparkRecords:
+class SparkRecords(EngineCluster):
     """A PySpark frame, classic or over Spark Connect; arguments and errors as of `DaskRecords`."""
 
-    def __init__(self, frame: Any, domain: Domain, contributions: Contributions) -> None:
+    def __init__(
+        self, frame: Any, domain: Domain, contributions: Contributions, progress: Progress | None = None
+    ) -> None:
         columns = list(frame.columns)
         wanted = names_of_columns(domain, contributions)
         require_columns(wanted, columns)
@@ -104,12 +109,12 @@ class SparkRecords:
         chosen = frame.toDF(*names).select([names[position] for position in positions])
         for person in contributions.columns[:1]:
             chosen = chosen.repartition(names[columns.index(person)])
-        self._frame, self.contributions = chosen, contributions
-        self._session = frame.sparkSession
-        self.workers = SparkWorkers(self._session)
+        self._frame, self._session = chosen, frame.sparkSession
+        self._spark = SparkWorkers(self._session)
+        super().__init__(domain, contributions, self._spark, progress)
 
     def rows(self, work: Work, finish: Finish, progress: Progress | None) -> list[PartitionRow]:
-        """As `EngineRecords.rows`, by two stages with a shuffle between them: partitions, then tasks.
+        """As `EngineCluster.rows`, by two stages with a shuffle between them: partitions, then tasks.
 
         Spark sorts by task what it has brought together, on disk where it is much: a worker holds one task's tables.
         """
@@ -120,7 +125,7 @@ class SparkRecords:
             "cast(id as int) as task", "0 as piece", "cast('' as binary) as content"
         )
         together = counted.union(first).repartition(count, "task").sortWithinPartitions("task")
-        table = self.workers.collect(together.mapInArrow(_finishing(work, finish), _ROW), progress)
+        table = self._spark.collect(together.mapInArrow(_finishing(work, finish), _ROW), progress)
         return [*_rows_of_batches(table.to_batches())]
 
 

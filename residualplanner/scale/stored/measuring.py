@@ -82,13 +82,6 @@ def require_storable(
 
     Nothing is charged, read or written.  Whether the store holds a release already is not looked at.
 
-    Args:
-        plan: to be measured.
-        data: as for `measure_in_store`, as are the next three.
-        store: the folder or address.
-        ledger: to be charged the cost.
-        again: whether it may be charged for a plan that it holds.
-
     Returns:
         The exact pcost, the number of tasks, and about how many bytes the store will hold.
 
