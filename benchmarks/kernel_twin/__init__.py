@@ -21,7 +21,7 @@ from residualplanner.scale.cuda import (
     kernel_source,
     launch_of,
 )
-from residualplanner.scale.cuda.layouts import cut_layout
+from residualplanner.scale.cuda.launches import cut_layout
 
 HERE = Path(__file__).parent
 COMPILER = shutil.which("g++")

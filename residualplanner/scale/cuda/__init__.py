@@ -14,13 +14,18 @@ from residualplanner.scale.cuda.fused import (
 )
 from residualplanner.scale.cuda.launches import (
     AXIS_THREADS,
+    SM_80,
+    SM_90,
     AxisLaunch,
     Launch,
+    Limits,
+    SlabLayout,
     SubsetAnswers,
     axis_launches_of,
+    fits,
     launch_of,
+    layout_of,
 )
-from residualplanner.scale.cuda.layouts import SM_80, SM_90, Limits, SlabLayout, fits, layout_of
 
 __all__ = [
     "AXIS_KERNEL",

@@ -20,12 +20,14 @@ from residualplanner.scale.cuda.launches import (
     AXIS_THREADS,
     AxisLaunch,
     Launch,
+    Limits,
     SubsetAnswers,
     axis_launches_of,
+    fits,
     launch_of,
+    layout_of,
     require_answers,
 )
-from residualplanner.scale.cuda.layouts import Limits, fits, layout_of
 
 #: How CuPy compiles the kernel.
 OPTIONS = ("--std=c++17",)

@@ -10,7 +10,7 @@ from residualplanner.gate.measurement.resource_estimate import working_bytes
 from residualplanner.gate.sources.opening import open_source
 from residualplanner.gate.sources.source import Source
 from residualplanner.scale.engines import cluster
-from residualplanner.scale.stored import job
+from residualplanner.scale.stored import measuring
 
 DOMAIN = rp.Domain({"a": 4, "b": 3, "c": rp.Numeric(0, 20, bins=[10]), "d": 5, "e": 5})
 PLAN = rp.select(rp.marginals(DOMAIN, up_to=2), budget=rp.pcost(1))
@@ -58,7 +58,7 @@ def in_blocks(path, ledger):
 
 
 def into_a_store(path, ledger):
-    job.begun(PLAN, path, path.parent / "store", job.Options(ledger, task_cells=8))
+    measuring.begun(PLAN, path, path.parent / "store", measuring.Options(ledger, task_cells=8))
 
 
 def by_rap(path, ledger, memory=100_000):

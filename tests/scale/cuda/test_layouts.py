@@ -20,8 +20,7 @@ from residualplanner.scale.cuda import (
     launch_of,
     layout_of,
 )
-from residualplanner.scale.cuda.launches import inverse, require_answers
-from residualplanner.scale.cuda.layouts import MOST_AXES, MOST_NUMBERS, cut_layout
+from residualplanner.scale.cuda.launches import MOST_AXES, MOST_NUMBERS, cut_layout, inverse, require_answers
 
 
 def of_ones(rows, columns):
