@@ -74,9 +74,7 @@ def write_archive(
     Equal content gives equal bytes.  Names of arrays are lower-case words, possibly joined by "/"; a ``version``, of
     this ``kind`` of file, is at least 1.
 
-    Raises:
-        ValueError: the header is not JSON, a name or an array's type cannot be stored, or a limit is exceeded.
-        OSError: the file cannot be written.
+    ValueError where the header is not JSON, a name or an array's type cannot be stored, or a limit is exceeded.
     """
     if not isinstance(path, WholeObject):
         require_path(f"{kind}.save", path, f'{kind}.save("people.{kind}")')
@@ -127,9 +125,7 @@ def read_archive(
 
     Arrays that are ``mapped`` stay on disk; the system reads them into memory, and drops them from it, as it likes.
 
-    Raises:
-        FileFormatError: the file is of another kind or version, truncated, altered, or too large.
-        OSError: the file cannot be opened.
+    FileFormatError where the file is of another kind or version, truncated, altered, or too large.
     """
     content, arrays, _ = open_archive(path, kind=kind, version=version, mapped=mapped)
     return content, arrays

@@ -62,7 +62,6 @@ def write_folder_atomically(path: PathLike) -> Iterator[Path]:
 
     Raises:
         FileExistsError: ``path`` exists and is not an empty folder; nothing has been done.
-        OSError: its parent folder does not exist or cannot be written, or the name is invalid.
         UnforcedError: the new folder exists, complete, but may be gone after a power failure.
     """
     target = Path(path)

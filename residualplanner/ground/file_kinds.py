@@ -67,9 +67,7 @@ def kind_of_path(path: str | os.PathLike[str]) -> FileKind:
     try:
         if file.is_dir():
             return RELEASE if _format_of(_head(file / "manifest.json")) is MANIFEST else FOLDER
-        if not file.is_file():
-            return OTHER
-        return _kind_of_file(file)
+        return _kind_of_file(file) if file.is_file() else OTHER
     except (OSError, ValueError):
         return OTHER
 
@@ -84,12 +82,9 @@ def _kind_of_file(path: Path) -> FileKind:
     head = _head(path)
     if not head:
         return EMPTY
-    ours = _kind_in_archive(path) if head.startswith(b"PK") else _format_of(head)
-    if ours is not None:
-        return ours
-    by_name = kind_of_name(path)
-    if by_name is not None:
-        return by_name
+    known = (_kind_in_archive(path) if head.startswith(b"PK") else _format_of(head)) or kind_of_name(path)
+    if known is not None:
+        return known
     if head.startswith(b"PAR1"):
         return PARQUET
     return TEXT if _is_text(head) else OTHER
@@ -118,8 +113,8 @@ def _kind_in_archive(path: Path) -> FileKind | None:
             if header is None or header.compress_type != zipfile.ZIP_STORED or header.file_size > _LONGEST:
                 return None
             return _format_of(archive.read(header))
-    except (zipfile.BadZipFile, OSError, ValueError, RuntimeError, NotImplementedError, EOFError):
-        return None  # all that zipfile raises for a damaged archive; the fifth for an unknown compression
+    except (zipfile.BadZipFile, OSError, ValueError, RuntimeError, EOFError):
+        return None  # all that zipfile raises for a damaged archive; the fourth for an unknown compression
 
 
 def _is_text(head: bytes) -> bool:

@@ -81,12 +81,7 @@ def require_name(name: str) -> str:
 
 
 def require_create_if_absent(store: ObjectStore) -> None:
-    """Check that a store can be written, and that it keeps the promise of `ObjectStore.create_if_absent`.
-
-    Raises:
-        ResourceError: it made one object twice, or lost it, or does not list it.
-        StoreError: it cannot be written or read.
-    """
+    """ResourceError unless a store keeps the promise of `create_if_absent`, also to list and to read what it made."""
     name, first, second = f"{PROBES}{secrets.token_hex(8)}", secrets.token_bytes(32), secrets.token_bytes(32)
     made = store.create_if_absent(name, first)
     try:

@@ -35,9 +35,6 @@ def open_store(where: object) -> ObjectStore:
     """The store at a path or address, or which it is; nothing is read or written yet.
 
     A folder is made if it is not there; for an address, the environment holds keys, region and endpoint.
-
-    Raises:
-        ArgumentError: it is none of these.
     """
     if isinstance(where, ObjectStore):
         return where
@@ -53,15 +50,7 @@ def path_given(call: str, where: object, example: str) -> AnyPath:
 
 
 def path_at(where: object) -> AnyPath:
-    """The file or folder at a path or address; nothing is read or written yet.
-
-    Raises:
-        ArgumentError: it is neither.
-
-    Example:
-        >>> str(path_at("gs://survey/release-1") / "manifest.json")
-        'gs://survey/release-1/manifest.json'
-    """
+    """The file or folder at a path or address; nothing is read or written yet, ArgumentError where it is neither."""
     match where:
         case BucketPath():
             return where
@@ -95,11 +84,8 @@ def local_file(path: AnyPath) -> Iterator[Path]:
 def new_folder(path: AnyPath) -> Iterator[Path]:
     """A folder on a disk that appears at ``path`` when the block ends, whole or not at all.
 
-    In a bucket what has no ``manifest.json`` is no release, so that is the last object to be made.
-
-    Raises:
-        FileExistsError: there is something already.
-        OSError, StoreError: it cannot be written.
+    In a bucket what has no ``manifest.json`` is no release, so that is the last object to be made.  FileExistsError
+    where there is something already.
     """
     if isinstance(path, Path):
         with write_folder_atomically(path) as folder:

@@ -12,39 +12,18 @@ from residualplanner.scale.cuda.fused import (
     kernel_source,
     tables_on_cuda,
 )
-from residualplanner.scale.cuda.launches import (
-    AXIS_THREADS,
-    SM_80,
-    SM_90,
-    AxisLaunch,
-    Launch,
-    Limits,
-    SlabLayout,
-    SubsetAnswers,
-    axis_launches_of,
-    fits,
-    launch_of,
-    layout_of,
-)
+from residualplanner.scale.cuda.launches import SM_80, SM_90, fits, layout_of
 
 __all__ = [
     "AXIS_KERNEL",
-    "AXIS_THREADS",
     "KERNEL",
     "SM_80",
     "SM_90",
-    "AxisLaunch",
-    "Launch",
-    "Limits",
-    "SlabLayout",
-    "SubsetAnswers",
-    "axis_launches_of",
     "fit_on_device",
     "fits",
     "fused_tables",
     "kernel_sha256",
     "kernel_source",
-    "launch_of",
     "layout_of",
     "tables_on_cuda",
 ]

@@ -245,8 +245,7 @@ class AxisLaunch:
 def launch_of(layout: SlabLayout, sources: Sequence[SubsetAnswers], tables: int) -> Launch:
     """The launch that makes so many tables from the answers of their subsets, in the order of `tables_of_residuals`.
 
-    Raises:
-        ValueError: so many tables at once take more than 2**31 - 1 blocks.
+    ValueError where they take more than 2**31 - 1 blocks.
     """
     matrices = [_entries(step) for step in layout.passes]
     starts = accumulate((len(matrix) for matrix in matrices), initial=0)
@@ -278,9 +277,8 @@ def axis_launches_of(layout: SlabLayout, tables: int) -> list[AxisLaunch]:
 def require_answers(layout: SlabLayout, blocks: Sequence[tuple[int, ...]], rows: tuple[int, ...]) -> None:
     """Check the shapes of the answers of single sets, subset by subset, and of the tables' rows, as the kernel cannot.
 
-    Raises:
-        ValueError: there is not one block for each subset of the axes that have residual answers, one has another
-            shape, or there is not a row of each block for each table.
+    ValueError unless there is one block for each subset of the axes that have residual answers, and a row of each block
+    for each table.
     """
     answers = [columns - 1 for columns in layout.columns if columns > 1]
     subsets = [tuple(compress(answers, map(int, f"{subset:b}"[::-1]))) for subset in range(2 ** len(answers))]

@@ -54,11 +54,7 @@ def _cluster_of_frame(
 
 
 def source_of_frame(data: Any, domain: Domain, contributions: Contributions) -> Source | None:
-    """What counts the records of an engine's frame; None for anything else.
-
-    Raises:
-        DataError: a column is missing, occurs twice, or is of a type that holds no value of its attribute.
-    """
+    """What counts the records of an engine's frame; None for anything else, DataError as of `DaskRecords`."""
     cluster = _cluster_of_frame(data, domain, contributions)
     return None if cluster is None else cluster.source()
 

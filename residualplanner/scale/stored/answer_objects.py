@@ -76,11 +76,7 @@ def answer_bytes(
 def read_answers(
     release: StoredRelease, task: int, generation: int, content: bytes
 ) -> tuple[Receipt, dict[str, Array]]:
-    """The receipt and the arrays of an object that `answer_bytes` made.
-
-    Raises:
-        FileFormatError: it is damaged, or belongs to another release, task or generation.
-    """
+    """Undo `answer_bytes`; FileFormatError where it is damaged, or of another release, task or generation."""
     where = f"the answers of task {task} in {release.store}"
     try:
         header, arrays = parse_archive(content, kind=_KIND, version=_VERSION)
@@ -94,12 +90,7 @@ def read_answers(
 
 
 def find_answers(release: StoredRelease, task: int) -> Receipt:
-    """The receipt of a task's answers in the store; its outcome is "none" where there are none.
-
-    Raises:
-        FileFormatError: they are damaged.
-        StoreError: the store cannot be read.
-    """
+    """The receipt of a task's answers in the store; its outcome is "none" where there are none."""
     for name in numbered_names(release.store, of_task(ANSWERS, task)):
         content = release.store.read(name)
         if content != CLOSED:

@@ -216,11 +216,7 @@ def _stage(name: str) -> str:
 
 
 def close(release: StoredRelease, tasks: Iterable[int], generations: Iterable[int]) -> None:
-    """Make it impossible to draw or publish these tasks in these generations from now on.
-
-    Raises:
-        StoreError: the store failed; some may be closed.
-    """
+    """Make it impossible to draw or publish these tasks in these generations; where the store fails, of some."""
     store = release.store
     there = {*numbered_names(store, CLAIMS), *numbered_names(store, ANSWERS)}
     for generation in generations:

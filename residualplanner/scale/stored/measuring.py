@@ -363,12 +363,7 @@ def _require_same_ledger(release: StoredRelease, ledger: Ledger | None, *, is_dr
 
 
 def _require_room(tasks: Tasks, store: ObjectStore, scratch: PathLike | None) -> AnswersOnDisk:
-    """A file for all answers, if disks have room for the work, and the store keeps what it must.
-
-    Raises:
-        ResourceError: a disk is too small, or the store does not create objects only where none are.
-        StoreError: the store cannot be written.
-    """
+    """A file for all answers, if disks have room for the work, and the store creates objects only where none are."""
     collector = collector_of(tasks, scratch)  # first, since it may take room on the store's own disk
     require_create_if_absent(store)
     _require_free(tasks, store)

@@ -49,13 +49,7 @@ class Manifest:
 
 
 def write_manifest(release: StoredRelease, plan: Plan, noise: NoiseRecord, receipts: list[Receipt]) -> Manifest:
-    """Write the manifest, unless there is one, and read what there is.
-
-    Raises:
-        NoiseError: two tasks have the same random bytes.
-        StoreError: the store failed, or the release was given up.
-        FileFormatError: another manifest was there, and is damaged.
-    """
+    """Write the manifest, unless there is one, and read what there is; NoiseError where random bytes are the same."""
     if len({receipt.witness for receipt in receipts}) < len(receipts):
         raise NoiseError(
             "two tasks have the same random bytes, as if machines had been cloned; nothing may be released: give the "
@@ -73,11 +67,7 @@ def has_ended(store: ObjectStore) -> bool:
 
 
 def end_without_answers(release: StoredRelease) -> None:
-    """Give a release up: it never gets a manifest.
-
-    Raises:
-        StoreError: it has one, or the store failed.
-    """
+    """Give a release up, so that it never gets a manifest; StoreError where it has one."""
     store = release.store
     if not store.create_if_absent(MANIFEST, json_text(_ABORTED)) and _stated(store) != _ABORTED:
         raise StoreError(f"{store} holds a complete release; read it, or remove the folder")
@@ -174,13 +164,7 @@ class StoreState:
 
 
 def state_of_store(store: object) -> StoreState | None:
-    """How far the release in a store is; None where there is none.  Nothing is written.
-
-    Raises:
-        ArgumentError: ``store`` is not a store.
-        FileFormatError: what it holds is damaged, or of another version.
-        StoreError: it cannot be read.
-    """
+    """How far the release in a store is; None where there is none, errors as of `opened_release`."""
     objects = open_store(store)
     if RELEASE not in objects.names(RELEASE):
         return None
@@ -196,12 +180,7 @@ def collector_of(tasks: Tasks, scratch: PathLike | None) -> AnswersOnDisk:
 
 
 def collected(manifest: Manifest, tasks: Tasks, collector: AnswersOnDisk) -> Measurement:
-    """The measurement whose answers a manifest lists.
-
-    Raises:
-        FileFormatError: they are not there, or were altered.
-        StoreError: the store cannot be read.
-    """
+    """The measurement whose answers a manifest lists; FileFormatError where they are not there, or were altered."""
     for task in range(len(tasks)):
         collector.put(tasks.division.block(task), _answers(manifest, tasks, task))
     return Measurement(tasks.noise.plan, collector.answers(), manifest.noise)

@@ -83,12 +83,7 @@ class StoredRelease:
         return f"release {self.terms.identifier}: "
 
     def plan(self) -> Plan:
-        """The plan, which the store holds.
-
-        Raises:
-            FileFormatError: it is not there, or not the plan that the release was opened with.
-            StoreError: the store cannot be read.
-        """
+        """The plan, which the store holds; FileFormatError unless it is that with which the release was opened."""
         try:
             plan = plan_of_bytes(self.store.read(_plan_name(self.terms.plan_sha256)))
         except FileNotFoundError:
@@ -101,11 +96,7 @@ class StoredRelease:
 def open_release(
     store: ObjectStore, plan: Plan, *, task_cells: int, source: str, has_ledger: bool, is_strict: bool, again: bool
 ) -> StoredRelease:
-    """Open a release in a store; from then on the store holds its plan and its terms.
-
-    Raises:
-        StoreError: the store holds a release already, or cannot be written.
-    """
+    """Open a release in a store, which then holds its plan and its terms; StoreError where it holds one already."""
     terms = Terms(os.urandom(16).hex(), plan_hash(plan), task_cells, source, has_ledger, is_strict, again)
     store.create_if_absent(_plan_name(terms.plan_sha256), plan_bytes(plan))
     release = StoredRelease(store, terms)
@@ -122,12 +113,7 @@ def require_unused(store: ObjectStore) -> None:
 
 
 def opened_release(store: ObjectStore) -> StoredRelease:
-    """The release that a store holds.
-
-    Raises:
-        FileFormatError: there is none, or it is damaged.
-        StoreError: the store cannot be read.
-    """
+    """The release that a store holds; FileFormatError where there is none, or it is damaged."""
     try:
         content = store.read(RELEASE)
     except FileNotFoundError:

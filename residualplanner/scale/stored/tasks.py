@@ -84,8 +84,7 @@ def tasks_of_release(release: StoredRelease) -> Tasks:
 def tasks_within(noise: ExactNoise, task_cells: int, rooms: Sequence[Room]) -> tuple[Tasks, int]:
     """The tasks of a plan, and how many cells each has at most: ``task_cells``, or fewer where memory forbids it.
 
-    Raises:
-        ResourceError: some room is too little for a table of the plan.
+    ResourceError where some room is too little for a table of the plan.
     """
     while True:
         tasks = tasks_of_noise(noise, task_cells)
