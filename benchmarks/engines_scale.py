@@ -28,8 +28,9 @@ import numpy as np
 import residualplanner as rp
 from benchmarks.watched_processes import add_rows, run_watched
 from residualplanner.ground.checks import IntArray
-from residualplanner.scale.engines.cluster import Cluster, CountingTask
-from residualplanner.scale.engines.opening import open_cluster
+from residualplanner.scale.engines.cluster import Cluster
+from residualplanner.scale.engines.engines import open_cluster
+from residualplanner.scale.engines.partitions import CountingTask
 
 SIZE = 10
 ORDER = 3

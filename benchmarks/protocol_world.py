@@ -23,10 +23,10 @@ from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.gate.sources.opening import open_source
 from residualplanner.gate.spend import Bill
 from residualplanner.ground.stores import ObjectStore
-from residualplanner.scale.engines.cluster import CountingTask
-from residualplanner.scale.stored import job
+from residualplanner.scale.engines.partitions import CountingTask
+from residualplanner.scale.stored import measuring
 from residualplanner.scale.stored.answer_objects import CLOSED, Outcome, Receipt
-from residualplanner.scale.stored.object_names import (
+from residualplanner.scale.stored.release import (
     ANSWERS,
     CLAIMS,
     GENERATIONS,
@@ -328,12 +328,12 @@ class World:
 
     def _drive(self) -> Measurement | BaseException:
         driver = Actor(self, faults=self._faults(40, 0.8, ("death", "death", "error")))
-        options = job.Options(self.ledger, self.is_strict, task_cells=TASK_CELLS)
+        options = measuring.Options(self.ledger, self.is_strict, task_cells=TASK_CELLS)
         with _drivers_of(self, driver):
             try:
                 if self.store.names(RELEASE):
-                    return job.resumed(ActorStore(driver), RECORDS, options)
-                return job.begun(PLAN, RECORDS, ActorStore(driver), options)
+                    return measuring.resumed(ActorStore(driver), RECORDS, options)
+                return measuring.begun(PLAN, RECORDS, ActorStore(driver), options)
             except (Died, rp.ResidualPlannerError) as error:
                 return error
 
@@ -367,7 +367,7 @@ class World:
 
     @property
     def _cost(self) -> Fraction:
-        return job.exact_noise(PLAN).cost
+        return measuring.exact_noise(PLAN).cost
 
     def _check(self, measurement: Measurement) -> None:
         """What must hold at the end, when nobody is at work any more."""
@@ -379,7 +379,7 @@ class World:
         again = rp.load_stored_measurement(self.store)
         if not np.array_equal(again.residuals.values, measurement.residuals.values):
             self.wrongs.append("the answers changed after the manifest")
-        tasks = tasks_of_release(job.opened_release(self.store))
+        tasks = tasks_of_release(measuring.opened_release(self.store))
         if sorted(self.published) != list(range(len(tasks))):
             self.wrongs.append("a task has no answers")
         repeated = list((Counter(task for task, _ in attempts) - Counter(range(len(tasks)))).elements())
@@ -413,8 +413,8 @@ class UnreliableCluster:
             raise rp.DataError("the engine failed")
         return receipts
 
-    def run(self, function: Callable[[int], bytes], numbers: Sequence[int]) -> list[bytes]:
-        return [function(number) for number in numbers]
+    def map(self, function: Callable[[int], bytes], numbers: Sequence[int], /) -> Iterator[bytes]:
+        return map(function, numbers)
 
 
 @contextmanager
@@ -426,7 +426,7 @@ def _drivers_of(world: World, driver: Actor) -> Iterator[None]:
         return driver.step("charge the ledger", lambda: charge(*arguments))
 
     with (
-        mock.patch.object(job, "open_cluster", return_value=UnreliableCluster(world, driver)),
+        mock.patch.object(measuring, "open_cluster", return_value=UnreliableCluster(world, driver)),
         mock.patch.object(Bill, "charge", charged),
     ):
         yield

@@ -69,7 +69,7 @@ def pytest_collection_modifyitems(items, config):
 @pytest.fixture(scope="module")
 def memory_asked_once():
     """Of thousands of measurements only the first reads how much memory is left: it takes a sixth of their time."""
-    modules = ("residualplanner.gate.measurement.blocks", "residualplanner.scale.workers.readiness")
+    modules = ("residualplanner.gate.measurement.blocks", "residualplanner.scale.workers.workers")
     asking = [importlib.import_module(name) for name in modules]
     left = list(asking[0].memory_left())
     with pytest.MonkeyPatch.context() as patch:

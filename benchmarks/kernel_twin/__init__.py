@@ -12,16 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.method.kron import AxisMap, ProductMap, tables_of_residuals
-from residualplanner.scale.cuda import (
+from residualplanner.scale.cuda import KERNEL, kernel_source
+from residualplanner.scale.cuda.launches import (
     AXIS_THREADS,
-    KERNEL,
     AxisLaunch,
     SubsetAnswers,
     axis_launches_of,
-    kernel_source,
+    cut_layout,
     launch_of,
 )
-from residualplanner.scale.cuda.layouts import cut_layout
 
 HERE = Path(__file__).parent
 COMPILER = shutil.which("g++")

@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.kernel_twin import Tables
 from residualplanner.method.kron import AxisMap, keeping, matrix_map, rebuilding
-from residualplanner.scale.cuda.layouts import cut_layout
+from residualplanner.scale.cuda.launches import cut_layout
 
 #: Rows of a block, which tables choose among.
 _SETS = 5

@@ -5,9 +5,13 @@ limits below.
 """
 
 import io
+import math
+import mmap
 import os
 import struct
 import time
+import tokenize
+import warnings
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,27 +19,38 @@ from typing import IO, Any
 
 import numpy as np
 
-from residualplanner.ground.archive_arrays import (
-    NPY_HEADER_LIMIT,
-    Reader,
-    array_of_member,
-    mapping_reader,
-    memory_reader,
-    new_member,
+from residualplanner.ground.array_hashes import (
+    ARRAY_NAME,
+    DTYPES,
+    ENTRY_LIMIT,
+    NONE_KNOWN,
+    Array,
+    VerifiedFile,
+    array_hash,
+    declaration,
+    pieces,
+    settle,
+    state_of,
+    storable,
 )
-from residualplanner.ground.array_hashes import NONE_KNOWN, Array, declaration, pieces, storable
 from residualplanner.ground.atomic import PathLike, WholeObject, write_atomically
-from residualplanner.ground.checks import open_regular, require_path
+from residualplanner.ground.checks import frozen, open_regular, require_path
 from residualplanner.ground.errors import FileFormatError
 from residualplanner.ground.file_kinds import EMPTY, MEASUREMENT, OTHER, PLAN, TEXT, kind_of_path
 from residualplanner.ground.json import NEST_LIMIT, VALUE_LIMIT, is_small, json_text, parse_json
-from residualplanner.ground.verified_file import VerifiedFile, settle, state_of
 from residualplanner.ground.version import __version__
 
 #: The longest header, in bytes.
 HEADER_LIMIT = 2**25
 #: How many arrays a file may hold.
 ARRAY_LIMIT = 4096
+#: The longest header that NumPy writes before the numbers of an array, in bytes.
+_NPY_HEADER_LIMIT = 10_000
+#: Bytes of a member's header before its name, of the field for large sizes, of what an extra field starts with; where
+#: in the header the lengths of the name and of the extra fields stand.
+_LOCAL_HEADER, _ZIP64_FIELD, _EXTRA_HEADER, _LENGTHS = 30, 20, 4, 26
+#: Contents start at multiples of so many bytes; the number of the field of zeros that sees to it, which has no meaning.
+_ALIGNMENT, _PADDING_FIELD = 8, 0x5250
 
 _FIELDS = frozenset(("format", "version", "package_version", "content", "arrays"))
 _UNREADABLE = (
@@ -43,10 +58,9 @@ _UNREADABLE = (
     struct.error,
     EOFError,
     KeyError,
-    NotImplementedError,  # raised by zipfile for an unknown compression or encryption
     OSError,
     OverflowError,
-    RuntimeError,
+    RuntimeError,  # raised by zipfile for an unknown compression or encryption
     SyntaxError,
     ValueError,
 )
@@ -55,30 +69,24 @@ _UNREADABLE = (
 def write_archive(
     path: PathLike | WholeObject, *, kind: str, version: int, header: Mapping[str, Any], arrays: Mapping[str, Array]
 ) -> None:
-    """Write ``header`` and ``arrays`` to one file, whole or not at all; equal content gives equal bytes.
+    """Write a header of JSON values, and arrays of numbers or truth values, to one file, whole or not at all.
 
-    Args:
-        path: where; a file that is there is replaced.
-        kind: of file, such as "plan".
-        version: of this kind's format, at least 1.
-        header: JSON values, numbers finite.
-        arrays: numbers or truth values by name; names are lower-case words, possibly joined by "/".
+    Equal content gives equal bytes.  Names of arrays are lower-case words, possibly joined by "/"; a ``version``, of
+    this ``kind`` of file, is at least 1.
 
-    Raises:
-        ValueError: the header is not JSON, a name or an array's type cannot be stored, or a limit is exceeded.
-        OSError: the file cannot be written.
+    ValueError where the header is not JSON, a name or an array's type cannot be stored, or a limit is exceeded.
     """
     if not isinstance(path, WholeObject):
         require_path(f"{kind}.save", path, f'{kind}.save("people.{kind}")')
-    pieces = archive_pieces(kind=kind, version=version, header=header, arrays=arrays)
+    write = archive_pieces(kind=kind, version=version, header=header, arrays=arrays)
     with write_atomically(path) as file:
-        pieces(file)
+        write(file)
 
 
 def archive_pieces(
     *, kind: str, version: int, header: Mapping[str, Any], arrays: Mapping[str, Array]
 ) -> Callable[[IO[bytes]], None]:
-    """A function that writes the bytes of `write_archive` to an open file; arguments and errors as there."""
+    """A function that writes the bytes of `write_archive` to an open file; arguments and ValueError as there."""
     stored = {name: storable(name, array) for name, array in arrays.items()}
     if len(stored) > ARRAY_LIMIT:
         raise ValueError(f"too large: {len(stored):,} arrays, the limit is {ARRAY_LIMIT:,}")
@@ -99,10 +107,10 @@ def archive_pieces(
 
     def write(file: IO[bytes]) -> None:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-            with new_member(archive, "header.json", len(text)) as member:
+            with _new_member(archive, "header.json", len(text)) as member:
                 member.write(text)
             for name, array in stored.items():
-                with new_member(archive, f"{name}.npy", array.nbytes + NPY_HEADER_LIMIT) as member:
+                with _new_member(archive, f"{name}.npy", array.nbytes + _NPY_HEADER_LIMIT) as member:
                     np.lib.format.write_array_header_1_0(member, np.lib.format.header_data_from_array_1_0(array))
                     for piece in pieces(array):
                         member.write(piece)
@@ -115,15 +123,9 @@ def read_archive(
 ) -> tuple[dict[str, Any], dict[str, Array]]:
     """Read what `write_archive` wrote: the header, and the arrays, read-only.
 
-    Args:
-        path: the file.
-        kind: of file that it must be.
-        version: the format this library reads.
-        mapped: leave the arrays on disk, which the system then reads into memory, and drops from it, as it likes.
+    Arrays that are ``mapped`` stay on disk; the system reads them into memory, and drops them from it, as it likes.
 
-    Raises:
-        FileFormatError: the file is of another kind or version, truncated, altered, or too large.
-        OSError: the file cannot be opened.
+    FileFormatError where the file is of another kind or version, truncated, altered, or too large.
     """
     content, arrays, _ = open_archive(path, kind=kind, version=version, mapped=mapped)
     return content, arrays
@@ -134,13 +136,8 @@ def open_archive(
 ) -> tuple[dict[str, Any], dict[str, Array], VerifiedFile]:
     """As `read_archive`, and what makes it unnecessary to compare the hashes of this file again.
 
-    Args:
-        path: the file.
-        kind: of file that it must be.
-        version: the format this library reads.
-        mapped: leave the arrays on disk.
-        verified: what an earlier call has returned: arrays that it has compared are not read for that again if the
-            file is still the same.
+    Given what an earlier call has returned, arrays that it has compared are not read for that again if the file is
+    still the same.
     """
     require_path(f"load_{kind}", path, f'load_{kind}("people.{kind}")')
     if os.path.isdir(path):
@@ -152,8 +149,7 @@ def open_archive(
         state = state_of(os.fstat(file.fileno()))
         known = verified.hashes if verified is not None and state == verified.state else {}
         try:
-            reader = mapping_reader if mapped else memory_reader
-            content, arrays, hashes = _content(file, state.size, reader, kind, version, known)
+            content, arrays, hashes = _content(file, state.size, kind, version, known, is_mapped=mapped)
             is_sure = state.is_settled(now) and state_of(os.fstat(file.fileno())) == state
             return content, arrays, VerifiedFile(Path(path).absolute(), state if is_sure else None, hashes)
         except FileFormatError as refusal:
@@ -165,29 +161,31 @@ def open_archive(
 def parse_archive(content: bytes, *, kind: str, version: int) -> tuple[dict[str, Any], dict[str, Array]]:
     """As `read_archive`, from the bytes of a file."""
     try:
-        header, arrays, _ = _content(io.BytesIO(content), len(content), memory_reader, kind, version)
-        return header, arrays
-    except _UNREADABLE as error:
-        if isinstance(error, FileFormatError):
-            raise
+        return _content(io.BytesIO(content), len(content), kind, version)[:2]
+    except FileFormatError:
+        raise
+    except _UNREADABLE:
         raise FileFormatError("this is not a residualplanner file, or it is damaged; write it again") from None
 
 
 def _content(
     file: IO[bytes],
     size: int,
-    reader: Callable[[IO[bytes]], Reader],
     kind: str,
     version: int,
     known: Mapping[str, str] = NONE_KNOWN,
+    *,
+    is_mapped: bool = False,
 ) -> tuple[dict[str, Any], dict[str, Array], dict[str, str]]:
     """The header, the arrays and their hashes of an open file; hashes that are ``known`` are not computed."""
     with zipfile.ZipFile(file) as archive:
         members = _members(archive, size)
         whole = _header(archive, members, kind=kind, version=version)
-        read = reader(file)
         stated = whole["arrays"]
-        arrays = {name: array_of_member(archive, members, name, stated[name], read, known.get(name)) for name in stated}
+        disk = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if is_mapped else None
+        arrays = {
+            name: _array_of_member(archive, members, name, stated[name], disk, known.get(name)) for name in stated
+        }
     return whole["content"], arrays, {name: about["sha256"] for name, about in stated.items()}
 
 
@@ -249,3 +247,86 @@ def _other_words(path: PathLike, kind: str) -> str:
         return "this is not a residualplanner file, or it is damaged; write it again"
     reader = f", which {found.function} reads" if found.function else ""
     return f"this is {found.name}{reader}; name the file of a {kind}"
+
+
+def _new_member(archive: zipfile.ZipFile, name: str, size: int) -> IO[bytes]:
+    """A new uncompressed member whose bytes do not depend on when and where it is written.
+
+    An extra field of zeros makes its content start at a multiple of 8 bytes, so that arrays can be mapped.
+    """
+    info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+    info.create_system = 3
+    info.external_attr = 0o644 << 16
+    is_large = size >= 2**31
+    assert archive.fp is not None
+    start = archive.fp.tell() + _LOCAL_HEADER + len(name) + (_ZIP64_FIELD if is_large else 0)
+    padding = -(start + _EXTRA_HEADER) % _ALIGNMENT
+    info.extra = struct.pack("<HH", _PADDING_FIELD, padding) + bytes(padding)
+    return archive.open(info, "w", force_zip64=is_large)
+
+
+def _array_of_member(
+    archive: zipfile.ZipFile,
+    members: Mapping[str, zipfile.ZipInfo],
+    name: str,
+    stated: object,
+    disk: mmap.mmap | None,
+    known: str | None,
+) -> Array:
+    """One array, read-only, when its size, type, shape and hash, which may be ``known``, are those of the header."""
+    dtype, shape, digest = _declared(name, stated)
+    info = members[f"{name}.npy"]
+    size = math.prod(shape) * dtype.itemsize
+    if not size < info.file_size <= size + _NPY_HEADER_LIMIT:
+        raise FileFormatError(f"array {name!r} is not as large as its header says; write the file again")
+    with archive.open(info) as member:
+        if np.lib.format.read_magic(member) != (1, 0):
+            raise FileFormatError(f"array {name!r} is of an unknown format; write the file again")
+        if _npy_header(member) != (shape, False, dtype):
+            raise FileFormatError(f"array {name!r} is not what its header says; write the file again")
+        if member.tell() + size != info.file_size:
+            raise FileFormatError(f"array {name!r} is longer than its header says; write the file again")
+        array = None if disk is None else _mapped(disk, info.header_offset, member.tell(), shape, dtype)
+        if array is None:
+            array = np.empty(shape, dtype)
+            for piece in pieces(array):
+                piece[:] = member.read(len(piece))
+    if (known or array_hash(array)) != digest:
+        raise FileFormatError(f"array {name!r} was altered: its SHA-256 is not the header's; write the file again")
+    return frozen(array)
+
+
+def _mapped(disk: mmap.mmap, header: int, read: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array | None:
+    """The array where it stands on disk, behind a header and what was read of it; None where it cannot be mapped."""
+    start = header + _LOCAL_HEADER + sum(struct.unpack_from("<HH", disk, header + _LENGTHS)) + read
+    count = math.prod(shape)
+    if not count or start % dtype.alignment or start + count * dtype.itemsize > len(disk):
+        return None
+    return np.frombuffer(disk, dtype, count, start).reshape(shape)
+
+
+def _npy_header(member: IO[bytes]) -> object:
+    """A NumPy file's description of its array, which is a Python literal; None where it is not."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # NumPy warns of files from Python 2, which none of ours is
+            return np.lib.format.read_array_header_1_0(member, _NPY_HEADER_LIMIT)
+    except (ValueError, SyntaxError, tokenize.TokenError, TypeError, RecursionError, MemoryError, UserWarning):
+        return None  # Python's parser raises all of these, MemoryError for too deep a literal
+
+
+def _declared(name: str, stated: object) -> tuple[np.dtype[Any], tuple[int, ...], str]:
+    """The type, shape and hash in a header's entry for one array, if they are allowed."""
+    refusal = FileFormatError(f"its header describes array {name[:40]!r} wrongly; write the file again")
+    if not ARRAY_NAME.fullmatch(name) or not isinstance(stated, dict) or stated.keys() != {"dtype", "shape", "sha256"}:
+        raise refusal
+    dtype, shape, digest = stated["dtype"], stated["shape"], stated["sha256"]
+    if not isinstance(dtype, str) or dtype not in DTYPES or not isinstance(digest, str):
+        raise refusal
+    if not isinstance(shape, list) or len(shape) > 64 or any(type(size) is not int or size < 0 for size in shape):
+        raise refusal
+    if math.prod(shape) > ENTRY_LIMIT:
+        raise FileFormatError(
+            f"too large: array {name!r} has {math.prod(shape):,} entries, the limit is {ENTRY_LIMIT:,}"
+        )
+    return np.dtype(dtype), tuple(shape), digest

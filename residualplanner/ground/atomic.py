@@ -62,7 +62,6 @@ def write_folder_atomically(path: PathLike) -> Iterator[Path]:
 
     Raises:
         FileExistsError: ``path`` exists and is not an empty folder; nothing has been done.
-        OSError: its parent folder does not exist or cannot be written, or the name is invalid.
         UnforcedError: the new folder exists, complete, but may be gone after a power failure.
     """
     target = Path(path)
@@ -91,11 +90,7 @@ def require_free_folder(path: PathLike) -> None:
 
 
 def force_name(path: Path) -> None:
-    """Force the name of a new file or folder to the disk, where the system lets folders be opened.
-
-    Raises:
-        UnforcedError: that failed; the file or folder exists all the same.
-    """
+    """Force the name of a new file or folder to the disk, where the system lets folders be opened, or UnforcedError."""
     if os.name != "posix":
         return
     try:

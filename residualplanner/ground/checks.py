@@ -27,15 +27,11 @@ Number = int | float | str | Fraction | Decimal
 #: What are integers to Python or NumPy, and no numbers to people.
 _NO_NUMBERS = (bool, np.timedelta64)
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-
-
 Entry = TypeVar("Entry")
 
 
 def value_text(value: object) -> str:
-    """A value as a message may show it: a short string or number, anything else by its type alone.
-
-    A value in the wrong place may be the records.
+    """A value as a message may show it: a short string or number, anything else, which may be records, by its type.
 
     Example:
         >>> value_text("summ"), value_text(0.5), value_text(int), value_text([1, 2])
@@ -59,42 +55,19 @@ def is_integer(value: object, *, least: int = 0) -> TypeGuard[int]:
 
 
 def require_integer(name: str, value: object, *, least: int = 1) -> int:
-    """A value as an int, or raise WorkloadError unless it is an integer, Python's or NumPy's, of at least so much.
-
-    Example:
-        >>> require_integer("rounds", np.int64(3))
-        3
-    """
+    """A value as an int, or raise WorkloadError unless it is an integer, Python's or NumPy's, of at least so much."""
     if not is_integer(value, least=least):
         raise WorkloadError(f"{name} must be an integer, at least {least}, got {value_text(value)}")
     return int(value)
 
 
 def is_sha256(value: object) -> TypeGuard[str]:
-    """Whether a value is 32 bytes, such as a SHA-256, as hexadecimal digits in lower case.
-
-    Example:
-        >>> is_sha256("0f" * 32), is_sha256("0F" * 32)
-        (True, False)
-    """
+    """Whether a value is 32 bytes, such as a SHA-256, as hexadecimal digits in lower case."""
     return isinstance(value, str) and _SHA256.fullmatch(value) is not None
 
 
 def entry_named(what: str, name: object, known: Mapping[str, Entry]) -> Entry:
-    """The entry of this name among the ``known``.
-
-    Args:
-        what: the argument that names it, as messages call it.
-        name: as a user wrote it.
-        known: all entries by name.
-
-    Raises:
-        WorkloadError: there is none; the closest name is suggested.
-
-    Example:
-        >>> entry_named("profile", "acs", {"acs": 0.9})
-        0.9
-    """
+    """The entry that a user has named as ``what``; WorkloadError, with the closest name, where there is none."""
     if not isinstance(name, str) or name not in known:
         raise WorkloadError(
             f"{what} must be one of {list(known)}, got {value_text(name)}{suggestion(name, list(known))}"
@@ -102,34 +75,19 @@ def entry_named(what: str, name: object, known: Mapping[str, Entry]) -> Entry:
     return known[name]
 
 
-def type_refusal(
-    call: str, name: str, value: object, expected: type | tuple[type, ...], remedy: str
-) -> ArgumentError | None:
-    """The error for an argument of the wrong type; None if the type is right.
-
-    Args:
-        call: the function that was called, as users write it.
-        name: of the argument.
-        value: the argument.
-        expected: the type it must have, or several.
-        remedy: what to write instead.
+def require_type(call: str, name: str, value: object, expected: type | tuple[type, ...], remedy: str) -> None:
+    """Raise ArgumentError unless the argument of a call is of an expected type.
 
     Example:
-        >>> type_refusal("load_plan", "path", 3, str, "write load_plan('people.plan')")
-        ArgumentError("load_plan: path must be a str, got 3; write load_plan('people.plan')")
+        >>> require_type("load_plan", "path", 3, str, "write load_plan('people.plan')")
+        Traceback (most recent call last):
+        ...
+        residualplanner.ground.errors.ArgumentError: load_plan: path must be a str, got 3; write ...
     """
-    if isinstance(value, expected):
-        return None
-    types = expected if isinstance(expected, tuple) else (expected,)
-    names = " or a ".join(each.__name__ for each in types)
-    return ArgumentError(f"{call}: {name} must be a {names}, got {value_text(value)}; {remedy}")
-
-
-def require_type(call: str, name: str, value: object, expected: type | tuple[type, ...], remedy: str) -> None:
-    """Raise ArgumentError unless ``value`` is of the ``expected`` type; arguments as in `type_refusal`."""
-    refusal = type_refusal(call, name, value, expected, remedy)
-    if refusal is not None:
-        raise refusal
+    if not isinstance(value, expected):
+        types = expected if isinstance(expected, tuple) else (expected,)
+        names = " or a ".join(each.__name__ for each in types)
+        raise ArgumentError(f"{call}: {name} must be a {names}, got {value_text(value)}; {remedy}")
 
 
 def is_frame(value: object) -> bool:

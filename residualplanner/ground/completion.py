@@ -10,14 +10,6 @@ def hides(*names: str) -> Callable[[_Class], _Class]:
     """A decorator of a class: ``dir`` of its objects, and of those of its subclasses, leaves out these names.
 
     They can be used as before.  They are for other modules of the package, and stand on no page of the manual.
-
-    Example:
-        >>> @hides("inner")
-        ... class Noun:
-        ...     inner = 1
-        ...     outer = 2
-        >>> [name for name in dir(Noun()) if not name.startswith("_")], Noun().inner
-        (['outer'], 1)
     """
 
     def hiding(cls: _Class) -> _Class:

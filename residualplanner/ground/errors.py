@@ -88,15 +88,7 @@ class NoLedgerWarning(UserWarning):
 
 @contextmanager
 def memory_for(task: str) -> Iterator[None]:
-    """Raise ResourceError instead of Python's MemoryError, naming the task that needed more; also a decorator.
-
-    Example:
-        >>> with memory_for("to boil the sea; take a cup"):
-        ...     raise MemoryError
-        Traceback (most recent call last):
-        ...
-        residualplanner.ground.errors.ResourceError: there was not enough memory to boil the sea; take a cup
-    """
+    """Raise ResourceError instead of Python's MemoryError, naming the task that needed more; also a decorator."""
     try:
         yield
     except ResourceError:

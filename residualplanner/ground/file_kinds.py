@@ -13,17 +13,11 @@ _FORMAT = re.compile(rb'"format": ?"residualplanner/([a-z]+)"')
 
 @dataclass(frozen=True, slots=True)
 class FileKind:
-    """A kind of file.
+    """A kind of file, and what reads it, if anything does."""
 
-    Attributes:
-        name: with its article.
-        command: the commands that read it, in words; empty if none does.
-        function: the Python function that reads it; empty if none does.
-    """
-
-    name: str
-    command: str = ""
-    function: str = ""
+    name: str  # with its article
+    command: str = ""  # the commands that read it, in words
+    function: str = ""  # of Python
 
 
 PLAN = FileKind("a plan", "measure, compare and report", "load_plan")
@@ -68,30 +62,18 @@ _BY_NAME = {
 
 
 def kind_of_path(path: str | os.PathLike[str]) -> FileKind:
-    """The kind of the file at ``path``: by its content if that is ours, else by its name, else whether it is text.
-
-    Example:
-        >>> kind_of_path("no/such/file.csv").name
-        'a file of another kind'
-    """
+    """The kind of the file at ``path``: by its content if that is ours, else by its name, else whether it is text."""
     file = Path(path)
     try:
         if file.is_dir():
             return RELEASE if _format_of(_head(file / "manifest.json")) is MANIFEST else FOLDER
-        if not file.is_file():
-            return OTHER
-        return _kind_of_file(file)
+        return _kind_of_file(file) if file.is_file() else OTHER
     except (OSError, ValueError):
         return OTHER
 
 
 def kind_of_name(path: Path) -> FileKind | None:
-    """The kind that the ending of a name promises, whether or not there is such a file; None if it promises none.
-
-    Example:
-        >>> kind_of_name(Path("people.CSV")), kind_of_name(Path("people"))
-        (FileKind(name='a CSV file', command='init, and as records for check, measure and release', function=''), None)
-    """
+    """The kind that the ending of a name promises, whether or not there is such a file; None if it promises none."""
     name = path.name.lower()
     return next((kind for ending, kind in _BY_NAME.items() if name.endswith(ending)), None)
 
@@ -100,12 +82,9 @@ def _kind_of_file(path: Path) -> FileKind:
     head = _head(path)
     if not head:
         return EMPTY
-    ours = _kind_in_archive(path) if head.startswith(b"PK") else _format_of(head)
-    if ours is not None:
-        return ours
-    by_name = kind_of_name(path)
-    if by_name is not None:
-        return by_name
+    known = (_kind_in_archive(path) if head.startswith(b"PK") else _format_of(head)) or kind_of_name(path)
+    if known is not None:
+        return known
     if head.startswith(b"PAR1"):
         return PARQUET
     return TEXT if _is_text(head) else OTHER
@@ -134,8 +113,8 @@ def _kind_in_archive(path: Path) -> FileKind | None:
             if header is None or header.compress_type != zipfile.ZIP_STORED or header.file_size > _LONGEST:
                 return None
             return _format_of(archive.read(header))
-    except (zipfile.BadZipFile, OSError, ValueError, RuntimeError, NotImplementedError, EOFError):
-        return None  # all that zipfile raises for a damaged archive; the fifth for an unknown compression
+    except (zipfile.BadZipFile, OSError, ValueError, RuntimeError, EOFError):
+        return None  # all that zipfile raises for a damaged archive; the fourth for an unknown compression
 
 
 def _is_text(head: bytes) -> bool:

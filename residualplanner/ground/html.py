@@ -11,12 +11,7 @@ ROWS = 20
 
 
 def html_table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]], *, note: str = "") -> str:
-    """A table with a caption, and perhaps a note on what it leaves out.
-
-    Example:
-        >>> html_table("Sizes", ["name"], [["<b>"]]).partition("<tbody>")[2]
-        '<tr><td>&lt;b&gt;</td></tr></tbody></table>'
-    """
+    """A table with a caption, and perhaps a note on what it leaves out."""
     from html import escape  # here, since all entities of HTML come with it
 
     headings = "".join(f'<th scope="col">{escape(heading)}</th>' for heading in head)
@@ -30,39 +25,16 @@ def html_table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]
 
 
 def frame_html(frame: "pd.DataFrame") -> str:
-    """The first rows of a data frame, without their numbers.
-
-    Example:
-        >>> import pandas as pd
-        >>> "&lt;b&gt;" in frame_html(pd.DataFrame({"job": ["<b>"]}))
-        True
-    """
+    """The first rows of a data frame, without their numbers."""
     html: str = frame.to_html(max_rows=ROWS, index=False)
     return html
 
 
 def caption_of(noun: object) -> str:
-    """What a noun says of itself, without the brackets around it.
-
-    Example:
-        >>> class Plan:
-        ...     def __repr__(self):
-        ...         return "<Plan for 7 queries>"
-        >>> caption_of(Plan())
-        'Plan for 7 queries'
-    """
+    """What a noun says of itself, without the brackets around it."""
     return repr(noun).removeprefix("<").removesuffix(">")
 
 
 def rest_note(left: int, remedy: str) -> str:
-    """The note on the rows that a table leaves out; empty where there are none.
-
-    Args:
-        left: how many.
-        remedy: where all rows are.
-
-    Example:
-        >>> rest_note(1200, ".to_frame() has all")
-        'and 1,200 more; .to_frame() has all'
-    """
+    """The note on so many rows that a table leaves out, and where all are; empty where it leaves out none."""
     return f"and {left:,} more; {remedy}" if left > 0 else ""

@@ -24,12 +24,6 @@ def parse_json(text: str) -> Any:
 
     Raises:
         FileFormatError: it is not such JSON.
-
-    Example:
-        >>> parse_json('{"a": 1, "a": 2}')
-        Traceback (most recent call last):
-        ...
-        residualplanner.ground.errors.FileFormatError: the name 'a' occurs twice in one JSON object
     """
     if not is_small(text):
         raise FileFormatError(

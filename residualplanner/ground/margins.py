@@ -35,11 +35,7 @@ def margin_factor(level: float) -> float:
 
 
 def require_level(level: float) -> float:
-    """Return ``level`` as a float.
-
-    Raises:
-        BudgetError: ``level`` is not between 0 and 1.
-    """
+    """Return ``level`` as a float, or raise BudgetError unless it is between 0 and 1."""
     if isinstance(level, bool) or not isinstance(level, float | int | np.number) or not 0 < level < 1:
         raise BudgetError(f"level must be between 0 and 1, such as 0.95, got {value_text(level)}")
     return float(level)

@@ -76,12 +76,7 @@ def decimal_text_up(value: Fraction) -> str:
 
 
 def decimal_text_down(value: Fraction) -> str:
-    """A decimal number with six significant digits, at most ``value``.
-
-    Example:
-        >>> decimal_text_down(Fraction(2, 3)), decimal_text_down(Fraction(1, 2))
-        ('0.666666', '0.5')
-    """
+    """A decimal number with six significant digits, at most ``value``."""
     return _decimal_text(value, ROUND_FLOOR)
 
 
@@ -115,13 +110,7 @@ def listed(names: Iterable[str], most: int) -> str:
 
 
 def names_text(noun: str, names: Iterable[object], one: str = "", several: str = "") -> str:
-    """A noun and the names of those that are meant, with a verb: in the singular where there is one, else the plural.
-
-    Args:
-        noun: what they are, in the singular.
-        names: each is shown in quotes; at most ten of them.
-        one: the verb for one of them, which is left out if it is empty.
-        several: the verb for several.
+    """A noun and the names of those that are meant, ten at most, with a verb for one of them or for several.
 
     Example:
         >>> names_text("column", ["id"], "is", "are"), names_text("column", ["id", "date"], "is", "are")
@@ -137,11 +126,7 @@ def names_text(noun: str, names: Iterable[object], one: str = "", several: str =
 
 
 def suggestion(name: object, known: Sequence[str] | Mapping[str, str]) -> str:
-    """The end of a message that suggests what was meant: the closest of the ``known`` words, if one is close.
-
-    Args:
-        name: the word that was written.
-        known: the valid words; as a mapping, with what to write for each.
+    """The end of a message that suggests the closest of the ``known`` words, or what to write for it, if one is close.
 
     Example:
         >>> suggestion("oder", ["order", "up_to"]), suggestion("x", ["order", "up_to"])
@@ -167,20 +152,9 @@ def count_text(number: float, word: str) -> str:
 
 
 def optimality_text(gap: float, families: Iterable[str]) -> str:
-    """What has been proved about the distance of a plan's noise to the best.
+    """What has been proved of a plan's noise: its loss is above the best possible by at most ``gap``, relatively.
 
-    Args:
-        gap: how far the loss may be above the best possible, relative to it.
-        families: of the plan's bases: the proof is about these, and about all where they are subtraction bases.
-
-    Example:
-        >>> for gap in (0.0, 2.5e-7, math.inf):
-        ...     print(optimality_text(gap, ["subtraction"]))
-        no noise of this cost does better
-        proved to be within 2.5e-07 (relative) of the best
-        no bound is known
-        >>> optimality_text(0.0, ["optimal", "subtraction"])
-        'no noise of this cost does better with these bases'
+    The best is of bases of the plan's families, and of all bases where they are subtraction bases.
     """
     if not math.isfinite(gap):
         return "no bound is known"
@@ -189,12 +163,7 @@ def optimality_text(gap: float, families: Iterable[str]) -> str:
 
 
 def query_text(names: Sequence[str], universe: Sequence[str] = ()) -> str:
-    """A query in words: its attributes, and which records it is about.
-
-    Example:
-        >>> query_text(["age", "sex"]), query_text([]), query_text(["age", "sex"], ["employed: yes"])
-        ('age × sex', '(total)', 'age × sex among employed: yes')
-    """
+    """A query in words, such as ``age × sex among employed: yes``: its attributes, and which records it is about."""
     return AMONG.join([JOIN.join(names) or TOTAL, *filter(None, [", ".join(universe)])])
 
 
@@ -224,12 +193,7 @@ def table_text(query: str, kinds: str) -> str:
 
 
 def separators(names: Sequence[str]) -> str | None:
-    """What probably separates the names in the first line of a CSV file, if not commas.
-
-    Example:
-        >>> separators(["age;sex"]), separators(["age", "sex"]), separators(["age"])
-        ('semicolons', None, None)
-    """
+    """What probably separates the names in the first line of a CSV file, if not commas."""
     return next((word for mark, word in SEPARATORS.items() if len(names) == 1 and mark in names[0]), None)
 
 
@@ -246,11 +210,6 @@ def percent_text(part: float) -> str:
 
 
 def short_text(text: str, longest: int = 44) -> str:
-    r"""A string short enough to stand beside a plot, without characters that cannot be drawn.
-
-    Example:
-        >>> short_text("a" * 9, 6), short_text("a\nb")
-        ('aaaaa…', 'a b')
-    """
+    """A string short enough to stand beside a plot, without characters that cannot be drawn."""
     printable = "".join(letter if letter.isprintable() else " " for letter in text)
     return printable if len(printable) <= longest else f"{printable[: longest - 1]}…"

@@ -29,7 +29,7 @@ from residualplanner.gate.spend import (
 )
 from residualplanner.ground.checks import float_of, is_integer, require_type, value_text
 from residualplanner.ground.errors import BudgetError, ResourceError
-from residualplanner.ground.main_module import require_guarded_main
+from residualplanner.ground.process import require_guarded_main
 from residualplanner.ground.words import count_text
 from residualplanner.scale.engines.engines import require_ready_engine, require_result_room
 

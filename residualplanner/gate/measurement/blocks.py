@@ -26,7 +26,7 @@ from residualplanner.gate.measurement.resource_estimate import (
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import FloatArray, IntArray, frozen, is_integer, value_text
 from residualplanner.ground.errors import ResourceError
-from residualplanner.ground.memory import memory_left
+from residualplanner.ground.process import memory_left
 from residualplanner.method.strategy.basis_groups import BasisGroups
 
 

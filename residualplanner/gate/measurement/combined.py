@@ -19,12 +19,11 @@ from residualplanner.gate.measurement.measurement import (
     measurement_html,
 )
 from residualplanner.gate.measurement.noise_record import NoiseRecord, noise_from_json
-from residualplanner.ground.array_hashes import content_hash
+from residualplanner.ground.array_hashes import VerifiedFile, content_hash
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.ground.errors import ArgumentError, BudgetError, FileFormatError, WorkloadError, memory_for
 from residualplanner.ground.json import json_text
-from residualplanner.ground.verified_file import VerifiedFile
 from residualplanner.ground.words import count_text, decimal_text_up
 from residualplanner.method.bases.basis import basis_codes
 from residualplanner.method.bases.subtraction import subtraction_basis

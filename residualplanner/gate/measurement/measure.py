@@ -31,7 +31,7 @@ from residualplanner.gate.spend import (
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import IntArray, is_integer, require_type, value_text
 from residualplanner.ground.errors import BudgetError, ResourceError
-from residualplanner.ground.main_module import require_guarded_main
+from residualplanner.ground.process import require_guarded_main
 from residualplanner.ground.words import suggestion
 from residualplanner.method.plan.plan import Plan
 

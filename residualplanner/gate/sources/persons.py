@@ -25,7 +25,7 @@ from residualplanner.gate.sources.person_order import OrderColumn
 from residualplanner.gate.sources.rules import NO_PERSONS, CodedBlock, of_records
 from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import DataError
-from residualplanner.ground.memory import memory_left
+from residualplanner.ground.process import memory_left
 
 if TYPE_CHECKING:
     import pandas as pd

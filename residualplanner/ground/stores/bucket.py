@@ -1,13 +1,13 @@
 """Buckets of object stores: Amazon S3 and what has its interface, Google Cloud Storage, Azure Blob Storage.
 
-Reads: an address, settings.  Gives: ObjectStore, and paths within it.  The home of obstore.
+The home of obstore.
 """
 
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import PurePosixPath
@@ -16,13 +16,15 @@ from typing import IO, Any, cast
 from residualplanner.ground.errors import MissingExtraError, StoreError
 from residualplanner.ground.stores.object_store import require_name
 
+_OF_AMAZON = "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and, for a server that is not Amazon's, AWS_ENDPOINT"
+_OF_AZURE = "AZURE_STORAGE_ACCOUNT_KEY, AZURE_STORAGE_SAS_TOKEN or AZURE_CLIENT_ID"
 #: By the start of an address, the variables of the environment that say who asks, and where the bucket is.
 VARIABLES = {
-    "s3": "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and, for a server that is not Amazon's, AWS_ENDPOINT",
-    "s3a": "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and, for a server that is not Amazon's, AWS_ENDPOINT",
+    "s3": _OF_AMAZON,
+    "s3a": _OF_AMAZON,
     "gs": "GOOGLE_SERVICE_ACCOUNT or GOOGLE_APPLICATION_CREDENTIALS",
-    "abfs": "AZURE_STORAGE_ACCOUNT_KEY, AZURE_STORAGE_SAS_TOKEN or AZURE_CLIENT_ID",
-    "abfss": "AZURE_STORAGE_ACCOUNT_KEY, AZURE_STORAGE_SAS_TOKEN or AZURE_CLIENT_ID",
+    "abfs": _OF_AZURE,
+    "abfss": _OF_AZURE,
 }
 #: The variables that obstore takes an endpoint from, the one that goes before the others first.
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT")
@@ -55,36 +57,27 @@ class Bucket:
 
     def create_if_absent(self, name: str, content: bytes) -> bool:
         """As `ObjectStore.create_if_absent`: a request with ``If-None-Match: *``."""
-        obstore, errors = _obstore()
-        with _as_store_errors(self, name):
+        with _reached(self, require_name(name)) as (obstore, client):
             try:
-                obstore.put(self._client, require_name(name), content, mode="create", use_multipart=False)
-            except (errors.AlreadyExistsError, errors.PreconditionError):
+                obstore.put(client, name, content, mode="create", use_multipart=False)
+            except (obstore.exceptions.AlreadyExistsError, obstore.exceptions.PreconditionError):
                 return False
         return True
 
     def read(self, name: str) -> bytes:
         """As `ObjectStore.read`."""
-        return self.content(require_name(name))
+        return BucketPath(self, require_name(name)).read_bytes()
 
     def names(self, prefix: str) -> list[str]:
         """As `ObjectStore.names`."""
-        obstore, _ = _obstore()
         folder = prefix.rpartition("/")[0]  # an object store lists by whole words between slashes
-        with _as_store_errors(self, prefix):
-            found = [each["path"] for batch in obstore.list(self._client, prefix=folder or None) for each in batch]
+        with _reached(self, prefix) as (obstore, client):
+            found = [each["path"] for batch in obstore.list(client, prefix=folder or None) for each in batch]
         return sorted(name for name in found if name.startswith(prefix))
-
-    def names_in(self, folder: str) -> list[str]:
-        """The names of all objects in a folder, and of all folders in it, ascending."""
-        obstore, _ = _obstore()
-        with _as_store_errors(self, folder):
-            found = obstore.list_with_delimiter(self._client, prefix=folder or None)
-        return sorted([*found["common_prefixes"], *(each["path"] for each in found["objects"])])
 
     def remove(self, name: str) -> None:
         """As `ObjectStore.remove`."""
-        self.delete(require_name(name))
+        BucketPath(self, require_name(name)).unlink()
 
     def remove_unfinished(self) -> None:
         """Nothing: an object store shows no object before it is whole."""
@@ -93,60 +86,13 @@ class Bucket:
         """None: an object store states no limit."""
         return None
 
-    def content(self, name: str) -> bytes:
-        """All bytes of an object of any name."""
-        obstore, _ = _obstore()
-        with _as_store_errors(self, name):
-            return bytes(obstore.get(self._client, name).bytes())
-
-    def delete(self, name: str) -> None:
-        """Remove an object of any name, if it is there."""
-        obstore, _ = _obstore()
-        with _as_store_errors(self, name):
-            obstore.delete(self._client, name)
-
-    def has(self, name: str) -> bool:
-        """Whether there is an object of this name."""
-        obstore, _ = _obstore()
-        with _as_store_errors(self, name):
-            try:
-                obstore.head(self._client, name)
-            except FileNotFoundError:
-                return False
-        return True
-
-    def opened(self, name: str) -> IO[bytes]:
-        """An object to be read from any byte on; FileNotFoundError where there is none."""
-        obstore, _ = _obstore()
-        with _as_store_errors(self, name):
-            return cast(IO[bytes], obstore.open_reader(self._client, name))
-
-    @contextmanager
-    def writing(self, name: str) -> Iterator[IO[bytes]]:
-        """A file whose content becomes the object, in the place of one that is there, if the block does not raise."""
-        obstore, _ = _obstore()
-        with tempfile.SpooledTemporaryFile(_SPOOL_BYTES) as file:
-            yield cast(IO[bytes], file)
-            file.seek(0)
-            with _as_store_errors(self, name):
-                obstore.put(self._client, name, file)
-
-    @property
-    def _client(self) -> Any:
-        return _client(self.address, self.settings, tuple(environment().items()))
-
 
 @dataclass(frozen=True, slots=True)
 class BucketPath:
-    """A file or folder in a bucket, with those methods of `pathlib.Path` that releases are written and read with.
-
-    Attributes:
-        bucket: where it is.
-        key: its name there; "" for the folder that the bucket's address names.
-    """
+    """A file or folder in a bucket, with those methods of `pathlib.Path` that releases are written and read with."""
 
     bucket: Bucket
-    key: str = ""
+    key: str = ""  # its name there; "" for the folder that the bucket's address names
 
     def __str__(self) -> str:
         return "/".join(word for word in (str(self.bucket), self.key) if word)
@@ -174,38 +120,51 @@ class BucketPath:
 
     def is_file(self) -> bool:
         """Whether there is an object of this name."""
-        return self.bucket.has(self.key)
+        try:
+            with _reached(self.bucket, self.key) as (obstore, client):
+                obstore.head(client, self.key)
+        except FileNotFoundError:
+            return False
+        return True
 
     def read_bytes(self) -> bytes:
-        """All bytes of the object."""
-        return self.bucket.content(self.key)
+        """All bytes of the object; FileNotFoundError where there is none."""
+        with _reached(self.bucket, self.key) as (obstore, client):
+            return bytes(obstore.get(client, self.key).bytes())
 
     def open(self, mode: str = "rb") -> IO[bytes]:
-        """The object, to be read from any byte on."""
+        """The object, to be read from any byte on; FileNotFoundError where there is none."""
         if mode != "rb":
             raise ValueError(f"an object is opened to be read ('rb'), got {mode!r}")
-        return self.bucket.opened(self.key)
+        with _reached(self.bucket, self.key) as (obstore, client):
+            return cast(IO[bytes], obstore.open_reader(client, self.key))
 
-    def writing(self) -> Any:
-        """A block that writes the object, whole or not at all, in the place of one that is there."""
-        return self.bucket.writing(self.key)
+    @contextmanager
+    def writing(self) -> Iterator[Any]:
+        """A file whose content becomes the object, in the place of one that is there, if the block does not raise."""
+        with tempfile.SpooledTemporaryFile(_SPOOL_BYTES) as file:
+            yield file
+            file.seek(0)
+            with _reached(self.bucket, self.key) as (obstore, client):
+                obstore.put(client, self.key, file)
 
     def iterdir(self) -> Iterator["BucketPath"]:
         """The objects in this folder, and the folders in it."""
-        return (BucketPath(self.bucket, name) for name in self.bucket.names_in(self.key))
+        with _reached(self.bucket, self.key) as (obstore, client):
+            found = obstore.list_with_delimiter(client, prefix=self.key or None)
+        names = sorted([*found["common_prefixes"], *(each["path"] for each in found["objects"])])
+        return (BucketPath(self.bucket, name) for name in names)
 
     def unlink(self) -> None:
         """Remove the object, if it is there."""
-        self.bucket.delete(self.key)
+        with _reached(self.bucket, self.key) as (obstore, client):
+            obstore.delete(client, self.key)
 
     def download(self, file: IO[bytes]) -> None:
         """Copy the object to an open file."""
-        source = self.open()
-        try:
+        with closing(self.open()) as source:
             shutil.copyfileobj(source, file, 2**24)
-        finally:
-            source.close()
-            file.flush()
+        file.flush()
 
 
 def environment() -> dict[str, str]:
@@ -213,10 +172,26 @@ def environment() -> dict[str, str]:
     return {name: os.environ[name] for name in sorted(os.environ) if name.startswith(_PROVIDERS)}
 
 
+@contextmanager
+def _reached(bucket: Bucket, name: str) -> Iterator[tuple[Any, Any]]:
+    """The package, and this process's connections to a bucket, for what concerns an object or folder.
+
+    Whatever the client raises becomes a StoreError without the text of the server, which may quote keys.
+    """
+    obstore = _obstore()
+    client = _client(bucket.address, bucket.settings, tuple(environment().items()))
+    try:
+        yield obstore, client
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no object {str(BucketPath(bucket, name))!r}") from None
+    except obstore.exceptions.BaseError as error:
+        raise _refused(str(bucket), f"{name!r}, {type(error).__name__}") from None
+
+
 @lru_cache(maxsize=16)
 def _client(address: str, settings: tuple[tuple[str, str], ...], variables: tuple[tuple[str, str], ...]) -> Any:
     """The connections of this process to a bucket; others where the environment has changed."""
-    _, errors = _obstore()
+    obstore = _obstore()
     from obstore.store import from_url
 
     config: Mapping[str, str] = dict(settings)
@@ -224,31 +199,18 @@ def _client(address: str, settings: tuple[tuple[str, str], ...], variables: tupl
     is_plain = next((each for each in endpoints if each), "").startswith("http://")
     try:
         return from_url(address, config=config or None, client_options={"allow_http": is_plain})
-    except (errors.BaseError, ValueError) as error:
+    except (obstore.exceptions.BaseError, ValueError) as error:
         raise _refused(address, type(error).__name__) from None
 
 
-def _obstore() -> tuple[Any, Any]:
-    """The package and its errors."""
+def _obstore() -> Any:
     try:
         import obstore
-        from obstore import exceptions
+        import obstore.exceptions
     except ImportError:
         message = "object stores need obstore: pip install 'residualplanner[s3]'"
         raise MissingExtraError(message, extra="s3") from None
-    return obstore, exceptions
-
-
-@contextmanager
-def _as_store_errors(bucket: Bucket, name: str) -> Iterator[None]:
-    """Raise StoreError for whatever the client raises, without the text of the server, which may quote keys."""
-    _, errors = _obstore()
-    try:
-        yield
-    except FileNotFoundError:
-        raise FileNotFoundError(f"there is no object {str(BucketPath(bucket, name))!r}") from None
-    except errors.BaseError as error:
-        raise _refused(str(bucket), f"{name!r}, {type(error).__name__}") from None
+    return obstore
 
 
 def _refused(address: str, what: str) -> StoreError:

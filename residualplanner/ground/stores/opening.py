@@ -1,28 +1,29 @@
-"""From what people write to a store, or to a folder that may be in one.
-
-Reads: a path, or an address such as ``s3://bucket/prefix``.  Gives: ObjectStore; or a path to write to or read from.
-"""
+"""From what people write to a store, or to a folder that may be in one; and whether other processes reach the same."""
 
 import os
+import secrets
 import shutil
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from residualplanner.ground.atomic import require_free_folder, write_folder_atomically
 from residualplanner.ground.checks import require_path, value_text
-from residualplanner.ground.errors import ArgumentError
-from residualplanner.ground.stores.bucket import VARIABLES, Bucket, BucketPath
-from residualplanner.ground.stores.folder import Folder
-from residualplanner.ground.stores.object_store import ObjectStore
+from residualplanner.ground.errors import ArgumentError, MissingExtraError, StoreError
+from residualplanner.ground.stores.bucket import VARIABLES, Bucket, BucketPath, environment
+from residualplanner.ground.stores.object_store import PROBES, Folder, ObjectStore
 
 #: A file or folder, on a disk or in a bucket.
 AnyPath = Path | BucketPath
 
 #: What a folder holds as soon as it is whole.
 LAST = "manifest.json"
+#: How many seconds a store may take to answer; one whose keys or endpoint are wrong may be tried for minutes.
+PATIENCE = 60
 
 _ACCEPTED = (
     "the path of a folder, or an address such as s3://bucket/prefix, s3a://.., gs://.., "
@@ -31,18 +32,9 @@ _ACCEPTED = (
 
 
 def open_store(where: object) -> ObjectStore:
-    """The store at a path or address; nothing is read or written yet.
+    """The store at a path or address, or which it is; nothing is read or written yet.
 
-    Args:
-        where: the path of a folder, which is made if it is not there; ``s3://bucket/prefix`` or another address, for
-            which the environment holds keys, region and endpoint; or a store.
-
-    Raises:
-        ArgumentError: it is none of these.
-
-    Example:
-        >>> open_store("s3://survey/release-1")
-        Bucket(address='s3://survey/release-1')
+    A folder is made if it is not there; for an address, the environment holds keys, region and endpoint.
     """
     if isinstance(where, ObjectStore):
         return where
@@ -58,15 +50,7 @@ def path_given(call: str, where: object, example: str) -> AnyPath:
 
 
 def path_at(where: object) -> AnyPath:
-    """The file or folder at a path or address; nothing is read or written yet.
-
-    Raises:
-        ArgumentError: it is neither.
-
-    Example:
-        >>> str(path_at("gs://survey/release-1") / "manifest.json")
-        'gs://survey/release-1/manifest.json'
-    """
+    """The file or folder at a path or address; nothing is read or written yet, ArgumentError where it is neither."""
     match where:
         case BucketPath():
             return where
@@ -100,11 +84,8 @@ def local_file(path: AnyPath) -> Iterator[Path]:
 def new_folder(path: AnyPath) -> Iterator[Path]:
     """A folder on a disk that appears at ``path`` when the block ends, whole or not at all.
 
-    In a bucket what has no ``manifest.json`` is no release, so that is the last object to be made.
-
-    Raises:
-        FileExistsError: there is something already.
-        OSError, StoreError: it cannot be written.
+    In a bucket what has no ``manifest.json`` is no release, so that is the last object to be made.  FileExistsError
+    where there is something already.
     """
     if isinstance(path, Path):
         with write_folder_atomically(path) as folder:
@@ -125,3 +106,61 @@ def require_free(path: AnyPath) -> None:
         require_free_folder(path)
     elif any(path.iterdir()):
         raise FileExistsError(f"{path} is not empty; name a new prefix, or empty this one first")
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """An object that one process has put into a store, for others to find."""
+
+    store: ObjectStore
+    name: str
+    content: bytes
+
+    def trouble(self) -> str:
+        """What keeps this process from the store; nothing if it can read the mark, and write and read an object.
+
+        A store that does not answer for a minute is left alone.
+        """
+        found: list[str] = []
+        work = threading.Thread(target=lambda: found.append(self._trouble()), daemon=True)
+        work.start()
+        work.join(PATIENCE)
+        return found[0] if found else f"it has not answered for {PATIENCE} seconds"
+
+    def _trouble(self) -> str:
+        store, own = self.store, _new_mark(self.store)
+        try:
+            if store.read(self.name) != self.content:
+                raise FileNotFoundError
+            try:
+                is_kept = store.create_if_absent(own.name, own.content) and store.read(own.name) == own.content
+            finally:
+                store.remove(own.name)
+        except FileNotFoundError:
+            return (
+                "what this process has written there is not found there; a folder must be on a file system that all "
+                "workers have under the same path, and a bucket's endpoint must be the same (AWS_ENDPOINT)"
+            )
+        except (StoreError, MissingExtraError) as error:
+            return str(error)
+        return "" if is_kept else "what is written there is not kept"
+
+
+def _new_mark(store: ObjectStore) -> Mark:
+    return Mark(store, f"{PROBES}{secrets.token_hex(8)}", secrets.token_bytes(32))
+
+
+@contextmanager
+def marked(store: ObjectStore) -> Iterator[Mark]:
+    """A mark in a store, which is removed in the end; StoreError where it cannot be written."""
+    mark = _new_mark(store)
+    store.create_if_absent(mark.name, mark.content)
+    try:
+        yield mark
+    finally:
+        store.remove(mark.name)
+
+
+def variables_of(store: ObjectStore) -> list[str]:
+    """The names of the variables of this process's environment that have to do with a store."""
+    return [*environment()] if isinstance(store, Bucket) else []

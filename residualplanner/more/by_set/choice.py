@@ -11,7 +11,7 @@ import numpy as np
 
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.ground.errors import SolverError, WorkloadError
-from residualplanner.ground.threads import one_thread
+from residualplanner.ground.process import one_thread
 from residualplanner.method.bases.basis import Basis
 from residualplanner.method.bases.matrix import integer_basis
 from residualplanner.method.bases.subtraction import subtraction_basis

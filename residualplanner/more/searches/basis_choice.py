@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from residualplanner.ground.checks import FloatArray
-from residualplanner.ground.threads import one_thread
+from residualplanner.ground.process import one_thread
 from residualplanner.method.bases.basis import CERTIFIED, Basis
 from residualplanner.method.bases.numbers import ResidualNumbers, subtraction_numbers
 from residualplanner.method.bases.subtraction import subtraction_basis

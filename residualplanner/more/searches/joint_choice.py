@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray
-from residualplanner.ground.threads import one_thread
+from residualplanner.ground.process import one_thread
 from residualplanner.method.bases.basis import Basis
 from residualplanner.method.bases.numbers import subtraction_numbers
 from residualplanner.method.bases.subtraction import subtraction_basis

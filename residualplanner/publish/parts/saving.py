@@ -17,7 +17,7 @@ from residualplanner.gate.measurement.resource_estimate import bytes_text
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.errors import FileFormatError, ResourceError
-from residualplanner.ground.main_module import require_guarded_main
+from residualplanner.ground.process import require_guarded_main
 from residualplanner.ground.stores import AnyPath, path_at
 from residualplanner.method.plan.files import plan_hash
 from residualplanner.publish.files.export_files import csv_files, parquet_bytes
@@ -29,7 +29,7 @@ from residualplanner.publish.parts.part_file import HASHES, PartFile
 from residualplanner.publish.parts.part_list import part_lists
 from residualplanner.publish.parts.statistics import about_statistics, write_statistics
 from residualplanner.publish.parts.unfinished import unfinished
-from residualplanner.publish.parts.writers import PartsJob, remove_answers, writers_of
+from residualplanner.publish.parts.writers import PartsJob, elsewhere, remove_answers, writing
 from residualplanner.publish.parts.writing import ANSWERS_SHA256, write_tables, write_whole
 from residualplanner.release.layout import LABELS, PARTS, TABLES, Layout, layout_of, part_name
 from residualplanner.release.numbers import Numbers
@@ -56,7 +56,7 @@ def save_parts(
     CSV files.
     """
     require_guarded_main("save")
-    writers = writers_of(workers)
+    others = elsewhere(workers)
     plan, with_unbiased = described.plan, described.profile.with_unbiased
     answers = measurement.answers_sha256
     about: dict[str, Any] = {
@@ -75,7 +75,7 @@ def save_parts(
         require_room(hidden, layout, parts, measurement)
         saved = save_measurements(measurement, hidden)
         job = PartsJob(measurement, layout, about, hidden, parts, numbers, with_unbiased)
-        with _of_unaltered_answers(job), writers.writing(job) as written:
+        with _of_unaltered_answers(job), writing(job, others) as written:
             files = saved | _write_about(described, job)  # while other processes write parts
             found = list(_reported(written, layout, parts, progress))
         files |= _write_all(hidden, part_lists(layout, parts, found) | csv_files(more))

@@ -94,4 +94,4 @@ def _in_bucket(target: BucketPath, digest: str) -> Iterator[BucketPath]:
 def _empty(folder: BucketPath) -> None:
     """Remove all objects below a folder."""
     for name in folder.bucket.names(f"{folder.key}/" if folder.key else ""):
-        folder.bucket.delete(name)
+        BucketPath(folder.bucket, name).unlink()

@@ -1,18 +1,18 @@
 """Who writes the parts of a release: this process, other processes, or an engine's workers."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, Protocol, final
+from typing import Any
 
 from residualplanner.gate.measurement.combined import NoisyAnswers, map_measurements
+from residualplanner.ground.array_hashes import VerifiedFile
 from residualplanner.ground.checks import is_integer, value_text
 from residualplanner.ground.errors import FileFormatError, WorkloadError
 from residualplanner.ground.stores import AnyPath
-from residualplanner.ground.verified_file import VerifiedFile
 from residualplanner.ground.words import listed
 from residualplanner.publish.files.saved_measurement import measurement_names
 from residualplanner.publish.parts.part_file import PartFile, part_file_of_bytes
@@ -27,91 +27,61 @@ _PROBLEM, _ALTERED = b"!", b"?"
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PartsJob:
-    """Some parts of a release that are to be written.
-
-    Attributes:
-        measurement: the noisy answers that the tables follow from.
-        layout: which tables stand in which part.
-        about: the description of the release in each part, as JSON values.
-        folder: of the release, which has the measurement.
-        parts: their numbers.
-        numbers: what the tables hold.
-        with_unbiased: whether the unbiased estimates stand in a column beside them.
-    """
+    """Some parts of a release that are to be written."""
 
     measurement: NoisyAnswers
-    layout: Layout
-    about: Mapping[str, Any]
-    folder: AnyPath
-    parts: Sequence[int]
-    numbers: Numbers
-    with_unbiased: bool
+    layout: Layout  # which tables stand in which part
+    about: Mapping[str, Any]  # the description of the release in each part, as JSON values
+    folder: AnyPath  # of the release, which has the measurement
+    parts: Sequence[int]  # their numbers
+    numbers: Numbers  # what the tables hold
+    with_unbiased: bool  # whether the unbiased estimates stand in a column beside them
 
 
-class Writers(Protocol):
-    """Who writes parts."""
+def elsewhere(workers: int | Workers) -> Workers | None:
+    """The workers that a user has named; None for one process, this one.
 
-    def writing(self, job: PartsJob) -> AbstractContextManager[Iterator[PartFile]]:
-        """Write parts, those that are complete aside; leaving the block early ends the work.
-
-        Returns:
-            What each part is, in order, as they are written.
-
-        Raises:
-            FileFormatError: the file of the measurement was altered.
-            OSError: a worker cannot read the measurement, or write to the folder.
-            ResourceError: an engine's workers do not serve, or it failed.
-        """
-        ...
-
-
-def writers_of(workers: int | Workers) -> Writers:
-    """Those that a user has named: a number of processes, or an engine's workers; WorkloadError for anything else."""
+    Raises:
+        WorkloadError: it is neither a number of processes nor workers.
+    """
     if is_integer(workers, least=1):
-        return ThisProcess() if workers == 1 else OtherProcesses(ProcessWorkers(int(workers)))
-    if isinstance(workers, int) or not hasattr(workers, "run"):
+        return None if workers == 1 else ProcessWorkers(int(workers))
+    if isinstance(workers, int) or not hasattr(workers, "require_ready"):
         raise WorkloadError(
             "workers must be a number of processes, at least 1, or an engine's, such as SparkWorkers(spark), got "
             f"{value_text(workers)}"
         )
-    return OtherProcesses(workers)
+    return workers
 
 
-@final
-class ThisProcess:
-    """Writes one part after the other, from the answers that it has."""
+@contextmanager
+def writing(job: PartsJob, workers: Workers | None) -> Iterator[Iterator[PartFile]]:
+    """Have parts written, those that are complete aside: by workers from the file of the answers, or by this process.
 
-    @contextmanager
-    def writing(self, job: PartsJob) -> Iterator[Iterator[PartFile]]:
-        """As `Writers.writing`."""
+    In the block each part is given in order, as it is written; leaving the block early ends the work.
+
+    Raises:
+        FileFormatError: the file of the measurement was altered.
+        OSError: a worker cannot read the measurement, or write to the folder.
+        ResourceError: an engine's workers do not serve, or it failed.
+    """
+    if workers is None:
         writer = PartWriter(job.measurement, job.layout, job.about, job.numbers, job.with_unbiased)
         yield map(partial(writer.write, job.folder), job.parts)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class OtherProcesses:
-    """Has workers write parts, from the file that the answers stand in.
-
-    Attributes:
-        workers: processes of this machine, or an engine's workers.
-    """
-
-    workers: Workers
-
-    @contextmanager
-    def writing(self, job: PartsJob) -> Iterator[Iterator[PartFile]]:
-        """As `Writers.writing`."""
-        self.workers.require_ready()
-        folder = job.folder.absolute() if isinstance(job.folder, Path) else job.folder
-        names = measurement_names(job.measurement.noise)
-        own = zip(names, job.measurement.measurements, strict=True)
-        files = tuple(measurement.file(folder / name) for name, measurement in own)
-        numbers = job.numbers.sent(folder)
-        write = WritePart(files, folder, json.dumps(job.about), job.layout, numbers, job.with_unbiased)
-        with _closed(self.workers.run(write, job.parts)) as answers:
-            yield map(partial(_part_of_answer, write), answers)
-        remove_answers(job.folder)
+        return
+    workers.require_ready()
+    folder = job.folder.absolute() if isinstance(job.folder, Path) else job.folder
+    names = measurement_names(job.measurement.noise)
+    own = zip(names, job.measurement.measurements, strict=True)
+    files = tuple(measurement.file(folder / name) for name, measurement in own)
+    write = WritePart(files, folder, json.dumps(job.about), job.layout, job.numbers.sent(folder), job.with_unbiased)
+    answers = workers.map(write, job.parts)
+    try:
+        yield map(partial(_part_of_answer, write), answers)
+    finally:
+        if isinstance(answers, Generator):
+            answers.close()
+    remove_answers(job.folder)
 
 
 def remove_answers(folder: AnyPath) -> None:
@@ -125,19 +95,12 @@ def remove_answers(folder: AnyPath) -> None:
 class WritePart:
     """Writes parts; it is sent to workers, which map the files of the measurements.
 
-    Attributes:
-        measurements: the files of one measurement, or of several; what was verified of them is not verified again
-            where they are the same files.
-        folder: that of the release, with its absolute path.
-        about: the description of the release in each part, as JSON.
-        layout: which tables stand in which part.
-        numbers: what the tables hold.
-        with_unbiased: whether the unbiased estimates stand in a column beside them.
+    What was verified of these files is not verified again where they are the same files.
     """
 
     measurements: tuple[VerifiedFile, ...] = field(hash=False)
-    folder: AnyPath
-    about: str
+    folder: AnyPath  # with its absolute path
+    about: str  # as of `PartsJob`, as JSON; so the next three
     layout: Layout = field(compare=False)
     numbers: Numbers
     with_unbiased: bool
@@ -150,17 +113,6 @@ class WritePart:
             return _ALTERED + str(error).encode()
         except OSError as error:
             return _PROBLEM + f"{error.strerror or error}: {error.filename or self.folder}".encode()
-
-
-@contextmanager
-def _closed(results: Iterable[bytes]) -> Iterator[Iterable[bytes]]:
-    """The same; what makes them one by one is closed in the end."""
-    close: Callable[[], None] | None = getattr(results, "close", None)
-    try:
-        yield results
-    finally:
-        if close is not None:
-            close()
 
 
 def _part_of_answer(write: WritePart, answer: bytes) -> PartFile:

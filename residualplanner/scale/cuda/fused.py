@@ -1,10 +1,12 @@
 """Tables from residual answers by the fused kernel, on a device of NVIDIA's.
 
-Reads: CuPy arrays.  Gives: a CuPy array.  CuPy is imported when a function here is called, not before.
+CuPy is imported when a function here needs it, not before.
 """
 
+import hashlib
 from collections.abc import Sequence
 from functools import lru_cache
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -18,16 +20,30 @@ from residualplanner.scale.cuda.launches import (
     AXIS_THREADS,
     AxisLaunch,
     Launch,
+    Limits,
     SubsetAnswers,
     axis_launches_of,
+    fits,
     launch_of,
+    layout_of,
     require_answers,
 )
-from residualplanner.scale.cuda.layouts import Limits, fits, layout_of
-from residualplanner.scale.cuda.source import AXIS_KERNEL, KERNEL, kernel_source
 
 #: How CuPy compiles the kernel.
 OPTIONS = ("--std=c++17",)
+#: The kernel that makes tables or slabs of them, and the one that maps an axis along which tables were cut.
+KERNEL = "fused_tables"
+AXIS_KERNEL = "map_axis"
+
+
+def kernel_source() -> str:
+    """The source of the kernels, CUDA C++, from the file that is shipped beside this module."""
+    return files(__package__).joinpath(f"{KERNEL}.cu").read_text(encoding="utf-8")
+
+
+def kernel_sha256() -> str:
+    """The SHA-256 of the source, by which figures that were measured with it are known: 64 hexadecimal digits."""
+    return hashlib.sha256(kernel_source().encode()).hexdigest()
 
 
 def fused_tables(
@@ -36,13 +52,10 @@ def fused_tables(
     """The tables whose residuals are given, as `tables_of_residuals` makes them, in one pass through device memory.
 
     Args:
-        blocks (2**k,): CuPy arrays on the current device, in C order: block j (g_j, ..) holds residuals of sets of
-            attributes of the same bases, int64 or float64; it has an axis of m_i answers for every i whose bit in j is
-            set (bit 0 is the first attribute).  Those of float64 are the residuals themselves.
-        rows (b, 2**k): for each table, which rows of the blocks are its own; on the host or on the device.  That they
-            are rows of these blocks is not checked.
-        maps: from a tensor, whose axes have the total and then the m_i answers, to a table; axes of one entry may be
-            added.  They must `fit_on_device`.
+        blocks (2**k,): as there; CuPy arrays on the current device, in C order, of int64, or of float64, which are the
+            residuals themselves.
+        rows (b, 2**k): as there, on the host or on the device.  That they are rows of these blocks is not checked.
+        maps: as there; they must `fit_on_device`.
         divisors (2**k,): what the integers of each block are divided by, 1 for one of float64; omitted, 1 for all.
 
     Returns:
@@ -93,11 +106,7 @@ def tables_on_cuda(
 
 
 def fit_on_device(maps: ProductMap) -> bool:
-    """Whether `fused_tables` makes the tables of ``maps`` on the current device; see `fits`.
-
-    Raises:
-        MissingExtraError: CuPy is not installed.
-    """
+    """Whether `fused_tables` makes the tables of ``maps`` on the current device; MissingExtraError without CuPy."""
     return fits(maps, _limits(_cupy().cuda.Device().id))
 
 

@@ -1,8 +1,9 @@
-"""What the fused kernel is given: its launch, and the description that it reads.
+"""How tables lie in the shared memory of a block of threads, which fit into it, and what the fused kernel is given.
 
-Reads: a SlabLayout and where the answers are.  Gives: Launch, NumPy arrays.  Needs neither a device nor CuPy.
+It follows from the maps of the tables' axes and the limits of a device; needs neither a device nor CuPy.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, compress
@@ -11,66 +12,219 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.scale.cuda.layouts import Pass, SlabLayout
+from residualplanner.method.kron.axis_maps import AxisMap, ProductMap, keeping
+from residualplanner.method.kron.residuals import rebuilding
 
+#: Bytes of a number in shared memory.
+_NUMBER = 8
+#: Threads that run in step.
+WARP = 32
+#: Numbers that say where the answers of one subset of a slab start, and their divisor.
+_SOURCE = 2
+#: Slabs of fewer cells share a block, until together they have about so many.
+_CELLS_OF_BLOCK = 1024
+#: Entries of an axis that one thread adds up, at most.
+_LONGEST = 1024
+#: Entries of a matrix, which all blocks read through the cache, at most.
+_LARGEST_MATRIX = 2**14
+#: Numbers of the tensors in shared memory, at most: up to here the kernel's quotients are exact.
+MOST_NUMBERS = 2**15
+#: Axes of a slab, at most: those for which the kernel has room.
+MOST_AXES = 16
 #: How many blocks of threads a launch has at most, on every device.
 _MOST_BLOCKS = 2**31 - 1
 #: Where an axis has no matrix.
 _CLOSED_FORM = -1
-
-
-class SubsetAnswers(NamedTuple):
-    """The answers of one subset of the tables' attributes.
-
-    Attributes:
-        address: of the first answer of the first set of attributes, in the memory of the device.
-        divisor: what they are divided by, if they are int64; 0 if they are float64, and are not divided.
-    """
-
-    address: int
-    divisor: int
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Launch:
-    """One launch of the fused kernel.
-
-    Attributes:
-        blocks: how many blocks of threads.
-        threads: of each block.
-        shared_bytes: of each block.
-        slabs: how many all blocks make.
-        description (w,): int64, what the kernel reads: see its source.
-    """
-
-    blocks: int
-    threads: int
-    shared_bytes: int
-    slabs: int
-    description: NDArray[np.int64]
-
-
 #: Threads of a block that maps an axis in device memory.
 AXIS_THREADS = 256
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one block of threads of a device may use."""
+
+    threads: int  # how many a block has at most
+    shared_bytes: int  # how much shared memory a block can ask for
+
+
+#: Devices of compute capability 8.0, such as A100, and 9.0, such as H100: CUDA C++ Programming Guide, table of
+#: technical specifications per compute capability.
+SM_80 = Limits(threads=1024, shared_bytes=163 * 1024)
+SM_90 = Limits(threads=1024, shared_bytes=227 * 1024)
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One axis of a stack (outer, columns, inner) mapped, to (outer, rows, inner)."""
+
+    axis: AxisMap
+    outer: int  # the product of the lengths of the axes before it, of one slab or table, after their passes
+    inner: int  # the product of the lengths of the axes after it
+    span: int  # how many numbers one of ``outer`` takes before the pass, padding of the last axis included
+    result_span: int  # after it
+
+    @property
+    def has_closed_form(self) -> bool:
+        """Whether the axis has the subtraction basis and single values, and is mapped in place without a matrix."""
+        return self.axis.direct is rebuilding(self.axis.columns).direct
+
+    @property
+    def lines(self) -> int:
+        """The work that is divided among threads: lines in closed form, single entries of a product."""
+        return self.outer * self.inner * (1 if self.has_closed_form else self.axis.rows)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether one thread may map a line of it."""
+        entries = 0 if self.has_closed_form else self.axis.columns * self.axis.rows
+        return self.axis.columns <= _LONGEST and entries <= _LARGEST_MATRIX
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class SlabLayout:
+    """Tables of the same maps, cut into slabs along their first axes, in shared memory."""
+
+    columns: tuple[int, ...]  # (k,): the lengths of the tensor's axes; one of length 1 for a table of no attributes
+    cut: int  # how many axes, the first ones, are not in shared memory
+    rows: tuple[int, ...]  # (k - cut,): the lengths of the axes of a finished slab
+    pitch: int  # the distance of neighbors along the last axis but one: odd, and no less than the last axis is long
+    cells: int  # numbers of the padded tensor of a slab
+    slabs: int  # of one block of threads
+    numbers: int  # of shared memory that one tensor of all these slabs takes, at its largest
+    passes: tuple[Pass, ...]  # the axes that are mapped in shared memory
+    later_passes: tuple[Pass, ...]  # those that are mapped in device memory afterwards
+
+    @property
+    def slabs_of_table(self) -> int:
+        """Into how many slabs a table is cut."""
+        return math.prod(self.columns[: self.cut])
+
+    @property
+    def estimates(self) -> int:
+        """How many cells a finished slab has."""
+        return math.prod(self.rows)
+
+    @property
+    def sources(self) -> int:
+        """How many subsets the axes of a slab have that have residual answers."""
+        return 1 << sum(columns > 1 for columns in self.columns[self.cut :])
+
+    @property
+    def tensor_start(self) -> int:
+        """Where in shared memory, in numbers, the tensors start, behind the sources."""
+        return _SOURCE * self.slabs * self.sources
+
+    @property
+    def shared_bytes(self) -> int:
+        """How much shared memory a block needs: a second tensor only where an axis has a matrix."""
+        buffers = 1 if all(step.has_closed_form for step in self.passes) else 2
+        return _NUMBER * (self.tensor_start + self.numbers * buffers)
+
+    @property
+    def threads(self) -> int:
+        """How many threads a block gets: one for each line of the widest pass and for every eight cells."""
+        widest = max((step.lines for step in self.passes), default=0)
+        wanted = max(self.slabs * widest, -(-self.slabs * self.cells // 8))
+        return min(SM_90.threads, WARP * -(-wanted // WARP))
+
+    def fits(self, limits: Limits) -> bool:
+        """Whether a block of a device with these limits can make these slabs."""
+        return (
+            self.threads <= limits.threads
+            and self.shared_bytes <= limits.shared_bytes
+            and self.numbers <= MOST_NUMBERS
+            and len(self.rows) <= MOST_AXES
+            and all(step.is_short for step in (*self.passes, *self.later_passes))
+        )
+
+
+def layout_of(maps: ProductMap, limits: Limits = SM_90) -> SlabLayout:
+    """How the tables of ``maps``, as of `tables_of_residuals`, lie in shared memory; ValueError where they do not fit.
+
+    Small tables are put together, until they have about a thousand cells; large ones are cut into slabs along as few
+    axes as possible.
+
+    Example:
+        >>> large = layout_of(ProductMap([rebuilding(100)] * 3))
+        >>> large.cut, large.slabs_of_table, large.shared_bytes
+        (1, 100, 80864)
+    """
+    for cut in range(max(1, len(maps.axes))):
+        layout = cut_layout(maps, cut)
+        if layout.fits(limits):
+            return layout
+    raise ValueError(f"tables of shape {maps.rows} are not for the fused kernel; ask fits() before")
+
+
+def fits(maps: ProductMap, limits: Limits = SM_90) -> bool:
+    """Whether the fused kernel makes the tables of ``maps``; others are left to products of matrices.
+
+    It does if no axis that is mapped has more than 1,024 entries, no matrix more than 16,384, and the last axis, with
+    as many before it as there is room for, is within the shared memory of one block, twice if one of them has a matrix.
+    """
+    return any(cut_layout(maps, cut).fits(limits) for cut in range(max(1, len(maps.axes))))
+
+
+def cut_layout(maps: ProductMap, cut: int) -> SlabLayout:
+    """The layout in which the first ``cut`` axes are cut, whether or not it fits; the last axis never is."""
+    columns, rows = maps.columns[cut:] or (1,), maps.rows[cut:] or (1,)
+    pitch = max(columns[-1], rows[-1]) | 1
+    sizes = [math.prod(rows[:done]) * math.prod(columns[done:-1]) * pitch for done in range(len(rows))]
+    slabs = max(1, _CELLS_OF_BLOCK // max(sizes))
+    return SlabLayout(
+        columns=maps.columns or (1,),
+        cut=cut,
+        rows=rows,
+        pitch=pitch,
+        cells=sizes[0],
+        slabs=slabs,
+        numbers=slabs * max(sizes),
+        passes=_passes(maps.axes[cut:], behind=1, pitch=pitch),
+        later_passes=_passes(maps.axes[:cut], behind=math.prod(rows)),
+    )
+
+
+def _passes(axes: tuple[AxisMap, ...], behind: int, pitch: int = 0) -> tuple[Pass, ...]:
+    """The passes over some axes in order, with ``behind`` numbers behind the last, which is padded to ``pitch``."""
+    last = len(axes) - 1
+    before = [pitch if pitch and number == last else axis.columns for number, axis in enumerate(axes)]
+    after = [pitch if pitch and number == last else axis.rows for number, axis in enumerate(axes)]
+    passes = []
+    for number, axis in enumerate(axes):
+        outer, inner = math.prod(after[:number]), math.prod(before[number + 1 :]) * behind
+        spans = (before[number] * inner, after[number] * inner)
+        if axis.direct is not keeping(axis.columns).direct:
+            passes.append(Pass(axis, outer, inner, *spans))
+    return tuple(passes)
+
+
+class SubsetAnswers(NamedTuple):
+    """The answers of one subset of the tables' attributes."""
+
+    address: int  # of the first answer of the first set of attributes, in the memory of the device
+    divisor: int  # what they are divided by, if they are int64; 0 if they are float64, and are not divided
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Launch:
+    """One launch of the fused kernel."""
+
+    blocks: int
+    threads: int  # of each block
+    shared_bytes: int  # of each block
+    slabs: int  # how many all blocks make
+    description: NDArray[np.int64]  # (w,), what the kernel reads: see its source
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class AxisLaunch:
-    """One launch of the kernel that maps an axis in device memory.
+    """One launch of the kernel that maps an axis in device memory."""
 
-    Attributes:
-        matrix (w,): int64, the bits of the transposed matrix; nothing in closed form.
-        columns: the length of the axis.
-        rows: its length afterwards.
-        inner: how many numbers are behind each entry of the axis.
-        outer: how many axes there are to map, of all tables.
-    """
-
-    matrix: NDArray[np.int64]
-    columns: int
-    rows: int
-    inner: int
-    outer: int
+    matrix: NDArray[np.int64]  # (w,), the bits of the transposed matrix; nothing in closed form
+    columns: int  # the length of the axis
+    rows: int  # its length afterwards
+    inner: int  # how many numbers are behind each entry of the axis
+    outer: int  # how many axes there are to map, of all tables
 
     @property
     def is_in_place(self) -> bool:
@@ -89,29 +243,16 @@ class AxisLaunch:
 
 
 def launch_of(layout: SlabLayout, sources: Sequence[SubsetAnswers], tables: int) -> Launch:
-    """The launch that makes some tables.
+    """The launch that makes so many tables from the answers of their subsets, in the order of `tables_of_residuals`.
 
-    Args:
-        layout: of the tables in shared memory.
-        sources (2**k,): the answers of each subset, in the order of `tables_of_residuals`.
-        tables: how many.
-
-    Raises:
-        ValueError: so many tables at once take more than 2**31 - 1 blocks.
-
-    Example:
-        >>> from residualplanner.method.kron import ProductMap, rebuilding
-        >>> from residualplanner.scale.cuda.layouts import layout_of
-        >>> launch = launch_of(layout_of(ProductMap([rebuilding(10)])), [SubsetAnswers(0, 1)] * 2, 1000)
-        >>> launch.blocks, launch.threads, launch.shared_bytes
-        (11, 128, 11160)
+    ValueError where they take more than 2**31 - 1 blocks.
     """
     matrices = [_entries(step) for step in layout.passes]
     starts = accumulate((len(matrix) for matrix in matrices), initial=0)
     words = [
         *_header(layout, len(sources)),
         *(word for axis in _axes(layout) for word in axis),
-        *(word for source in sources for word in _subset(source)),
+        *(word for at, by in sources for word in (at, int(np.array(float(by)).view(np.int64)))),  # a double's bits
         *(word for step, start in zip(layout.passes, starts, strict=False) for word in _pass(step, start)),
     ]
     description = np.concatenate([np.array(words, dtype=np.int64), *matrices])
@@ -134,16 +275,10 @@ def axis_launches_of(layout: SlabLayout, tables: int) -> list[AxisLaunch]:
 
 
 def require_answers(layout: SlabLayout, blocks: Sequence[tuple[int, ...]], rows: tuple[int, ...]) -> None:
-    """Check the shapes of answers, as the kernel cannot.
+    """Check the shapes of the answers of single sets, subset by subset, and of the tables' rows, as the kernel cannot.
 
-    Args:
-        layout: of the tables in shared memory.
-        blocks (2**k,): the shapes of the answers of single sets, subset by subset.
-        rows: the shape of the rows of the tables.
-
-    Raises:
-        ValueError: there is not one block for each subset of the axes that have residual answers, one has another
-            shape, or there is not a row of each block for each table.
+    ValueError unless there is one block for each subset of the axes that have residual answers, and a row of each block
+    for each table.
     """
     answers = [columns - 1 for columns in layout.columns if columns > 1]
     subsets = [tuple(compress(answers, map(int, f"{subset:b}"[::-1]))) for subset in range(2 ** len(answers))]
@@ -154,7 +289,7 @@ def require_answers(layout: SlabLayout, blocks: Sequence[tuple[int, ...]], rows:
 
 
 def _blocks(parts: int, together: int) -> int:
-    """How many blocks make so many parts, some of them together in each."""
+    """How many blocks make so many parts, as many ``together`` in each."""
     blocks = -(-parts // together)
     if blocks > _MOST_BLOCKS:
         raise ValueError(
@@ -195,10 +330,6 @@ def _axes(layout: SlabLayout) -> list[tuple[int, int, int]]:
         (columns, inverse(columns), 1 << bit if columns > 1 else 0)
         for columns, bit in zip(layout.columns, before, strict=False)
     ]
-
-
-def _subset(source: SubsetAnswers) -> tuple[int, int]:
-    return source.address, int(np.array(float(source.divisor)).view(np.int64))
 
 
 def _pass(step: Pass, start: int) -> tuple[int, ...]:

@@ -1,32 +1,50 @@
-"""What is expected of workers that count records and draw noise, so that no count leaves them.
+"""Records, and who counts them and draws noise: this process, or an engine's workers, so that no count leaves them."""
 
-Reads: tasks, which follow from a plan alone.  Gives: receipts.
-"""
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Protocol, final
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+import numpy as np
 
-from residualplanner.ground.checks import IntArray
+from residualplanner.gate.sources.counting import shape_of_group, zero_tables
+from residualplanner.gate.sources.persons import Contributions
+from residualplanner.gate.sources.records import Passes, largest_denominator, records_of_tables
+from residualplanner.gate.sources.source import NOTHING_MERGED, MergedValues, Progress, Source
+from residualplanner.ground.checks import IntArray, frozen
+from residualplanner.ground.errors import DataError, ResourceError
+from residualplanner.method.domain.domain import Domain
+from residualplanner.scale.engines.partitions import (
+    PROBLEMS,
+    CountingTask,
+    Finish,
+    PartitionRow,
+    Work,
+    error_of_problems,
+    rows_of_tables,
+    sums_of_rows,
+)
+from residualplanner.scale.workers import Workers, is_interrupt
 
 #: Called with a task's number and its tables, one array (g, n_1, .., n_k) for each of its groups; gives a receipt.
 Draw = Callable[[int, list[IntArray]], bytes]
 
-
-@dataclass(frozen=True, eq=False, slots=True)
-class CountingTask:
-    """Some tables that one worker adds up; it is sent to the workers, and holds no record.
-
-    A plan's tasks follow from the plan alone.  All tables of a task, and those that are summed down from them, have at
-    most ``2**22`` cells together; a larger table is a task of its own.
-
-    Attributes:
-        number: of the task, from 0.
-        groups: each (g, k): g sets of k ascending attribute positions, all of the same shape (n_1, .., n_k).
-    """
-
-    number: int
-    groups: tuple[IntArray, ...]
+#: How many cells this process counts in one pass over the records, 256 MiB in all.
+PASS_CELLS = 2**25
+#: The most cells of a task whose counts come here, 32 MiB; a larger table is a task of its own.
+TASK_CELLS = 2**22
+#: What is counted where records are only checked; it stays with the worker that has added it up.
+_NOTHING_BUT_A_TOTAL = CountingTask(0, (frozen(np.empty((1, 0), dtype=np.int64)),))
+_FAILED = (
+    "the engine could not count the records.  What it said is withheld, because it may quote a record; its logs "
+    "say it.  Ask the engine itself for the number of records in the same frame"
+)
+_LOST = (
+    "the engine could not count the records, as workers of it were killed or lost, which is mostly for lack of memory "
+    "(its logs then have a worker beyond its memory limit, or exit code 137).  Give workers more memory, or fewer "
+    "tasks at a time (threads or cores), or the frame more partitions"
+)
 
 
 class Cluster(Protocol):
@@ -39,11 +57,8 @@ class Cluster(Protocol):
     def check(self, tasks: Sequence[CountingTask], *, is_trusted: bool = False) -> None:
         """Raise what counting the tasks would raise for the records' sake: read them, and check every column.
 
-        Called before the ledger is charged.  Workers send no count: only which columns break which rules.
-
-        Args:
-            tasks: what will be counted.
-            is_trusted: whether to do without where it takes a reading of its own.
+        Called before the ledger is charged.  Workers send no count: only which columns break which rules.  Records
+        that are trusted are not read where that takes a reading of its own.
 
         Raises:
             DataError: the records do not fit the schema, or the engine failed.
@@ -53,14 +68,9 @@ class Cluster(Protocol):
     def draw(self, tasks: Sequence[CountingTask], draw: Draw) -> list[bytes]:
         """Count each task's tables where the records are, add them up at one worker, and call ``draw`` there.
 
-        Args:
-            tasks: what to count.
-            draw: called with the number of a task and its counts, as `Source.count` gives them; it is sent to the
-                workers (with pickle or cloudpickle), and holds no record.  It raises nothing, and is called only where
-                all records fit the schema.
-
-        Returns:
-            What ``draw`` returned for each task, some hundred bytes each, in the order of ``tasks``.
+        ``draw`` is sent to the workers (with pickle or cloudpickle), and holds no record.  It raises nothing, and is
+        called only where all records fit the schema.  What it returned for each task, some hundred bytes each, comes
+        back in the order of ``tasks``.
 
         Raises:
             DataError: the records do not fit the schema, or the engine failed.  Some tasks may have been drawn.
@@ -71,17 +81,206 @@ class Cluster(Protocol):
         """
         ...
 
-    def run(self, function: Callable[[int], bytes], numbers: Sequence[int]) -> list[bytes]:
-        """Call a function at the workers with each number: post-processing, which reads no record.
-
-        Args:
-            function: sent to the workers.  It may be called several times with one number, at the same time, too.
-            numbers: its arguments.
-
-        Returns:
-            What it returned for each number, in their order.
-
-        Raises:
-            ResourceError: the engine failed.
-        """
+    def map(self, function: Callable[[int], bytes], numbers: Sequence[int], /) -> Iterator[bytes]:
+        """As `Workers.map`, at the workers that count: post-processing, which reads no record."""
         ...
+
+
+@final
+class LocalCluster:
+    """Records that this process counts, as many tasks in one pass as have `PASS_CELLS` cells together.
+
+    Args:
+        source: the records.
+        domain: their schema.
+        is_read_once: whether they are gone when they have been read.
+        progress: called with the number of tasks drawn and their total.
+    """
+
+    def __init__(
+        self, source: Source, domain: Domain, *, is_read_once: bool = False, progress: Progress | None = None
+    ) -> None:
+        self._source, self._domain = source, domain
+        self._is_read_once, self._progress = is_read_once, progress
+        self._counted: dict[int, list[IntArray]] = {}
+
+    def require_ready(self) -> None:
+        """ResourceError where the records could not be read again, for another task or after a failure."""
+        if self._is_read_once:
+            raise ResourceError(
+                "the records can be read only once, and are read again for other tasks and after a failure; give a "
+                "table or a file.  Nothing was charged or read"
+            )
+
+    def check(self, tasks: Sequence[CountingTask], *, is_trusted: bool = False) -> None:
+        """Count the tasks of the first pass, which checks every column, and keep the counts for drawing them."""
+        del is_trusted
+        self._count(next(self._passes(tasks)), later=tasks)
+
+    def draw(self, tasks: Sequence[CountingTask], draw: Draw) -> list[bytes]:
+        """Count the tasks of one pass after another, and draw each; DataError where the records do not fit."""
+        receipts: list[bytes] = []
+        for some in self._passes(tasks):
+            if not all(task.number in self._counted for task in some):
+                self._count(some)
+            for task in some:
+                receipts.append(draw(task.number, self._counted.pop(task.number)))
+                if self._progress is not None:
+                    self._progress(len(receipts), len(tasks))
+        return receipts
+
+    def map(self, function: Callable[[int], bytes], numbers: Sequence[int], /) -> Iterator[bytes]:
+        """As of every cluster."""
+        return map(function, numbers)
+
+    def _count(self, some: Sequence[CountingTask], later: Sequence[CountingTask] = ()) -> None:
+        """Count some tasks in one pass, in place of those that were counted before."""
+        self._counted.clear()
+        groups, others = ([rows for task in each for rows in task.groups] for each in (some, later))
+        tables = self._source.count(groups, later=others)
+        self._counted |= {task.number: [tables.pop(0) for _ in task.groups] for task in some}
+
+    def _passes(self, tasks: Sequence[CountingTask]) -> Iterator[list[CountingTask]]:
+        """The tasks in runs, none of which has more cells than are counted at a time, if it has several tasks."""
+        sizes = self._domain.sizes
+        some: list[CountingTask] = []
+        room = PASS_CELLS
+        for task in tasks:
+            cells = sum(len(rows) * math.prod(shape_of_group(sizes, rows)) for rows in task.groups)
+            if some and cells > room:
+                yield some
+                some, room = [], PASS_CELLS
+            some.append(task)
+            room -= cells
+        if some:
+            yield some
+
+
+class EngineCluster(ABC):
+    """Records in an engine's frame, which its workers count, each partition in one pass.
+
+    ``progress`` is called with the number of the engine's tasks that are done and their total, as far as known.
+    """
+
+    def __init__(
+        self, domain: Domain, contributions: Contributions, workers: Workers, progress: Progress | None
+    ) -> None:
+        self._domain, self._contributions, self.workers, self._progress = domain, contributions, workers, progress
+
+    @abstractmethod
+    def rows(self, work: Work, finish: Finish, progress: Progress | None) -> list[PartitionRow]:
+        """What ``finish`` makes of each task's tables at the worker that has added them up, and nothing else."""
+
+    def require_ready(self) -> None:  # noqa: B027 - as of every cluster
+        """An engine's records can be read again."""
+
+    def check(self, tasks: Sequence[CountingTask], *, is_trusted: bool = False) -> None:
+        """Have the workers code all columns of all records; DataError where they do not fit, or the engine failed."""
+        outcome = [] if is_trusted else self._rows(self._work((_NOTHING_BUT_A_TOTAL,), tasks), _nothing)
+        del self  # as below
+        if isinstance(outcome, DataError):
+            raise outcome
+
+    def draw(self, tasks: Sequence[CountingTask], draw: Draw) -> list[bytes]:
+        """Count and draw at the workers; DataError where the records do not fit the schema, or the engine failed."""
+        numbers = [task.number for task in tasks]
+        outcome = self._rows(self._work(tasks, tasks), partial(_receipt, numbers, draw), self._progress)
+        del self  # the traceback must not lead to the records
+        if not isinstance(outcome, list):
+            raise outcome
+        receipts = {row.task: row.content for row in outcome}
+        return [receipts[task] for task in range(len(tasks))]
+
+    def map(self, function: Callable[[int], bytes], numbers: Sequence[int], /) -> Iterator[bytes]:
+        """At the workers; ResourceError if the engine fails."""
+        return self.workers.map(function, numbers)
+
+    def source(self) -> Source:
+        """Counts that are added up at the workers and then come to this process."""
+        return Source(partial(self._count, Passes()))
+
+    def _work(
+        self, tasks: Sequence[CountingTask], later: Sequence[CountingTask], merged: MergedValues = NOTHING_MERGED
+    ) -> Work:
+        finest = largest_denominator(self._domain, [rows for task in later for rows in task.groups])
+        return Work(self._domain, tuple(tasks), self._contributions, merged, finest)
+
+    def _rows(
+        self, work: Work, finish: Finish, progress: Progress | None = None
+    ) -> list[PartitionRow] | DataError | ResourceError:
+        """What is left of the counts of each task, or what is wrong with the records or the engine."""
+        raised: list[BaseException] = []
+
+        def report(done: int, total: int) -> None:
+            assert progress is not None
+            try:
+                progress(done, total)
+            except BaseException as error:
+                raised.append(error)
+                raise
+
+        try:
+            rows = self.rows(work, finish, None if progress is None else report) if work.tasks else []
+        except Exception as error:
+            if error in raised:  # only what progress raises, and interrupts, pass
+                raise
+            if is_interrupt(error):
+                raise KeyboardInterrupt from None
+            if isinstance(error, DataError):
+                return error
+            return ResourceError(_LOST) if self.workers.were_lost(error) else DataError(_FAILED)
+        problems = b"".join(row.content for row in rows if row.piece == PROBLEMS)
+        return error_of_problems(work.domain, problems) if problems else rows
+
+    def _count(
+        self,
+        passes: Passes,
+        groups: Sequence[IntArray],
+        merged: MergedValues,
+        progress: Progress | None,
+        later: Sequence[IntArray],
+    ) -> list[IntArray] | DataError | ResourceError:
+        """The tables; the engine reads the records once, and ``progress`` is called when it is done."""
+        sizes = merged.of_domain(self._domain).sizes
+        runs = _runs_of_tasks(sizes, groups)
+        tasks = [
+            CountingTask(number, tuple(groups[group][some] for group, some in of_task))
+            for number, of_task in enumerate(runs)
+        ]
+        work = self._work(tasks, [*tasks, CountingTask(len(tasks), tuple(later))], merged)
+        rows = self._rows(work, rows_of_tables)
+        if not isinstance(rows, list):
+            return rows
+        stacks = zero_tables(sizes, groups)
+        for task, total in sums_of_rows(work, rows):
+            for (group, some), tables in zip(runs[task], total.tables, strict=True):
+                stacks[group][some] = tables
+        if progress is not None:
+            number = sum(map(len, groups))
+            progress(number, number)
+        return passes.compare(records_of_tables(self._domain, groups, stacks)) or stacks
+
+
+def _nothing(_task: int, _tables: list[IntArray]) -> Iterator[PartitionRow]:
+    yield from ()
+
+
+def _receipt(numbers: Sequence[int], draw: Draw, task: int, tables: list[IntArray]) -> Iterator[PartitionRow]:
+    yield PartitionRow(task, 0, draw(numbers[task], tables))
+
+
+def _runs_of_tasks(sizes: Sequence[int], groups: Sequence[IntArray]) -> list[list[tuple[int, slice]]]:
+    """The tables of all groups, in their order, as tasks of at most `TASK_CELLS` cells, or of one table."""
+    tasks: list[list[tuple[int, slice]]] = []
+    room = 0
+    for group, rows in enumerate(groups):
+        cells, first = math.prod(shape_of_group(sizes, rows)), 0
+        while first < len(rows):
+            if room < cells:
+                tasks.append([])
+                room = max(TASK_CELLS, cells)
+            last = min(len(rows), first + room // cells)
+            tasks[-1].append((group, slice(first, last)))
+            room -= cells * (last - first)
+            first = last
+    return tasks

@@ -1,40 +1,62 @@
-"""Records in an engine's frame: counted by its workers, so that no record comes here.
+"""From the data that people have to the workers that count it: an engine's for its frames, else this process.
 
-Reads: PySpark frames, classic or over Spark Connect, and Dask frames.  Gives: what counts them, or None.
+Frames are PySpark's, classic or over Spark Connect, and Dask's; no record of theirs comes here.
 """
 
 from typing import Any
 
-from residualplanner.gate.sources.limited_records import unlimited
+from residualplanner.gate.sources.limited_records import contributions_of, unlimited
+from residualplanner.gate.sources.opening import is_read_once, open_source
 from residualplanner.gate.sources.persons import Contributions
-from residualplanner.gate.sources.source import Source
-from residualplanner.ground.errors import ResourceError
+from residualplanner.gate.sources.source import Progress, Source, guarded
+from residualplanner.ground.errors import DataError, ResourceError
 from residualplanner.ground.stores import ObjectStore
 from residualplanner.method.domain.domain import Domain
-from residualplanner.scale.engines.dask import DaskRecords
-from residualplanner.scale.engines.engine import EngineRecords, source_of_engine
-from residualplanner.scale.engines.spark import SparkRecords
+from residualplanner.scale.engines.cluster import Cluster, EngineCluster, LocalCluster
+from residualplanner.scale.engines.frames import DaskRecords, SparkRecords
 from residualplanner.scale.workers import DaskWorkers, Room, SparkWorkers, Workers, rooms_of_process
 
 #: The most bytes that Spark sends for a cell: its count, and its part of what is around it.
 COUNT_BYTES = 9
 
 
-def records_of_engine(data: Any, domain: Domain, contributions: Contributions) -> EngineRecords | None:
-    """The records of an engine's frame; None for anything else.
+def open_cluster(
+    data: object, domain: Domain, *, records_per_person: int = 1, progress: Progress | None = None
+) -> Cluster:
+    """The workers that count some data; arguments and DataError as of `open_source`.
 
-    Raises:
-        DataError: a column is missing, occurs twice, or is of a type that holds no value of its attribute.
+    ``progress`` is called with the number of tasks drawn and their total; of an engine's tasks where an engine counts.
     """
+    cluster = guarded(_limited_cluster, data, domain, records_per_person, progress)
+    if cluster is None:
+        source = open_source(data, domain, records_per_person=records_per_person)
+        return LocalCluster(source, domain, is_read_once=is_read_once(data), progress=progress)
+    del data  # the traceback must not lead to the records
+    if isinstance(cluster, DataError):
+        raise cluster
+    return cluster
+
+
+def _limited_cluster(
+    data: object, domain: Domain, records_per_person: int, progress: Progress | None
+) -> EngineCluster | None:
+    """An engine's frame, as many records of each person as count; None for anything else."""
+    contributions = contributions_of(data, domain, records_per_person)
+    return _cluster_of_frame(unlimited(data), domain, contributions, progress)
+
+
+def _cluster_of_frame(
+    data: Any, domain: Domain, contributions: Contributions, progress: Progress | None = None
+) -> EngineCluster | None:
     if _is_of_dask(data):
-        return DaskRecords(data, domain, contributions)
-    return SparkRecords(data, domain, contributions) if _is_of_spark(data) else None
+        return DaskRecords(data, domain, contributions, progress)
+    return SparkRecords(data, domain, contributions, progress) if _is_of_spark(data) else None
 
 
 def source_of_frame(data: Any, domain: Domain, contributions: Contributions) -> Source | None:
-    """What counts the records of an engine's frame; None for anything else, errors as by `records_of_engine`."""
-    records = records_of_engine(data, domain, contributions)
-    return None if records is None else source_of_engine(records, domain)
+    """What counts the records of an engine's frame; None for anything else, DataError as of `DaskRecords`."""
+    cluster = _cluster_of_frame(data, domain, contributions)
+    return None if cluster is None else cluster.source()
 
 
 def is_of_engine(data: object) -> bool:
@@ -43,13 +65,9 @@ def is_of_engine(data: object) -> bool:
 
 
 def require_result_room(data: Any, cells: int) -> None:
-    """Raise ResourceError where an engine would refuse to send the counts of all cells.
+    """ResourceError where Spark would refuse to send the counts of so many cells; others have no such limit.
 
     How large the counts are depends on the records, so they are assumed to be as large as they can be.
-
-    Args:
-        data: the records; only PySpark frames have such a limit.
-        cells: how many there are in all tables that are counted.
     """
     data = unlimited(data)
     if not _is_of_spark(data):
@@ -74,11 +92,8 @@ def workers_of(data: Any) -> Workers | None:
 def require_ready_engine(data: Any, store: ObjectStore | None = None) -> list[Room]:
     """The memory of those who count some data; ResourceError where they are an engine's workers that do not serve.
 
-    It starts small tasks at the workers, which read no record.
-
-    Args:
-        data: the records.
-        store: where workers draw noise, their answers go there: they must reach it, and start no task a second time.
+    It starts small tasks at the workers, which read no record.  Where workers draw noise, their answers go to a
+    ``store``: they must reach it, and start no task a second time.
     """
     workers = workers_of(data)
     if workers is None:

@@ -1,6 +1,6 @@
 """Counts of one partition of the records, made by an engine's worker, and the sums of such counts.
 
-Reads: a partition's coded blocks.  Gives: rows, which the engine brings together task by task, and tables.
+A partition's coded blocks become rows, which the engine brings together task by task.
 
 Grouping the raw columns in the engine, ``group_by(columns).agg(len)`` for every set, would be simpler to write, and is
 not done, because
@@ -34,8 +34,6 @@ from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import DataError
 from residualplanner.ground.version import __version__
 from residualplanner.method.domain.domain import Domain
-from residualplanner.scale.engines.cluster import CountingTask
-from residualplanner.scale.engines.packing import PIECE_CELLS, add_packed, pieces_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,20 +43,30 @@ CODES_BYTES = 2**28
 #: The piece of a row that says what is wrong with a partition.
 PROBLEMS = -1
 _UNREADABLE, _OTHER_VERSION, _TOO_MANY, _FIRST_BREACH = 0, 1, 2, 3
+#: How many cells are packed together.  Spark hands thousands of rows to Python at a time, so that each must be short.
+PIECE_CELLS = 2**13
+#: In the first byte, beside how many bytes each count has: whether all cells follow, or those that are not zero.
+_ALL, _LISTED = 0, 1
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CountingTask:
+    """Some tables that one worker adds up; it is sent to the workers, and holds no record.
+
+    A plan's tasks follow from the plan alone.  All tables of a task, and those that are summed down from them, have at
+    most ``2**22`` cells together; a larger table is a task of its own.
+    """
+
+    number: int  # from 0
+    groups: tuple[IntArray, ...]  # each (g, k): g sets of k ascending attribute positions, of one shape (n_1, .., n_k)
 
 
 class PartitionRow(NamedTuple):
-    """What a worker sends.
+    """What a worker sends."""
 
-    Attributes:
-        task: the position of a task among those of the work.
-        piece: the number of some of its cells, or `PROBLEMS`.
-        content: their packed counts, or int64 numbers of what is wrong.
-    """
-
-    task: int
-    piece: int
-    content: bytes
+    task: int  # its position among those of the work
+    piece: int  # the number of some of its cells, or `PROBLEMS`
+    content: bytes  # their packed counts, or int64 numbers of what is wrong
 
 
 #: Makes rows of the position of a task and its tables: all that leaves the worker that added them up.
@@ -67,23 +75,15 @@ Finish = Callable[[int, list[IntArray]], Iterable[PartitionRow]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Work:
-    """The work of every worker; it is sent to them, and holds no record.
-
-    Attributes:
-        domain: the schema.
-        tasks: the tables to count, those of one task after those of another.
-        contributions: which records of a person count; all records of a person are then in one partition.
-        merged: which values share a cell.
-        finest: the largest D in whose fractions 1/D of a record these tables, or later ones, are counted.
-        version: of the library in this process; the workers must have the same.
-    """
+    """The work of every worker; it is sent to them, and holds no record."""
 
     domain: Domain
-    tasks: tuple[CountingTask, ...]
+    tasks: tuple[CountingTask, ...]  # counted one after the other
+    #: Which records of a person count; all records of a person are then in one partition.
     contributions: Contributions = AllRecords()  # noqa: RUF009 - frozen
-    merged: MergedValues = NOTHING_MERGED
-    finest: int = 1
-    version: str = __version__
+    merged: MergedValues = NOTHING_MERGED  # which values share a cell
+    finest: int = 1  # the largest D in whose fractions 1/D of a record these tables, or later ones, are counted
+    version: str = __version__  # of the library in the process that asks; the workers must have the same
 
     @property
     def counted(self) -> Domain:
@@ -107,17 +107,9 @@ def rows_of_pandas(work: Work, frame: "pd.DataFrame") -> Iterator[PartitionRow]:
 
 
 def sums_of_rows(work: Work, rows: Iterable[PartitionRow]) -> "Iterator[tuple[int, PartialSum]]":
-    """Add up the rows of each task.
-
-    Args:
-        work: the same that the rows are of.
-        rows: those of all partitions, and of one task after another.
-
-    Returns:
-        Positions of tasks, each with its sum.  One is held at a time, besides rows.
+    """The position and the sum of each task, whose rows of all partitions follow one another; one sum is held at once.
 
     Example:
-        >>> from residualplanner.scale.engines.packing import packed
         >>> domain = Domain({"sex": ["F", "M"], "employed": [False, True]})
         >>> work = Work(domain, (CountingTask(0, (np.array([[0, 1]]), np.array([[1]]))),))
         >>> rows = [PartitionRow(0, 0, packed(np.array(counts))) for counts in ([0, 2, 0, 7, 0, 9], [1, 0, 0, 0, 1, 0])]
@@ -160,12 +152,7 @@ def error_of_problems(domain: Domain, content: bytes) -> DataError:
 
 
 class PartialSum:
-    """The sum of the rows of one task.
-
-    Args:
-        work: which tasks there are.
-        task: the position of one.
-    """
+    """The sum of the rows of one task, which has this position."""
 
     def __init__(self, work: Work, task: int) -> None:
         groups = work.tasks[task].groups
@@ -242,3 +229,38 @@ def _problem_rows(work: Work, problems: set[int]) -> Iterator[PartitionRow]:
 
 def _content(problems: set[int]) -> bytes:
     return np.array(sorted(problems), dtype=np.int64).tobytes()
+
+
+def pieces_of(counts: IntArray) -> Iterator[tuple[int, bytes]]:
+    """Pack counts (cells,) in pieces of `PIECE_CELLS`: the numbers of those that are not all zero, and their bytes."""
+    for number, start in enumerate(range(0, len(counts), PIECE_CELLS)):
+        piece = counts[start : start + PIECE_CELLS]
+        if piece.any():
+            yield number, packed(piece)
+
+
+def packed(counts: IntArray) -> bytes:
+    """At most `PIECE_CELLS` counts (cells,), none negative: the cells that are not zero, or all if that is shorter.
+
+    Example:
+        >>> packed(np.array([0, 3, 1])).hex(" ")
+        '10 00 03 01'
+    """
+    cells, width = np.flatnonzero(counts), np.min_scalar_type(counts.max(initial=0)).itemsize
+    if len(cells) * (width + 2) < len(counts) * width:  # a listed cell takes two bytes for its position besides
+        listed = cells.astype("<u2").tobytes() + counts[cells].astype(f"<u{width}").tobytes()
+        return bytes([16 * width + _LISTED]) + listed
+    return bytes([16 * width + _ALL]) + counts.astype(f"<u{width}").tobytes()
+
+
+def add_packed(content: bytes, counts: IntArray) -> None:
+    """Add packed counts to those of the same cells, (cells,); nothing if there is no content."""
+    if not content:
+        return
+    width, form = divmod(content[0], 16)
+    if form == _ALL:
+        counts += np.frombuffer(content, f"<u{width}", offset=1).astype(np.int64)
+    else:
+        listed = (len(content) - 1) // (width + 2)
+        cells = np.frombuffer(content, "<u2", listed, offset=1)
+        counts[cells] += np.frombuffer(content, f"<u{width}", listed, offset=1 + 2 * listed).astype(np.int64)

@@ -1,6 +1,5 @@
 """Measuring where the records are: workers draw the noise, each exactly once, and keep the answers in a store.
 
-Reads: a plan, confidential records on a cluster.  Gives: a store that holds answers and a manifest; `Measurement`.
 Order: everything foreseeable is checked, the release is opened in the store, the ledger is charged; workers claim a
 task, draw, and publish its answers; the manifest comes last, and nothing reads an answer but through it.
 """

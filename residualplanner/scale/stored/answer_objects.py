@@ -1,7 +1,4 @@
-"""The answers of one task as the bytes of an object, and the receipt that goes to the driver in their place.
-
-Reads: noisy answers, or bytes from a store.  Gives: bytes, checked answers, receipts.
-"""
+"""The answers of one task as the bytes of an object, and the receipt that goes to the driver in their place."""
 
 import hashlib
 import io
@@ -15,8 +12,7 @@ from residualplanner.ground.array_hashes import Array
 from residualplanner.ground.checks import is_sha256
 from residualplanner.ground.errors import FileFormatError
 from residualplanner.ground.json import json_text, parse_json
-from residualplanner.scale.stored.object_names import ANSWERS, generation_of, numbered_names, of_task
-from residualplanner.scale.stored.release import StoredRelease
+from residualplanner.scale.stored.release import ANSWERS, StoredRelease, generation_of, numbered_names, of_task
 
 _KIND, _VERSION = "answers", 1
 #: The content of a claim, or of answers, that only keeps others from being made.
@@ -36,21 +32,14 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What the driver learns of a task.
-
-    Attributes:
-        task: its number.
-        outcome: of the attempt.
-        generation: in which its answers were drawn, if there are any.
-        sha256: of the bytes of the answers.
-        witness: 32 random bytes, drawn after the noise, as hexadecimal digits; equal ones show that machines, or the
-            states of their generators, were cloned.
-    """
+    """What the driver learns of a task; the last three fields are those of its answers, if there are any."""
 
     task: int
     outcome: Outcome
     generation: int = -1
     sha256: str = ""
+    #: 32 random bytes, drawn after the noise, as hexadecimal digits; equal ones show that machines, or the states of
+    #: their generators, were cloned.
     witness: str = ""
 
     def to_bytes(self) -> bytes:
@@ -66,10 +55,9 @@ def receipt_of_bytes(content: bytes) -> Receipt:
     except (TypeError, KeyError, ValueError):
         raise FileFormatError("a worker sent something other than a receipt") from None
     numbers, words = (receipt.task, receipt.generation), (receipt.sha256, receipt.witness)
-    is_answered = receipt.outcome is Outcome.ANSWERED
     if any(type(number) is not int for number in numbers) or any(not isinstance(word, str) for word in words):
         raise FileFormatError("a worker sent a receipt with a field of another type")
-    if is_answered and not (receipt.generation >= 0 and all(map(is_sha256, words))):
+    if receipt.outcome is Outcome.ANSWERED and not (receipt.generation >= 0 and all(map(is_sha256, words))):
         raise FileFormatError("a worker sent a receipt without the hash of the answers")
     return receipt
 
@@ -88,11 +76,7 @@ def answer_bytes(
 def read_answers(
     release: StoredRelease, task: int, generation: int, content: bytes
 ) -> tuple[Receipt, dict[str, Array]]:
-    """The receipt and the arrays of an object that `answer_bytes` made.
-
-    Raises:
-        FileFormatError: it is damaged, or belongs to another release, task or generation.
-    """
+    """Undo `answer_bytes`; FileFormatError where it is damaged, or of another release, task or generation."""
     where = f"the answers of task {task} in {release.store}"
     try:
         header, arrays = parse_archive(content, kind=_KIND, version=_VERSION)
@@ -106,12 +90,7 @@ def read_answers(
 
 
 def find_answers(release: StoredRelease, task: int) -> Receipt:
-    """The receipt of a task's answers in the store; its outcome is "none" where there are none.
-
-    Raises:
-        FileFormatError: they are damaged.
-        StoreError: the store cannot be read.
-    """
+    """The receipt of a task's answers in the store; its outcome is "none" where there are none."""
     for name in numbered_names(release.store, of_task(ANSWERS, task)):
         content = release.store.read(name)
         if content != CLOSED:

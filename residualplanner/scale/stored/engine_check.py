@@ -1,7 +1,4 @@
-"""What keeps an engine from measuring into a store, found before anybody has records or a ledger at hand.
-
-Reads: an engine's workers, a store, perhaps a plan.  Gives: EngineCheck.  Nothing is charged, and no record is read.
-"""
+"""What keeps an engine from measuring into a store, found before anybody has records or a ledger at hand."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,8 +10,7 @@ from residualplanner.ground.errors import ArgumentError, MissingExtraError, Reso
 from residualplanner.ground.stores import open_store, require_create_if_absent
 from residualplanner.method.plan.plan import Plan
 from residualplanner.scale.engines.engines import workers_of
-from residualplanner.scale.stored.task_memory import tasks_within
-from residualplanner.scale.stored.tasks import TASK_CELLS
+from residualplanner.scale.stored.tasks import TASK_CELLS, tasks_within
 from residualplanner.scale.workers import Room, Workers
 
 

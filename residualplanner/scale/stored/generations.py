@@ -1,62 +1,120 @@
-"""Generations: the driver issues one, has the missing tasks drawn in it, and closes it before it issues the next.
-
-Reads: a release, its tasks, a cluster.  Gives: a receipt for every task.
+"""The driver issues a generation, has workers draw the missing tasks in it, and closes it before it issues the next.
 
 An attempt of an old generation may still be at work somewhere, although its engine has reported it as ended.  So a
 generation is closed for each missing task before another is issued: its claim is made, so that nobody draws any more,
 and then its answers, so that nobody who has drawn can publish.  At most one generation can have answers to a task.
+
+A snapshot of a store, and the store itself, can both be resumed.  Each generation has random bytes of its own in the
+store, and its hash in the ledger before anything is drawn in it; the hash of all answers is there before they can be
+read.  So whoever holds an older copy lacks a stage that the ledger has, and draws nothing.
 """
 
+import hashlib
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 
 from residualplanner.gate.discrete_gaussian import ByteSource, NoiseError
+from residualplanner.gate.ledger import Ledger
+from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import StoreError
+from residualplanner.ground.json import json_text
 from residualplanner.scale.engines.cluster import Cluster
-from residualplanner.scale.stored.answer_objects import CLOSED, Outcome, Receipt, receipt_of_bytes
-from residualplanner.scale.stored.drawing import AnswerSearch, Drawing
-from residualplanner.scale.stored.manifest import has_ended
-from residualplanner.scale.stored.object_names import (
+from residualplanner.scale.stored.answer_objects import (
+    CLOSED,
+    Outcome,
+    Receipt,
+    answer_bytes,
+    find_answers,
+    receipt_of_bytes,
+)
+from residualplanner.scale.stored.reading import has_ended
+from residualplanner.scale.stored.release import (
     ANSWERS,
     CLAIMS,
     GENERATIONS,
+    StoredRelease,
     answer_name,
     claim_name,
-    generation_name,
     generation_of,
     numbered_names,
+    of_task,
     task_of,
 )
-from residualplanner.scale.stored.release import StoredRelease
-from residualplanner.scale.stored.stages import Stages
-from residualplanner.scale.stored.tasks import Tasks
+from residualplanner.scale.stored.tasks import Tasks, tasks_of_release
 
 #: How often a run has tasks drawn before it gives up; another run can go on.
 ROUNDS = 3
-#: Called before a generation is issued, with its number and the tasks that may have been drawn in the one before.
-ChargeAgain = Callable[[int, list[int]], None]
+#: The stage of the ledger that has the hash of all answers.
+_ANSWERS = "answers"
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """Draws tasks in one generation, which the driver has issued; it is sent to the workers, and holds no record."""
+
+    release: StoredRelease
+    generation: int
+    source: ByteSource
+
+    def __call__(self, task: int, counted: list[IntArray]) -> bytes:
+        """Draw a task, unless that was done or begun before, and return the bytes of its receipt.
+
+        Whatever goes wrong is reported as an `Outcome`, never raised: engines log the errors of their workers.
+        """
+        try:
+            receipt = self._attempt(task, counted)
+        except StoreError:
+            receipt = Receipt(task, Outcome.STORE)
+        except NoiseError:
+            receipt = Receipt(task, Outcome.NOISE)
+        except Exception:  # noqa: BLE001 - counts are in sight
+            receipt = Receipt(task, Outcome.FAILED)
+        return receipt.to_bytes()
+
+    def _attempt(self, task: int, counted: list[IntArray]) -> Receipt:
+        """Claim, draw, publish; from the claim on, nothing depends on a value until the answers are published."""
+        release = self.release
+        tasks = tasks_of_release(release)  # before the claim, so that it is not wasted if the plan cannot be read
+        found = find_answers(release, task)
+        if found.outcome is Outcome.ANSWERED or not self._claim(task):
+            return found if found.outcome is Outcome.ANSWERED else Receipt(task, Outcome.LOST)
+        answers = tasks.answers(task, counted, self.source)
+        witness = os.urandom(32).hex()
+        content, receipt = answer_bytes(release, task, self.generation, witness, answers)
+        del answers
+        if release.store.create_if_absent(answer_name(task, self.generation), content):
+            return receipt
+        # The generation was closed meanwhile, or the store cannot tell that these are ours: what it holds counts.
+        found = find_answers(release, task)
+        return found if found.outcome is Outcome.ANSWERED else Receipt(task, Outcome.LOST)
+
+    def _claim(self, task: int) -> bool:
+        """Whether nobody has claimed the task in this generation or a later one, and nobody else can from now on."""
+        store = self.release.store
+        claims = map(generation_of, numbered_names(store, of_task(CLAIMS, task)))
+        if any(generation >= self.generation for generation in claims):
+            return False
+        return store.create_if_absent(claim_name(task, self.generation), os.urandom(16).hex().encode("ascii"))
+
+
+def _found(release: StoredRelease, task: int) -> bytes:
+    """The receipt of the answers that are in the store; workers are asked for it, as answers may be large."""
+    return find_answers(release, task).to_bytes()
 
 
 @dataclass(eq=False, slots=True)
 class Driver:
-    """One run of the driver of a release.
-
-    Attributes:
-        release: what is measured.
-        tasks: all of them.
-        cluster: counts and draws.
-        source: of random bytes.
-        charge_again: charges tasks that are drawn again, where that is wanted.
-        stages: tells copies of the store.
-    """
+    """One run of the driver of a release."""
 
     release: StoredRelease
     tasks: Tasks
     cluster: Cluster
     source: ByteSource
-    charge_again: ChargeAgain
-    stages: Stages
+    ledger: Ledger | None  # without one, nothing tells a store from its copy
+    #: Called before a generation is issued, with its number and the tasks that may have been drawn in the one before.
+    charge_again: Callable[[int, list[int]], None]
     _receipts: dict[int, Receipt] = field(init=False, default_factory=dict)
     _issued: int | None = field(init=False, default=None)
 
@@ -83,7 +141,9 @@ class Driver:
                 "can read and write it"
             )
         receipts = [self._receipts[task] for task in range(len(self.tasks))]
-        self.stages.complete(receipts)
+        answers = json_text([[receipt.generation, receipt.sha256] for receipt in receipts])
+        # before they can be read
+        self._record(_ANSWERS, self._known() | {_ANSWERS: hashlib.sha256(answers).hexdigest()})
         return receipts
 
     @property
@@ -91,8 +151,8 @@ class Driver:
         return [task for task in range(len(self.tasks)) if task not in self._receipts]
 
     def _find(self, tasks: list[int]) -> None:
-        """Keep the receipts of those tasks that have answers; workers read them, as they may be large."""
-        self._keep(self.cluster.run(AnswerSearch(self.release), tasks))
+        """Keep the receipts of those tasks that have answers."""
+        self._keep(self.cluster.map(partial(_found, self.release), tasks))
 
     def _draw(self, generation: int) -> None:
         missing = self._missing
@@ -115,18 +175,35 @@ class Driver:
         latest = issued[-1] if issued else -1
         if self._issued not in (None, latest):
             raise self._other_run()
-        self.stages.require_own()
+        if self.ledger is not None:
+            self.ledger.require_stages(self.release.terms.identifier, known=self._known())
         close(self.release, missing, issued)
         self._find(missing if issued else [])
         if issued and self._missing:
             self.charge_again(latest + 1, claimed_by_workers(self.release, self._missing, latest))
-        if not store.create_if_absent(generation_name(latest + 1), os.urandom(32).hex().encode("ascii")):
+        name = f"{GENERATIONS}{latest + 1:06d}"
+        if not store.create_if_absent(name, os.urandom(32).hex().encode("ascii")):
             raise self._other_run()
         if has_ended(store):  # who gives a release up says so first, and then closes the generations that it finds
             raise StoreError(f"the release in {store} was given up, or completed by another run")
         self._issued = latest + 1
-        self.stages.issue(latest + 1)
+        self._record(_stage(name), self._known())  # before anything is drawn in it
         return latest + 1
+
+    def _record(self, stage: str, known: dict[str, str]) -> None:
+        """Record a stage, of those that the store holds; BudgetError where the ledger has one that it does not."""
+        if self.ledger is None:
+            return
+        try:
+            self.ledger.record_stage(self.release.terms.identifier, stage, known[stage], known=known)
+        except OSError as error:
+            raise StoreError(f"the ledger could not be written: {error.strerror or error}") from None
+
+    def _known(self) -> dict[str, str]:
+        """The hash of each generation that the store holds."""
+        store = self.release.store
+        names = numbered_names(store, GENERATIONS)
+        return {_stage(name): hashlib.sha256(store.read(name)).hexdigest() for name in names}
 
     def _other_run(self) -> StoreError:
         return StoreError(
@@ -134,12 +211,12 @@ class Driver:
         )
 
 
-def close(release: StoredRelease, tasks: Iterable[int], generations: Iterable[int]) -> None:
-    """Make it impossible to draw or publish these tasks in these generations from now on.
+def _stage(name: str) -> str:
+    return f"generation {generation_of(name)}"
 
-    Raises:
-        StoreError: the store failed; some may be closed.
-    """
+
+def close(release: StoredRelease, tasks: Iterable[int], generations: Iterable[int]) -> None:
+    """Make it impossible to draw or publish these tasks in these generations; where the store fails, of some."""
     store = release.store
     there = {*numbered_names(store, CLAIMS), *numbered_names(store, ANSWERS)}
     for generation in generations:

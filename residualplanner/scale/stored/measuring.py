@@ -1,24 +1,161 @@
-"""Measuring into a store: beginning, resuming and aborting it.
+"""Measuring into a store: beginning, resuming and aborting it; one run with its checks, its charge, its work."""
 
-Reads: a plan, confidential records, a store.  Gives: Measurement, of answers that are in the store.
-"""
-
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property, partial
 
-from residualplanner.gate.ledger import Ledger
+from residualplanner.gate.discrete_gaussian import ByteSource, OperatingSystemBits
+from residualplanner.gate.ledger import Ledger, LedgerEntry
+from residualplanner.gate.measurement.blocks import AnswersOnDisk
+from residualplanner.gate.measurement.discrete import exact_noise
 from residualplanner.gate.measurement.measurement import Measurement
+from residualplanner.gate.measurement.noise_record import NoiseRecord
+from residualplanner.gate.measurement.resource_estimate import bytes_text
+from residualplanner.gate.sources.limited_records import require_public_number
 from residualplanner.gate.sources.source import Progress
-from residualplanner.gate.spend import ChargeTime, WatchedProgress, entrance
+from residualplanner.gate.spend import (
+    ChargeTime,
+    Steps,
+    WatchedProgress,
+    bill_of_plan,
+    entrance,
+    require_charge_time,
+    spend,
+    warn_without_ledger,
+)
 from residualplanner.ground.atomic import PathLike
-from residualplanner.ground.stores import open_store
+from residualplanner.ground.checks import require_type
+from residualplanner.ground.errors import BudgetError, ResourceError, StoreError
+from residualplanner.ground.process import require_guarded_main
+from residualplanner.ground.stores import ObjectStore, open_store, require_create_if_absent
 from residualplanner.method.plan.plan import Plan
+from residualplanner.scale.engines.cluster import Cluster
+from residualplanner.scale.engines.engines import open_cluster, require_ready_engine
 from residualplanner.scale.stored.answer_objects import CLOSED
-from residualplanner.scale.stored.generations import close
-from residualplanner.scale.stored.job import Options, begun, foreseen, resumed
-from residualplanner.scale.stored.manifest import end_without_answers
-from residualplanner.scale.stored.object_names import ANSWERS, GENERATIONS, generation_of, numbered_names
-from residualplanner.scale.stored.release import opened_release
-from residualplanner.scale.stored.tasks import tasks_of_release
+from residualplanner.scale.stored.generations import Driver, close
+from residualplanner.scale.stored.reading import (
+    collected,
+    collector_of,
+    end_without_answers,
+    has_ended,
+    load_stored_measurement,
+    write_manifest,
+)
+from residualplanner.scale.stored.release import (
+    ANSWERS,
+    GENERATIONS,
+    StoredRelease,
+    generation_of,
+    numbered_names,
+    open_release,
+    opened_release,
+    require_unused,
+)
+from residualplanner.scale.stored.tasks import TASK_CELLS, Tasks, require_rooms, tasks_of_release, tasks_within
+
+_REST = (
+    "The answers that were published are in the store: resume_measuring(store, records) has the others drawn, for the "
+    "same charge, and abort_measuring(store) removes them."
+)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Options:
+    """What a run is given besides plan, records and store; three count only when a release is begun."""
+
+    ledger: Ledger | None = None
+    is_strict: bool = False  # charge tasks again that are drawn again; when it is begun
+    again: bool = False  # whether a plan that the ledger holds already may be charged again; when it is begun
+    scratch: PathLike | None = None  # the folder of the file in which answers are put together
+    progress: WatchedProgress = field(default_factory=lambda: WatchedProgress(None))
+    source: ByteSource = field(default_factory=OperatingSystemBits)
+    task_cells: int = TASK_CELLS  # how many cells the tables of a task may have together; when it is begun
+    charge: ChargeTime = "counted"
+    is_checked: bool = False  # the records are known to fit the schema, so that no worker need read them twice
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """What is measured into a store, and with what."""
+
+    data: object
+    opening: Callable[[], StoredRelease]  # gives the release; opens it in the store if it is begun
+    tasks: Tasks
+    collector: AnswersOnDisk
+    options: Options
+
+    @cached_property
+    def release(self) -> StoredRelease:
+        """What is measured, open: before that, nothing is in the store."""
+        return self.opening()
+
+    def finished(self, *, is_drawn: bool = False) -> Measurement:
+        """Check the records, charge, unless that was done before, and have everything drawn that is missing.
+
+        Where some tasks were drawn before, there is nothing to check any more.
+        """
+        noise, options = self.tasks.noise, self.options
+        record = noise.record(options.source.mark).of_run(options.ledger, self.data, noise.plan.neighbors)
+        steps = Steps(
+            self._ready_cluster,
+            lambda cluster: cluster if is_drawn else self._checked(cluster),
+            self._charge,
+            lambda cluster: self._drawn(cluster, record),
+        )
+        try:
+            return spend(steps, ledger=options.ledger, charge=options.charge, progress=options.progress)
+        except BaseException as error:
+            if "release" in vars(self):
+                error.add_note(_REST)
+            raise
+
+    def _ready_cluster(self) -> Cluster:
+        """The workers that count the records, which can do it."""
+        plan = self.tasks.noise.plan
+        cluster = open_cluster(
+            self.data,
+            plan.domain,
+            records_per_person=plan.neighbors.records_per_person,
+            progress=self.options.progress.report,
+        )
+        cluster.require_ready()
+        return cluster
+
+    def _checked(self, cluster: Cluster) -> Cluster:
+        counting = [self.tasks.counting(number) for number in range(len(self.tasks))]
+        cluster.check(counting, is_trusted=self.options.is_checked)
+        return cluster
+
+    def _charge(self) -> LedgerEntry | None:
+        return self._charge_once(self.release.purpose, range(len(self.tasks)), again=self.release.terms.again)
+
+    def _charge_once(self, purpose: str, numbers: Sequence[int], *, again: bool) -> LedgerEntry | None:
+        """Charge some tasks for a purpose; the entry that is there if they were charged for it before."""
+        noise = self.tasks.noise
+        if self.options.ledger is None or not numbers:
+            return None
+        cost = noise.cost if len(numbers) == len(self.tasks) else self.tasks.cost(numbers)
+        for entry in self.options.ledger.entries:
+            if entry.label.startswith(purpose) and entry.cost >= cost:
+                return entry
+        return bill_of_plan(noise.plan, cost, purpose=purpose, again=again).charge(self.options.ledger)
+
+    def _charge_again(self, generation: int, numbers: list[int]) -> None:
+        if not self.release.terms.is_strict:
+            return
+        try:
+            purpose = f"release {self.release.terms.identifier}, drawn again in generation {generation}: "
+            self._charge_once(purpose, numbers, again=True)
+        except OSError as error:
+            raise StoreError(f"the ledger could not be charged again: {error.strerror or error}") from None
+
+    def _drawn(self, cluster: Cluster, record: NoiseRecord) -> Measurement:
+        options = self.options
+        driver = Driver(self.release, self.tasks, cluster, options.source, options.ledger, self._charge_again)
+        manifest = write_manifest(self.release, self.tasks.noise.plan, record, driver.receipts())
+        self.release.store.remove_unfinished()
+        return collected(manifest, self.tasks, self.collector)
 
 
 @entrance
@@ -86,20 +223,16 @@ def require_storable(
 
     Nothing is charged, read or written.  Whether the store holds a release already is not looked at.
 
-    Args:
-        plan: to be measured.
-        data: as for `measure_in_store`, as are the next three.
-        store: the folder or address.
-        ledger: to be charged the cost.
-        again: whether it may be charged for a plan that it holds.
-
     Returns:
         The exact pcost, the number of tasks, and about how many bytes the store will hold.
 
     Raises:
         ArgumentError, BudgetError, FileFormatError, OSError, ResourceError, StoreError: as `measure_in_store`.
     """
-    return foreseen(plan, data, store, Options(ledger, again=again))
+    objects = open_store(store)
+    tasks, _ = _tasks_to_begin(plan, data, objects, Options(ledger, again=again))
+    _require_free(tasks, objects)
+    return tasks.noise.cost, len(tasks), tasks.stored_bytes
 
 
 @entrance
@@ -161,3 +294,89 @@ def abort_measuring(store: object) -> None:
         if objects.read(name) != CLOSED:
             objects.remove(name)
     objects.remove_unfinished()
+
+
+def begun(plan: Plan, data: object, store: object, options: Options) -> Measurement:
+    """The result of `measure_in_store`, also with options that users do not have."""
+    require_type("measure_in_store", "plan", plan, Plan, "write measure_in_store(plan, records, store)")
+    require_guarded_main("measure_in_store")
+    require_charge_time(options.charge)
+    objects, ledger = open_store(store), options.ledger
+    if options.is_strict and ledger is None:
+        raise BudgetError("to charge tasks again a ledger is needed; give one, or leave is_strict out")
+    if ledger is None:
+        warn_without_ledger()
+    require_unused(objects)
+    tasks, task_cells = _tasks_to_begin(plan, data, objects, options)
+    opening = partial(
+        open_release,
+        objects,
+        plan,
+        task_cells=task_cells,
+        source=options.source.mark,
+        has_ledger=ledger is not None,
+        is_strict=options.is_strict,
+        again=options.again,
+    )
+    return _Job(data, opening, tasks, _require_room(tasks, objects, options.scratch), options).finished()
+
+
+def _tasks_to_begin(plan: Plan, data: object, store: ObjectStore, options: Options) -> tuple[Tasks, int]:
+    """The tasks of a plan and their cells, if the ledger, the records' form and the memory allow them."""
+    noise = exact_noise(plan)
+    bill_of_plan(plan, noise.cost, again=options.again).require_room(options.ledger)
+    require_public_number(data, plan.neighbors)
+    return tasks_within(noise, options.task_cells, require_ready_engine(data, store))
+
+
+def resumed(store: object, data: object, options: Options) -> Measurement:
+    """The result of `resume_measuring`, also with options that users do not have."""
+    require_guarded_main("resume_measuring")
+    require_charge_time(options.charge)
+    objects = open_store(store)
+    release = opened_release(objects)
+    if has_ended(objects):
+        return load_stored_measurement(objects, scratch=options.scratch)
+    is_drawn = bool(numbered_names(objects, GENERATIONS))
+    _require_same_ledger(release, options.ledger, is_drawn=is_drawn)
+    if release.terms.source != options.source.mark:
+        raise BudgetError("this release was begun with random bytes of another source; begin another release")
+    tasks = tasks_of_release(release)
+    require_public_number(data, tasks.noise.plan.neighbors)
+    require_rooms(tasks, require_ready_engine(data, objects))
+    job = _Job(data, lambda: release, tasks, _require_room(tasks, objects, options.scratch), options)
+    return job.finished(is_drawn=is_drawn)
+
+
+def _require_same_ledger(release: StoredRelease, ledger: Ledger | None, *, is_drawn: bool) -> None:
+    """BudgetError unless a release goes on with the ledger that it began with: what was drawn was charged there."""
+    if not release.terms.has_ledger:
+        return
+    if ledger is None:
+        raise BudgetError("this release is charged to a ledger; give the same one again")
+    if is_drawn and not any(entry.label.startswith(release.purpose) for entry in ledger.entries):
+        raise BudgetError(
+            "this release was charged to another ledger, which has an entry for it; give that one, so that nothing is "
+            "charged twice.  Where it is lost, as one in memory is with its process, give the release up with "
+            "abort_measuring, and measure into another store"
+        )
+
+
+def _require_room(tasks: Tasks, store: ObjectStore, scratch: PathLike | None) -> AnswersOnDisk:
+    """A file for all answers, if disks have room for the work, and the store creates objects only where none are."""
+    collector = collector_of(tasks, scratch)  # first, since it may take room on the store's own disk
+    require_create_if_absent(store)
+    _require_free(tasks, store)
+    return collector
+
+
+def _require_free(tasks: Tasks, store: ObjectStore) -> None:
+    """Raise ResourceError where a store that holds no answers yet has no room for them."""
+    if numbered_names(store, ANSWERS):  # the release was charged; what is left of it may fit
+        return
+    free, needed = store.free_bytes(), tasks.stored_bytes
+    if free is not None and free < needed:
+        raise ResourceError(
+            f"too little room: the answers and what belongs to them take {bytes_text(needed)}, and {store} has "
+            f"{bytes_text(free)} left; nothing was charged or read.  Name another store"
+        )

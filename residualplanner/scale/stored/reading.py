@@ -1,27 +1,122 @@
-"""The measurement in a store: the answers that its manifest lists, collected in a file.
+"""The manifest of a release, which says which answers count, or that none ever will; and the measurement of these.
 
-Reads: a store, which others may have altered; all of it is data, and checked.  Gives: Measurement.
+What is in a store may have been altered by others; all of it is data, and checked.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from residualplanner.gate.discrete_gaussian import NoiseError
 from residualplanner.gate.ledger import Ledger, LedgerEntry
 from residualplanner.gate.measurement.answers import IntegerResiduals
 from residualplanner.gate.measurement.blocks import AnswersOnDisk
 from residualplanner.gate.measurement.measurement import Measurement
+from residualplanner.gate.measurement.noise_record import NoiseRecord, noise_from_json, noise_to_json
 from residualplanner.gate.measurement.noisy_answers import wide_from_words
 from residualplanner.ground.atomic import PathLike
-from residualplanner.ground.errors import FileFormatError, memory_for
-from residualplanner.ground.stores import open_store
-from residualplanner.scale.stored.answer_objects import read_answers
-from residualplanner.scale.stored.manifest import Manifest, has_ended, read_manifest
-from residualplanner.scale.stored.object_names import GENERATIONS, RELEASE, answer_name, numbered_names
-from residualplanner.scale.stored.release import opened_release
+from residualplanner.ground.checks import is_sha256
+from residualplanner.ground.errors import FileFormatError, StoreError, memory_for
+from residualplanner.ground.json import json_text, parse_json
+from residualplanner.ground.stores import ObjectStore, open_store
+from residualplanner.method.plan.plan import Plan
+from residualplanner.scale.stored.answer_objects import Receipt, read_answers
+from residualplanner.scale.stored.release import (
+    GENERATIONS,
+    MANIFEST,
+    RELEASE,
+    StoredRelease,
+    answer_name,
+    numbered_names,
+    opened_release,
+)
 from residualplanner.scale.stored.tasks import Tasks, tasks_of_release
 
 _ARRAYS = {"integers", "wide_groups", "wide_integers"}
+_FORMAT = {"format": "residualplanner/stored-measurement", "version": 1}
+#: What stands in the store as the manifest of a release that was given up.
+_ABORTED = {**_FORMAT, "is_aborted": True}
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Manifest:
+    """Which answers make up a release."""
+
+    release: StoredRelease
+    noise: NoiseRecord  # how it was drawn, and what it cost
+    answers: tuple[tuple[int, str], ...]  # of each task the generation in which it was drawn, and the SHA-256
+
+
+def write_manifest(release: StoredRelease, plan: Plan, noise: NoiseRecord, receipts: list[Receipt]) -> Manifest:
+    """Write the manifest, unless there is one, and read what there is; NoiseError where random bytes are the same."""
+    if len({receipt.witness for receipt in receipts}) < len(receipts):
+        raise NoiseError(
+            "two tasks have the same random bytes, as if machines had been cloned; nothing may be released: give the "
+            "release up with abort_measuring"
+        )
+    answers = [[receipt.generation, receipt.sha256] for receipt in receipts]
+    fields = {**_identity(release), "noise": noise_to_json(noise, plan), "answers": answers}
+    release.store.create_if_absent(MANIFEST, json_text(fields))
+    return read_manifest(release, plan, len(receipts))
+
+
+def has_ended(store: ObjectStore) -> bool:
+    """Whether a release is complete, or was given up."""
+    return MANIFEST in store.names(MANIFEST)
+
+
+def end_without_answers(release: StoredRelease) -> None:
+    """Give a release up, so that it never gets a manifest; StoreError where it has one."""
+    store = release.store
+    if not store.create_if_absent(MANIFEST, json_text(_ABORTED)) and _stated(store) != _ABORTED:
+        raise StoreError(f"{store} holds a complete release; read it, or remove the folder")
+
+
+def read_manifest(release: StoredRelease, plan: Plan, tasks: int) -> Manifest:
+    """The manifest in a store, whose every word is compared with the plan and with the number of its tasks.
+
+    Raises:
+        FileFormatError: it is not there, damaged, or of another release.
+        BudgetError: it states another cost than the plan's noise has.
+        StoreError: the release was given up, or the store cannot be read.
+    """
+    stated = _stated(release.store)
+    if stated == _ABORTED:
+        raise StoreError(
+            f"the release in {release.store} was given up; its charge stays, and it has no answers.  Name another store"
+        )
+    expected = _identity(release)
+    if not isinstance(stated, dict) or set(stated) != {*expected, "noise", "answers"}:
+        raise FileFormatError(f"{MANIFEST} has missing or unknown fields")
+    if {name: stated[name] for name in expected} != expected:
+        raise FileFormatError(f"{MANIFEST} is of another release or version")
+    noise = noise_from_json(stated["noise"], plan)
+    if noise.kind != "discrete" or noise.bits != release.terms.source:
+        raise FileFormatError(f"{MANIFEST} states other noise than the release was opened with")
+    answers = stated["answers"]
+    if not isinstance(answers, list) or len(answers) != tasks or not all(map(_is_answer, answers)):
+        raise FileFormatError(f"{MANIFEST} does not list the answers of each task")
+    return Manifest(release, noise, tuple((generation, digest) for generation, digest in answers))
+
+
+def _identity(release: StoredRelease) -> dict[str, Any]:
+    return {**_FORMAT, "release": release.terms.identifier, "plan_sha256": release.terms.plan_sha256}
+
+
+def _stated(store: ObjectStore) -> Any:
+    try:
+        return parse_json(store.read(MANIFEST).decode("utf-8", "replace"))
+    except FileNotFoundError:
+        raise FileFormatError(f"the release in {store} is not complete; complete it with resume_measuring") from None
+
+
+def _is_answer(stated: object) -> bool:
+    """Whether it is a generation and a hash."""
+    if not isinstance(stated, list) or len(stated) != 2:
+        return False
+    generation, digest = stated
+    return type(generation) is int and generation >= 0 and is_sha256(digest)
 
 
 @memory_for("to read this measurement; use a machine with more memory")
@@ -53,23 +148,14 @@ def load_stored_measurement(store: object, *, scratch: PathLike | None = None) -
 
 @dataclass(frozen=True, slots=True)
 class StoreState:
-    """How far the release in a store is.
-
-    Attributes:
-        plan_sha256: the hash of its plan.
-        has_ledger: whether a ledger is charged for it.
-        again: whether the ledger may have held the plan already.
-        is_drawn: whether the drawing of noise has begun.
-        is_complete: whether it has ended: all answers are there, or it was given up.
-        purpose: how the label of its entry in the ledger starts.
-    """
+    """How far the release in a store is."""
 
     plan_sha256: str
     has_ledger: bool
-    again: bool
-    is_drawn: bool
-    is_complete: bool
-    purpose: str
+    again: bool  # whether the ledger may have held the plan already
+    is_drawn: bool  # whether the drawing of noise has begun
+    is_complete: bool  # whether it has ended: all answers are there, or it was given up
+    purpose: str  # how the label of its entry in the ledger starts
 
     def entry(self, ledger: Ledger | None) -> LedgerEntry | None:
         """The first entry of a ledger for this release, if it has one."""
@@ -78,13 +164,7 @@ class StoreState:
 
 
 def state_of_store(store: object) -> StoreState | None:
-    """How far the release in a store is; None where there is none.  Nothing is written.
-
-    Raises:
-        ArgumentError: ``store`` is not a store.
-        FileFormatError: what it holds is damaged, or of another version.
-        StoreError: it cannot be read.
-    """
+    """How far the release in a store is; None where there is none, errors as of `opened_release`."""
     objects = open_store(store)
     if RELEASE not in objects.names(RELEASE):
         return None
@@ -100,12 +180,7 @@ def collector_of(tasks: Tasks, scratch: PathLike | None) -> AnswersOnDisk:
 
 
 def collected(manifest: Manifest, tasks: Tasks, collector: AnswersOnDisk) -> Measurement:
-    """The measurement whose answers a manifest lists.
-
-    Raises:
-        FileFormatError: they are not there, or were altered.
-        StoreError: the store cannot be read.
-    """
+    """The measurement whose answers a manifest lists; FileFormatError where they are not there, or were altered."""
     for task in range(len(tasks)):
         collector.put(tasks.division.block(task), _answers(manifest, tasks, task))
     return Measurement(tasks.noise.plan, collector.answers(), manifest.noise)
@@ -113,13 +188,13 @@ def collected(manifest: Manifest, tasks: Tasks, collector: AnswersOnDisk) -> Mea
 
 def _answers(manifest: Manifest, tasks: Tasks, task: int) -> IntegerResiduals:
     """The answers of one task, checked."""
-    release, generation = manifest.release, manifest.generations[task]
+    release, (generation, digest) = manifest.release, manifest.answers[task]
     try:
         content = release.store.read(answer_name(task, generation))
     except FileNotFoundError:
         raise FileFormatError(f"the answers of task {task} were removed from {release.store}") from None
     receipt, arrays = read_answers(release, task, generation, content)
-    if receipt.sha256 != manifest.hashes[task] or set(arrays) != _ARRAYS:
+    if receipt.sha256 != digest or set(arrays) != _ARRAYS:
         raise FileFormatError(f"the answers of task {task} in {release.store} are not those of the manifest")
     block = tasks.division.block(task)
     divisors = tuple(tasks.noise.divisors[number] for number in block.numbers)

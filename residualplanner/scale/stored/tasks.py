@@ -1,6 +1,6 @@
-"""The tasks of a plan: sets that are counted, and get their noise, together at one worker.
+"""The tasks of a plan: sets that are counted, and get their noise, together at one worker that has the memory for it.
 
-Reads: a plan's exact noise, a number of cells.  Gives: Tasks, which follow from these alone.
+They follow from the plan's exact noise and a number of cells alone.
 """
 
 from collections.abc import Sequence
@@ -12,18 +12,22 @@ import numpy as np
 
 from residualplanner.gate.discrete_gaussian import ByteSource
 from residualplanner.gate.measurement.answers import AnswerLayout, IntegerResiduals
-from residualplanner.gate.measurement.blocks import Division, SetBlock, division
+from residualplanner.gate.measurement.blocks import Division, division
 from residualplanner.gate.measurement.counting import rows_to_count, with_sums
 from residualplanner.gate.measurement.discrete import ExactNoise, exact_noise
 from residualplanner.gate.measurement.precision import measured_cost
-from residualplanner.gate.measurement.resource_estimate import BYTES_OF_NUMBER
+from residualplanner.gate.measurement.resource_estimate import BYTES_OF_NUMBER, bytes_text, measuring_bytes
 from residualplanner.ground.checks import IntArray
+from residualplanner.ground.errors import ResourceError
 from residualplanner.method.plan.files import plan_bytes
-from residualplanner.scale.engines.cluster import CountingTask
+from residualplanner.scale.engines.partitions import CountingTask
 from residualplanner.scale.stored.release import StoredRelease
+from residualplanner.scale.workers import Room
 
 #: How many cells the tables of a task have together at most, unless it is a single maximal set with its subsets.
 TASK_CELLS = 2**22
+#: Tasks are not made smaller than this many cells for want of memory: what they take besides is more.
+_LEAST_CELLS = 2**16
 #: Bytes that a task takes besides its answers: a claim, and what is around the answers, in blocks of a disk.
 _BYTES_OF_TASK = 2**14
 #: The terms, a generation, the manifest, a claim and answers under way, and the folders, as if they were tasks.
@@ -32,12 +36,7 @@ _OTHERS = 4
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Tasks:
-    """All sets of a plan, each in one task.
-
-    Attributes:
-        noise: of the plan.
-        division: of its sets.
-    """
+    """All sets of a plan, each in one task."""
 
     noise: ExactNoise
     division: Division
@@ -50,11 +49,6 @@ class Tasks:
         """How many bytes all objects take in a folder, about, if int64 holds the answers."""
         answers = BYTES_OF_NUMBER * AnswerLayout(self.noise.groups).count
         return answers + len(plan_bytes(self.noise.plan)) + _BYTES_OF_TASK * (_OTHERS + len(self))
-
-    @property
-    def largest(self) -> SetBlock:
-        """The block with the most cells."""
-        return self.division.block(int(self.division.cells.argmax()))
 
     def counting(self, number: int) -> CountingTask:
         """What is counted for a task."""
@@ -85,3 +79,44 @@ def tasks_of_noise(noise: ExactNoise, task_cells: int) -> Tasks:
 def tasks_of_release(release: StoredRelease) -> Tasks:
     """The tasks of a release, from the plan in its store; errors as `StoredRelease.plan` and `exact_noise`."""
     return tasks_of_noise(exact_noise(release.plan()), release.terms.task_cells)
+
+
+def tasks_within(noise: ExactNoise, task_cells: int, rooms: Sequence[Room]) -> tuple[Tasks, int]:
+    """The tasks of a plan, and how many cells each has at most: ``task_cells``, or fewer where memory forbids it.
+
+    ResourceError where some room is too little for a table of the plan.
+    """
+    while True:
+        tasks = tasks_of_noise(noise, task_cells)
+        if task_cells <= _LEAST_CELLS or _excess(tasks, rooms) is None:
+            require_rooms(tasks, rooms)
+            return tasks, task_cells
+        task_cells //= 2
+
+
+def require_rooms(tasks: Tasks, rooms: Sequence[Room]) -> None:
+    """Raise ResourceError where some room is too little for as many of the largest tasks as it is for."""
+    found = _excess(tasks, rooms)
+    if found is not None:
+        room, needed = found
+        count = min(room.tasks, len(tasks))
+        at_once = "drawing a task" if count == 1 else f"drawing {count} tasks at a time"
+        raise ResourceError(
+            f"too little memory: {at_once} takes {bytes_text(needed)} for counts and answers, and {room.where} has "
+            f"{bytes_text(max(room.left, 0))} left; nothing was charged or read.  Give those that draw more memory, or "
+            "fewer tasks at a time (threads or cores), or ask for smaller tables, with a lower up_to or with max_cells"
+        )
+
+
+def _excess(tasks: Tasks, rooms: Sequence[Room]) -> tuple[Room, int] | None:
+    """The room that lacks most, and the bytes needed there; None where all are enough."""
+    most = max((room.tasks for room in rooms), default=0)
+    largest = np.argsort(-tasks.division.cells, kind="stable")[:most].tolist()
+    # needed[n]: what the n largest tasks take at a time, the worst that n tasks can meet in
+    needed = np.cumsum([0, *(measuring_bytes(tasks.division.block(task).groups) for task in largest)])
+    of_rooms = [(int(needed[min(room.tasks, len(largest))]), room) for room in rooms]
+    lacking = [(bytes_ - room.left, room, bytes_) for bytes_, room in of_rooms if bytes_ > room.left]
+    if not lacking:
+        return None
+    _, room, bytes_ = max(lacking, key=lambda each: each[0])
+    return room, bytes_

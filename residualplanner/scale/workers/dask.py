@@ -1,10 +1,7 @@
-"""Dask's workers: those of the client that is active, or the threads or processes of this machine.
-
-Reads: nothing.  Gives: DaskWorkers.
-"""
+"""Dask's workers: those of the client that is active, or the threads or processes of this machine."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, final
@@ -13,20 +10,19 @@ from urllib.parse import urlsplit
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import ResourceError
 from residualplanner.ground.stores import Mark, ObjectStore
-from residualplanner.scale.workers.readiness import (
+from residualplanner.scale.workers.workers import (
     Answer,
     Engine,
     Room,
+    failure_of,
     python_version,
     ready_rooms,
     rooms_of_process,
     sent_to_workers,
 )
-from residualplanner.scale.workers.workers import failure_of
 
 #: What Dask raises where a worker was killed, restarted or lost too often, or memory ran out in threads.
 _LOST = ("KilledWorker", "NoWorkerError", "MemoryError")
-#: How Dask is spoken of.
 ENGINE = Engine(
     "Dask",
     library="where its scheduler and workers are started",
@@ -59,23 +55,20 @@ class DaskWorkers:
         """As that of every engine's workers."""
         return type(error).__name__ in _LOST
 
-    def run(self, function: Callable[[int], bytes], numbers: Sequence[int]) -> list[bytes]:
+    def map(self, function: Callable[[int], bytes], numbers: Sequence[int], /) -> Iterator[bytes]:
         """Call a function with each number; ResourceError if Dask fails."""
         from dask import delayed
 
         call, sent = delayed(_called, pure=False), delayed(function, pure=False, traverse=False)  # sent once
         try:
-            return self.compute([call(sent, number) for number in numbers])
+            return iter(self.compute([call(sent, number) for number in numbers]))
         except Exception as error:
-            raise failure_of(ENGINE.name, error, were_lost=self.were_lost(error)) from error
+            raise failure_of(ENGINE, error, were_lost=self.were_lost(error)) from error
 
     def compute(self, tasks: Sequence[Any], progress: Callable[[int, int], None] | None = None) -> list[Any]:
-        """The results of some tasks (``dask.delayed``).
+        """The results of some tasks (``dask.delayed``), with the number of those done, and their total, reported.
 
-        Args:
-            tasks: at the active client's workers, or this machine's.
-            progress: called with the number of tasks done and their total.  What it raises ends the work, as
-                interrupts do.
+        What ``progress`` raises ends the work, as interrupts do.
         """
         client, report = _client(), progress or (lambda _done, _total: None)
         return _computed_here(tasks, report) if client is None else _computed_by(client, tasks, report)
@@ -120,7 +113,14 @@ def _answers(client: Any, mark: Mark | None) -> list[Answer]:
     """What each worker of a client answers; ResourceError where one does not."""
     from distributed.protocol.pickle import dumps
 
-    found = client.run(_asking(sent_to_workers(mark, dumps)), on_error="return")
+    ask = sent_to_workers(mark, dumps)
+
+    def asking(dask_worker: Any) -> tuple[str, int, int | None]:
+        limit = dask_worker.memory_manager.memory_limit
+        left = limit and int(0.95 * limit) - dask_worker.monitor.get_process_memory()  # from 95% on its nanny ends it
+        return ask(), dask_worker.state.nthreads, left
+
+    found = client.run(asking, on_error="return")
     if not found:
         raise ResourceError("Dask's client has no workers; start some")
     for worker, answer in found.items():
@@ -130,17 +130,6 @@ def _answers(client: Any, mark: Mark | None) -> list[Answer]:
                 f"{python_version()} as this process, or was not lost meanwhile, and try again"
             )
     return [Answer(worker, urlsplit(worker).hostname or worker, *answer) for worker, answer in found.items()]
-
-
-def _asking(ask: Callable[[], str]) -> Callable[..., tuple[str, int, int | None]]:
-    """What asks a worker, and adds how many tasks it does at a time, and how much memory its nanny lets it have."""
-
-    def asking(dask_worker: Any) -> tuple[str, int, int | None]:
-        limit = dask_worker.memory_manager.memory_limit
-        left = limit and int(0.95 * limit) - dask_worker.monitor.get_process_memory()
-        return ask(), dask_worker.state.nthreads, left
-
-    return asking
 
 
 def _client() -> Any:

@@ -1,7 +1,4 @@
-"""Processes of this machine, which end when this one does.
-
-Reads: nothing.  Gives: ProcessWorkers.
-"""
+"""Processes of this machine, which end when this one does."""
 
 import multiprocessing
 import os
@@ -14,19 +11,15 @@ from dataclasses import dataclass
 from typing import final
 
 from residualplanner.ground.errors import ResourceError
-from residualplanner.ground.main_module import GUARD, require_guarded_main
+from residualplanner.ground.process import GUARD, require_guarded_main
 from residualplanner.ground.stores import ObjectStore
-from residualplanner.scale.workers.readiness import Room, rooms_of_process
+from residualplanner.scale.workers.workers import Room, rooms_of_process
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ProcessWorkers:
-    """Processes of this machine; they import the main module anew, so its main part must be guarded.
-
-    Attributes:
-        count: how many, at least 1.
-    """
+    """So many processes of this machine; they import the main module anew, so its main part must be guarded."""
 
     count: int
 
@@ -40,14 +33,13 @@ class ProcessWorkers:
         """Nothing is tried a second time."""
 
     def were_lost(self, error: BaseException) -> bool:
-        """As that of every engine's workers."""
+        """As of all workers."""
         return isinstance(error, BrokenProcessPool)
 
-    def run(self, function: Callable[[int], bytes], numbers: Sequence[int]) -> Generator[bytes, None, None]:
-        """Call a function with each number: the processes are at work when this returns.
+    def map(self, function: Callable[[int], bytes], numbers: Sequence[int], /) -> Generator[bytes, None, None]:
+        """The processes are at work when this returns; each result is given as soon as it and those before are there.
 
-        The results come in order, each as soon as it is there; closing the generator ends the work.  ResourceError
-        where a process ends on its own.
+        ResourceError where a process ends on its own.
         """
         results = _results(self.count, function, numbers)
         next(results)  # up to where the work has begun
@@ -72,7 +64,6 @@ def _results(count: int, function: Callable[[int], bytes], numbers: Sequence[int
 
 
 def _begun(pool: ProcessPoolExecutor, numbers: Sequence[int]) -> Iterator[bytes]:
-    """The results to come; ResourceError where the system starts no more processes or threads."""
     try:
         return pool.map(_call, numbers)
     except (OSError, RuntimeError) as error:
@@ -82,7 +73,7 @@ def _begun(pool: ProcessPoolExecutor, numbers: Sequence[int]) -> Iterator[bytes]
         ) from None
 
 
-#: What a process of the pool was sent when it started.
+#: What a process of the pool was sent when it started: once, however many numbers it is called with.
 _sent: list[Callable[[int], bytes]] = []
 
 

@@ -1,23 +1,33 @@
-"""The Python workers of a Spark session, classic or over Spark Connect.
-
-Reads: a session.  Gives: SparkWorkers.
-"""
+"""The Python workers of a Spark session, classic or over Spark Connect."""
 
 import logging
 import re
 import secrets
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import ResourceError
 from residualplanner.ground.stores import Mark, ObjectStore
-from residualplanner.scale.workers.readiness import Answer, Engine, Room, python_version, ready_rooms, sent_to_workers
-from residualplanner.scale.workers.spark_progress import with_progress
-from residualplanner.scale.workers.workers import failure_of, is_interrupt
+from residualplanner.scale.workers.workers import (
+    Answer,
+    Engine,
+    Room,
+    failure_of,
+    is_interrupt,
+    python_version,
+    ready_rooms,
+    sent_to_workers,
+)
+
+T = TypeVar("T")
+Report = Callable[[int, int], None]
+Task = Callable[[Iterable[Any]], Iterator[Any]]
 
 #: Spark's Python client writes its errors to these, and py4j what passes between Python and Java: all quote values.
 _LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger", "pyspark.sql.connect.logging")
@@ -34,16 +44,15 @@ _LOST = (
     "exit code 137",
     "exitCode 137",
 )
-#: How Spark is spoken of.
 ENGINE = Engine(
     "Spark",
     library="PYSPARK_PYTHON names the Python that Spark starts there",
     variables="spark.executorEnv.NAME sets a variable for Spark's workers",
 )
-#: What a worker answers.
-_ANSWER = "machine string, executor string, answer string"
 #: How often the executors are asked, until all have answered; and by how many seconds each time they wait longer.
 _ATTEMPTS, _PAUSE = 5, 0.5
+#: How many seconds lie between two looks at Spark's tasks, and how many Spark has to end work that was interrupted.
+_LOOK, _END = 0.25, 60
 
 
 @hides("collect", "were_lost")
@@ -91,32 +100,29 @@ class SparkWorkers:
             text = str(error)
         return any(mark in text for mark in _LOST)
 
-    def run(self, function: Callable[[int], bytes], numbers: Sequence[int]) -> list[bytes]:
+    def map(self, function: Callable[[int], bytes], numbers: Sequence[int], /) -> Iterator[bytes]:
         """Call a function with each number, a run of consecutive ones at each worker; ResourceError if Spark fails."""
         if not numbers:
-            return []
-        frame = self._session.range(len(numbers)).mapInArrow(
-            _calling(function, list(numbers)), "id long, result binary"
-        )
+            return iter(())
+        positions = self._session.range(len(numbers))
+        frame = positions.mapInArrow(_calling(function, list(numbers)), "id long, result binary")
         try:
             table = self.collect(frame)
         except Exception as error:
-            raise failure_of(ENGINE.name, error, were_lost=self.were_lost(error)) from error
+            raise failure_of(ENGINE, error, were_lost=self.were_lost(error)) from error
         found = dict(zip(table["id"].to_pylist(), table["result"].to_pylist(), strict=True))
-        return [found[number] for number in range(len(numbers))]
+        return iter([found[number] for number in range(len(numbers))])
 
-    def collect(self, frame: Any, progress: Callable[[int, int], None] | None = None) -> Any:
+    def collect(self, frame: Any, progress: Report | None = None) -> Any:
         """The rows of a frame as a ``pyarrow.Table``; nothing of them is logged, and failing ends the engine's work.
 
-        Args:
-            frame: of the session.
-            progress: called with the number of Spark's tasks that are done and their total, as far as Spark knows it.
+        ``progress`` is called with the number of Spark's tasks that are done and their total, as far as Spark knows it.
         """
         tag = f"residualplanner-{secrets.token_hex(16)}"
         try:
             with unlogged():
                 collect = partial(_tagged, self._session, tag, frame)
-                return collect() if progress is None else with_progress(self._session, tag, collect, progress)
+                return collect() if progress is None else _with_progress(self._session, tag, collect, progress)
         except BaseException:
             with suppress(Exception):
                 self._session.interruptTag(tag)
@@ -126,11 +132,11 @@ class SparkWorkers:
         """What each executor answers; ResourceError where Spark fails, or one does not answer."""
         from pyspark import cloudpickle
 
-        asking = _asking(sent_to_workers(mark, cloudpickle.dumps))
+        ask = sent_to_workers(mark, cloudpickle.dumps)
         found: dict[str, Answer] = {}
         for attempt in range(_ATTEMPTS):
             try:
-                rows = self._asked(asking(_PAUSE * attempt), 2**attempt)
+                rows = self._asked(_asking(ask, _PAUSE * attempt), 2**attempt)
             except Exception as error:  # noqa: BLE001 - whatever the cause is, the remedy is the same
                 if is_interrupt(error):
                     raise KeyboardInterrupt from None
@@ -150,12 +156,12 @@ class SparkWorkers:
             "other work, or are removed if they were lost, and try again"
         )
 
-    def _asked(self, function: Any, times: int) -> list[dict[str, Any]]:
+    def _asked(self, task: Task, times: int) -> list[dict[str, Any]]:
         """What some tasks return: as many as Spark does at a time, several times."""
         slots = self._session.range(2**20).selectExpr("spark_partition_id() as slot").distinct().count()
-        number = slots * times
-        tasks = self._session.range(0, number, 1, number)
-        rows: list[dict[str, Any]] = self.collect(tasks.mapInArrow(function, _ANSWER)).to_pylist()
+        tasks = self._session.range(0, slots * times, 1, slots * times)
+        answers = tasks.mapInArrow(task, "machine string, executor string, answer string")
+        rows: list[dict[str, Any]] = self.collect(answers).to_pylist()
         return rows
 
     @property
@@ -210,37 +216,108 @@ def unlogged() -> Iterator[None]:
             logger.setLevel(level)
 
 
-def _asking(ask: Callable[[], str]) -> Callable[[float], Callable[[Iterable[Any]], Iterator[Any]]]:
-    """What gives a task that asks its worker once, and then waits, so that others get to other executors."""
+def _asking(ask: Callable[[], str], pause: float) -> Task:
+    """A task that asks its worker once, and then waits, so that others get to other executors."""
 
-    def asking(pause: float) -> Callable[[Iterable[Any]], Iterator[Any]]:
-        def task(batches: Iterable[Any]) -> Iterator[Any]:
-            import os
-            import socket
-            import time
+    def task(batches: Iterable[Any]) -> Iterator[Any]:
+        import os
+        import socket
+        import time
 
-            import pyarrow as pa
+        import pyarrow as pa
 
-            for _ in batches:
-                machine = socket.gethostname()
-                executor = f"{machine} {os.environ.get('SPARK_LOCAL_DIRS', os.getppid())}"
-                answers = {"machine": [machine], "executor": [executor], "answer": [ask()]}
-                time.sleep(pause)
-                yield pa.RecordBatch.from_pydict(answers)
+        for _ in batches:
+            machine = socket.gethostname()
+            executor = f"{machine} {os.environ.get('SPARK_LOCAL_DIRS', os.getppid())}"
+            answers = {"machine": [machine], "executor": [executor], "answer": [ask()]}
+            time.sleep(pause)
+            yield pa.RecordBatch.from_pydict(answers)
 
-        return task
-
-    return asking
+    return task
 
 
-def _calling(function: Callable[[int], bytes], numbers: list[int]) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    """What calls a function with the numbers at some positions."""
+def _calling(function: Callable[[int], bytes], numbers: list[int]) -> Task:
+    """A task that calls a function with the numbers at some positions."""
 
-    def call(batches: Iterable[Any]) -> Iterator[Any]:
+    def task(batches: Iterable[Any]) -> Iterator[Any]:
         import pyarrow as pa
 
         for batch in batches:
             for position in batch.column(0).to_pylist():
                 yield pa.RecordBatch.from_pydict({"id": [position], "result": [function(numbers[position])]})
 
-    return call
+    return task
+
+
+def _with_progress(session: Any, tag: str, collect: Callable[[], T], progress: Report) -> T:
+    """What ``collect`` returns; what ``progress`` raises in this thread, and interrupts, end the work."""
+    last = (0, 0)
+
+    def report(done: int, total: int) -> None:
+        nonlocal last
+        if total and (done, total) != last:
+            last = done, total
+            progress(done, total)
+
+    how = _told_by_client if ".connect." in type(session).__module__ else _told_by_tracker
+    return how(session, tag, collect, report)
+
+
+def _told_by_client(session: Any, _tag: str, collect: Callable[[], T], report: Report) -> T:
+    """Over Spark Connect the client tells, in this thread, while it collects."""
+    thread, totals = threading.get_ident(), [0]
+
+    def told(stages: Any, **_: Any) -> None:
+        if threading.get_ident() == thread:
+            totals.append(sum(stage.num_tasks for stage in stages or ()))
+            report(sum(stage.num_completed_tasks for stage in stages or ()), totals[-1])
+
+    session.registerProgressHandler(told)
+    try:
+        found = collect()
+    finally:
+        session.removeProgressHandler(told)
+    all_done = max(1, *totals)  # the client is not told of what is done at once
+    report(all_done, all_done)
+    return found
+
+
+def _told_by_tracker(session: Any, tag: str, collect: Callable[[], T], report: Report) -> T:
+    """A classic session collects in another thread, so that this one can look at its tracker."""
+    from pyspark import inheritable_thread_target
+
+    context, outcome = session.sparkContext, Future[T]()
+
+    def run() -> None:
+        context.addJobTag(tag)
+        try:
+            outcome.set_result(collect())
+        except BaseException as error:  # noqa: BLE001 - it is raised where the result is asked for
+            outcome.set_exception(error)
+        finally:
+            context.removeJobTag(tag)
+
+    threading.Thread(target=inheritable_thread_target(session)(run), daemon=True).start()
+    try:
+        has_ended = False
+        while not has_ended:
+            with suppress(TimeoutError):
+                outcome.exception(_LOOK)
+            has_ended = outcome.done()
+            report(*_tasks(context, tag))
+    except BaseException:
+        with suppress(Exception):
+            session.interruptTag(tag)
+            outcome.exception(_END)  # until then what it says is not to be logged
+        raise
+    return outcome.result()
+
+
+def _tasks(context: Any, tag: str) -> tuple[int, int]:
+    """How many tasks are done, and how many there are in the stages that Spark has begun."""
+    tracker = context.statusTracker()
+    infos = [tracker.getJobInfo(job) for job in context._jsc.sc().statusTracker().getJobIdsForTag(tag)]
+    numbers = {stage for info in infos if info is not None for stage in info.stageIds}
+    stages = [stage for stage in map(tracker.getStageInfo, sorted(numbers)) if stage is not None]
+    begun = [stage for stage in stages if stage.numCompletedTasks or stage.numActiveTasks]
+    return sum(stage.numCompletedTasks for stage in begun), sum(stage.numTasks for stage in begun)

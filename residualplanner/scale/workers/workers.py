@@ -1,18 +1,35 @@
-"""What is expected of workers.
+"""What is expected of workers, and what an engine's workers say of themselves: versions, the store, memory.
 
-Reads: nothing.  Gives: Workers.
+What is sent to a worker does not need this library until it runs there, so that a worker without it can say so.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from typing import Any, NamedTuple, Protocol
 
 from residualplanner.ground.errors import ResourceError
-from residualplanner.ground.stores import ObjectStore
-from residualplanner.scale.workers.readiness import Room
+from residualplanner.ground.process import memory_left
+from residualplanner.ground.stores import Mark, ObjectStore, marked, variables_of
+from residualplanner.ground.version import __version__
+from residualplanner.ground.words import listed
+
+
+class Room(NamedTuple):
+    """Memory for tasks."""
+
+    left: int  # bytes
+    tasks: int  # how many they are for, at a time
+    where: str  # whose they are, in words
 
 
 class Workers(Protocol):
-    """Processes that call a function which is sent to them."""
+    """Processes that call a function which is sent to them: a `concurrent.futures.Executor` that can be asked before.
+
+    Of an executor's methods they have ``map``, since an engine schedules many calls at once.
+    """
 
     def require_ready(self, store: ObjectStore | None = None) -> list[Room]:
         """Ask every worker that there is whether it serves; it reads no record.
@@ -38,21 +55,119 @@ class Workers(Protocol):
         """Whether the engine failed with this error because workers were killed or lost, as where memory runs out."""
         ...
 
-    def run(self, function: Callable[[int], bytes], numbers: Sequence[int]) -> Iterable[bytes]:
-        """Call a function with each number.
+    def map(self, function: Callable[[int], bytes], numbers: Sequence[int], /) -> Iterator[bytes]:
+        """Call a function with each number, as `concurrent.futures.Executor.map` does: the work begins at once.
 
         Args:
             function: it is pickled, and may be called several times with one number.
             numbers: its arguments.
 
         Returns:
-            What it returned for each number, in their order: no more than some hundred bytes each.  A list; or, where
-            results come one by one, a generator, which ends the work when it is closed.
+            What it returned for each number, in their order: no more than some hundred bytes each.  Where results come
+            one by one it is a generator, which ends the work when it is closed.
 
         Raises:
-            ResourceError: the engine failed.
+            ResourceError: the engine failed; raised here, or where a result is asked for.
         """
         ...
+
+
+class Engine(NamedTuple):
+    """How an engine is spoken of."""
+
+    name: str
+    library: str  # how its workers get Python and this library
+    variables: str  # how they get variables of the environment
+
+
+class Answer(NamedTuple):
+    """What a worker answers."""
+
+    worker: str  # its address
+    machine: str
+    text: str  # what `sent_to_workers` gives there
+    tasks: int  # how many it does at a time
+    left: int | None = None  # bytes of memory that the engine still lets it have, where the engine says so
+
+
+def rooms_of_process() -> list[Room]:
+    """The memory that this process can still get, for one task at a time."""
+    return [Room(left, 1, whose) for left, whose in memory_left()]
+
+
+def answer_of_worker(mark: Mark | None) -> str:
+    """As JSON: the version here, memory left under each limit, what is wrong with the store, and its variables."""
+    facts = {"library": __version__, "memory": [*memory_left()]}
+    if mark is not None:
+        facts |= {"trouble": mark.trouble(), "variables": variables_of(mark.store)}
+    return json.dumps(facts)
+
+
+def sent_to_workers(mark: Mark | None, dumps: Callable[[Any], bytes]) -> Callable[[], str]:
+    """What calls `answer_of_worker` in any Python, from the engine's own pickle; errors there become answers, too."""
+    content = dumps((answer_of_worker, mark))
+
+    def ask() -> str:
+        import json
+        import pickle
+        import sys
+
+        python = f"{sys.version_info.major}.{sys.version_info.minor}"
+        try:
+            function, argument = pickle.loads(content)  # noqa: S301 - the driver's own
+            return json.dumps({"python": python, **json.loads(function(argument))})
+        except Exception as error:  # noqa: BLE001 - it reads no record
+            lacks = f"lacks the module {error.name}" if isinstance(error, ImportError) else ""
+            return json.dumps({"python": python, "failed": lacks or f"cannot run Python ({type(error).__name__})"})
+
+    return ask
+
+
+def ready_rooms(
+    engine: Engine, ask: Callable[[Mark | None], Sequence[Answer]], store: ObjectStore | None
+) -> list[Room]:
+    """The memory of an engine's workers, which ``ask`` has answer; errors as of `Workers.require_ready`."""
+    with nullcontext() if store is None else marked(store) as mark:
+        answers = ask(mark)
+    found = [(f"{engine.name}'s worker {answer.worker}", answer, json.loads(answer.text)) for answer in answers]
+    for worker, _, facts in found:
+        if "failed" in facts:
+            raise ResourceError(
+                f"{worker}, with Python {facts['python']}, {facts['failed']}; install there what this process has, for "
+                f"Python {python_version()}: {engine.library}"
+            )
+    require_equal_versions(((facts["python"], facts["library"]) for _, _, facts in found), engine.name)
+    for worker, _, facts in found:
+        if store is not None and facts["trouble"]:
+            missing = sorted({*variables_of(store)} - {*facts["variables"]})
+            set_there = "" if not missing else f"; {listed(missing, 9)} must be set there as here: {engine.variables}"
+            raise ResourceError(f"{worker} does not reach {store}: {facts['trouble']}{set_there}")
+    on_machine = Counter[str]()
+    for answer in answers:
+        on_machine[answer.machine] += answer.tasks
+    rooms = []
+    for worker, answer, facts in found:
+        # What a machine or a container has is shared by all of its workers; what an engine lets a worker have is not.
+        rooms += [Room(left, on_machine[answer.machine], f"{worker}, {whose},") for left, whose in facts["memory"]]
+        rooms += [] if answer.left is None else [Room(answer.left, answer.tasks, worker)]
+    return rooms
+
+
+def python_version() -> str:
+    """The version of Python here, such as 3.12."""
+    return f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def require_equal_versions(found: Iterable[tuple[str, str]], engine: str) -> None:
+    """ResourceError unless all workers have the versions of Python and of this library that this process has."""
+    own = python_version(), __version__
+    others = sorted({theirs for theirs in found if theirs != own})
+    if others:
+        theirs = " and ".join(f"Python {python} with residualplanner {library}" for python, library in others)
+        raise ResourceError(
+            f"{engine}'s workers have {theirs}; this process has Python {own[0]} with residualplanner {own[1]}.  "
+            "Install the same there"
+        )
 
 
 def is_interrupt(error: BaseException) -> bool:
@@ -64,9 +179,9 @@ def is_interrupt(error: BaseException) -> bool:
     return True
 
 
-def failure_of(engine: str, error: BaseException, *, were_lost: bool) -> BaseException:
+def failure_of(engine: Engine, error: BaseException, *, were_lost: bool) -> BaseException:
     """The error to raise where an engine failed that called functions which read no record."""
     if is_interrupt(error):
         return KeyboardInterrupt()
     lost = ": workers were killed or lost, as where memory runs out" if were_lost else ""
-    return ResourceError(f"{engine} failed: {type(error).__name__}{lost}; its logs say why")
+    return ResourceError(f"{engine.name} failed: {type(error).__name__}{lost}; its logs say why")

@@ -15,7 +15,7 @@ from leaks import leaks_of_error
 from residualplanner.gate.discrete_gaussian import OperatingSystemBits
 from residualplanner.gate.sources.source import Source
 from residualplanner.ground.stores import Folder
-from residualplanner.scale.stored.object_names import ANSWERS, RELEASE
+from residualplanner.scale.stored.release import ANSWERS, RELEASE
 from slowness import slow
 
 PACKAGE = str(Path(rp.__file__).parent)

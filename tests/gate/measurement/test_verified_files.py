@@ -13,10 +13,10 @@ import residualplanner as rp
 from residualplanner.gate.measurement.answers import FloatResiduals
 from residualplanner.gate.measurement.combined import map_measurements
 from residualplanner.gate.measurement.measurement import map_measurement
-from residualplanner.ground import archive_arrays as _archive_arrays
-from residualplanner.ground import verified_file as _verified_file
+from residualplanner.ground import archive as _archive
+from residualplanner.ground import array_hashes as _array_hashes
+from residualplanner.ground.array_hashes import FileState
 from residualplanner.ground.errors import FileFormatError
-from residualplanner.ground.verified_file import FileState
 
 PLAN = rp.select(rp.marginals(rp.Domain(dict.fromkeys("abc", 40)), up_to=2), budget=rp.pcost(1))
 RECORDS = np.zeros((10, 3), dtype=int)
@@ -25,7 +25,7 @@ RECORDS = np.zeros((10, 3), dtype=int)
 @pytest.fixture
 def path(tmp_path, monkeypatch):
     """The file of a measurement, written long ago: later changes show at once."""
-    monkeypatch.setattr(_verified_file, "_TIME_STEP", -(10**15))
+    monkeypatch.setattr(_array_hashes, "_TIME_STEP", -(10**15))
     rp.measure(PLAN, RECORDS).save(tmp_path / "some.measurement")
     return tmp_path / "some.measurement"
 
@@ -33,13 +33,13 @@ def path(tmp_path, monkeypatch):
 @pytest.fixture
 def hashed(monkeypatch):
     """How many entries each array had that was hashed."""
-    sizes, hash_of = [], _archive_arrays.array_hash
+    sizes, hash_of = [], _archive.array_hash
 
     def counted(array):
         sizes.append(array.size)
         return hash_of(array)
 
-    monkeypatch.setattr(_archive_arrays, "array_hash", counted)
+    monkeypatch.setattr(_archive, "array_hash", counted)
     monkeypatch.setattr("residualplanner.ground.array_hashes.array_hash", counted)
     return sizes
 
@@ -115,7 +115,7 @@ def test_a_file_that_is_gone_is_still_mapped(path):
 
 
 def test_a_file_that_was_only_just_written_is_hashed_by_everybody(path, hashed, monkeypatch):
-    monkeypatch.setattr(_verified_file, "_TIME_STEP", 10**15)
+    monkeypatch.setattr(_array_hashes, "_TIME_STEP", 10**15)
     file = rp.load_measurement(path, mapped=True).mapped_from
     assert file.state is None
     before = len(hashed)
@@ -125,12 +125,12 @@ def test_a_file_that_was_only_just_written_is_hashed_by_everybody(path, hashed, 
 
 def test_a_large_file_that_was_only_just_written_is_waited_for(path, monkeypatch):
     waited = []
-    monkeypatch.setattr(_verified_file, "_TIME_STEP", 2 * 10**9)
-    monkeypatch.setattr(_verified_file.time, "sleep", waited.append)
+    monkeypatch.setattr(_array_hashes, "_TIME_STEP", 2 * 10**9)
+    monkeypatch.setattr(_array_hashes.time, "sleep", waited.append)
     os.utime(path)
     rp.load_measurement(path, mapped=True)
     assert not waited
-    monkeypatch.setattr(_verified_file, "_WORTH_WAITING_FOR", 1)
+    monkeypatch.setattr(_array_hashes, "_WORTH_WAITING_FOR", 1)
     rp.load_measurement(path, mapped=True)
     assert 0 < waited[0] <= 2
     rp.load_measurement(path)

@@ -13,8 +13,8 @@ import pytest
 import residualplanner as rp
 from amounts_by_hand import DOMAIN, EXACT, GROUPS, RECORDS, as_lists, first_of_each_person, tables_by_hand
 from residualplanner.gate.sources.opening import open_source
-from residualplanner.scale.engines.cluster import CountingTask
-from residualplanner.scale.engines.opening import open_cluster
+from residualplanner.scale.engines.engines import open_cluster
+from residualplanner.scale.engines.partitions import CountingTask
 
 KEY = bytes(range(32))
 CENTS = pa.decimal128(10, 2)

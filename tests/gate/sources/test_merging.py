@@ -8,8 +8,9 @@ from residualplanner import Domain
 from residualplanner.gate.sources.opening import open_source
 from residualplanner.gate.sources.persons import AllRecords
 from residualplanner.gate.sources.source import MergedValues
-from residualplanner.scale.engines.engine import source_of_engine
+from residualplanner.scale.engines.cluster import EngineCluster
 from residualplanner.scale.engines.partitions import finished, rows_of_pandas
+from residualplanner.scale.workers import ProcessWorkers
 
 DOMAIN = Domain({"a": 4, "b": 1, "c": 5, "d": 3})
 CODES = np.random.default_rng(0).integers(0, DOMAIN.sizes, (60, 4))
@@ -22,10 +23,11 @@ def ready_counts():
     return {DOMAIN.names: table}
 
 
-class OneWorker:
+class OneWorker(EngineCluster):
     """An engine with one partition and one worker, which is this process."""
 
-    contributions = AllRecords()
+    def __init__(self):
+        super().__init__(DOMAIN, AllRecords(), ProcessWorkers(1), None)
 
     def rows(self, work, finish, _report=None):
         return list(finished(work, finish, rows_of_pandas(work, pd.DataFrame(CODES, columns=DOMAIN.names))))
@@ -34,7 +36,7 @@ class OneWorker:
 SOURCES = {
     "codes": lambda: open_source(CODES, DOMAIN),
     "ready counts": lambda: open_source(ready_counts(), DOMAIN),
-    "engine": lambda: source_of_engine(OneWorker(), DOMAIN),
+    "engine": lambda: OneWorker().source(),
 }
 
 

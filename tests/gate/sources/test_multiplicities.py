@@ -16,8 +16,14 @@ from residualplanner.ground.errors import DataError
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.domain.families import MISSING, UNKNOWN
-from residualplanner.scale.engines.cluster import CountingTask
-from residualplanner.scale.engines.partitions import PartialSum, PartitionRow, Work, error_of_problems, rows_of_tables
+from residualplanner.scale.engines.partitions import (
+    CountingTask,
+    PartialSum,
+    PartitionRow,
+    Work,
+    error_of_problems,
+    rows_of_tables,
+)
 
 few = settings(derandomize=True, deadline=None, max_examples=40)
 SIZES, ROWS = (2, 3, 4), [(0, 1, 2), (0, 1), (1, 2), (2,), ()]

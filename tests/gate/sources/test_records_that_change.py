@@ -9,8 +9,8 @@ from residualplanner.gate.measurement.measurement import groups_of_plan
 from residualplanner.gate.measurement.resource_estimate import working_bytes
 from residualplanner.gate.sources.opening import open_source
 from residualplanner.gate.sources.source import Source
-from residualplanner.scale.engines import local
-from residualplanner.scale.stored import job
+from residualplanner.scale.engines import cluster
+from residualplanner.scale.stored import measuring
 
 DOMAIN = rp.Domain({"a": 4, "b": 3, "c": rp.Numeric(0, 20, bins=[10]), "d": 5, "e": 5})
 PLAN = rp.select(rp.marginals(DOMAIN, up_to=2), budget=rp.pcost(1))
@@ -58,7 +58,7 @@ def in_blocks(path, ledger):
 
 
 def into_a_store(path, ledger):
-    job.begun(PLAN, path, path.parent / "store", job.Options(ledger, task_cells=8))
+    measuring.begun(PLAN, path, path.parent / "store", measuring.Options(ledger, task_cells=8))
 
 
 def by_rap(path, ledger, memory=100_000):
@@ -69,7 +69,7 @@ def by_rap(path, ledger, memory=100_000):
 
 @pytest.mark.parametrize("measured", [in_blocks, into_a_store, by_rap])
 def test_records_that_change_after_the_first_reading_give_no_answers(measured, change, tmp_path, monkeypatch):
-    monkeypatch.setattr(local, "PASS_CELLS", 1)
+    monkeypatch.setattr(cluster, "PASS_CELLS", 1)
     path, ledger = tmp_path / "records.csv", rp.Ledger(rp.pcost(9))
     change_after_the_first_reading(change, path, monkeypatch)
     with pytest.raises(rp.DataError) as caught:
@@ -89,7 +89,7 @@ def test_records_that_change_before_the_charge_cost_nothing(change, tmp_path, mo
 
 @pytest.mark.parametrize("measured", [in_blocks, into_a_store, by_rap])
 def test_records_in_another_order_are_the_same(measured, tmp_path, monkeypatch):
-    monkeypatch.setattr(local, "PASS_CELLS", 1)
+    monkeypatch.setattr(cluster, "PASS_CELLS", 1)
     path, ledger = tmp_path / "records.csv", rp.Ledger(rp.pcost(9))
     change_after_the_first_reading(RECORDS.sort_values(["b", "c"]), path, monkeypatch)
     measured(path, ledger)

@@ -35,7 +35,7 @@ class Noted:
     def require_single_attempts(self):
         raise AssertionError("writing parts twice does no harm")
 
-    def run(self, function, numbers):
+    def map(self, function, numbers):
         self.asked.append(list(numbers))
         return [function(number) for number in numbers]
 
@@ -57,8 +57,8 @@ def test_only_what_is_missing_is_written_again(release, tmp_path):
     assert workers.asked == ["ready", [*range(len(list((tmp_path / "one/parts").iterdir())))]]
 
     class Failing(Noted):
-        def run(self, function, numbers):
-            super().run(function, numbers[:2])
+        def map(self, function, numbers):
+            super().map(function, numbers[:2])
             raise ResourceError("the engine failed")
 
     with pytest.raises(ResourceError, match="the engine failed"):
@@ -73,9 +73,9 @@ def test_only_what_is_missing_is_written_again(release, tmp_path):
 
 def test_workers_that_do_not_see_the_measurement_say_so(release, tmp_path):
     class Elsewhere(Noted):
-        def run(self, function, numbers):
+        def map(self, function, numbers):
             (tmp_path / "some.measurement").unlink()
-            return super().run(function, numbers)
+            return super().map(function, numbers)
 
     with pytest.raises(OSError, match=r"could not write a part \(No such file or directory: .*some\.measurement\)"):
         release.save(tmp_path / "out", "parts", workers=Elsewhere())

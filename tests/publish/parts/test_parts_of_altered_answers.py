@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
-from residualplanner.ground import verified_file as _verified_file
+from residualplanner.ground import array_hashes as _array_hashes
 from residualplanner.ground.errors import FileFormatError
 from residualplanner.release import layout
 from residualplanner.scale.workers import ProcessWorkers
@@ -20,7 +20,7 @@ def release(tmp_path, monkeypatch):
     """Of three parts, whose file is mapped, and was written long ago."""
     monkeypatch.setattr(layout, "PART_CELLS", 1600)
     monkeypatch.setattr(layout, "ROW_GROUP_CELLS", 1600)
-    monkeypatch.setattr(_verified_file, "_TIME_STEP", -(10**15))
+    monkeypatch.setattr(_array_hashes, "_TIME_STEP", -(10**15))
     rp.measure(PLAN, np.zeros((10, 3), dtype=int)).save(tmp_path / "some.measurement")
     release = rp.reconstruct(rp.load_measurement(tmp_path / "some.measurement", mapped=True))
     assert len(release.layout) == 3
@@ -45,7 +45,7 @@ class Altering:
     def require_ready(self):
         pass
 
-    def run(self, function, numbers):
+    def map(self, function, numbers):
         self.change(self.path)
         return [function(number) for number in numbers]
 
@@ -95,7 +95,7 @@ def test_processes_give_results_in_order_and_end_when_they_are_not_wanted_any_mo
     workers = ProcessWorkers(1)
     workers.require_ready()
     workers.require_single_attempts()
-    results = workers.run(bytes, range(50))
+    results = workers.map(bytes, range(50))
     assert [next(results), next(results), next(results)] == [b"", b"\0", b"\0\0"]
     results.close()
     assert multiprocessing.active_children() == []

@@ -81,7 +81,7 @@ def test_a_process_that_imports_its_parents_script_neither_measures_nor_saves(mo
 def test_workers_that_die_are_told_with_the_two_reasons(monkeypatch):
     monkeypatch.setattr(processes, "ProcessPoolExecutor", BrokenPool)
     with pytest.raises(rp.ResourceError, match="killed, as where memory runs out; or this script has no guard"):
-        list(ProcessWorkers(2).run(bytes, [1, 2]))
+        list(ProcessWorkers(2).map(bytes, [1, 2]))
 
 
 class LimitedPool(BrokenPool):
@@ -97,4 +97,4 @@ class LimitedPool(BrokenPool):
 def test_workers_that_cannot_be_started_are_told_with_the_limit(monkeypatch):
     monkeypatch.setattr(processes, "ProcessPoolExecutor", LimitedPool)
     with pytest.raises(rp.ResourceError, match=r"could not be started: can't start new thread; .* \(ulimit -u\)"):
-        ProcessWorkers(2).run(bytes, [1, 2])
+        ProcessWorkers(2).map(bytes, [1, 2])

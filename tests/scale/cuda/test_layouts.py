@@ -9,19 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from residualplanner.method.kron import ProductMap, keeping, matrix_map, rebuilding
-from residualplanner.scale.cuda import (
+from residualplanner.scale.cuda import SM_80, SM_90, fits, kernel_source, layout_of
+from residualplanner.scale.cuda.launches import (
     AXIS_THREADS,
-    SM_80,
-    SM_90,
+    MOST_AXES,
+    MOST_NUMBERS,
     SubsetAnswers,
     axis_launches_of,
-    fits,
-    kernel_source,
+    cut_layout,
+    inverse,
     launch_of,
-    layout_of,
+    require_answers,
 )
-from residualplanner.scale.cuda.launches import inverse, require_answers
-from residualplanner.scale.cuda.layouts import MOST_AXES, MOST_NUMBERS, cut_layout
 
 
 def of_ones(rows, columns):

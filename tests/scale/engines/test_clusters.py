@@ -17,12 +17,11 @@ import residualplanner as rp
 from counted_records import DOMAIN, GROUPS, columns_of, naive_tables
 from residualplanner.ground.errors import DataError, ResourceError
 from residualplanner.method.domain.domain import Domain
-from residualplanner.scale.engines.cluster import CountingTask
-from residualplanner.scale.engines.dask import DaskRecords
-from residualplanner.scale.engines.opening import open_cluster
-from residualplanner.scale.engines.partitions import PROBLEMS
+from residualplanner.scale.engines.engines import open_cluster
+from residualplanner.scale.engines.frames import DaskRecords
+from residualplanner.scale.engines.partitions import PROBLEMS, CountingTask
 from residualplanner.scale.workers import DaskWorkers
-from residualplanner.scale.workers.readiness import python_version, require_equal_versions
+from residualplanner.scale.workers.workers import python_version, require_equal_versions
 
 TASKS = [CountingTask(3, tuple(GROUPS[:2])), CountingTask(1, tuple(GROUPS[2:]))]
 
@@ -106,7 +105,7 @@ def test_no_records_are_drawn_too(records_in):
 def test_a_function_is_called_with_each_number(records_in, tmp_path):
     cluster = open_cluster(records_in(pd.DataFrame({"a": [0]})), Domain({"a": 1}))
     cluster.require_ready()
-    assert cluster.run(double, [4, 0, 9]) == [bytes([8]), bytes([0]), bytes([18])]
+    assert list(cluster.map(double, [4, 0, 9])) == [bytes([8]), bytes([0]), bytes([18])]
 
 
 def test_what_is_measured_into_a_store_is_about_these_records(records_in, tmp_path):
@@ -169,7 +168,7 @@ def test_a_check_sends_no_count_but_only_what_is_broken(last, pieces, monkeypatc
 
 def test_a_function_that_fails_is_an_error_of_the_engine():
     with pytest.raises(ResourceError, match="Dask failed: ValueError"):
-        DaskWorkers().run(double, [1, 200])
+        DaskWorkers().map(double, [1, 200])
 
 
 def answers_of(**workers):

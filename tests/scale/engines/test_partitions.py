@@ -13,15 +13,17 @@ from counted_records import DOMAIN, GROUPS, RECORDS, columns_of, naive_tables
 from residualplanner.ground.errors import DataError
 from residualplanner.method.domain.bins import Bins
 from residualplanner.method.domain.domain import Domain
-from residualplanner.scale.engines import engine, packing, partitions
-from residualplanner.scale.engines.cluster import CountingTask
-from residualplanner.scale.engines.packing import add_packed, packed, pieces_of
+from residualplanner.scale.engines import cluster, partitions
 from residualplanner.scale.engines.partitions import (
     PROBLEMS,
+    CountingTask,
     PartitionRow,
     Work,
+    add_packed,
     error_of_problems,
     finished,
+    packed,
+    pieces_of,
     rows_of_batches,
     rows_of_pandas,
     rows_of_tables,
@@ -52,7 +54,7 @@ def test_what_is_packed_is_added_again(counts, before):
 
 
 def test_pieces_without_counts_are_left_out(monkeypatch):
-    monkeypatch.setattr(packing, "PIECE_CELLS", 2)
+    monkeypatch.setattr(partitions, "PIECE_CELLS", 2)
     assert [number for number, _ in pieces_of(np.array([0, 0, 0, 1, 0, 0, 2]))] == [1, 3]
 
 
@@ -65,8 +67,7 @@ def test_partitions_add_up(records, cut, piece, kept):
     table = pa.table({name: pa.array(column, TYPES[name]) for name, column in columns_of(records).items()})
     table = table.select(list(DOMAIN))
     with pytest.MonkeyPatch.context() as patch:
-        for module in (packing, partitions):
-            patch.setattr(module, "PIECE_CELLS", piece)
+        patch.setattr(partitions, "PIECE_CELLS", piece)
         patch.setattr(partitions, "CODES_BYTES", kept)
         rows = [row for part in (table[:cut], table[cut:]) for row in rows_of_batches(work, part.to_batches())]
         some = [PartitionRow(task, 0, b"") for task in range(2)]
@@ -82,15 +83,15 @@ def test_tasks_divide_all_tables_and_are_of_limited_size(limit, numbers):
     sizes = (1, 2, 3, 4)
     groups = [np.full((number, 1), position) for position, number in enumerate(numbers)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "TASK_CELLS", limit)
-        tasks = engine._runs_of_tasks(sizes, groups)
+        patch.setattr(cluster, "TASK_CELLS", limit)
+        tasks = cluster._runs_of_tasks(sizes, groups)
     runs = [run for task in tasks for run in task]
-    assert [(run.group, row) for run in runs for row in range(run.first, run.last)] == [
+    assert [(group, row) for group, some in runs for row in range(some.start, some.stop)] == [
         (group, row) for group, number in enumerate(numbers) for row in range(number)
     ]
     for task in tasks:
-        cells = sum(sizes[run.group] * (run.last - run.first) for run in task)
-        assert cells <= limit or [run.last - run.first for run in task] == [1]
+        cells = sum(sizes[group] * (some.stop - some.start) for group, some in task)
+        assert cells <= limit or [some.stop - some.start for _, some in task] == [1]
 
 
 def test_a_worker_with_another_version_is_refused():

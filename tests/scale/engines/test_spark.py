@@ -32,8 +32,8 @@ from residualplanner.method.plan.select import select
 from residualplanner.method.privacy import pcost
 from residualplanner.method.workload.families import marginals
 from residualplanner.method.workload.workload import Workload
-from residualplanner.scale.engines.cluster import CountingTask
-from residualplanner.scale.engines.opening import open_cluster
+from residualplanner.scale.engines.engines import open_cluster
+from residualplanner.scale.engines.partitions import CountingTask
 from residualplanner.scale.workers import SparkWorkers
 
 pytestmark = [
@@ -289,10 +289,10 @@ def test_noise_is_drawn_in_the_last_of_two_stages(sessions):
 
 def test_a_function_is_called_at_workers_with_each_number(session):
     workers = SparkWorkers(session)
-    assert workers.run(lambda number: bytes([2 * number]), [4, 0, 9]) == [bytes([8]), bytes([0]), bytes([18])]
-    assert workers.run(lambda number: b"", []) == []
+    assert list(workers.map(lambda number: bytes([2 * number]), [4, 0, 9])) == [bytes([8]), bytes([0]), bytes([18])]
+    assert list(workers.map(lambda number: b"", [])) == []
     with pytest.raises(ResourceError, match="Spark failed"):
-        workers.run(lambda number: bytes([2 * number]), [200])
+        workers.map(lambda number: bytes([2 * number]), [200])
 
 
 def test_workers_write_the_parts_that_this_process_would_write(session, tmp_path):

@@ -10,7 +10,7 @@ import residualplanner as rp
 from residualplanner.gate.ledger.lines import LedgerStage
 from residualplanner.gate.spend import WatchedProgress
 from residualplanner.ground.errors import FileFormatError, StoreError
-from residualplanner.scale.stored.job import Options, begun, resumed
+from residualplanner.scale.stored.measuring import Options, begun, resumed
 
 PLAN = rp.select(rp.marginals(rp.Domain({"a": 3, "b": 2, "c": 4}), up_to=2), budget=rp.pcost(1))
 RECORDS = np.random.default_rng(0).integers(0, (3, 2, 4), (50, 3))

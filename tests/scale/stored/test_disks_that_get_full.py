@@ -9,8 +9,8 @@ import residualplanner as rp
 from full_disks import files_of_at_most
 from residualplanner.gate.spend import WatchedProgress
 from residualplanner.ground.stores import Folder
-from residualplanner.scale.stored.job import Options, begun
-from residualplanner.scale.stored.object_names import ANSWERS
+from residualplanner.scale.stored.measuring import Options, begun
+from residualplanner.scale.stored.release import ANSWERS
 
 PLAN = rp.select(rp.marginals(rp.Domain(dict.fromkeys("abcd", 6)), up_to=2), budget=rp.zcdp(1))
 RECORDS = np.random.default_rng(0).integers(0, 6, size=(50, 4))

@@ -6,10 +6,10 @@ import pytest
 
 from benchmarks.protocol_world import MemoryStore, Scene, World
 from residualplanner.ground.stores import Folder
-from residualplanner.scale.stored import generations, job
+from residualplanner.scale.stored import generations, measuring
 from residualplanner.scale.stored.answer_objects import CLOSED
-from residualplanner.scale.stored.drawing import Drawing
-from residualplanner.scale.stored.object_names import ANSWERS, CLAIMS, answer_name, claim_name
+from residualplanner.scale.stored.generations import Drawing
+from residualplanner.scale.stored.release import ANSWERS, CLAIMS, answer_name, claim_name
 
 
 def wrongs(seeds, make_store=MemoryStore):
@@ -71,11 +71,11 @@ def nothing_is_charged_again(monkeypatch):
 
 
 def nothing_is_charged(monkeypatch):
-    monkeypatch.setattr(job._Job, "_charge", lambda self: None)
+    monkeypatch.setattr(measuring._Job, "_charge", lambda self: None)
 
 
 def claims_are_removed_in_the_end(monkeypatch):
-    write = job.write_manifest
+    write = measuring.write_manifest
 
     def written(release, *arguments):
         manifest = write(release, *arguments)
@@ -83,7 +83,7 @@ def claims_are_removed_in_the_end(monkeypatch):
             release.store.remove(name)
         return manifest
 
-    monkeypatch.setattr(job, "write_manifest", written)
+    monkeypatch.setattr(measuring, "write_manifest", written)
 
 
 def wrongs_of_scene(scene, make_store=MemoryStore):

@@ -135,7 +135,7 @@ def test_a_table_too_large_for_the_workers_is_refused_and_memory_is_the_reason(c
 
 def test_a_driver_that_holds_no_counts_needs_no_memory_for_them(client, frame, tmp_path, monkeypatch):
     """The workers are other processes, where the machine's memory is what it is."""
-    module = import_module("residualplanner.scale.workers.readiness")
+    module = import_module("residualplanner.scale.workers.workers")
     monkeypatch.setattr(module, "memory_left", lambda: iter([(10, "the machine")]))
     with pytest.raises(rp.ResourceError, match=r"too little memory: .*the machine has "):
         rp.measure_in_store(PLAN, pd.DataFrame({"a": [0]}), tmp_path / "here")
@@ -144,7 +144,7 @@ def test_a_driver_that_holds_no_counts_needs_no_memory_for_them(client, frame, t
 
 def test_tasks_are_made_as_small_as_the_memory_for_them(tmp_path, monkeypatch):
     plan = rp.select(rp.marginals(rp.Domain({name: 60 for name in "abcd"}), up_to=3), budget=rp.zcdp(1))
-    module = import_module("residualplanner.scale.workers.readiness")
+    module = import_module("residualplanner.scale.workers.workers")
     tasks = {}
     for left in (3 * 2**23, 2**34):
         monkeypatch.setattr(module, "memory_left", lambda left=left: iter([(left, "the machine")]))

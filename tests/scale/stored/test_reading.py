@@ -12,9 +12,9 @@ import residualplanner as rp
 from benchmarks.protocol_world import MemoryStore
 from residualplanner.gate.measurement import blocks
 from residualplanner.ground.errors import FileFormatError, ResidualPlannerError, ResourceError
-from residualplanner.scale.stored import job
+from residualplanner.scale.stored import measuring
 from residualplanner.scale.stored.answer_objects import Outcome, Receipt, receipt_of_bytes
-from residualplanner.scale.stored.object_names import ANSWERS, MANIFEST, RELEASE
+from residualplanner.scale.stored.release import ANSWERS, MANIFEST, RELEASE
 
 DOMAIN = rp.Domain({"a": 3, "b": 2, "c": 4})
 PLAN = rp.select(rp.marginals(DOMAIN, up_to=2), budget=rp.zcdp(1))
@@ -24,7 +24,7 @@ RECORDS = np.random.default_rng(0).integers(0, DOMAIN.sizes, (300, len(DOMAIN)))
 
 def new_store(plan=PLAN):
     store = MemoryStore()
-    found = job.begun(plan, RECORDS, store, job.Options(task_cells=12))
+    found = measuring.begun(plan, RECORDS, store, measuring.Options(task_cells=12))
     return store, found.residuals.integers
 
 
@@ -124,9 +124,9 @@ def test_an_empty_store_holds_no_release():
 def test_answers_that_were_damaged_before_the_manifest_end_the_run(monkeypatch):
     store = MemoryStore()
     with monkeypatch.context() as patch:
-        patch.setattr(job, "write_manifest", lambda *_: 1 // 0)
+        patch.setattr(measuring, "write_manifest", lambda *_: 1 // 0)
         with pytest.raises(rp.UnexpectedError):
-            job.begun(PLAN, RECORDS, store, job.Options(task_cells=12))
+            measuring.begun(PLAN, RECORDS, store, measuring.Options(task_cells=12))
     name = store.names(ANSWERS)[0]
     content = store.read(name)
     store.remove(name)

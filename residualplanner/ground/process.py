@@ -1,15 +1,25 @@
-"""How much memory this process can still get: the system's account of it."""
+"""How much memory this process can still get, its threads, and whether it runs a script a second time."""
 
+import multiprocessing
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
+
+from residualplanner.ground.errors import ArgumentError
 
 #: A number in a control group's file from which on there is no limit.
 _NO_LIMIT = 2**60
+#: What a script has to do whose main part is not guarded, so that processes that it starts run it a second time.
+GUARD = 'put the main part of the script into a function, and call it under  if __name__ == "__main__":'
 
 
 def memory_left(system: Path = Path("/")) -> Iterator[tuple[int, str]]:
-    """How many bytes are left under each limit that can be read, and whose limit it is."""
+    """How many bytes are left under each limit that can be read, and whose limit it is.
+
+    psutil would say the first of them, and knows no control groups: in a container it has the machine's memory.
+    """
     with suppress(OSError, ValueError, KeyError):
         facts = _facts(system / "proc/meminfo")
         yield 1024 * (facts["MemAvailable"] + facts.get("SwapFree", 0)), "the machine"
@@ -56,3 +66,28 @@ def _facts(path: Path) -> dict[str, int]:
     """Numbers by name, from lines such as ``MemFree:  12 kB`` or ``file 12``."""
     rows = (line.replace(":", " ").split() for line in path.read_text().splitlines())
     return {row[0]: int(row[1]) for row in rows if len(row) > 1}
+
+
+def one_thread() -> AbstractContextManager[Any]:
+    """A context with one thread for linear algebra: for many small problems, which several threads only slow down."""
+    limited: AbstractContextManager[Any] = _controller().limit(limits=1)
+    return limited
+
+
+@lru_cache(maxsize=1)
+def _controller() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def require_guarded_main(step: str) -> None:
+    """Raise ArgumentError in a process that is still importing the main module of the one that started it.
+
+    New processes import the script that starts them.  What is not guarded there runs again, in each of them: it would
+    measure, and spend the budget, once more.  ``step`` is what would be done a second time.
+    """
+    if getattr(multiprocessing.current_process(), "_inheriting", False):  # as multiprocessing itself asks
+        raise ArgumentError(
+            f"{step} was reached in a process that this script has started, which imports the script anew; {GUARD}"
+        )
