@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from residualplanner.ground.checks import FloatArray
 from residualplanner.method.bases.basis import Basis
 from residualplanner.method.kron import AxisMap, keeping, rebuilding, subtracting
-from residualplanner.method.queries.kind import Kind
-from residualplanner.method.queries.rows import Rows
+from residualplanner.method.queries.kind import Kind, Rows
 
 
 class SubtractionBasis(Basis):

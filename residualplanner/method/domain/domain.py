@@ -10,7 +10,7 @@ from residualplanner.ground.checks import is_frame, value_text
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import DomainError
 from residualplanner.ground.html import html_table, rest_note
-from residualplanner.ground.words import COUNTS, count_text, names_text, suggestion
+from residualplanner.ground.words import COUNTS, count_text, listed, names_text, suggestion
 from residualplanner.method.domain._json import attribute_of_json, json_of_attribute
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.bins import Bins
@@ -304,3 +304,44 @@ def _shown(name: object) -> str:
 def _list_text(names: Sequence[object]) -> str:
     texts = [_shown(name) for name in names[:20]]
     return str(texts) if len(names) <= 20 else f"{str(texts)[:-1]}, ... {len(names)} in all]"
+
+
+#: How many attributes are named.
+_NAMED = 20
+
+
+def omission_of(domain: Domain) -> str:
+    """The sentence that says which records are in no table, and what all tables are about instead; or "".
+
+    Example:
+        >>> from residualplanner import Attribute
+        >>> print(omission_of(Domain({"sex": Attribute("sex", 2, missing="drop"), "age": 85})))
+        Records without a value of 'sex' are left out of every table, the total included: all numbers are about the
+        other records only, and how many were left out is not stated.
+        >>> omission_of(Domain({"sex": 2}))
+        ''
+    """
+    missing = [each.name for each in domain.attributes if each.missing == "drop"]
+    unknown = [each.name for each in domain.attributes if each.unknown == "drop"]
+    rules = {"without a value of": missing, "with a value outside the declared ones of": unknown}
+    parts = [f"{words} {listed(map(repr, names), _NAMED)}" for words, names in rules.items() if names]
+    if not parts:
+        return ""
+    return (
+        f"Records {', or '.join(parts)} are left out of every table, the total included: all numbers are about the "
+        "other records only, and how many were left out is not stated."
+    )
+
+
+def remarks_of(domain: Domain) -> str:
+    """What readers of tables must know of the records in them: which are left out, and how much each counts; or "".
+
+    Example:
+        >>> from residualplanner import Weight
+        >>> print(remarks_of(Domain({"sex": 2}, weight=Weight("hours", maximum=60))))
+        Records are weighted by 'hours', at most 60: all numbers and their errors are totals of 'hours', not numbers of
+        records.
+        >>> remarks_of(Domain({"sex": 2}))
+        ''
+    """
+    return "  ".join(filter(None, (omission_of(domain), domain.weight.sentence)))

@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 from residualplanner.ground.checks import value_text
 from residualplanner.ground.errors import BudgetError, FileFormatError, WorkloadError
 from residualplanner.ground.words import suggestion
-from residualplanner.method.losses.loss import DescribedLoss, Loss
+from residualplanner.method.losses.loss import GIVEN, RULES, DescribedLoss, Loss
 from residualplanner.method.losses.targets import Targets
 from residualplanner.method.losses.variances import ConvexLoss, MaxVariance, SumOfVariances
-from residualplanner.method.losses.weights import GIVEN, RULES
 from residualplanner.method.workload.workload import Workload, require_workload
 
 #: What a word that is not a loss may stand for, and how it is written.

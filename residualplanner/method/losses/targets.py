@@ -17,8 +17,7 @@ from residualplanner.method.losses.loss import Loss
 from residualplanner.method.noise.choice import ChosenNoise
 from residualplanner.method.noise.noise_problem import NoiseProblem, least_largest_ratio
 from residualplanner.method.workload.query import QueryLike
-from residualplanner.method.workload.query_numbers import query_numbers
-from residualplanner.method.workload.workload import Workload
+from residualplanner.method.workload.workload import Workload, query_numbers
 
 #: The importance, relative to the least of a query with a target, of the others when bases are chosen.
 _ASIDE = 1e-6

@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
-from residualplanner.method.losses.loss import DescribedLoss, Loss
-from residualplanner.method.losses.weights import Weights
+from residualplanner.method.losses.loss import DescribedLoss, Loss, Weights
 from residualplanner.method.noise.choice import ChosenNoise
 from residualplanner.method.noise.noise_problem import BySetSearch, NoiseProblem, least_maximum, least_sum
 from residualplanner.method.privacy import Neighbors

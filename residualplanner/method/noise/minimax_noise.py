@@ -18,9 +18,8 @@ from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.ground.words import count_text
 from residualplanner.method.noise.choice import NoiseChoice
 from residualplanner.method.noise.minimax import minimize_maximum_variance
-from residualplanner.method.strategy.cell_tables import CellTables, cell_tables
-from residualplanner.method.strategy.cells import AnswerFactors, answer_factors, largest_cells
-from residualplanner.method.strategy.neighbor_costs import LargestCosts, UnitCosts, with_token_cost
+from residualplanner.method.strategy.cells import AnswerFactors, CellTables, answer_factors, cell_tables, largest_cells
+from residualplanner.method.strategy.costs import LargestCosts, UnitCosts, with_token_cost
 from residualplanner.method.strategy.strategy import Strategy
 from residualplanner.method.workload.closure import subset_products
 from residualplanner.method.workload.symmetry import Orbits

@@ -15,21 +15,23 @@ from scipy import sparse
 from residualplanner.ground.checks import FloatArray, frozen, require_positive
 from residualplanner.ground.errors import BudgetError, WorkloadError
 from residualplanner.method.bases.basis import Basis, stopped_words
-from residualplanner.method.bases.numbers import ResidualNumbers
-from residualplanner.method.noise.choice import ChosenNoise, NoiseChoice
+from residualplanner.method.noise.choice import ChosenNoise, NoiseChoice, minimize_weighted_variance
 from residualplanner.method.noise.minimax_noise import (
     CellRows,
     MinimaxProblem,
     least_maximum_cell,
     least_maximum_row,
 )
-from residualplanner.method.noise.weighted_sum import minimize_weighted_variance
 from residualplanner.method.privacy import Neighbors
-from residualplanner.method.strategy.attributes import has_equal_cells, workload_numbers
-from residualplanner.method.strategy.costs import cost_upper_bound
-from residualplanner.method.strategy.neighbor_costs import UnitCosts, unit_costs
+from residualplanner.method.strategy.costs import UnitCosts, cost_upper_bound, unit_costs
 from residualplanner.method.strategy.strategy import Strategy, constant_strategy
-from residualplanner.method.strategy.variances import variance_matrix, variance_weights
+from residualplanner.method.strategy.variances import (
+    ResidualNumbers,
+    has_equal_cells,
+    variance_matrix,
+    variance_weights,
+    workload_numbers,
+)
 from residualplanner.method.workload.symmetry import workload_orbits
 from residualplanner.method.workload.workload import Workload
 

@@ -14,9 +14,16 @@ from residualplanner.ground.array_hashes import content_hash
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.errors import BudgetError, FileFormatError, WorkloadError
 from residualplanner.method.losses import loss_from_archive
+from residualplanner.method.plan.arrays import (
+    BASES,
+    QUERIES,
+    array_of,
+    strategy_from_arrays,
+    strategy_to_arrays,
+    workload_from_arrays,
+    workload_to_arrays,
+)
 from residualplanner.method.plan.plan import Plan
-from residualplanner.method.plan.strategy_arrays import BASES, strategy_from_arrays, strategy_to_arrays
-from residualplanner.method.plan.workload_arrays import QUERIES, array_of, workload_from_arrays, workload_to_arrays
 from residualplanner.method.privacy import Budget, Neighbors
 
 #: Of the files of plans; and what the names of all arrays of losses begin with.

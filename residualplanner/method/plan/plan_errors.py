@@ -12,8 +12,7 @@ from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import FloatArray, require_numbers
 from residualplanner.ground.errors import WorkloadError, memory_for
 from residualplanner.method.losses import Loss, Targets
-from residualplanner.method.plan.error_table import ErrorTable, query_table
-from residualplanner.method.plan.error_table_file import save_error_table
+from residualplanner.method.plan.error_table import ErrorTable, query_table, save_error_table
 from residualplanner.method.strategy.accuracy import Accuracy, mean_largest_error
 from residualplanner.method.strategy.strategy import Strategy
 from residualplanner.method.workload.query import QueryLike

@@ -15,7 +15,7 @@ from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import BudgetError, FileFormatError
 from residualplanner.ground.words import fraction_text
 from residualplanner.method.privacy._exact import MAX_BITS, ROUNDING, float_up, given_text, read_allowance, read_delta
-from residualplanner.method.privacy.noise_laws import Noise, law_of, mu_of_cost
+from residualplanner.method.privacy.curves import Noise, law_of, mu_of_cost
 
 _STATEMENTS = {"pcost": "pcost {}", "zcdp": "{}-zCDP", "gdp": "{}-GDP", "approx_dp": "({}, {})-DP"}
 _KEYS = ("pcost", "notion", "given", "noise")

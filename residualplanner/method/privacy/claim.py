@@ -9,8 +9,8 @@ from residualplanner.ground.errors import BudgetError
 from residualplanner.ground.words import rounded_up, short_text_down
 from residualplanner.method.privacy._exact import float_up
 from residualplanner.method.privacy.budget import Budget, approx_dp, zcdp
+from residualplanner.method.privacy.curves import Holding, Noise, NoiseGuarantees, law_of
 from residualplanner.method.privacy.neighbors import Neighbors
-from residualplanner.method.privacy.noise_laws import Holding, Noise, NoiseGuarantees, law_of
 
 #: The delta at which epsilon is given where the budget does not name one.
 DELTA = "1e-6"

@@ -11,7 +11,7 @@ from residualplanner.ground.errors import BudgetError
 from residualplanner.ground.words import decimal_text_down, decimal_text_up, short_text_down
 from residualplanner.method.privacy._exact import root_up, working_digits
 from residualplanner.method.privacy.budget import Budget, approx_dp, gdp, pcost, zcdp
-from residualplanner.method.privacy.noise_laws import law_of
+from residualplanner.method.privacy.curves import law_of
 
 
 def _root_up(cost: Fraction) -> Fraction:

@@ -13,8 +13,7 @@ from scipy import sparse
 from residualplanner.ground.checks import frozen
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.queries.kind import require_size
-from residualplanner.method.queries.plain_kinds import OfAllRecords
+from residualplanner.method.queries.kind import OfAllRecords, require_size
 from residualplanner.method.queries.sparse_kind import (
     ENTRY_LIMIT,
     SparseKind,

@@ -11,7 +11,7 @@ from residualplanner.ground.checks import value_text
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.kron import SameArray
-from residualplanner.method.queries.plain_kinds import PlainRows
+from residualplanner.method.queries.kind import PlainRows
 
 
 class ValueRows(PlainRows, Protocol):

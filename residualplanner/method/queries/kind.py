@@ -1,13 +1,115 @@
 """The protocol of kinds of query on one attribute."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.labels import Label
-from residualplanner.method.queries.rows import Rows
+from residualplanner.method.domain.labels import Label, label_text
+from residualplanner.method.kron import SameArray
+
+
+@hides(
+    "apply",
+    "augmented_gram",
+    "centered",
+    "equal_columns",
+    "exchangeable_values",
+    "gram",
+    "is_identity",
+    "matrix",
+    "row_forms",
+    "rows",
+    "sparse_rows",
+    "weighted_gram",
+)
+class Rows(Protocol):
+    """A matrix W (q, n) over the values of one attribute.  No method but ``matrix`` forms it densely."""
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether its rows are the values themselves, one after another."""
+        ...
+
+    def rows(self, size: int) -> int:
+        """How many answers an attribute of ``size`` values gets: q."""
+        ...
+
+    def matrix(self, size: int) -> NDArray[np.float64]:
+        """W itself, dense, (q, n)."""
+        ...
+
+    def sparse_rows(self, size: int) -> sparse.csr_array:
+        """W itself, without its entries 0, (q, n)."""
+        ...
+
+    def gram(self, size: int) -> NDArray[np.float64]:
+        """``W^T W``, (n, n), in closed form where W is large."""
+        ...
+
+    def weighted_gram(self, weights: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+        """``W^T diag(weights) W`` for weights (q,), (n, n)."""
+        ...
+
+    def augmented_gram(self, size: int, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """``[c | D]^T diag(weights) [c | D]`` for the parts of `centered` and weights (q,) or 1, (1 + n, 1 + n)."""
+        ...
+
+    def centered(self, size: int) -> "Centered":
+        """``W = c 1^T + D``: the constant parts of its rows, and the rest."""
+        ...
+
+    def equal_columns(self, size: int) -> NDArray[np.int64]:
+        """The first value that has the same column of W as each, (n,)."""
+        ...
+
+    def exchangeable_values(self, size: int) -> NDArray[np.int64]:
+        """Numbers (n,) that are equal only where values can be exchanged: some order of the rows is then unchanged.
+
+        Source: eq. (113).
+        """
+        ...
+
+    def apply(self, array: SameArray, axis: int) -> SameArray:
+        """W along one axis of an array of any library: that axis goes from n to q entries, where the array is."""
+        ...
+
+    def row_forms(self, form: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``w_r^T form w_r`` for every row of W and a symmetric matrix (n, n), (q,)."""
+        ...
+
+
+class Centered(NamedTuple):
+    """A basic matrix as ``W = c 1^T + D``.
+
+    Residuals other than the total do not depend on c.  Rows such as the days 20,240,101 to 20,240,105 would lose all
+    digits in which their entries differ in products with W.
+
+    Attributes:
+        rows: D (q, n).
+        constant (q,): c, or one 0 that stands for all.
+    """
+
+    rows: Rows
+    constant: FloatArray
+
+
+def bordered(gram: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A Gram matrix (n, n) as the augmented one, (1 + n, 1 + n), of rows without a constant part.
+
+    Example:
+        >>> bordered(np.array([[2.0]]))
+        array([[0., 0.],
+               [0., 2.]])
+    """
+    return np.pad(gram, ((1, 0), (1, 0)))
+
 
 #: The most values of an attribute with any kind but the identity: n x n matrices are formed.
 SIZE_LIMIT = 10_000
@@ -180,3 +282,168 @@ def tied_kind(kind: Kind, attribute: Attribute) -> Kind:
         kind = kind.on(attribute)
     kind.require_fit(attribute)
     return kind
+
+
+#: What the name of an attribute is followed by in the name of the column of its meanings.
+MEANING = "meaning"
+
+
+def meanings_of(kind: Kind, attribute: Attribute) -> tuple[str, ...] | None:
+    """The labels of the answers in words, (q,); None where no value of the attribute has a meaning."""
+    return kind.meanings(attribute) if attribute.meanings else None
+
+
+def meaning_column(kind: Kind, attribute: Attribute) -> dict[str, tuple[str, ...]]:
+    """The column of the labels in words, (q,), by the word for it; none where no value of the attribute has a meaning.
+
+    Example:
+        >>> from residualplanner import Identity
+        >>> meaning_column(Identity(), Attribute("sex", labels={1: "female", 2: "male"}))
+        {'meaning': ('female', 'male')}
+    """
+    meanings = meanings_of(kind, attribute)
+    return {} if meanings is None else {MEANING: meanings}
+
+
+def names_by_meaning(kind: Kind, attribute: Attribute) -> tuple[tuple[str, ...], ...]:
+    """The labels in words, one for each answer, (q,); () for each where no value of the attribute has a meaning."""
+    meanings = meanings_of(kind, attribute)
+    return tuple((meaning,) for meaning in meanings) if meanings else ((),) * len(kind.labels(attribute))
+
+
+def labels_in_words(kind: Kind, attribute: Attribute) -> tuple[str, ...]:
+    """Each label with its meaning, where it has one, in one string, (q,).
+
+    Example:
+        >>> from residualplanner import Identity
+        >>> labels_in_words(Identity(), Attribute("sex", labels={1: "female", 2: ""}, missing="Not stated"))
+        ('1 (female)', '2', 'Not stated')
+    """
+    labels = tuple(map(label_text, kind.labels(attribute)))
+    meanings = meanings_of(kind, attribute) or labels
+    return tuple(
+        label if meaning == label else f"{label} ({meaning})" for label, meaning in zip(labels, meanings, strict=True)
+    )
+
+
+class OfAllRecords(Kind, Protocol):
+    """Kinds that are about all records."""
+
+    __slots__ = ()
+
+    @property
+    def file_word(self) -> str:
+        """The name itself."""
+        return self.name
+
+    @property
+    def where(self) -> tuple[Label, ...]:
+        """None: they are about all records."""
+        return ()
+
+    @property
+    def where_words(self) -> str:
+        """Nothing."""
+        return ""
+
+    @property
+    def is_axis(self) -> bool:
+        """Yes."""
+        return True
+
+    @property
+    def unselected(self) -> Kind:
+        """The kind itself."""
+        return self
+
+    @property
+    def universe(self) -> Kind:
+        """The kind itself."""
+        return self
+
+
+class AnsweredAlone(Protocol):
+    """Kinds of which each attribute is answered for itself; in counts, unless they say otherwise."""
+
+    __slots__ = ()
+
+    @property
+    def at_least(self) -> int:
+        """0: each attribute is answered for itself."""
+        return 0
+
+    @property
+    def scale(self) -> float:
+        """1: answers are counts, or as good as counts."""
+        return 1.0
+
+    @property
+    def is_statistic(self) -> bool:
+        """No: each answer stands for itself."""
+        return False
+
+    @property
+    def written(self: Kind) -> Kind:
+        """The kind itself."""
+        return self
+
+    def to_json(self: Kind) -> dict[str, Any]:
+        """Its name, which says all."""
+        return {"kind": self.name}
+
+    def unit(self, attribute: Attribute) -> str:
+        """None in words: answers are counts, or as good as counts."""
+        del attribute
+        return ""
+
+    def meanings(self: Kind, attribute: Attribute) -> tuple[str, ...]:
+        """The labels, (q,): they are words already."""
+        return tuple(map(str, self.labels(attribute)))
+
+    def columns_beside(self: Kind, attribute: Attribute) -> dict[str, tuple[str, ...]]:
+        """The meanings of the labels, (q,), where values have some."""
+        return meaning_column(self, attribute)
+
+    def full_names(self: Kind, attribute: Attribute) -> tuple[tuple[str, ...], ...]:
+        """The meanings of the labels, (q,), where values have some."""
+        return names_by_meaning(self, attribute)
+
+
+class PlainRows(AnsweredAlone, OfAllRecords, Protocol):
+    """Kinds whose rows contain no large constant, and whose columns all differ."""
+
+    __slots__ = ()
+
+    @property
+    def is_identity(self) -> bool:
+        """No: rows are sums of values."""
+        return False
+
+    def rows(self, size: int) -> int:
+        """How many answers an attribute of ``size`` values gets: as many as it has values."""
+        return size
+
+    def require_fit(self, attribute: Attribute) -> None:
+        """Raise WorkloadError where the attribute has too many values."""
+        require_size(attribute)
+
+    def sparse_rows(self, size: int) -> sparse.csr_array:
+        """W without its entries 0, (q, size)."""
+        return sparse.csr_array(self.matrix(size))
+
+    def augmented_gram(self, size: int, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """The Gram matrix of the rows times the roots of ``weights`` (q,), with a border of 0, (1 + size, 1 + size)."""
+        return bordered(self.gram(size) if weights is None else self.weighted_gram(weights, size))
+
+    def centered(self, size: int) -> Centered:
+        """The kind itself."""
+        del size
+        return Centered(self, np.zeros(1))
+
+    def equal_columns(self, size: int) -> NDArray[np.int64]:
+        """Each value itself, (size,)."""
+        return np.arange(size)
+
+    def exchangeable_values(self, size: int) -> NDArray[np.int64]:
+        """None: each value has a number of its own, (size,)."""
+        return np.arange(size)

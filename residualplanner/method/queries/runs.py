@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.kron import SameArray, add_up_into, cumulative_sums, namespace
-from residualplanner.method.queries.plain_kinds import PlainRows
+from residualplanner.method.queries.kind import PlainRows
 
 
 @dataclass(frozen=True, slots=True)

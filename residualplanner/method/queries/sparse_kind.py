@@ -14,8 +14,7 @@ from residualplanner.ground.checks import is_unicode
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.kron import SameArray, namespace, sparse_product
-from residualplanner.method.queries.plain_kinds import AnsweredAlone
-from residualplanner.method.queries.rows import Centered, Rows
+from residualplanner.method.queries.kind import AnsweredAlone, Centered, Rows
 
 #: The most entries other than 0 that a matrix may have; JSON of as many fits into a plan's header.
 ENTRY_LIMIT = 2**20

@@ -14,14 +14,25 @@ from numpy.typing import NDArray
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.method.queries.joint import joint_factors
 from residualplanner.method.queries.kind import Kind
-from residualplanner.method.strategy.attributes import has_equal_cells, require_spanned, workload_numbers
-from residualplanner.method.strategy.cell_tables import CellTables, cell_tables
-from residualplanner.method.strategy.cells import AnswerFactors, answer_factors, largest_cells, variances_of_cells
+from residualplanner.method.strategy.cells import (
+    AnswerFactors,
+    CellTables,
+    answer_factors,
+    cell_tables,
+    largest_cells,
+    variances_of_cells,
+)
 from residualplanner.method.strategy.costs import cost_parts
 from residualplanner.method.strategy.strategy import Strategy
-from residualplanner.method.strategy.table_accuracy import TableAccuracy
-from residualplanner.method.strategy.table_axes import Axis
-from residualplanner.method.strategy.variances import CHUNK, Piece, noise_weights
+from residualplanner.method.strategy.table_accuracy import Axis, TableAccuracy
+from residualplanner.method.strategy.variances import (
+    CHUNK,
+    Piece,
+    has_equal_cells,
+    noise_weights,
+    require_spanned,
+    workload_numbers,
+)
 from residualplanner.method.workload.attribute_sets import indices_of_numbers, row_numbers
 from residualplanner.method.workload.closure import subset_products
 from residualplanner.method.workload.query import WrittenQuery

@@ -3,15 +3,154 @@
 Source: eqs. (11), (14) and (60); paper Theorem 4.4.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
-from residualplanner.ground.checks import FloatArray, IntArray
-from residualplanner.method.bases.numbers import ResidualNumbers
+from residualplanner.ground.checks import FloatArray, IntArray, frozen
+from residualplanner.ground.errors import WorkloadError
+from residualplanner.method.bases.basis import Basis, basis_codes
+from residualplanner.method.bases.subtraction import subtraction_basis
+from residualplanner.method.queries.identity import Identity
+from residualplanner.method.queries.kind import Kind
+from residualplanner.method.strategy.strategy import Strategy
 from residualplanner.method.workload.closure import Closure, subset_products
 from residualplanner.method.workload.workload import Workload
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ResidualNumbers:
+    """What one attribute contributes, as a factor, to privacy cost and to the variance of an average cell.
+
+    Attributes:
+        sizes (d,): how many values each attribute has.
+        pcost (d,): to the cost of a base mechanism that contains the attribute; one that does not has factor 1.
+        present (d, kinds): to the variance of a query of that kind by the noise of a base mechanism that contains the
+            attribute; 0 where it has no query of that kind.
+        absent (d, kinds): to the same by the noise of one that leaves the attribute out.
+        code (d,): equal for attributes of equal basis, and for no others.
+    """
+
+    sizes: FloatArray
+    pcost: FloatArray
+    present: FloatArray
+    absent: FloatArray
+    code: IntArray
+
+
+def residual_numbers(bases: Sequence[Basis], kinds: Sequence[Kind], uses: ArrayLike) -> ResidualNumbers:
+    """The numbers of attributes with these bases.
+
+    Args:
+        bases: one for each attribute.
+        kinds: the kinds of query.
+        uses (d, kinds): whether the attribute has a query of that kind; its basis must span the kind.
+
+    Cost: one pass over n by n matrices for each distinct pair of a basis and a kind; identity queries on the
+        subtraction basis are closed forms.
+    Source: eqs. (27) and (28).
+
+    Example:
+        >>> numbers = residual_numbers([subtraction_basis(4)], [Identity()], [[True]])
+        >>> numbers.pcost, numbers.present, numbers.absent
+        (array([0.75]), array([[0.75]]), array([[0.0625]]))
+    """
+    wanted, code = np.asarray(uses, dtype=np.bool_), basis_codes(bases)
+    factors: dict[tuple[int, int], tuple[float, float]] = {}
+    present, absent = np.zeros(wanted.shape), np.zeros(wanted.shape)
+    for attribute, number in np.argwhere(wanted).tolist():
+        pair = (int(code[attribute]), number)
+        if pair not in factors:
+            factors[pair] = bases[attribute].mean_variance_factors(kinds[number])
+        present[attribute, number], absent[attribute, number] = factors[pair]
+    return ResidualNumbers(
+        sizes=frozen(np.array([basis.size for basis in bases], dtype=np.float64)),
+        pcost=frozen(np.array([float(basis.pcost) for basis in bases], dtype=np.float64)),
+        present=frozen(present),
+        absent=frozen(absent),
+        code=frozen(code),
+    )
+
+
+def subtraction_numbers(sizes: ArrayLike) -> ResidualNumbers:
+    """The numbers of the subtraction basis for identity queries on attributes of the given sizes (d,).
+
+    Returns:
+        p = (n-1)/n, present = (n-1)/n and absent = 1/n**2, with one column for the one kind, identity.
+
+    Source: eqs. (8) and (11); paper Theorems 4.3 and 4.4.
+
+    Example:
+        >>> numbers = subtraction_numbers([2, 4])
+        >>> numbers.pcost, numbers.absent.ravel()
+        (array([0.5 , 0.75]), array([0.25  , 0.0625]))
+    """
+    bases = [subtraction_basis(int(size)) for size in np.asarray(sizes).tolist()]
+    return residual_numbers(bases, [Identity()], np.ones((len(bases), 1)))
+
+
+def workload_numbers(workload: Workload, bases: Sequence[Basis]) -> ResidualNumbers:
+    """What each attribute of the workload contributes to cost and variance with these bases.
+
+    Raises:
+        WorkloadError: a basis cannot answer a kind of query that the workload has for its attribute.
+    """
+    require_all_spanned(workload, bases)
+    return residual_numbers(bases, workload.kinds, workload.uses)
+
+
+def has_equal_cells(workload: Workload, strategy: Strategy) -> bool:
+    """Whether all cells of each query have one variance, by symmetry: identity queries on subtraction bases."""
+    bases = strategy.of_attributes
+    return all(bases[attribute].has_equal_variances(kind) for attribute, kind in workload.attribute_kinds)
+
+
+def require_all_spanned(workload: Workload, bases: Sequence[Basis]) -> None:
+    """Refuse bases (d,) of which one cannot answer a kind of query that the workload has for its attribute.
+
+    Raises:
+        WorkloadError: the rows of a query are not combinations of what is measured.
+    """
+    for attribute, kind in workload.attribute_kinds:
+        require_spanned(workload.domain.names[attribute], bases[attribute], kind)
+
+
+def require_spanned(name: str, basis: Basis, kind: Kind) -> None:
+    """Refuse a kind of query that an attribute's basis cannot answer.
+
+    Raises:
+        WorkloadError: the rows of the query are not combinations of what is measured.
+    """
+    if not basis.spans(kind):
+        if kind.at_least:
+            raise WorkloadError(
+                f"the basis of {name!r} tells its values apart, and a threshold treats them all in the same way; ask "
+                "for the threshold in the workload and plan again, without a basis of your own for it"
+            )
+        raise WorkloadError(
+            f"the basis of {name!r} has {basis.answers} answers, from which {kind.name} does not follow; "
+            "ask for it in the workload and plan again, or give a basis that spans it"
+        )
+
+
+def require_fitting(workload: Workload, strategy: Strategy) -> None:
+    """Refuse a strategy that is for another closure or domain, or does not answer the workload's queries.
+
+    Raises:
+        WorkloadError: the closure is not the workload's, a basis is of another size, or a query's rows are no
+            combinations of what is measured.
+    """
+    if not strategy.closure.has_sets_of(workload.closure):
+        raise WorkloadError("a strategy must be for the sets of the workload's closure")
+    domain = workload.domain
+    for name, size, basis in zip(domain.names, domain.sizes, strategy.of_attributes, strict=True):
+        if basis.size != size:
+            raise WorkloadError(f"the basis of {name!r} is for {basis.size} values, but it has {size}")
+    require_all_spanned(workload, strategy.of_attributes)
+
 
 #: How many (query, subset) pairs are worked on at a time.
 CHUNK = 2**19

@@ -16,11 +16,11 @@ from residualplanner.method.queries.kind import Kind, tied_kind
 from residualplanner.method.workload.attribute_sets import (
     SET_LIMIT,
     PositionArray,
+    QueryBlock,
     combinations,
     extensions,
     require_set_count,
 )
-from residualplanner.method.workload.blocks import QueryBlock
 from residualplanner.method.workload.query import require_distinct, require_kind
 from residualplanner.method.workload.workload import Workload
 

@@ -1,20 +1,22 @@
 """One query as users write it: its attributes and their kinds of query."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import compress
 from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from residualplanner.ground.checks import FloatArray, value_text
+from residualplanner.ground.checks import FloatArray, is_data, value_text
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.words import COUNTS, JOIN, query_text, suggestion
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.joint import answered_jointly, require_joint
 from residualplanner.method.queries.kind import Kind, statistic_among, tied_kind
+from residualplanner.method.workload.attribute_sets import QueryBlock, block_as_written, merged
 
 #: The most different kinds of query of a workload: blocks number them in 16 bits.
 KIND_LIMIT = 2**15 - 1
@@ -229,3 +231,58 @@ def query_of(domain: Domain, attributes: Sequence[int], kinds: Sequence[Kind]) -
         return query_as_written(domain, WrittenQuery(tuple(attributes), tuple(kinds)))
     names, written = tuple(domain.names[position] for position in attributes), [kind.written for kind in kinds]
     return names if all(kind == Identity() for kind in written) else dict(zip(names, written, strict=True))
+
+
+def blocks_of_queries(
+    domain: Domain, queries: Iterable[QueryLike], weights: ArrayLike | None
+) -> tuple[tuple[QueryBlock, ...], tuple[Kind, ...]]:
+    """The queries of order 0, 1, .., each once, and the kinds that occur; arguments and errors as those of `Workload`.
+
+    Example:
+        >>> blocks, kinds = blocks_of_queries(Domain({"age": 85, "sex": 2}), [("sex", "age"), ("age",)], [1, 2])
+        >>> [(block.attributes.tolist(), block.weights.tolist()) for block in blocks], kinds
+        ([([], []), ([[0]], [2.0]), ([[0, 1]], [1.0])], (Identity(),))
+    """
+    if isinstance(queries, str | Mapping | Domain) or not isinstance(queries, Iterable) or is_data(queries):
+        raise WorkloadError("queries must be a list of queries; write [query] for a single one")
+    tied: TiedKinds = {}
+    read = [written_query(domain, query, tied) for query in queries]
+    if not read:
+        raise WorkloadError("the workload has no queries; name at least one table to publish")
+    given = np.ones(len(read)) if weights is None else checked_weights(weights, len(read))
+    if not (given > 0).any():
+        raise WorkloadError("all weights are 0; at least one query must matter")
+    kinds = tuple(dict.fromkeys(kind for query in read for kind in query.in_domain_order.kinds)) or (Identity(),)
+    require_distinct(kinds)
+    codes = {kind: code for code, kind in enumerate(kinds)}
+    orders = np.array([len(query.positions) for query in read])
+    blocks = []
+    for order in range(orders.max() + 1):
+        chosen = np.flatnonzero(orders == order)
+        blocks.append(merged(_block([read[i] for i in chosen.tolist()], order, codes, given[chosen])))
+    return tuple(blocks), kinds
+
+
+def _block(queries: list[WrittenQuery], order: int, codes: Mapping[Kind, int], weights: FloatArray) -> QueryBlock:
+    """Queries of one order as arrays, one after the other."""
+    shape = len(queries), order
+    written = np.array([query.positions for query in queries], dtype=np.int32).reshape(shape)
+    numbers = np.array([[codes[kind] for kind in query.kinds] for query in queries], dtype=np.int16).reshape(shape)
+    return block_as_written(written, numbers, weights)
+
+
+def checked_weights(weights: ArrayLike, count: int) -> FloatArray:
+    """Weights of so many queries as an array, (q,).
+
+    Raises:
+        WorkloadError: they are no numbers, of another number, negative, or not finite.
+    """
+    try:
+        array = np.array(weights, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise WorkloadError("weights must be numbers, one for each query") from None
+    if array.shape != (count,):
+        raise WorkloadError(f"one weight for each query: got {count} queries and weights of shape {array.shape}")
+    if not (np.isfinite(array) & (array >= 0)).all():
+        raise WorkloadError("weights must be finite and at least 0")
+    return array

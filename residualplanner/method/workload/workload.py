@@ -3,31 +3,41 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from residualplanner.ground.checks import frozen, require_type
+from residualplanner.ground.checks import FloatArray, IntArray, frozen, require_type
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
-from residualplanner.ground.words import count_text
+from residualplanner.ground.html import ROWS, caption_of, html_table, rest_note
+from residualplanner.ground.words import JOIN, count_text, number_text
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.joint import joint_factors, require_joint
 from residualplanner.method.queries.kind import Kind
-from residualplanner.method.workload.attribute_sets import SET_LIMIT, AttributeSets, unique_rows
-from residualplanner.method.workload.blocks import (
+from residualplanner.method.workload.attribute_sets import (
+    SET_LIMIT,
+    AttributeSets,
     QueryBlock,
     block_of_order,
     concatenated,
     merged,
+    row_numbers,
     runs_between,
     runs_of,
+    unique_rows,
 )
 from residualplanner.method.workload.closure import Closure, downward_closure
-from residualplanner.method.workload.html import workload_html
-from residualplanner.method.workload.query import QueryKey, QueryLike, WrittenQuery, query_of, require_distinct
-from residualplanner.method.workload.written_queries import blocks_of_queries
+from residualplanner.method.workload.query import (
+    QueryKey,
+    QueryLike,
+    WrittenQuery,
+    blocks_of_queries,
+    query_of,
+    require_distinct,
+)
 
 
 @hides("from_blocks", "has_sums", "number_of")
@@ -303,3 +313,62 @@ class Workload:
 def require_workload(call: str, workload: object) -> None:
     """Raise ArgumentError, naming the function called, unless it is a workload."""
     require_type(call, "workload", workload, Workload, "make one with marginals(domain, up_to=2)")
+
+
+def query_numbers(workload: Workload, part: Workload) -> IntArray:
+    """The number of each query of ``part`` among the queries of ``workload``, (p,); -1 where it is not one of them.
+
+    Example:
+        >>> from residualplanner import Domain
+        >>> domain = Domain({"age": 3, "sex": 2, "region": 4})
+        >>> whole = Workload(domain, [("age",), ("sex",), ("age", "sex")])
+        >>> query_numbers(whole, Workload(domain, [("age", "sex"), ("region",), ("sex",)])).tolist()
+        [1, -1, 2]
+    """
+    codes = {kind: code for code, kind in enumerate(workload.kinds)}
+    recode = np.array([codes.get(kind, len(codes)) for kind in part.kinds], dtype=np.int64)
+    found, start = [], 0
+    for order, block in enumerate(part.blocks):
+        theirs = block_of_order(workload.blocks, order)
+        rows = [np.concatenate([theirs.attributes, theirs.kinds], axis=1)]
+        rows.append(np.concatenate([block.attributes, recode[block.kinds]], axis=1))
+        number = row_numbers(np.concatenate(rows))
+        known_as = np.full(int(number.max(initial=-1)) + 1, -1)
+        known_as[number[: len(theirs)]] = start + np.arange(len(theirs))
+        found.append(known_as[number[len(theirs) :]])
+        start += len(theirs)
+    numbers: IntArray = np.concatenate(found)
+    return numbers
+
+
+class _ShownWorkload(Protocol):
+    @property
+    def domain(self) -> Domain: ...
+
+    @property
+    def cells(self) -> FloatArray: ...
+
+    @property
+    def weights(self) -> FloatArray: ...
+
+    def __len__(self) -> int: ...
+
+    def query_at(self, number: int) -> WrittenQuery: ...
+
+
+def workload_html(workload: _ShownWorkload, noun: object, *, remedy: str) -> str:
+    """The first queries of a workload as a table.
+
+    Args:
+        workload: the queries.
+        noun: what they are the queries of; what it says of itself stands above the table.
+        remedy: where the other queries are.
+    """
+    count = min(len(workload), ROWS)
+    rows = []
+    for number, cells, weight in zip(range(count), workload.cells.tolist(), workload.weights.tolist(), strict=False):
+        query = workload.query_at(number)
+        kinds = JOIN.join(kind.unselected.name for kind in query.table_axes.kinds)
+        rows.append((query.words(workload.domain), kinds, number_text(cells), number_text(weight)))
+    note = rest_note(len(workload) - count, remedy)
+    return html_table(caption_of(noun), ["query", "kinds", "cells", "weight"], rows, note=note)

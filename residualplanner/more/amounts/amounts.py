@@ -17,9 +17,7 @@ from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.labels import Label
 from residualplanner.method.kron import SameArray, namespace
-from residualplanner.method.queries.kind import Kind, require_size
-from residualplanner.method.queries.plain_kinds import OfAllRecords
-from residualplanner.method.queries.rows import Centered, Rows
+from residualplanner.method.queries.kind import Centered, Kind, OfAllRecords, Rows, require_size
 from residualplanner.method.queries.sparse_kind import SparseKind
 from residualplanner.more.amounts.numeric import Numeric
 

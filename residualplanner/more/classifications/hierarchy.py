@@ -12,8 +12,7 @@ from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.labels import Label
-from residualplanner.method.queries.meanings import meaning_column, names_by_meaning
-from residualplanner.method.queries.plain_kinds import OfAllRecords
+from residualplanner.method.queries.kind import OfAllRecords, meaning_column, names_by_meaning
 from residualplanner.method.queries.sparse_kind import SparseKind, is_text, require_more_than_total
 from residualplanner.more.classifications.classification import Classification, RowItem
 from residualplanner.more.classifications.from_sources import FromSources

@@ -14,8 +14,7 @@ from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.labels import Label
-from residualplanner.method.queries.kind import Kind, require_size, tied_kind
-from residualplanner.method.queries.meanings import meaning_column, names_by_meaning
+from residualplanner.method.queries.kind import Kind, meaning_column, names_by_meaning, require_size, tied_kind
 from residualplanner.method.queries.sparse_kind import ENTRY_LIMIT, SparseKind
 from residualplanner.more.queries.selected_values import SPELLED, checked_values, selected_codes, selected_words
 

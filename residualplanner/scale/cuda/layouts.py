@@ -6,8 +6,7 @@ Reads: the maps of the tables' axes and the limits of a device.  Gives: SlabLayo
 import math
 from dataclasses import dataclass
 
-from residualplanner.method.kron.axis_maps import AxisMap, ProductMap, keeping
-from residualplanner.method.kron.residuals import rebuilding
+from residualplanner.method.kron.axis_maps import AxisMap, ProductMap, keeping, rebuilding
 
 #: Bytes of a number in shared memory.
 _NUMBER = 8

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from residualplanner.method.kron import exact_products
-from residualplanner.method.kron.exact_products import EXACT, exact_product
+from residualplanner.method.kron.integer_maps import EXACT, exact_product
 
 
 def python_product(matrix, tables):
