@@ -1,4 +1,4 @@
-"""A basis of integers: any residual matrix, measured with independent noise of equal variance.
+"""A basis of integers, any residual matrix B, measured with independent noise of equal variance; and its ``[u | G]``.
 
 Source: eqs. (24) to (28) and (36).
 """
@@ -26,15 +26,7 @@ _DIGITS = 20
 
 
 def inverse_parts(S: NDArray[np.float64]) -> tuple[FloatArray, FloatArray]:
-    """The parts u (g,) and G (g, g-1) of the inverse of a row of ones above S (g-1, g).
-
-    Raises:
-        LinAlgError: the rows are dependent.
-
-    Example:
-        >>> inverse_parts(np.array([[1.0, -1.0]]))[0]
-        array([0.5, 0.5])
-    """
+    """The parts u (g,) and G (g, g-1) of the inverse of a row of ones above S (g-1, g); LinAlgError if none is."""
     inverse = np.linalg.inv(np.vstack([np.ones(S.shape[1]), S]))
     return inverse[:, 0], inverse[:, 1:]
 
@@ -43,10 +35,7 @@ def pseudo_inverse_parts(B: IntArray) -> tuple[FloatArray, FloatArray]:
     """The parts u (n,) and G (n, m) of the pseudo-inverse of a row of ones above B (m, n).
 
     Equal columns of B are merged: where the distinct ones make a square matrix, each of its inverse's rows is divided
-    evenly among the equal columns.
-
-    Raises:
-        WorkloadError: the rows are dependent, or nearly so.
+    evenly among the equal columns.  WorkloadError where the rows are dependent, or nearly so.
 
     Guarantees: errors of a few units in the last place of each column's largest entry, where B has distinct columns
         for an inverse.
@@ -76,6 +65,7 @@ def _inverse(T: NDArray[np.float64]) -> NDArray[np.float64]:
     if not _ROUGH < np.linalg.norm(T) * np.linalg.norm(X) < np.inf:
         return X
     coarse, fine = _leading(X), _leading(T)
+    # left = I - T X, of which the large part, fine @ coarse, is exact: both have at most 20 binary digits.
     left = np.eye(len(T)) - fine @ coarse
     left -= fine @ (X - coarse) + (T - fine) @ X
     return X + X @ left
@@ -104,14 +94,10 @@ _CHUNK = 2**22
 class MatrixBasis(Basis):
     """The basis of an integer matrix B, whose answers ``B x`` get independent noise of equal variance.
 
-    Attributes:
-        inverse: u (n,) and G (n, m), the pseudo-inverse of a row of ones above B, its inverse where B has n-1 rows; the
-            other members are those of `Basis`.
-
     Source: eqs. (24) and (36).
     """
 
-    inverse: tuple[FloatArray, FloatArray] = field(repr=False)
+    inverse: tuple[FloatArray, FloatArray] = field(repr=False)  # u (n,) and G (n, m)
 
     @property
     def u(self) -> FloatArray:
@@ -151,12 +137,7 @@ class MatrixBasis(Basis):
 
 
 def integer_basis(matrix: ArrayLike, family: str, *, gap: float = math.inf) -> MatrixBasis:
-    """The basis of an integer matrix B (m, n), 1 <= m < n.
-
-    Args:
-        matrix (m, n): B.
-        family: how it was found, see `Basis`.
-        gap: how close to the best it is proved to be, see `Basis`.
+    """The basis of an integer matrix B (m, n), 1 <= m < n; ``family`` and ``gap`` as of `Basis`.
 
     Raises:
         WorkloadError: it is of another shape or type, its rows with a row of ones are dependent or nearly so, or its

@@ -1,6 +1,10 @@
-"""Matrices of integers in whatever form, as they are applied along one axis of tables.
+"""Matrices of integers, in whatever form, applied along one axis of tables: exact, at the speed of floating point.
 
-Source: eq. (36).
+NumPy multiplies int64 matrices without the processor's vector units.  Double precision has them, and computes sums and
+products of integers without rounding as long as none exceeds ``2**53``.  So tables whose products could be larger
+are cut into limbs of few bits, each limb is multiplied in double precision, and the results are put together again in
+int64.  How many limbs there are follows from bounds alone, never from the entries of a table.
+No number is ever rounded here.  Source: eq. (36).
 """
 
 import math
@@ -24,17 +28,10 @@ _PER_LIMB = 16
 
 
 def exact_product(matrix: IntArray, tables: IntArray, total: int) -> IntArray:
-    """Apply an integer matrix along the middle axis.
+    """Apply ``matrix`` (m, n) along the middle axis of ``tables`` (a, n, r), integers modulo ``2**64``, (a, m, r).
 
-    Args:
-        matrix (m, n): integers, int64.
-        tables (a, n, r): integers, int64.
-        total: no n entries along the axis add up, in absolute value, to more than this; or ``2**63`` where nothing is
-            known of them.
-
-    Returns:
-        The products modulo ``2**64``, (a, m, r), int64: the products themselves where ``total`` times the matrix's
-        largest entry is below ``2**63``.
+    No n entries along the axis add up, in absolute value, to more than ``total``, ``2**63`` where nothing is known of
+    them: where it is below ``2**63`` divided by the matrix's largest entry, these are the products themselves.
 
     Guarantees: exact.  Let e be the largest entry of the matrix in size.  If ``e total <= 2**53``, every product and
         every sum of some products of one entry of the result, in whatever order they are added and whether or not they
@@ -118,11 +115,7 @@ class IntegerMap(Protocol):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class DenseIntegers:
-    """A matrix of integers as it is.
-
-    Attributes:
-        matrix (m, n): int64.
-    """
+    """A matrix (m, n) of integers as it is, int64."""
 
     matrix: IntArray
 

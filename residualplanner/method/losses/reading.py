@@ -23,15 +23,7 @@ LossLike = Literal["sum", "max"] | Loss | Callable[[Any], Any]
 
 
 def read_loss(loss: LossLike) -> Loss:
-    """The loss as an object.
-
-    Raises:
-        WorkloadError: it is not one that `select` accepts.
-
-    Example:
-        >>> read_loss("max")
-        MaxVariance(weights=None)
-    """
+    """The loss as an object; WorkloadError where it is not one that `select` accepts."""
     if isinstance(loss, Loss):
         return loss
     if isinstance(loss, str) and loss in ("sum", "max"):
@@ -46,15 +38,7 @@ def read_loss(loss: LossLike) -> Loss:
 
 
 def loss_from_archive(header: object, arrays: Mapping[str, NDArray[Any]], queries: int) -> Loss:
-    """Undo `Loss.to_archive` for so many queries, checking everything.
-
-    Raises:
-        FileFormatError: a value or array is missing, superfluous, of another form or invalid.
-
-    Example:
-        >>> loss_from_archive({"kind": "sum", "weights": "sqrt"}, {}, 3)
-        SumOfVariances(weights='sqrt')
-    """
+    """Undo `Loss.to_archive` for so many queries, checking everything; FileFormatError where something does not fit."""
     fields = header if isinstance(header, dict) else {}
     kind, weights = fields.get("kind"), fields.get("weights")
     needed = {"weights"} if weights == GIVEN else {"margins"} if kind == "targets" else set()

@@ -44,10 +44,7 @@ class SumOfVariances(Loss):
     allows_bases_by_set: ClassVar[bool] = True
 
     def unit_noise(self, problem: NoiseProblem) -> ChosenNoise:
-        """The least sum, with bases that vary by set where these are searched for and better.
-
-        Source: eqs. (14), (40) and (41).
-        """
+        """The least sum, with bases that vary by set where these are better.  Source: eqs. (14), (40) and (41)."""
         plain = problem.selection(least_sum(problem))
         if problem.by_set is None:
             return plain

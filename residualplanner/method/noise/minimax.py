@@ -72,8 +72,7 @@ def minimize_maximum_variance(
 
     Example:
         >>> M = sparse.csr_array([[1.0, 0.0], [0.5, 1.0]])
-        >>> choice = minimize_maximum_variance([1.0, 0.5], M, pcost=1.0)
-        >>> bool(choice.gap <= 1e-6)
+        >>> bool(minimize_maximum_variance([1.0, 0.5], M, pcost=1.0).gap <= 1e-6)
         True
     """
     pcost, gap = require_positive("pcost", pcost), require_positive("gap", gap)
@@ -139,6 +138,8 @@ class _RowProblem:
 
     def at(self, query_weights: FloatArray, cost_weights: FloatArray) -> _WeightedRows:
         """Evaluate both sides of the certificate, eqs. (16) and (17)."""
+        # g = root_sum: s = sqrt(p / v) has variance and cost of weighted mean g.  g**2 bounds every noise's product
+        # of the largest of both from below; this noise, scaled to cost 1, attains the largest ratios times that.
         p, v = cost_weights @ self.cost_rows, np.maximum(self.variance_columns @ query_weights, _LEAST)
         root_sum = float(np.sqrt(p * v).sum())
         noise_variance = np.sqrt(p / v)
@@ -222,10 +223,13 @@ def interior_weights(
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Weights of the variance rows (q,) and of the cost rows (c,), each with sum 1; 10 to 20 steps usually do.
 
-    Args:
-        cost_rows (c, m): N, every column with a positive entry.
-        variance_rows (q, m): M, every column with a positive entry.
-        start (q,), (c,): positive weights to begin near.
+    Newton steps from near ``start``, where many rows M (q, m) compete for the same noise at costs N (c, m).  The
+    weights lambda and mu maximize the concave ``g = sum_A sqrt((mu N)_A (lambda M)_A)``, both at least 0 with sum 1.
+    At the optimum there are a level for either sort of weights, and slacks z >= 0 with ``level - grad g = z`` and
+    ``weight z = 0``, row by row.  With a small number in place of that 0, which shrinks from step to step (Mehrotra's
+    predictor and corrector), the equations of Newton's method have as many unknowns as there are rows.  But with ``a =
+    lambda M`` and ``b = mu N`` the curvature of g is ``-R diag(sqrt(a b) / 4) R^T`` with R the rows ``M / a`` above
+    ``-N / b``, so that all that is factored is a matrix with a row for each base mechanism.
 
     Cost: a product of M with itself and a dense factorization, O(m**3), each.
     Source: eqs. (16), (17) and (37).
@@ -307,6 +311,7 @@ class _BarrierProblem:
         a, b = self.sums(weights)
         root = np.sqrt(np.sqrt(a * b) / 4)
         rows = sparse.vstack([self.variance @ sparse.diags_array(root / a), self.cost @ sparse.diags_array(-root / b)])
+        # With D = slack / weights the curvature plus D is inverted through the smaller I + R^T D^-1 R (Woodbury).
         rows, stiffness = sparse.csr_array(rows), weights / slack
         inner = (rows.T @ (sparse.diags_array(stiffness) @ rows)).toarray()
         inner[np.diag_indices_from(inner)] += 1

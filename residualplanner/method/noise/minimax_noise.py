@@ -48,20 +48,12 @@ _LEAST_WEIGHT = 1e-9
 
 @dataclass(frozen=True, eq=False, slots=True)
 class MinimaxProblem:
-    """A minimax problem over orbits of closure sets.
+    """A minimax problem over orbits of closure sets."""
 
-    Attributes:
-        costs: of the sets at unit noise.
-        variance (q, orbits): the rows of which the largest is minimized.
-        start (q,): positive weights of the rows to begin from, such as how many queries each stands for.
-        orbits: of the sets.
-        steps: how many steps a search may take.
-    """
-
-    costs: UnitCosts
-    variance: sparse.csr_array
-    start: FloatArray
-    orbits: Orbits
+    costs: UnitCosts  # of the sets at unit noise
+    variance: sparse.csr_array  # (q, orbits), the rows of which the largest is minimized
+    start: FloatArray  # (q,), positive weights to begin from, such as how many queries each row stands for
+    orbits: Orbits  # of the sets
     steps: int = 20_000
 
 
@@ -83,9 +75,12 @@ def _least_over_ways(problem: MinimaxProblem, costs: LargestCosts, gap: float) -
         choice = _solved(problem, costs.rows(ways), gap / 4)
         worst = costs.worst(choice.noise_variance)
         bound = choice.bound if best is None else max(best.bound, choice.bound)
-        best = replace(min(_at(choice, worst.cost), best or _at(choice, worst.cost), key=_loss), bound=bound)
+        best = replace(
+            min(_at(choice, worst.cost), best or _at(choice, worst.cost), key=lambda found: found.loss), bound=bound
+        )
         if best.gap <= gap:
             return replace(best, status="certified")
+        # The noise has cost 1 in all ways that it was found for, so that those that cost more are missing.
         more = joined_ways(ways, worst.ways, costs.rows(worst.ways) @ (1 / choice.noise_variance))
         if len(more) == len(ways):
             break
@@ -93,7 +88,7 @@ def _least_over_ways(problem: MinimaxProblem, costs: LargestCosts, gap: float) -
     assert best is not None
     summed = _solved(problem, costs.summed, gap / 4)
     summed = replace(_at(summed, costs.worst(summed.noise_variance).cost), bound=best.bound)
-    return replace(min(best, summed, key=_loss), status=BOUNDED)
+    return replace(min(best, summed, key=lambda found: found.loss), status=BOUNDED)
 
 
 def joined_ways(ways: FloatArray, more: FloatArray, cost: FloatArray) -> FloatArray:
@@ -113,10 +108,6 @@ def _at(choice: NoiseChoice, cost: float) -> NoiseChoice:
     return replace(choice, noise_variance=frozen(choice.noise_variance * cost), loss=choice.loss * cost)
 
 
-def _loss(choice: NoiseChoice) -> float:
-    return choice.loss
-
-
 def _solved(problem: MinimaxProblem, rows: FloatArray, gap: float) -> NoiseChoice:
     """Solve for costs ``rows`` (c, m).
 
@@ -132,21 +123,13 @@ def _solved(problem: MinimaxProblem, rows: FloatArray, gap: float) -> NoiseChoic
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CellRows:
-    """The cells of queries as rows of a minimax problem.
-
-    Attributes:
-        queries: the queries.
-        tables: of the strategy.
-        answers: the variance factors of those to try.
-        importance (q,): what multiplies the variances of each query.
-        count (q,): how many cells each query has to try; 0 where its importance is 0.
-    """
+    """The cells of queries as rows of a minimax problem."""
 
     queries: Workload
-    tables: CellTables
-    answers: AnswerFactors
-    importance: FloatArray
-    count: FloatArray
+    tables: CellTables  # of the strategy
+    answers: AnswerFactors  # the variance factors of those to try
+    importance: FloatArray  # (q,), what multiplies the variances of each query
+    count: FloatArray  # (q,), how many cells each query has to try; 0 where its importance is 0
 
     @classmethod
     def of(cls, queries: Workload, strategy: Strategy, importance: FloatArray) -> "CellRows":
@@ -195,12 +178,9 @@ class CellRows:
 
 
 def least_maximum_cell(average: MinimaxProblem, cells: CellRows, gap: float) -> NoiseChoice:
-    """The noise of every set (m,), at cost 1, whose largest cell is least.
+    """The noise of every set (m,), at cost 1, whose largest cell is least, to a gap relative to the bound.
 
-    Args:
-        average: the problem with a row for the average cell of each query.
-        cells: the cells of these queries.
-        gap: when to stop, relative to the bound.
+    ``average`` is the problem with a row for the average cell of each query.
     """
     if cells.entries <= _ALL_CELLS:
         query, cell = cells.every()

@@ -46,26 +46,16 @@ BySetSearch = Callable[[tuple[Basis, ...], Neighbors], ChosenNoise]
 class NoiseProblem:
     """Queries, one basis an attribute, and which data sets are neighbors: what noise is chosen for.
 
-    Attributes:
-        workload: the queries.
-        bases (d,): of the attributes.
-        importance (q,): how much each query's variance counts.
-        neighbors: which data sets are neighbors.
-        gap: how close to the optimum is close enough, as a fraction.
-        by_set: the search for bases that vary by set, if they may.
-
-    Raises:
-        BudgetError: ``gap`` is not a positive finite number.
-        WorkloadError: a basis cannot answer a kind of query that its attribute has, or has so large entries
-            that the costs of sets are no floats.
+    WorkloadError where a basis cannot answer a kind of query that its attribute has, or has so large entries that the
+    costs of sets are no floats.
     """
 
     workload: Workload
-    bases: tuple[Basis, ...]
-    importance: FloatArray
+    bases: tuple[Basis, ...]  # (d,)
+    importance: FloatArray  # (q,), how much each query's variance counts
     neighbors: Neighbors
-    gap: float
-    by_set: BySetSearch | None = None
+    gap: float  # how close to the optimum is close enough, as a fraction
+    by_set: BySetSearch | None = None  # the search for bases that vary by set, if they may
 
     def __post_init__(self) -> None:
         require_positive("gap", self.gap)
@@ -114,11 +104,8 @@ def least_sum(problem: NoiseProblem) -> NoiseChoice:
     """The least sum of average cell variances weighted by their queries' importance, at privacy cost 1.
 
     It is a closed form, or where records are replaced a search like that of `least_maximum`, over one row.
-
-    Raises:
-        WorkloadError: some noise matters to no query of positive importance.
-
-    Source: eq. (14); for "replace" eq. (37).
+    WorkloadError where some noise matters to no query of positive importance.  Source: eq. (14); for "replace" eq.
+    (37).
     """
     workload, costs = problem.workload, problem.costs
     weights = variance_weights(workload, problem.numbers, problem.importance)
@@ -134,11 +121,7 @@ def least_maximum(problem: NoiseProblem) -> NoiseChoice:
     """The least maximum of cell variances times the importance of their query, at privacy cost 1.
 
     Noise that is the same on each orbit of sets suffices, by convexity, where the workload is symmetric; one query of
-    each orbit stands for all.
-
-    Raises:
-        WorkloadError: some noise matters to no query of positive importance.
-
+    each orbit stands for all.  WorkloadError as of `least_sum`.
     Source: eqs. (15) to (17) and (23); for "replace" eq. (37).
     """
     workload, closure = problem.workload, problem.workload.closure
@@ -162,10 +145,7 @@ def least_largest_ratio(problem: NoiseProblem, *, reserve: float) -> NoiseChoice
     The queries of importance 0 take no part in the maximum.  Sets that only they need get the part ``reserve`` of the
     cost, divided for the least sum of the average variances of these queries, each in units of its scale.  The bound
     is for noise that leaves those sets out, so that the gap includes the reserve.
-
-    Raises:
-        BudgetError: records are replaced, and the only query with a target is their number, which is public.
-
+    BudgetError where records are replaced, and the only query with a target is their number, which is public.
     Source: eqs. (14), (15) and (23); for "replace" eq. (37).
     """
     importance, closure = problem.importance, problem.workload.closure

@@ -17,8 +17,6 @@ from residualplanner.method.queries.kind import PlainRows
 class ValueRows(PlainRows, Protocol):
     """One answer per value: the basic matrix is the identity."""
 
-    __slots__ = ()
-
     @property
     def is_identity(self) -> bool:
         """Yes."""
@@ -42,7 +40,6 @@ class ValueRows(PlainRows, Protocol):
 
     def require_fit(self, attribute: Attribute) -> None:
         """Accept every attribute, whatever its size."""
-        del attribute
 
     def weighted_gram(self, weights: NDArray[np.float64], size: int) -> NDArray[np.float64]:
         """The diagonal matrix of the weights, (size, size)."""

@@ -53,7 +53,7 @@ class Prefix(PlainRows):
 
     def labels(self, attribute: Attribute) -> tuple[object, ...]:
         """``≤ value`` for each value, or the interval up to the bin's upper edge, (size,)."""
-        return _distinct(_prefix_texts, attribute, _value_texts(attribute))
+        return _distinct(_prefix_texts, attribute)
 
     def meanings(self, attribute: Attribute) -> tuple[str, ...]:
         """The same in the meanings of the values, (size,)."""
@@ -142,23 +142,16 @@ def span_texts(attribute: Attribute, spans: Iterable[tuple[int, int]]) -> tuple[
     value's label.  A label that no value has, such as that of missing entries, is in no interval, and added in words.
 
     Example:
-        >>> span_texts(Attribute("grade", labels=["a", "b", "c"]), [(0, 2), (1, 1)])
-        ('a – c', 'b')
         >>> span_texts(Attribute("grade", labels=["a", "b"], missing="not graded"), [(0, 2), (1, 2), (2, 2)])
         ('a – b or not graded', 'b or not graded', 'not graded')
     """
     runs = list(spans)
-    return _distinct(
-        lambda attribute, words: tuple(_spelled(attribute, words, run) for run in runs),
-        attribute,
-        _value_texts(attribute),
-    )
+    return _distinct(lambda attribute, words: tuple(_spelled(attribute, words, run) for run in runs), attribute)
 
 
-def _distinct(
-    texts_of: Callable[[Attribute, Sequence[str]], tuple[str, ...]], attribute: Attribute, words: Sequence[str]
-) -> tuple[str, ...]:
-    """Labels made of words; in quotes where some would be equal, as of the labels "a", "b" and "a – b"."""
+def _distinct(texts_of: Callable[[Attribute, Sequence[str]], tuple[str, ...]], attribute: Attribute) -> tuple[str, ...]:
+    """Labels made of the values' own; in quotes where some would be equal, as of the labels "a", "b" and "a – b"."""
+    words = tuple(map(str, attribute.value_labels))
     texts = texts_of(attribute, words)
     if len(set(texts)) == len(texts):
         return texts
@@ -176,18 +169,14 @@ def _spelled(attribute: Attribute, words: Sequence[str], run: tuple[int, int]) -
     """A run of values in words, one for each of the values; of bins as the interval."""
     first, last = run
     last_value = min(last, len(attribute.values) - 1)
-    own = words[max(first, last_value + 1) : last + 1]
-    return " or ".join([*_values_text(attribute, words, first, last_value), *own])
-
-
-def _values_text(attribute: Attribute, words: Sequence[str], first: int, last: int) -> list[str]:
-    """The values of a run in words; none where it has labels of its own only."""
-    if first > last:
-        return []
-    if _has_intervals(attribute):
-        assert attribute.bins is not None
-        return [attribute.bins.interval_text(first, last)]
-    return [words[first] if first == last else f"{words[first]} – {words[last]}"]
+    texts = list(words[max(first, last_value + 1) : last + 1])  # labels of unknown and missing entries
+    if first <= last_value:
+        if _has_intervals(attribute):
+            assert attribute.bins is not None
+            texts.insert(0, attribute.bins.interval_text(first, last_value))
+        else:
+            texts.insert(0, words[first] if first == last_value else f"{words[first]} – {words[last_value]}")
+    return " or ".join(texts)
 
 
 def _has_intervals(attribute: Attribute) -> bool:
@@ -196,8 +185,3 @@ def _has_intervals(attribute: Attribute) -> bool:
 
 def _all_runs(size: int) -> Iterator[tuple[int, int]]:
     return ((first, last) for first in range(size) for last in range(first, size))
-
-
-def _value_texts(attribute: Attribute) -> tuple[str, ...]:
-    """The values of the attribute as strings, (size,)."""
-    return tuple(map(str, attribute.value_labels))

@@ -14,7 +14,7 @@ from residualplanner.ground.checks import is_unicode
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.kron import SameArray, namespace, sparse_product
-from residualplanner.method.queries.kind import AnsweredAlone, Centered, Rows
+from residualplanner.method.queries.kind import Centered, Kind, Rows
 
 #: The most entries other than 0 that a matrix may have; JSON of as many fits into a plan's header.
 ENTRY_LIMIT = 2**20
@@ -31,8 +31,6 @@ _CHUNK = 2**22
 
 class SparseRows(Rows, Protocol):
     """Rows that are held as a sparse matrix."""
-
-    __slots__ = ()
 
     @property
     def is_identity(self) -> bool:
@@ -103,19 +101,13 @@ class SparseRows(Rows, Protocol):
         return forms
 
 
-class SparseKind(AnsweredAlone, SparseRows, Protocol):
+class SparseKind(SparseRows, Kind, Protocol):
     """A kind whose rows are held as a sparse matrix; each attribute is answered for itself."""
-
-    __slots__ = ()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Deviations(SparseRows):
-    """The rows (q, n) of a kind without their constant parts: they need not give the total.
-
-    Attributes:
-        held (q, n): the rows.
-    """
+    """The rows (q, n) of a kind without their constant parts: they need not give the total."""
 
     held: sparse.csr_array
 
@@ -142,16 +134,10 @@ def require_more_than_total(W: sparse.csr_array, attribute: Attribute, words: st
 
 
 def require_total(W: sparse.csr_array, attribute: Attribute, words: str) -> None:
-    """Raise WorkloadError unless the row of ones is a combination of the rows.
+    """Raise WorkloadError unless the row of ones is a combination of the rows W (q, n), none of them all 0.
 
-    Args:
-        W (q, n): no row without an entry other than 0.
-        attribute: of n values; the message names it and them.
-        words: the name of the rows in the message, such as "the matrix".
-
-    Raises:
-        WorkloadError: it is none, or rows overlap so much that the check would take minutes; with a constant row none
-            is needed.
+    Or where rows overlap so much that the check would take minutes; with a constant row none is needed.  ``words`` name
+    the rows in the message.
 
     Cost: O(n min(q, n)^2) where no row is constant; beyond `_QUICK` only within parts that share no value.
     """
@@ -242,6 +228,7 @@ def _closest_to_ones(W: sparse.csr_array) -> NDArray[np.float64]:
     """The combination of the rows that is closest to the row of ones, (n,)."""
     lengths = np.sqrt(W.multiply(W).sum(axis=1))
     unit = sparse.diags_array(1 / lengths) @ W
+    # The projection on the row space; rows of unit length, so that none is lost beside large ones.
     if W.shape[0] < W.shape[1]:
         _, roots, vectors = np.linalg.svd(unit.toarray(), full_matrices=False)
         spanned = vectors[roots > np.sqrt(_ZERO) * roots[0]].T
