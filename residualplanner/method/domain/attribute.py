@@ -27,13 +27,7 @@ _SIMILAR, _COMPARED, _LETTERS = 0.85, 1_000, 100
 
 
 def checked_rule(name: str, values: Values, word: str, rule: Rule | Label) -> Rule:
-    """The rule of an attribute for unknown or missing entries.
-
-    Args:
-        name: of the attribute.
-        values: of the attribute.
-        word: "unknown" or "missing".
-        rule: "error", "drop", a label, or Into(label), which may look like a misspelled value.
+    """The rule of an attribute for entries that are ``word``, unknown or missing, from what users may write.
 
     Raises:
         DomainError: it is none of these, or a label that cannot be told from a value as tables show it; or, unless it
@@ -240,21 +234,7 @@ class Attribute:
         return tuple(meaning or label for meaning, label in zip((*meant, *self.own_labels), labels, strict=True))
 
     def code_of_label(self, label: Label | dt.date) -> int:
-        """The code of a value as shown in tables, or as it was declared.
-
-        Args:
-            label: one of ``value_labels``; True is not 1.
-
-        Returns:
-            Its position in ``value_labels``.
-
-        Raises:
-            DomainError: there is no such value.
-
-        Example:
-            >>> Attribute("sex", labels=["F", "M"]).code_of_label("M")
-            1
-        """
+        """The code of a value as shown in tables, or as it was declared; DomainError if there is none."""
         code = self.values.code_of_label(_plain(label))
         if code is None and self.own_labels and isinstance(label, str) and label in self.value_labels:
             code = self.value_labels.index(label)

@@ -10,7 +10,7 @@ from decimal import Decimal
 from functools import cached_property
 from itertools import pairwise
 from numbers import Real
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,38 +26,12 @@ from residualplanner.method.domain.labels import plain_label
 Edge = float | dt.date
 
 
-class Scale(Protocol):
-    """What the edges of bins, and the entries of a column, are positions on.
-
-    Attributes:
-        words: what its intervals are, for messages.
-        entries: of a column that are on it.
-        is_last_closed: whether the last bin holds its upper edge.
-    """
-
-    words: str
-    entries: Entries
-    is_last_closed: bool
-
-    def edge(self, given: Any) -> Edge | None:
-        """An edge as bins keep it; None where it is not one."""
-        ...
-
-    def position(self, entry: object) -> float:
-        """Where an edge or an entry is; infinite, in no bin, for an entry that is not on the scale."""
-        ...
-
-    def text(self, edge: Edge) -> str:
-        """An edge as labels show it."""
-        ...
-
-
 class NumberScale:
-    """Numbers, compared as 64-bit floats.  Two are equal: there is only one such scale."""
+    """Numbers, compared as 64-bit floats."""
 
-    words = "intervals of numbers"
-    entries: Entries = "numbers"
-    is_last_closed = True
+    words = "intervals of numbers"  # for messages
+    entries: Entries = "numbers"  # of a column that are on it
+    is_last_closed = True  # the last bin holds its upper edge
 
     def edge(self, given: Any) -> Edge | None:
         """A float, minus zero as zero; NaN for a number too large for one."""
@@ -115,16 +89,13 @@ class Days:
         return str(edge) if isinstance(edge, float) else edge.isoformat()
 
 
-NUMBERS, DAYS = NumberScale(), Days()
+#: What the edges of bins, and the entries of a column, are positions on.
+Scale = NumberScale | Days
 
 
 def scale_of(edges: Sequence[object]) -> tuple[Scale, tuple[Edge, ...]]:
-    """The scale that edges are on, and the edges as bins keep them.
-
-    Raises:
-        DomainError: they are neither all numbers nor all dates.
-    """
-    for scale in (NUMBERS, DAYS):
+    """The scale that edges are on, and the edges as bins keep them; DomainError unless all are numbers or all dates."""
+    for scale in (NumberScale(), Days()):
         found = [scale.edge(edge) for edge in edges]
         kept = tuple(edge for edge in found if edge is not None)
         if len(kept) == len(found):
@@ -245,12 +216,7 @@ class Bins:
         return self.labels == self._interval_texts
 
     def interval_text(self, first: int, last: int) -> str:
-        """The interval that the bins ``first`` to ``last`` cover together, written out.
-
-        Example:
-            >>> Bins([0, 18, 65, 120]).interval_text(1, 2)
-            '[18, 120]'
-        """
+        """The interval that the bins ``first`` to ``last`` cover together, written out."""
         low, high, scale = self.edges[first], self.edges[last + 1], self.scale
         is_closed = scale.is_last_closed and last == len(self.edges) - 2 and not _is_infinite(high)
         left, right = "(" if _is_infinite(low) else "[", "]" if is_closed else ")"

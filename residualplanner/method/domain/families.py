@@ -1,14 +1,13 @@
-"""Families of values that an attribute can have, one small object each: their protocol, and codes.
+"""Families of values that an attribute can have, one small object each: codes, integers, strings, truth values, dates.
 
 A family knows which entries are its values, one at a time and whole columns at once, and how tables show its values.
-The others are in `listed_values` and `bins`.
+Intervals are in `bins`.
 """
 
 import datetime as dt
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, KeysView, Mapping, Sequence, Set
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -36,26 +35,21 @@ class Coding(Protocol):
     @property
     def words(self) -> str:
         """What its values are, for messages."""
-        ...
 
     def code_of(self, entry: object) -> int:
         """The code of an entry that is not missing, or UNKNOWN."""
-        ...
 
     def holds(self, entries: Entries) -> bool:
         """Whether any such entries can be values."""
-        ...
 
     def codes_of_column(self, entries: Entries) -> Callable[[NDArray[Any]], IntArray] | None:
         """The function that codes a whole column of such entries, or None where that is done one by one.
 
         Numbers come as integers or floats, dates as days from 1970-01-01; NaN is missing.
         """
-        ...
 
     def integer_range(self) -> tuple[int, int] | None:
         """The least and the largest integer among the values; None where single integers are not distinguished."""
-        ...
 
 
 class SchemaColumn(Protocol):
@@ -64,12 +58,10 @@ class SchemaColumn(Protocol):
     @property
     def name(self) -> str:
         """The column's name."""
-        ...
 
     @property
     def values(self) -> Coding:
         """How its entries become codes."""
-        ...
 
 
 class Values(Coding, Protocol):
@@ -78,22 +70,18 @@ class Values(Coding, Protocol):
     @property
     def matching(self) -> Matching:
         """The word for this family."""
-        ...
 
     def __len__(self) -> int: ...
 
     @property
     def labels(self) -> tuple[Label, ...]:
         """The values as tables show them."""
-        ...
 
     def code_of_label(self, label: object) -> int | None:
         """The code of a value as tables show it or as it was declared, or None."""
-        ...
 
     def to_json(self) -> dict[str, Any]:
         """The values as a JSON object with one field."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -155,54 +143,6 @@ def codes_of_numbers(codes_of_integers: Callable[[NDArray[Any]], IntArray]) -> C
         return np.where(np.isnan(floats), MISSING, np.where(integral, codes, UNKNOWN))
 
     return codes_of
-
-
-class Weighting(Protocol):
-    """How much each record counts."""
-
-    @property
-    def columns(self) -> tuple[SchemaColumn, ...]:
-        """The columns that are read for it."""
-        ...
-
-    @property
-    def maximum(self) -> Fraction:
-        """The largest weight."""
-        ...
-
-    @property
-    def denominator(self) -> int:
-        """The integer q by which every weight is multiplied, so that it becomes an integer."""
-        ...
-
-    @property
-    def unit_name(self) -> str:
-        """What estimates and errors are in; empty where that is numbers of records."""
-        ...
-
-    @property
-    def sentence(self) -> str:
-        """What tables hold instead of numbers of records; empty where they hold these."""
-        ...
-
-    def to_json(self) -> dict[str, Any]:
-        """The field of a domain's JSON that declares it; nothing where every record counts once."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class EqualWeights:
-    """Every record has weight 1: tables hold numbers of records."""
-
-    columns: ClassVar[tuple[SchemaColumn, ...]] = ()
-    maximum: ClassVar[Fraction] = Fraction(1)
-    denominator: ClassVar[int] = 1
-    unit_name: ClassVar[str] = ""
-    sentence: ClassVar[str] = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Nothing."""
-        return {}
 
 
 @dataclass(frozen=True)
@@ -327,11 +267,7 @@ class Dates(Listed):
 
 
 def values_of_labels(name: str, labels: object) -> Values:
-    """The family of the labels of an attribute.
-
-    Raises:
-        DomainError: they are of several kinds, repeat, or are not labels.
-    """
+    """The family of labels of an attribute; DomainError where they repeat, are of several kinds, or no labels."""
     if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
         raise attribute_error(name, f"needs a list of labels, got {value_text(labels)}")
     if isinstance(labels, Set) and not isinstance(labels, KeysView):

@@ -93,24 +93,19 @@ class IntegerMap(Protocol):
     @property
     def largest(self) -> int:
         """The largest entry in size, at least 1."""
-        ...
 
     @property
     def roundings(self) -> int:
         """How many roundings a term of an answer goes through at most in floating point."""
-        ...
 
     def modulo(self, tables: IntArray, axis: int, total: int) -> IntArray:
         """The products modulo ``2**64``: exact where ``total``, as in `exact_product`, times the largest entry fits."""
-        ...
 
     def exact(self, tables: Array, axis: int) -> Array:
         """The products in Python integers."""
-        ...
 
     def near(self, tables: FloatArray, axis: int) -> FloatArray:
         """The products in floating point."""
-        ...
 
 
 @dataclass(frozen=True, eq=False, slots=True)

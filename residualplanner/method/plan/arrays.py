@@ -1,4 +1,7 @@
-"""A workload as JSON values and arrays for files: its domain, its kinds, and the queries of each order."""
+"""A plan's workload and strategy as JSON values and arrays for files: domain, kinds, queries of each order, and bases.
+
+A matrix of integers is there once, with which attribute and factor has it; what follows from it is computed anew.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -37,15 +40,9 @@ def workload_to_arrays(workload: Workload) -> tuple[dict[str, Any], dict[str, ND
 
 
 def workload_from_arrays(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], *, set_limit: int) -> Workload:
-    """Undo `workload_to_arrays`, checking everything.
+    """Undo `workload_to_arrays`, checking everything; FileFormatError where something does not fit.
 
-    Args:
-        header: with the fields "domain", "kinds" and "orders", and others.
-        arrays: of the queries, and no others.
-        set_limit: how many sets the closure may have: more are refused before they are made.
-
-    Raises:
-        FileFormatError: a field or array is missing, superfluous, of the wrong kind, or does not fit the others.
+    The header may have other fields, too.  A closure of more than ``set_limit`` sets is refused before they are made.
     """
     domain = Domain.from_json(header["domain"])
     orders, listed = header["orders"], header["kinds"]
@@ -134,11 +131,7 @@ def _ascending(rows: NDArray[Any]) -> bool:
 def array_of(
     arrays: Mapping[str, NDArray[Any]], name: str, dtype: np.dtype[Any], shape: tuple[int, ...]
 ) -> NDArray[Any]:
-    """The array of this name, which must be of this type and shape.
-
-    Raises:
-        FileFormatError: it is not.
-    """
+    """The array of this name; FileFormatError unless it is of this type and shape."""
     array = arrays[name]
     if array.dtype != dtype or array.shape != shape:
         raise FileFormatError(f"{name} must be {dtype} of shape {shape}, got {array.dtype} of shape {array.shape}")
@@ -158,16 +151,6 @@ def strategy_to_arrays(strategy: Strategy) -> tuple[list[str], dict[str, NDArray
 
     The arrays are a matrix for each, and which of them every attribute has, (d,): -1 for the subtraction basis.  Where
     attributes vary, also which these are, which basis every factor of them has, (v,), and the messages.
-
-    Example:
-        >>> from residualplanner import varying_strategy
-        >>> from residualplanner.method.workload.attribute_sets import AttributeSets
-        >>> from residualplanner.method.workload.closure import downward_closure
-        >>> closure = downward_closure(AttributeSets.of([(0, 1)], attribute_count=2))
-        >>> bases = (integer_basis([[1, -1]], "given"), subtraction_basis(3), integer_basis([[2, -1]], "given"))
-        >>> families, arrays = strategy_to_arrays(varying_strategy(closure, [2, 3], bases, [0, 1, 2, 1], np.zeros(2)))
-        >>> families, arrays["bases/of_attribute"].tolist(), arrays["bases/of_factor"].tolist()
-        (['given', 'given'], [0, -1], [0, 1])
     """
     numbers = np.concatenate([strategy.of_attribute, strategy.of_factor])
     used = list(dict.fromkeys(numbers.tolist()))
@@ -184,11 +167,8 @@ def strategy_to_arrays(strategy: Strategy) -> tuple[list[str], dict[str, NDArray
 def strategy_from_arrays(workload: Workload, families: object, arrays: Mapping[str, NDArray[Any]]) -> Strategy:
     """Undo `strategy_to_arrays`, checking everything: what follows from the matrices is computed.
 
-    Raises:
-        FileFormatError: arrays or families are missing, superfluous, of the wrong type or shape, in another order, or
-            a matrix is not a basis.
-        WorkloadError: the bases of an attribute do not fit one another, or there are more or fewer messages than they
-            need.
+    FileFormatError where an array does not fit; WorkloadError where the bases of an attribute do not fit one another,
+    or there are more or fewer messages than they need.
     """
     number = np.empty(0, dtype=np.int32)
     none: dict[str, NDArray[Any]] = {_VARYING: number, _FACTORS: number, _MESSAGES: np.empty(0)}

@@ -120,8 +120,7 @@ class ErrorTable:
 def query_table(accuracy: Accuracy, query: QueryLike) -> TableAccuracy:
     """Variances and covariances within the table of a query, with its axes as it is written.
 
-    Raises:
-        WorkloadError: the plan does not answer the query.
+    WorkloadError where the plan does not answer the query.
     """
     domain, closure = accuracy.workload.domain, accuracy.workload.closure
     written = written_query(domain, query)
@@ -135,15 +134,7 @@ def query_table(accuracy: Accuracy, query: QueryLike) -> TableAccuracy:
 
 
 def query_names(workload: Workload, blocks: Sequence[QueryBlock]) -> Any:
-    """The names of queries, as `WrittenQuery.words` has them, (m,).
-
-    Example:
-        >>> from residualplanner import Among, Domain
-        >>> domain = Domain({"age": 3, "employed": ["yes", "no"]})
-        >>> workload = Workload(domain, [("age",), ("age", "employed"), Among(("age",), where={"employed": "yes"})])
-        >>> list(query_names(workload, workload.blocks))
-        ['age', 'age × employed', 'age among employed: yes']
-    """
+    """The names of queries, as `WrittenQuery.words` has them, (m,)."""
     import pandas as pd
     import pyarrow as pa
 
@@ -204,15 +195,7 @@ ErrorFormat = Literal["csv", "parquet"]
 
 
 def error_format(path: PathLike) -> ErrorFormat:
-    """The format of an error table, by the ending of its file.
-
-    Raises:
-        FileFormatError: it is neither ".csv" nor ".parquet".
-
-    Example:
-        >>> error_format("census.errors.parquet")
-        'parquet'
-    """
+    """The format of an error table, by the ending of its file; FileFormatError unless ".csv" or ".parquet"."""
     match Path(path).suffix:
         case ".csv":
             return "csv"

@@ -94,12 +94,7 @@ def plan_hash(plan: Plan) -> str:
 
 
 def plan_from_archive(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Plan:
-    """Undo `plan_to_archive`, checking everything.
-
-    Raises:
-        FileFormatError: a field or array is missing, superfluous, of the wrong kind, or does not fit the others.
-        BudgetError: the noise is not positive and finite, or costs more than the budget.
-    """
+    """Undo `plan_to_archive`, checking everything; errors as those of `load_plan`."""
     if set(header) != _FIELDS:
         raise FileFormatError(f"a plan must have the fields {sorted(_FIELDS)}, got {sorted(map(str, header))[:20]}")
     found = {

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,21 +25,14 @@ from residualplanner.method.privacy import Budget, Neighbors, claim_of_budget
 from residualplanner.method.strategy.costs import cost_upper_bound, require_public_total
 from residualplanner.method.strategy.variances import require_fitting
 from residualplanner.method.workload.closure import Closure
-from residualplanner.method.workload.workload import Workload
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from residualplanner.gate.measurement.resource_estimate import ResourceEstimate
     from residualplanner.publish.pictures.picture import Picture
 
 
 def checked_noise(values: ArrayLike, sets: int) -> FloatArray:
-    """The noise variances of so many sets, (m,), read-only.
-
-    Raises:
-        BudgetError: there are more or fewer, or one is not positive and finite.
-    """
+    """The noise variances of so many sets, (m,), read-only; BudgetError unless positive and finite, and all there."""
     noise = frozen(np.array(values, dtype=np.float64))
     if noise.shape != (sets,):
         raise BudgetError(f"one noise variance for each of {sets} sets, got shape {noise.shape}")
@@ -102,23 +95,6 @@ class NoiseVariances(Mapping[tuple[str, ...], float]):
 LARGEST, _COLUMNS = 20_000, ["query", "kinds", "cells", "std_err", "max_std_err", "moe"]
 
 
-class _ShownPlan(Protocol):
-    @property
-    def workload(self) -> Workload: ...
-
-    def errors(self, level: float = 0.95) -> "pd.DataFrame": ...
-
-
-def plan_html(plan: _ShownPlan) -> str:
-    """The plan in words, and the errors of its first queries where there are not too many."""
-    if len(plan.workload) > LARGEST:
-        return html_table(caption_of(plan), [], [], note=".errors() has the error table")
-    errors = plan.errors()
-    rows = errors[_COLUMNS].head(ROWS).to_numpy().tolist()
-    texts = [[query, kinds, *map(number_text, numbers)] for query, kinds, *numbers in rows]
-    return html_table(caption_of(plan), _COLUMNS, texts, note=rest_note(len(errors) - len(rows), ".errors() has all"))
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Plan(PlanErrors):
     """Noise for every base mechanism, its privacy cost, and the exact accuracy of every query that it can answer.
@@ -175,7 +151,13 @@ class Plan(PlanErrors):
         )
 
     def _repr_html_(self) -> str:
-        return plan_html(self)
+        if len(self.workload) > LARGEST:
+            return html_table(caption_of(self), [], [], note=".errors() has the error table")
+        errors = self.errors()
+        rows = errors[_COLUMNS].head(ROWS).to_numpy().tolist()
+        texts = [[query, kinds, *map(number_text, numbers)] for query, kinds, *numbers in rows]
+        note = rest_note(len(errors) - len(rows), ".errors() has all")
+        return html_table(caption_of(self), _COLUMNS, texts, note=note)
 
     @property
     def domain(self) -> Domain:

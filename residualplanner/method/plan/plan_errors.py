@@ -26,14 +26,7 @@ _within_memory = memory_for("for errors of this size; ask for smaller tables, or
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PlanErrors:
-    """The exact accuracy of every query that a plan can answer.
-
-    Attributes:
-        workload: the queries to publish.
-        strategy: what is measured: the basis of every attribute, in every set where it varies.
-        noise_variances (m,): sigma squared of every set of the workload's closure, in its order, in counts squared.
-        loss: what was made small; weights and targets as arrays with a number for each query.
-    """
+    """The exact accuracy of every query that a plan can answer; its fields are those of `Plan`."""
 
     workload: Workload
     strategy: Strategy = field(repr=False)

@@ -152,12 +152,7 @@ def _read_limit(budget: Budget | None, at_most: float | None, loss: Loss) -> flo
 
 
 def _read_neighbors(workload: Workload, notion: Notion, records_per_person: int) -> Neighbors:
-    """Which data sets are neighbors.
-
-    Raises:
-        BudgetError: they differ in records of which the workload drops some though their number is public, or in
-            nothing that the workload has tables of.
-    """
+    """Which data sets are neighbors; BudgetError where they differ in nothing that the workload has tables of."""
     neighbors = Neighbors(notion, records_per_person, workload.domain.weight.maximum)
     require_public_total(workload.domain, neighbors)
     if neighbors.has_public_total and len(workload.closure) == 1:

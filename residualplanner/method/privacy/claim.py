@@ -168,12 +168,7 @@ def claim_of_budget(budget: Budget, neighbors: Neighbors, *, noise: Noise | None
 
 
 def python_text(budget: Budget) -> str:
-    """A budget as it is written in Python, its numbers exact.
-
-    Example:
-        >>> python_text(zcdp("1/2"))
-        'zcdp("1/2")'
-    """
+    """A budget as it is written in Python, its numbers exact: ``zcdp("1/2")``."""
     numbers = ", ".join(f'"{text}"' for text in budget.given)
     return f"{budget.notion}({numbers})"
 
@@ -181,16 +176,7 @@ def python_text(budget: Budget) -> str:
 def require_discrete(budget: Budget, *, spelled: Callable[[Budget], str] = python_text) -> None:
     """Raise BudgetError unless a budget's statement holds for discrete noise; say which budgets to write instead.
 
-    Args:
-        budget: of a plan or a ledger.
-        spelled: gives a budget as it is written where this one was.
-
-    Example:
-        >>> from residualplanner import gdp
-        >>> require_discrete(gdp("1"))
-        Traceback (most recent call last):
-        ...
-        residualplanner.ground.errors.BudgetError: a budget of 1-GDP for continuous noise does not hold for discrete ...
+    ``spelled`` gives a budget as it is written where this one was.
     """
     if "discrete" in budget.proved_for:
         return

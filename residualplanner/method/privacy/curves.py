@@ -1,6 +1,8 @@
-"""The (epsilon, delta) that a privacy cost implies, and the cost that they allow.
+"""The (epsilon, delta) that a privacy cost implies, the cost that they allow, and what is proved of each kind of noise.
 
-Source: eqs. (2), (3), (4).
+Both kinds of noise have zCDP by (2).  GDP, and with it the curve (3), holds for continuous noise only; for discrete
+noise nothing is proved beyond (4), which follows from zCDP.
+Source: eqs. (2), (3), (4); Canonne, Kamath and Steinke 2020, "The Discrete Gaussian for Differential Privacy".
 """
 
 import math
@@ -8,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
-from typing import Literal, Protocol
+from typing import Literal
 
 from residualplanner.ground.checks import Number, value_text
 from residualplanner.ground.errors import BudgetError
@@ -39,33 +41,17 @@ class PrivacyCurve:
 
     A float among the arguments means the smaller of its binary value and its decimal spelling.
 
-    Attributes:
-        words: its origin.
-        parameter_up: the notion's parameter (rho or mu) at a privacy cost, rounded up.
-        cost: the privacy cost at a parameter.
-        delta_up: an upper bound on delta, at most 1, from the parameter and epsilon.
-        epsilon_up: an upper bound on epsilon, at least 0, from the parameter and delta.
-        parameter_down: a lower bound, above 0, on the largest parameter that meets epsilon and delta.
-
     Guarantees: delta and epsilon are never below the exact values, and at most 1e-9 above them relative for rho from
         1e-8 to 1e3; the largest cost is not above the exact one, and below it by less than 1e-14 relative.
     Cost: about two milliseconds for zCDP, a few tens for GDP's epsilon and cost.
-    Source: eqs. (3) and (4).
-
-    Example:
-        >>> from residualplanner.method.privacy.curves import ZCDP
-        >>> round(ZCDP.epsilon(Fraction(1), "1e-6"), 6), f"{ZCDP.delta(Fraction(1), 5):.3e}"
-        (5.221534, '2.896e-06')
-        >>> round(float(ZCDP.largest_cost(1, "1e-6")), 9)
-        0.048711941
     """
 
-    words: str
-    parameter_up: Callable[[Fraction], Decimal]
-    cost: Callable[[Fraction], Fraction]
-    delta_up: Bound
-    epsilon_up: Bound
-    parameter_down: Bound
+    words: str  # its origin
+    parameter_up: Callable[[Fraction], Decimal]  # the notion's (rho or mu) at a privacy cost, rounded up
+    cost: Callable[[Fraction], Fraction]  # at a parameter
+    delta_up: Bound  # on delta, at most 1, from the parameter and epsilon
+    epsilon_up: Bound  # on epsilon, at least 0, from the parameter and delta
+    parameter_down: Bound  # below the largest parameter that meets epsilon and delta, but above 0
 
     def delta(self, cost: Fraction, epsilon: Number) -> float:
         """Return an upper bound on delta, at most 1, at an exact privacy cost; BudgetError unless epsilon >= 0."""
@@ -82,8 +68,7 @@ class PrivacyCurve:
     def largest_cost(self, epsilon: Number, delta: Number) -> Fraction:
         """Return the largest privacy cost that implies (epsilon, delta)-DP, rounded down.
 
-        Raises:
-            BudgetError: not ``epsilon > 0`` and ``0 < delta < 1``, or both are too small for any cost to be found.
+        BudgetError unless ``epsilon > 0`` and ``0 < delta < 1``, or where both are too small for any cost to be found.
         """
         exact_epsilon, exact_delta = read_allowance("epsilon", epsilon), read_delta(delta)
         with working_digits():
@@ -96,6 +81,12 @@ class PrivacyCurve:
 _LEAST_T, _MOST_T = Decimal("1e-60"), Decimal("1e60")
 _SEARCH_DIGITS = 28
 _LEAST_LOG = Decimal("-1e15")
+
+
+# With t = a - 1 and L = log(1/delta), (4) reads: rho-zCDP gives (epsilon, delta) if, for some t > 0,
+# ``t (1 + t) rho - t epsilon - log(1 + t) - t log(1 + 1/t) <= -L``.
+# Every t gives a valid statement, so t need not be exact: it is found by bisection on the sign of a derivative, and
+# only the statement at that t is computed with a margin for rounding.
 
 
 def zcdp_delta(rho: Decimal, epsilon: Decimal) -> Decimal:
@@ -156,6 +147,13 @@ _MOST_X = Decimal("1e8")
 _LEAST_X = -40  # below it delta is within 1e-300 of 1
 _LEAST_EPSILON = Decimal("1e-60")
 _ROUNDING = Decimal("1e-50")  # x1 errs by 1e-79 (mu + 1e8), which moves log(delta) by at most 2e8 times that
+
+
+# With R the Mills ratio, R(x) = (1 - Phi(x)) / phi(x), x1 = epsilon/mu - mu/2 and x2 = x1 + mu, (3) reads
+# ``delta = phi(x1) (R(x1) - R(x2))``, because e^epsilon phi(x2) = phi(x1).  R is enclosed between two 80-digit
+# decimals: by its power series near zero, by two truncations of Laplace's continued fraction elsewhere.  R falls and is
+# convex, so R(x1) - R(x2) <= mu (1 - x1 R(x1)): this bound is used where mu is so small that the difference has no
+# digits left.
 
 
 def gaussian_delta(mu: Decimal, epsilon: Decimal) -> Decimal:
@@ -255,46 +253,25 @@ class Holding:
     remark: str
 
 
-class NoiseGuarantees(Protocol):
-    """The guarantees proved for one kind of noise, at an exact privacy cost.
+class NoiseGuarantees:
+    """What is proved of exact discrete Gaussian noise of any scale at an exact privacy cost: zCDP and what follows."""
 
-    Attributes:
-        curve: the pairs (epsilon, delta) that hold.
-        condition: the beginning of a sentence on it, where it holds on a condition; else empty.
-    """
-
-    curve: PrivacyCurve
-    condition: str
+    curve = ZCDP
+    condition = ""  # the beginning of a sentence on it, where it holds on a condition
 
     def holdings(self, cost: Fraction) -> tuple[Holding, ...]:
         """The notions of privacy that hold, apart from (epsilon, delta)."""
-        ...
-
-    def planned(self, cost: Fraction, change: str) -> str:
-        """The promise of a plan of this cost, in a sentence."""
-        ...
-
-    def released(self, cost: Fraction, change: str) -> str:
-        """The sentence that may be signed for a release of this cost, or the reason why there is none."""
-        ...
-
-
-class _Discrete:
-    """Exact discrete Gaussian noise of any scale: zCDP and its consequences."""
-
-    curve = ZCDP
-    condition = ""
-
-    def holdings(self, cost: Fraction) -> tuple[Holding, ...]:
         return (Holding("rho-zCDP", "rho", cost / 2, "proved for the noise that is drawn"),)
 
     def planned(self, cost: Fraction, change: str) -> str:
+        """The promise of a plan of this cost, in a sentence."""
         return (
             "Measured once with exact discrete Gaussian noise, which is the default, this plan satisfies rho-zCDP with "
             f"rho at most {decimal_text_up(cost / 2)} under {change}."
         )
 
     def released(self, cost: Fraction, change: str) -> str:
+        """The sentence that may be signed for a release of this cost, or the reason why there is none."""
         rho = cost / 2
         return (
             f"This release satisfies rho-zCDP with rho = {fraction_text(rho)} (<= {decimal_text_up(rho)}) under "
@@ -302,7 +279,7 @@ class _Discrete:
         )
 
 
-class _Continuous:
+class _Continuous(NoiseGuarantees):
     """Continuous Gaussian noise in real numbers, which a computer only simulates: zCDP and GDP."""
 
     curve = GDP
@@ -326,19 +303,11 @@ class _Continuous:
         return "continuous noise in floating point is a simulation of what the plan's zCDP holds for"
 
 
-_LAWS: dict[str, NoiseGuarantees] = {"discrete": _Discrete(), "gaussian": _Continuous()}
+_LAWS: dict[str, NoiseGuarantees] = {"discrete": NoiseGuarantees(), "gaussian": _Continuous()}
 
 
 def law_of(noise: object) -> NoiseGuarantees:
-    """The law of a kind of noise by its name.
-
-    Raises:
-        BudgetError: there is no such kind.
-
-    Example:
-        >>> [holding.notion for holding in law_of("discrete").holdings(Fraction(1))]
-        ['rho-zCDP']
-    """
+    """The law of a kind of noise by its name; BudgetError where there is no such kind."""
     law = _LAWS.get(noise) if isinstance(noise, str) else None
     if law is None:
         raise BudgetError(
@@ -348,12 +317,7 @@ def law_of(noise: object) -> NoiseGuarantees:
 
 
 def mu_of_cost(cost: Fraction) -> float:
-    """The mu of the GDP of continuous noise, rounded up to a float.
-
-    Example:
-        >>> mu_of_cost(Fraction(1, 4))
-        0.5
-    """
+    """The mu of the GDP of continuous noise, rounded up to a float."""
     with working_digits():
         root = float_up(root_up(cost))
     below = math.nextafter(root, 0.0)

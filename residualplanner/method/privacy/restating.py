@@ -51,28 +51,16 @@ def cost_text_up(cost: Fraction, like: Budget) -> str:
 
 
 def cost_text_down(cost: Fraction, like: Budget) -> str:
-    """A privacy cost that may be spent, as the statement of a budget that does not exceed it, with six digits.
-
-    Example:
-        >>> cost_text_down(Fraction(1, 3), zcdp(1)), cost_text_down(Fraction(1, 20), approx_dp(1, "1e-6"))
-        ('0.166666-zCDP', '(1.01407, 1e-6)-DP')
-    """
+    """A privacy cost that may be spent, as the statement of a budget that does not exceed it, with six digits."""
     found = _largest(cost, like, decimal_text_down)
     return like.worded("0", *like.given[1:]) if found is None else found.statement
 
 
 def budget_within(cost: Fraction, like: Budget) -> Budget:
-    """The largest budget that is stated as another one is, and allows no more than a privacy cost.
+    """The largest budget that is stated as another one is, and allows no more than a privacy cost > 0.
 
-    Args:
-        cost: the exact privacy cost, > 0.
-        like: the budget whose notion is used; of (epsilon, delta) also its delta, and the noise that they are for.
-
-    Returns:
-        The budget, stated in at most twelve digits or as a short fraction: smaller by less than 1e-10, relative.
-
-    Raises:
-        BudgetError: no epsilon above 0 allows so little at this delta.
+    It is stated in at most twelve digits or as a short fraction: smaller by less than 1e-10, relative; of (epsilon,
+    delta) with the other's delta and noise.  BudgetError where no epsilon above 0 allows so little at this delta.
 
     Example:
         >>> budget_within(Fraction(2, 3), zcdp(1)), budget_within(Fraction(1, 4), gdp(1))

@@ -40,6 +40,7 @@ class ValueRows(PlainRows, Protocol):
 
     def require_fit(self, attribute: Attribute) -> None:
         """Accept every attribute, whatever its size."""
+        del attribute
 
     def weighted_gram(self, weights: NDArray[np.float64], size: int) -> NDArray[np.float64]:
         """The diagonal matrix of the weights, (size, size)."""

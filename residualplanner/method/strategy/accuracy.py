@@ -48,17 +48,11 @@ _LEAST = 1e-100
 
 @dataclass(frozen=True, eq=False)
 class Accuracy:
-    """How accurate the queries of a workload are with some noise.
-
-    Attributes:
-        workload: the queries.
-        strategy: what is measured, on the workload's closure.
-        noise (m,): sigma squared of every set of the closure.
-    """
+    """How accurate the queries of a workload are with some noise."""
 
     workload: Workload
-    strategy: Strategy
-    noise: FloatArray
+    strategy: Strategy  # on the workload's closure
+    noise: FloatArray  # (m,), sigma squared of every set of the closure
 
     @cached_property
     def average_variances(self) -> FloatArray:
@@ -131,9 +125,7 @@ class Accuracy:
     def table(self, query: WrittenQuery) -> TableAccuracy:
         """Within the table of a query, whose attributes are a set of the closure but for attributes of one value.
 
-        Raises:
-            WorkloadError: what is measured of an attribute does not answer its kind.
-
+        WorkloadError where what is measured of an attribute does not answer its kind.
         Source: eqs. (12), (26), (40) and (60).
         """
         positions, kinds = query.in_domain_order
@@ -147,9 +139,7 @@ class Accuracy:
     def stacked_variances(self, attributes: NDArray[np.int32], kinds: Sequence[Kind]) -> NDArray[np.float64]:
         """The variance of every cell of several tables of one shape and the same kinds, (m, q_1, .., q_k).
 
-        Args:
-            attributes (m, k): sets of the closure, ascending; attributes of one value may be among them.
-            kinds: of query on each attribute; what is measured answers them.
+        The attributes (m, k) are sets of the closure, ascending; those of one value may be among them.
 
         Cost: O(cells) after the factors of each basis and kind: nothing loops over tables of the same bases.
         Source: eqs. (26) and (40).
@@ -169,10 +159,7 @@ class Accuracy:
     def _noise_of(
         self, attributes: NDArray[np.int32], codes: NDArray[np.int16], kinds: Sequence[Kind]
     ) -> NDArray[np.float64]:
-        """The noise of every subset of some queries' attributes, times what their answers multiply it by, (m, 2**k).
-
-        Source: eq. (60).
-        """
+        """The noise of each subset of some queries' attributes, times what answers multiply it by, (m, 2**k)."""
         sizes = np.array(self.workload.domain.sizes, dtype=np.int64)[attributes]
         return self.noise[self.strategy.closure.subset_positions(attributes)] * joint_factors(kinds, codes, sizes) ** 2
 

@@ -14,33 +14,21 @@ from residualplanner.method.workload.attribute_sets import numbers_of_blocks
 
 @dataclass(frozen=True, eq=False, slots=True)
 class BasisGroups:
-    """Which sets of attributes have the same sequence of bases, and with it tables and answers of the same shape.
+    """Which sets of attributes have the same sequence of bases, and with it tables and answers of the same shape."""
 
-    Attributes:
-        bases: the bases of each group's attributes; groups of lower order come first.
-        shapes: the shape of each group's tables of counts.
-        answer_shapes: the shape of the residual answers to each of its tables.
-        group (m,): the group of every set.
-        row (m,): its index within the group.
-        members: for each group the numbers of its sets, ascending.
-    """
-
-    bases: tuple[tuple[Basis, ...], ...]
-    shapes: tuple[tuple[int, ...], ...]
-    answer_shapes: tuple[tuple[int, ...], ...]
-    group: NDArray[np.int64]
-    row: NDArray[np.int64]
-    members: tuple[NDArray[np.int64], ...]
+    bases: tuple[tuple[Basis, ...], ...]  # of each group's attributes; groups of lower order come first
+    shapes: tuple[tuple[int, ...], ...]  # of each group's tables of counts
+    answer_shapes: tuple[tuple[int, ...], ...]  # of the residual answers to each of its tables
+    group: NDArray[np.int64]  # (m,), the group of every set
+    row: NDArray[np.int64]  # (m,), its index within the group
+    members: tuple[NDArray[np.int64], ...]  # for each group the numbers of its sets, ascending
 
     def noise_shape(self, group: int) -> tuple[int, ...]:
         """The shape of the noise of one of a group's tables: one number per answer, or per value before ``Sub``."""
         return tuple(basis.noise_values for basis in self.bases[group])
 
     def divisor(self, group: int) -> int:
-        """The product of what each basis multiplies counts by so that its answers are integers.
-
-        Source: eqs. (34) and (36).
-        """
+        """The product of what each basis multiplies counts by so that its answers are integers: eqs. (34) and (36)."""
         return math.prod(basis.divisor for basis in self.bases[group])
 
 
@@ -50,12 +38,8 @@ def basis_groups(strategy: Strategy) -> BasisGroups:
     Two attributes of one size may have different bases; then their tables have one shape, and their answers do not.
 
     Example:
-        >>> from residualplanner import constant_strategy
-        >>> from residualplanner.method.bases.subtraction import subtraction_basis
-        >>> from residualplanner.method.workload.attribute_sets import AttributeSets
-        >>> from residualplanner.method.workload.closure import downward_closure
-        >>> closure = downward_closure(AttributeSets.of([(0,), (1,), (2,)], attribute_count=3))
-        >>> groups = basis_groups(constant_strategy(closure, [subtraction_basis(size) for size in (4, 2, 4)]))
+        >>> from residualplanner import Domain, marginals, subtraction_strategy
+        >>> groups = basis_groups(subtraction_strategy(marginals(Domain({"a": 4, "b": 2, "c": 4}), order=1)))
         >>> groups.shapes, groups.group.tolist(), groups.row.tolist()
         (((), (2,), (4,)), [0, 2, 1, 2], [0, 0, 0, 1])
     """

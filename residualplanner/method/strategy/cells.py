@@ -1,12 +1,16 @@
 """The cells of all queries of a workload at once: the largest variance of each query, and the variances of all cells.
 
-Source: eqs. (23) and (26).
+Attributes with one basis in all sets, the *constant* ones, enter by factors.  Those that vary, whose basis depends on
+the set, enter by a table over their answers for each subset: `residualplanner.more.by_set.varying_tables`.  In nearly
+every strategy none varies, and that table has a single cell, 1.
+A subset is given by its bits: bit i is for the attribute of axis i.  Arrays have an axis for each varying attribute.
+Source: eqs. (23), (26) and (40).
 """
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,96 +21,16 @@ from residualplanner.method.strategy.strategy import Strategy
 from residualplanner.method.workload.attribute_sets import QueryBlock, indices_of_numbers, row_numbers
 from residualplanner.method.workload.workload import Workload
 
+if TYPE_CHECKING:
+    from residualplanner.more.by_set.varying_groups import VaryingTables
+    from residualplanner.more.by_set.varying_tables import VaryingTable
+
 Cells = NDArray[np.float64]
-
-
-class CellTable(Protocol):
-    """The part of a table's variances that is about its varying attributes."""
-
-    @property
-    def axes(self) -> tuple[int, ...]:
-        """The axes of its varying attributes, ascending."""
-        ...
-
-    @property
-    def constant(self) -> tuple[int, ...]:
-        """The axes of its constant attributes, ascending."""
-        ...
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """How many answers each varying attribute has."""
-        ...
-
-    @property
-    def columns(self) -> NDArray[np.int64]:
-        """The bits of every subset, by those of its constant and of its varying attributes alone, (2**c, 2**v)."""
-        ...
-
-    def multiply(self, coefficients: FloatArray, rows: NDArray[np.bool_]) -> None:
-        """Multiply some rows of ``coefficients`` (m, 2**k) by the factors in the variance of an average cell."""
-        ...
-
-    def of_cells(self, most: float = math.inf) -> Iterator[Cells]:
-        """The factor of the noise of each subset in the variance of cells, at most so many at a time, (2**k, cells)."""
-        ...
-
-    def applied(self, noise: FloatArray, weights: Cells) -> Cells:
-        """The noise of all subsets of the constant attributes at some cells over the varying ones, (m, 2**c, x).
-
-        Args:
-            noise (m, 2**k): sigma squared of every subset of some tables' attributes.
-            weights (2**k, x): from `of_cells`.
-        """
-        ...
-
-    def covariances(self, noise: FloatArray) -> Iterator[Cells]:
-        """The covariance of cells over the varying attributes for each subset of the constant ones, (cells, cells).
-
-        Args:
-            noise (2**c, 2**v): sigma squared of every subset, as `columns` has them.
-        """
-        ...
-
-    def combination_variance(self, parts: Sequence[Cells], noise: FloatArray) -> float:
-        """The variance of a weighted sum of cells, without their covariance.
-
-        Args:
-            parts: for each subset of the constant attributes, what the weights are on its residuals and on the totals
-                and values of the varying attributes, (.., 1 + n_i, ..): the axes of all attributes, in order.
-            noise (2**c, 2**v): as of `covariances`.
-        """
-        ...
-
-
-class CellTables(Protocol):
-    """The tables of all queries that a strategy answers, each found once."""
-
-    @property
-    def strategy(self) -> Strategy:
-        """The bases."""
-        ...
-
-    def numbered(
-        self, attributes: NDArray[np.int32], kinds: NDArray[np.int16], names: Sequence[Kind]
-    ) -> tuple[IntArray, Sequence[CellTable]]:
-        """The tables of some queries, and which of them each query has, (m,).
-
-        Args:
-            attributes (m, k): of the queries, ascending in each row.
-            kinds (m, k): the number of the kind of each.
-            names: the kinds that are numbered.
-        """
-        ...
-
-    def table(self, attributes: NDArray[np.int32], kinds: Sequence[Kind]) -> CellTable:
-        """The table of one query: its attributes (k,), ascending, a set of the closure but for single values."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
 class ConstantTable:
-    """A table of ``order`` attributes none of which varies."""
+    """The part of a table's variances that is about its varying attributes, where none of ``order`` varies."""
 
     order: int
     axes: ClassVar[tuple[int, ...]] = ()
@@ -114,56 +38,69 @@ class ConstantTable:
 
     @property
     def constant(self) -> tuple[int, ...]:
-        """All axes."""
+        """The axes of the constant attributes, ascending: all."""
         return tuple(range(self.order))
 
     @property
     def columns(self) -> NDArray[np.int64]:
-        """Every subset by its own bits, (2**k, 1)."""
+        """The bits of every subset, by those of its constant and of its varying attributes, (2**c, 2**v)."""
         return np.arange(1 << self.order)[:, None]
 
     def multiply(self, coefficients: FloatArray, rows: NDArray[np.bool_]) -> None:
-        """Leave them: all factors are 1."""
+        """Multiply rows of ``coefficients`` (m, 2**k) by the factors in the variance of an average cell: by 1."""
 
     def of_cells(self, most: float = math.inf) -> Iterator[Cells]:
-        """One cell with the factor 1 for each subset, (2**k, 1)."""
+        """The factor of each subset's noise in the variance of cells, at most so many at a time: (2**k, 1) of 1."""
         del most
         yield np.ones((1 << self.order, 1))
 
     def applied(self, noise: FloatArray, weights: Cells) -> Cells:
-        """The noise itself, (m, 2**k, 1)."""
+        """The noise (m, 2**k) by subsets of the constant attributes at cells over the others: (m, 2**k, 1)."""
         del weights
         return noise[:, :, None]
 
     def covariances(self, noise: FloatArray) -> Iterator[Cells]:
-        """The noise of each subset, (1, 1)."""
+        """The covariance of cells over the varying attributes for each subset of the constant ones, (1, 1)."""
         yield from noise[:, :, None]
 
     def combination_variance(self, parts: Sequence[Cells], noise: FloatArray) -> float:
-        """The sum of squared weights on the residuals of each subset times its noise."""
+        """The variance of a weighted sum of cells: squared weights on each subset's residuals times its noise.
+
+        ``parts`` are, for each subset of the constant attributes, what the weights are on its residuals and on the
+        totals and values of the varying attributes, (.., 1 + n_i, ..): the axes of all attributes, in order.
+        """
         pairs = zip(parts, noise[:, 0].tolist(), strict=True)
         return sum((variance * float(np.vdot(weights, weights)) for weights, variance in pairs), start=0.0)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _ConstantTables:
+    """The tables of a strategy in which no attribute varies."""
+
     strategy: Strategy
 
     def numbered(
         self, attributes: NDArray[np.int32], kinds: NDArray[np.int16], names: Sequence[Kind]
-    ) -> tuple[IntArray, Sequence[CellTable]]:
-        """One table for all."""
+    ) -> tuple[IntArray, Sequence["CellTable"]]:
+        """The tables of some queries, and which of them each has, (m,): one for all.
+
+        The attributes (m, k) ascend in each row; kinds (m, k) are numbers among the ``names``.
+        """
         del kinds, names
         return np.zeros(len(attributes), dtype=np.int64), [ConstantTable(attributes.shape[1])]
 
-    def table(self, attributes: NDArray[np.int32], kinds: Sequence[Kind]) -> CellTable:
-        """The table of so many attributes."""
+    def table(self, attributes: NDArray[np.int32], kinds: Sequence[Kind]) -> "CellTable":
+        """The table of one query: its attributes (k,), ascending, a set of the closure but for single values."""
         del kinds
         return ConstantTable(len(attributes))
 
 
+CellTable: TypeAlias = "ConstantTable | VaryingTable"
+CellTables: TypeAlias = "_ConstantTables | VaryingTables"
+
+
 def cell_tables(strategy: Strategy) -> CellTables:
-    """The tables of a strategy's queries."""
+    """The tables of all queries that a strategy answers, each found once."""
     if not strategy.varying.any():
         return _ConstantTables(strategy)
     from residualplanner.more.by_set.varying_groups import VaryingTables  # a door
@@ -184,19 +121,13 @@ _Factor = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class AnswerFactors:
-    """The variance factors of the answers on single attributes, for every attribute and kind of the workload.
+    """The variance factors of the answers on single attributes, for every attribute and kind of the workload."""
 
-    Attributes:
-        pair (d, kinds): which of the distinct pairs of a basis and a kind it is; -1 where the workload has none.
-        start (pairs,), count (pairs,): where the answers of each pair stand.
-        present (all,), absent (all,): the factor of each answer where the attribute is present, and where it is absent.
-    """
-
-    pair: IntArray
-    start: IntArray
-    count: IntArray
-    present: FloatArray
-    absent: FloatArray
+    pair: IntArray  # (d, kinds), which distinct pair of a basis and a kind it is; -1 where the workload has none
+    start: IntArray  # (pairs,), where the answers of each pair stand
+    count: IntArray  # (pairs,)
+    present: FloatArray  # (all,), the factor of each answer where the attribute is present
+    absent: FloatArray  # (all,), and where it is absent
 
     def counts(self, block: QueryBlock) -> IntArray:
         """How many answers each attribute of each query has, (m, k)."""
@@ -217,10 +148,7 @@ class AnswerFactors:
 def answer_factors(workload: Workload, strategy: Strategy, *, on_hull: bool) -> AnswerFactors:
     """The factors of the answers on constant attributes; where all of an attribute are equal, one stands for them.
 
-    Args:
-        workload: the queries.
-        strategy: what is measured.
-        on_hull: whether to keep only those answers that can have the largest variance in some table.
+    With ``on_hull`` only those answers are kept that can have the largest variance in some table.
     """
     uses, bases = workload.uses, strategy.of_attributes
     pair = np.full(uses.shape, -1, dtype=np.int64)
@@ -244,14 +172,9 @@ def largest_cells(
 ) -> tuple[FloatArray, IntArray]:
     """The largest cell variance of every query, (q,), and which combination of ``answers`` has it, (q,).
 
-    Args:
-        workload: the queries.
-        answers: the factors of the answers to try on constant attributes; all answers on varying ones are tried.
-        noise_variance (m,): of every set of the closure.
-        tables: of the strategy, among whose sets are all subsets of the queries' attributes.
-
-    Returns:
-        The variances, and where no attribute varies the index of the cell in C order.
+    The latter is the index of the cell in C order where no attribute varies.  ``answers`` are the factors of those to
+    try on constant attributes; all answers on varying ones are tried.  ``tables`` are of a strategy among whose sets
+    are all subsets of the queries' attributes, with noise variances (m,).
 
     Cost: one pass over all combinations of the answers to try.
     Source: eqs. (23), (26) and (40).
@@ -322,6 +245,7 @@ def _largest(factors: list[_Factor], noise: NDArray[np.float64]) -> tuple[NDArra
 def _cells(factors: list[_Factor], noise: NDArray[np.float64]) -> NDArray[np.float64]:
     """The variance of every combination of the answers to try, in C order, (m, cells)."""
     cells = noise
+    # Bit 0 of a subset's number is the first attribute: each step turns the lowest bit left into an axis of answers.
     for present, absent in factors:
         cells = _extended(cells, present, absent)
     return cells.reshape(len(cells), -1)

@@ -23,12 +23,7 @@ _FORMED = 2**22
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """One attribute of a table, with a basis: where it varies, that of one of the table's subsets.
-
-    Attributes:
-        basis: its residual basis.
-        kind: the kind of query.
-    """
+    """One attribute of a table, with a basis: where it varies, that of one of the table's subsets."""
 
     basis: Basis
     kind: Kind
@@ -99,12 +94,6 @@ _CELL_LIMIT = 2**60 - 1
 class TableAccuracy:
     """Variances and covariances within one table.
 
-    Attributes:
-        axes: its attributes in the domain's order, with their bases where they are constant.
-        varying: what depends on the attributes that vary.
-        noise (2**k,): sigma squared of all subsets of its attributes; bit i of the index stands for the i-th.
-        written: which of them each axis of the table is, as the query is written.
-
     Example:
         >>> from residualplanner import Identity
         >>> from residualplanner.method.bases.subtraction import subtraction_basis
@@ -117,10 +106,10 @@ class TableAccuracy:
         [[1.5, 0.5], [0.5, 1.5]]
     """
 
-    axes: tuple[Axis, ...]
-    varying: CellTable
-    noise: FloatArray
-    written: tuple[int, ...]
+    axes: tuple[Axis, ...]  # its attributes in the domain's order, with their bases where they are constant
+    varying: CellTable  # what depends on the attributes that vary
+    noise: FloatArray  # (2**k,), sigma squared of all subsets of its attributes; bit i stands for the i-th
+    written: tuple[int, ...]  # which of them each axis of the table is, as the query is written
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -133,10 +122,7 @@ class TableAccuracy:
         return tuple(self.axes[number].rows for number in self.written)
 
     def variances(self) -> NDArray[np.float64]:
-        """The variance of every cell, in the table's shape, read-only.
-
-        Raises:
-            WorkloadError: there are too many.
+        """The variance of every cell, in the table's shape, read-only; WorkloadError where there are too many.
 
         Source: eqs. (26) and (40).
         """
@@ -144,34 +130,21 @@ class TableAccuracy:
         return np.broadcast_to(self.differing_variances(), self._lengths).reshape(self.shape)
 
     def differing_variances(self) -> NDArray[np.float64]:
-        """The same, but an axis along which all cells have one variance has one entry.
-
-        Raises:
-            WorkloadError: there are too many.
-        """
+        """The same, but an axis along which all cells have one variance has one entry."""
         found: NDArray[np.float64] = self._with_noise(self.noise[None])[0]
         return found.transpose(self.written)
 
     def stacked_variances(self, noise: FloatArray) -> NDArray[np.float64]:
-        """The variances of the cells of tables like this one but for their noise, (m, q_1, .., q_k), read-only.
+        """The variances, (m, q_1, .., q_k), of tables like this one but for their noise (m, 2**k), read-only.
 
-        Args:
-            noise (m, 2**k): of each table, as this one's; its own plays no part.
-
-        Raises:
-            WorkloadError: there are too many.
-
-        Source: eqs. (26) and (40).
+        WorkloadError where there are too many.  Source: eqs. (26) and (40).
         """
         self._require_at_most(_CELL_LIMIT, math.prod(self.shape) * len(noise))
         found = self._with_noise(noise).transpose(0, *(1 + axis for axis in self.written))
         return np.broadcast_to(found, (len(noise), *self._lengths))
 
     def covariance(self) -> NDArray[np.float64]:
-        """The covariance of all cells in C order, (cells, cells).
-
-        Raises:
-            WorkloadError: the matrix would have more than 2**28 entries.
+        """The covariance of all cells in C order, (cells, cells); WorkloadError where it has more than 2**28 entries.
 
         Source: eqs. (12), (26) and (40).
         """
@@ -190,9 +163,7 @@ class TableAccuracy:
         """The variance of the sum of all cells times ``weights``, in the table's shape.
 
         The weights are multiplied by the transposes of each basic matrix and of the parts u and G of each basis: the
-        result has the weight of the noise of every residual answer.
-
-        Source: eqs. (26) and (40).
+        result has the weight of the noise of every residual answer.  Source: eqs. (26) and (40).
         """
         weights = weights.reshape(self._lengths).transpose(np.argsort(self.written))
         for number in self.varying.axes:
@@ -210,9 +181,6 @@ class TableAccuracy:
 
     def _with_noise(self, noise: FloatArray) -> NDArray[np.float64]:
         """The variances that differ with each row of noise (m, 2**k), with an axis for it first, then in domain order.
-
-        Raises:
-            WorkloadError: there are too many.
 
         Source: eqs. (26) and (40).
         """
@@ -256,12 +224,11 @@ class TableAccuracy:
 
 
 def _covariance(axes: Sequence[Axis], parts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The covariance of all cells, from those over varying attributes for all subsets of ``axes``, (2, .., 2, x, x).
-
-    Source: eq. (26).
-    """
+    """The covariance of all cells, from those over varying attributes for all subsets of ``axes``, (2, .., 2, x, x)."""
     if not axes:
         return parts
+    # By (26) the covariance is a sum over subsets of Kronecker products: absent times the rest without this attribute,
+    # plus present times the rest with it, and so on for each attribute of the rest.
     first, *others = axes
     factors = first.basis.cell_covariances(first.kind)
     terms = [np.kron(factor, _covariance(others, part)) for factor, part in zip(factors, parts, strict=False)]

@@ -1,6 +1,6 @@
-"""How the variances of queries follow from the noise of the base mechanisms: linear maps, as arrays.
+"""How the variances of queries follow from the noise of the base mechanisms: factors of attributes, and linear maps.
 
-Source: eqs. (11), (14) and (60); paper Theorem 4.4.
+Source: eqs. (8), (11), (14), (27), (28) and (60); paper Theorem 4.4.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,31 +23,17 @@ from residualplanner.method.workload.workload import Workload
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ResidualNumbers:
-    """What one attribute contributes, as a factor, to privacy cost and to the variance of an average cell.
+    """What each attribute contributes, as a factor, to privacy cost and to the variance of an average cell."""
 
-    Attributes:
-        sizes (d,): how many values each attribute has.
-        pcost (d,): to the cost of a base mechanism that contains the attribute; one that does not has factor 1.
-        present (d, kinds): to the variance of a query of that kind by the noise of a base mechanism that contains the
-            attribute; 0 where it has no query of that kind.
-        absent (d, kinds): to the same by the noise of one that leaves the attribute out.
-        code (d,): equal for attributes of equal basis, and for no others.
-    """
-
-    sizes: FloatArray
-    pcost: FloatArray
-    present: FloatArray
-    absent: FloatArray
-    code: IntArray
+    sizes: FloatArray  # (d,)
+    pcost: FloatArray  # (d,), to the cost of a base mechanism that contains the attribute; others have factor 1
+    present: FloatArray  # (d, kinds), to the variance by the noise of one that contains it; 0 without such queries
+    absent: FloatArray  # (d, kinds), to the same by the noise of one that leaves the attribute out
+    code: IntArray  # (d,), equal for attributes of equal basis, and for no others
 
 
 def residual_numbers(bases: Sequence[Basis], kinds: Sequence[Kind], uses: ArrayLike) -> ResidualNumbers:
-    """The numbers of attributes with these bases.
-
-    Args:
-        bases: one for each attribute.
-        kinds: the kinds of query.
-        uses (d, kinds): whether the attribute has a query of that kind; its basis must span the kind.
+    """The numbers of attributes with these bases; ``uses`` (d, kinds) says who has queries of which kinds.
 
     Cost: one pass over n by n matrices for each distinct pair of a basis and a kind; identity queries on the
         subtraction basis are closed forms.
@@ -76,28 +62,16 @@ def residual_numbers(bases: Sequence[Basis], kinds: Sequence[Kind], uses: ArrayL
 
 
 def subtraction_numbers(sizes: ArrayLike) -> ResidualNumbers:
-    """The numbers of the subtraction basis for identity queries on attributes of the given sizes (d,).
-
-    Returns:
-        p = (n-1)/n, present = (n-1)/n and absent = 1/n**2, with one column for the one kind, identity.
+    """The same of the subtraction basis for identity queries on sizes (d,): (n-1)/n, (n-1)/n and 1/n**2, in one column.
 
     Source: eqs. (8) and (11); paper Theorems 4.3 and 4.4.
-
-    Example:
-        >>> numbers = subtraction_numbers([2, 4])
-        >>> numbers.pcost, numbers.absent.ravel()
-        (array([0.5 , 0.75]), array([0.25  , 0.0625]))
     """
     bases = [subtraction_basis(int(size)) for size in np.asarray(sizes).tolist()]
     return residual_numbers(bases, [Identity()], np.ones((len(bases), 1)))
 
 
 def workload_numbers(workload: Workload, bases: Sequence[Basis]) -> ResidualNumbers:
-    """What each attribute of the workload contributes to cost and variance with these bases.
-
-    Raises:
-        WorkloadError: a basis cannot answer a kind of query that the workload has for its attribute.
-    """
+    """What each attribute contributes to cost and variance with these bases, which must answer all queries."""
     require_all_spanned(workload, bases)
     return residual_numbers(bases, workload.kinds, workload.uses)
 
@@ -109,21 +83,13 @@ def has_equal_cells(workload: Workload, strategy: Strategy) -> bool:
 
 
 def require_all_spanned(workload: Workload, bases: Sequence[Basis]) -> None:
-    """Refuse bases (d,) of which one cannot answer a kind of query that the workload has for its attribute.
-
-    Raises:
-        WorkloadError: the rows of a query are not combinations of what is measured.
-    """
+    """Raise WorkloadError where a basis (d,) cannot answer a kind of query that the workload has for its attribute."""
     for attribute, kind in workload.attribute_kinds:
         require_spanned(workload.domain.names[attribute], bases[attribute], kind)
 
 
 def require_spanned(name: str, basis: Basis, kind: Kind) -> None:
-    """Refuse a kind of query that an attribute's basis cannot answer.
-
-    Raises:
-        WorkloadError: the rows of the query are not combinations of what is measured.
-    """
+    """Raise WorkloadError where an attribute's basis cannot answer a kind of query."""
     if not basis.spans(kind):
         if kind.at_least:
             raise WorkloadError(
@@ -137,12 +103,7 @@ def require_spanned(name: str, basis: Basis, kind: Kind) -> None:
 
 
 def require_fitting(workload: Workload, strategy: Strategy) -> None:
-    """Refuse a strategy that is for another closure or domain, or does not answer the workload's queries.
-
-    Raises:
-        WorkloadError: the closure is not the workload's, a basis is of another size, or a query's rows are no
-            combinations of what is measured.
-    """
+    """Raise WorkloadError where a strategy is for another closure or domain, or does not answer all queries."""
     if not strategy.closure.has_sets_of(workload.closure):
         raise WorkloadError("a strategy must be for the sets of the workload's closure")
     domain = workload.domain
@@ -185,18 +146,12 @@ def variance_matrix(workload: Workload, closure: Closure, numbers: ResidualNumbe
 
 
 def variance_weights(workload: Workload, numbers: ResidualNumbers, importance: FloatArray) -> FloatArray:
-    """The weight v_A of each closure set's noise (m,) in a sum of variances weighted by ``importance`` (q,).
-
-    Source: eq. (14).
-    """
+    """The weight v_A of each closure set's noise (m,) in a sum of variances weighted by ``importance`` (q,)."""
     return noise_weights(variance_pieces(workload, workload.closure, numbers), importance, len(workload.closure))
 
 
 def noise_weights(pieces: Iterable[Piece], importance: FloatArray, count: int) -> FloatArray:
-    """The weight of the noise of each of ``count`` sets in a sum of variances weighted by ``importance`` (q,), (m,).
-
-    Source: eq. (14).
-    """
+    """The weight of the noise of each of ``count`` sets in a sum of variances weighted by ``importance`` (q,), (m,)."""
     weights = np.zeros(count)
     for queries, positions, coefficients in pieces:
         weighted = coefficients * importance[queries, None]

@@ -1,4 +1,4 @@
-"""Sets of attributes as arrays: one block of rows per order, sorted, without repetition."""
+"""Sets of attributes, and queries on them, as arrays: one block of rows per order, sorted, without repetition."""
 
 import itertools
 import math
@@ -23,22 +23,15 @@ SET_LIMIT = 20_000_000
 class AttributeSets:
     """Distinct sets of attributes, ordered by their order (number of members), then lexicographically.
 
-    Attributes:
-        blocks: for each order k = 0, 1, .., the sets of that order, (m_k, k): ascending in each row, rows ascending.
-        attribute_count: how many attributes the domain has; every entry is below it.
-        offsets (K+2,): the number of the first set of each block; the last entry is how many sets there are.
-
     Example:
         >>> sets = AttributeSets.of([(1, 0), (2,), (0, 1), ()], attribute_count=3)
-        >>> list(sets)
-        [(), (2,), (0, 1)]
-        >>> sets.offsets
-        array([0, 1, 2, 3])
+        >>> list(sets), sets.offsets.tolist()
+        ([(), (2,), (0, 1)], [0, 1, 2, 3])
     """
 
-    blocks: tuple[PositionArray, ...]
-    attribute_count: int
-    offsets: NDArray[np.int64] = field(init=False)
+    blocks: tuple[PositionArray, ...]  # the sets of order k = 0, 1, .., (m_k, k): ascending in each row, rows ascending
+    attribute_count: int  # how many attributes the domain has; every entry is below it
+    offsets: NDArray[np.int64] = field(init=False)  # (K+2,), where each block starts; last, how many sets there are
 
     def __post_init__(self) -> None:
         counts = [len(block) for block in self.blocks]
@@ -83,10 +76,6 @@ class AttributeSets:
         """The number of the first factor of each set, and at the end how many factors there are, (m + 1,).
 
         A *factor* is an attribute in a set.  Factors are numbered set after set, and in a set by attribute.
-
-        Example:
-            >>> AttributeSets.of([(), (0,), (0, 1)], attribute_count=2).factor_starts
-            array([0, 0, 1, 3])
         """
         return frozen(np.concatenate([[0], np.cumsum(self.orders)]).astype(np.int64))
 
@@ -96,12 +85,7 @@ class AttributeSets:
         return frozen(np.concatenate([block.ravel() for block in self.blocks]).astype(np.int64))
 
     def products(self, factor: ArrayLike) -> NDArray[np.float64]:
-        """Multiply ``factor`` (d,), one number per attribute, over the members of every set, (m,).
-
-        Example:
-            >>> AttributeSets.of([(), (0,), (0, 1)], attribute_count=2).products([2.0, 5.0])
-            array([ 1.,  2., 10.])
-        """
+        """Multiply ``factor`` (d,), one number per attribute, over the members of every set, (m,)."""
         factors = np.asarray(factor, dtype=np.float64)
         return np.concatenate([factors[block].prod(axis=1) for block in self.blocks] or [np.empty(0)])
 
@@ -147,12 +131,7 @@ def row_numbers(rows: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def indices_of_numbers(numbers: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """The indices of each distinct number among ``numbers`` (m,), ascending, the smallest number first.
-
-    Example:
-        >>> [indices.tolist() for indices in indices_of_numbers(np.array([4, 0, 4]))]
-        [[1], [0, 2]]
-    """
+    """The indices of each distinct number among ``numbers`` (m,), ascending, the smallest number first."""
     if len(numbers) < 2 or (numbers == numbers[0]).all():
         return [np.arange(len(numbers))] if len(numbers) else []
     by_number = np.argsort(numbers, kind="stable")
@@ -160,12 +139,7 @@ def indices_of_numbers(numbers: NDArray[np.int64]) -> list[NDArray[np.int64]]:
 
 
 def numbers_of_blocks(blocks: Iterable[NDArray[Any]]) -> NDArray[np.int64]:
-    """Number the distinct rows of each block (m_k, k) as `row_numbers` does, from block to block onwards, (m,).
-
-    Example:
-        >>> numbers_of_blocks([np.array([[1], [0], [1]]), np.array([[1, 0]])])
-        array([1, 0, 1, 2])
-    """
+    """Number the distinct rows of each block (m_k, k) as `row_numbers` does, from block to block onwards, (m,)."""
     numbers, count = [np.empty(0, dtype=np.int64)], 0
     for rows in blocks:
         numbers.append(row_numbers(rows) + count)
@@ -174,15 +148,7 @@ def numbers_of_blocks(blocks: Iterable[NDArray[Any]]) -> NDArray[np.int64]:
 
 
 def combinations(attributes: ArrayLike, order: int) -> PositionArray:
-    """All sets of ``order`` attributes out of ``attributes`` (d,), ascending; lexicographic, (C(d, order), order).
-
-    Raises:
-        WorkloadError: there are more than `SET_LIMIT` of them.
-
-    Example:
-        >>> combinations([0, 2, 3], 2).tolist()
-        [[0, 2], [0, 3], [2, 3]]
-    """
+    """All sets of ``order`` attributes out of ``attributes`` (d,), ascending; lexicographic, (C(d, order), order)."""
     members = np.asarray(attributes, dtype=np.int32)
     require_set_count(math.comb(len(members), order), what=f"sets of {order} of {len(members)} attributes")
     rows = np.empty((1, 0), dtype=np.int32)
@@ -192,12 +158,7 @@ def combinations(attributes: ArrayLike, order: int) -> PositionArray:
 
 
 def subsets_of(members: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """All subsets of some attributes, those of fewer first.
-
-    Example:
-        >>> list(subsets_of((1, 4)))
-        [(), (1,), (4,), (1, 4)]
-    """
+    """All subsets of some attributes, those of fewer first."""
     orders = range(len(members) + 1)
     return itertools.chain.from_iterable(itertools.combinations(members, order) for order in orders)
 
@@ -208,6 +169,7 @@ def extensions(rows: PositionArray, attribute_count: int) -> PositionArray:
     counts = attribute_count - 1 - last.astype(np.int64)
     total = int(counts.sum())
     require_set_count(total, what=f"sets of {rows.shape[1] + 1} attributes")
+    # The rows that extend one row are next to one another: its last attribute plus 1, 2, .. up to the largest.
     longer = np.empty((total, rows.shape[1] + 1), dtype=np.int32)
     longer[:, :-1] = np.repeat(rows, counts, axis=0)
     ends = np.cumsum(counts)
@@ -226,19 +188,13 @@ def require_set_count(count: int, *, what: str, limit: int = SET_LIMIT) -> None:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class QueryBlock:
-    """The queries of one order, in lexicographic order of their attributes, then kinds.
+    """The queries of one order, in lexicographic order of their attributes, then kinds."""
 
-    Attributes:
-        attributes (m, k): positions in the domain, ascending in each row.
-        kinds (m, k): the number of each attribute's kind among the workload's kinds of query.
-        weights (m,): the importance of each query, at least 0.
-        axes (m, k): the order in which each query was written, as columns of ``attributes``; None, to save memory,
-            where all are in the domain's order.
-    """
-
-    attributes: PositionArray
-    kinds: NDArray[np.int16]
-    weights: NDArray[np.float64]
+    attributes: PositionArray  # (m, k), positions in the domain, ascending in each row
+    kinds: NDArray[np.int16]  # (m, k), the number of each attribute's kind among the workload's kinds of query
+    weights: NDArray[np.float64]  # (m,), the importance of each query, at least 0
+    # (m, k), the order in which each query was written, as columns of attributes; None, to save memory, where all are
+    # in the domain's order.
     axes: PositionArray | None = None
 
     def __post_init__(self) -> None:
@@ -311,24 +267,3 @@ def merged(block: QueryBlock) -> QueryBlock:
     starts = np.flatnonzero(np.concatenate([[True], (rows[1:] != rows[:-1]).any(axis=1)]))
     last = order[np.concatenate([starts[1:], [len(rows)]]) - 1]
     return replace(block.part(last), weights=np.maximum.reduceat(block.weights[order], starts))
-
-
-def runs_of(blocks: Sequence[QueryBlock], most: int | None) -> Iterator[tuple[slice, QueryBlock]]:
-    """All queries of a workload's blocks in order, in runs of one order, as `Workload.runs` describes."""
-    start = 0
-    for order, block in enumerate(blocks):
-        step = max(1, len(block) if most is None else most >> order)
-        for first in range(0, len(block), step):
-            part = block.part(slice(first, first + step))
-            yield slice(start + first, start + first + len(part)), part
-        start += len(block)
-
-
-def runs_between(blocks: Sequence[QueryBlock], first: int, last: int) -> Iterator[tuple[slice, QueryBlock]]:
-    """The queries from one number on up to another, in runs of one order, as `Workload.between` describes."""
-    start = 0
-    for block in blocks:
-        low, high = (min(max(number - start, 0), len(block)) for number in (first, last))
-        if low < high:
-            yield slice(start + low, start + high), block.part(slice(low, high))
-        start += len(block)

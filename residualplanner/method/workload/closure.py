@@ -28,12 +28,7 @@ _CANDIDATES = 5_000_000
 
 @dataclass(frozen=True, eq=False)
 class Closure(AttributeSets):
-    """A downward closed collection of attribute sets.
-
-    Attributes:
-        trivial (d,): whether each attribute has a single value; no set contains these, as they do not change a table.
-
-    Source: paper section 4, the closure of a workload.
+    """A downward closed collection of attribute sets: paper section 4, the closure of a workload.
 
     Example:
         >>> closure = downward_closure(AttributeSets.of([(0, 2)], attribute_count=3))
@@ -43,12 +38,14 @@ class Closure(AttributeSets):
         array([[0, 1, 2, 3]])
     """
 
-    trivial: NDArray[np.bool_]
+    trivial: NDArray[np.bool_]  # (d,), which attributes have a single value: no set has them, as no table needs them
     _keys: NDArray[np.int64] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         AttributeSets.__post_init__(self)
         object.__setattr__(self, "_keys", np.empty(0, dtype=np.int64))
+        # A set's key is its parent's number and its last attribute.  As sets are sorted, keys are ascending: the place
+        # of a key among all of them is the number of its set, less one for the empty set.
         for order in range(1, len(self.blocks)):
             rows = self.blocks[order]
             parents = self.positions_of(rows[:, :-1])
@@ -100,13 +97,7 @@ class Closure(AttributeSets):
 def downward_closure(sets: AttributeSets, trivial: ArrayLike | None = None, *, set_limit: int = SET_LIMIT) -> Closure:
     """All subsets of the members of ``sets``, without the ``trivial`` (d,) attributes.
 
-    Args:
-        sets: whose subsets are collected.
-        trivial (d,): the attributes to leave out.
-        set_limit: the most sets there may be; the work is bounded by it, not by the size of the closure.
-
-    Raises:
-        WorkloadError: the closure is larger than that.
+    WorkloadError where there are more than ``set_limit``: the work is bounded by it, not by the size of the closure.
 
     Cost: a sort of the sets of each order; nothing loops over sets.
     """
@@ -119,6 +110,7 @@ def downward_closure(sets: AttributeSets, trivial: ArrayLike | None = None, *, s
     used = np.zeros(count, dtype=np.bool_)
     for block in blocks:
         used[block] = True
+    # From the largest sets down: those of an order that are found are complete before subsets are taken of them.
     for order in range(len(blocks) - 2, -1, -1):
         blocks[order] = _with_subsets(blocks[order], blocks[order + 1], np.flatnonzero(used))
         above = sum(map(len, blocks[order + 1 :]))
@@ -129,13 +121,9 @@ def downward_closure(sets: AttributeSets, trivial: ArrayLike | None = None, *, s
 def least_subsets(count: int, order: int) -> int:
     """How many subsets, themselves among them, so many different sets of an order have together at least.
 
-    So few are those of the first sets of that order in colexicographic order.
+    So few are those of the first sets of that order in colexicographic order: four sets of 3 have 15 subsets.
 
     Source: the theorem of Kruskal (1963) and Katona (1968), applied order by order.
-
-    Example:
-        >>> least_subsets(1, 3), least_subsets(4, 3), least_subsets(5, 3)
-        (8, 15, 19)
     """
     if order == 0:
         return count

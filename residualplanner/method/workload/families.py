@@ -89,8 +89,7 @@ def all_tables(
 ) -> tuple[list[QueryBlock], tuple[Kind, ...]]:
     """All tables of some orders over ``members`` (m,) with at most ``limit`` cells, and the kinds that they number.
 
-    Raises:
-        WorkloadError: there are none, or too many; a kind does not fit its attribute.
+    WorkloadError where there are none, or too many, or where a kind does not fit its attribute.
     """
     distinct, codes = _kinds(domain, kinds)
     among = np.array(members, dtype=np.int32)

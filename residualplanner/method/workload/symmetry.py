@@ -21,21 +21,13 @@ _ROUNDS = 8
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Orbits:
-    """The orbits of queries and of closure sets; each is one of its own where there is no symmetry.
+    """The orbits of queries and of closure sets; each is one of its own where there is no symmetry."""
 
-    Attributes:
-        query (m,): the orbit of each query.
-        query_size (q,): how many queries each orbit has.
-        representative (q,): the number of one query of each orbit.
-        member (c,): the orbit of each set of the closure.
-        member_size (o,): how many sets each of those orbits has.
-    """
-
-    query: NDArray[np.int64]
-    query_size: NDArray[np.int64]
-    representative: NDArray[np.int64]
-    member: NDArray[np.int64]
-    member_size: NDArray[np.int64]
+    query: NDArray[np.int64]  # (m,), the orbit of each query
+    query_size: NDArray[np.int64]  # (q,), how many queries each orbit has
+    representative: NDArray[np.int64]  # (q,), the number of one query of each orbit
+    member: NDArray[np.int64]  # (c,), the orbit of each set of the closure
+    member_size: NDArray[np.int64]  # (o,), how many sets each of those orbits has
 
     @classmethod
     def trivial(cls, workload: Workload) -> "Orbits":
@@ -55,11 +47,9 @@ class Orbits:
 def workload_orbits(workload: Workload, interchangeable: ArrayLike, weights: ArrayLike, *, gain: float = 2.0) -> Orbits:
     """The orbits of a workload whose queries carry ``weights`` (m,); trivial ones if symmetry gains little.
 
-    Args:
-        workload: the queries.
-        interchangeable (d,): equal numbers mark attributes that may be exchanged as far as their own numbers go.
-        weights (m,): whatever else must agree for queries to be exchanged.
-        gain: how many queries there must be for each orbit.
+    Equal numbers in ``interchangeable`` (d,) mark attributes that may be exchanged as far as their own numbers go;
+    ``weights`` are whatever else must agree for queries to be exchanged; ``gain`` is how many queries there must be for
+    each orbit.
 
     Cost: a few sorts of the queries.
 
@@ -73,6 +63,8 @@ def workload_orbits(workload: Workload, interchangeable: ArrayLike, weights: Arr
     classes = np.unique(np.asarray(interchangeable), return_inverse=True)[1]
     if len(np.unique(classes)) == len(classes):
         return Orbits.trivial(workload)
+    # A class may hold attributes that the workload treats differently: then queries of a type are missing, and classes
+    # are split by how often their attributes occur, until every type that occurs is complete.
     for _ in range(_ROUNDS):
         types, possible = _query_types(workload, classes)
         orbit = _numbered(types, weight_class)

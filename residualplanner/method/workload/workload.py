@@ -3,12 +3,11 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from residualplanner.ground.checks import FloatArray, IntArray, frozen, require_type
+from residualplanner.ground.checks import IntArray, frozen, require_type
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.html import ROWS, caption_of, html_table, rest_note
@@ -25,8 +24,6 @@ from residualplanner.method.workload.attribute_sets import (
     concatenated,
     merged,
     row_numbers,
-    runs_between,
-    runs_of,
     unique_rows,
 )
 from residualplanner.method.workload.closure import Closure, downward_closure
@@ -88,14 +85,8 @@ class Workload:
     ) -> "Workload":
         """Make a workload from arrays: block k holds queries of order k, without repetitions, as in `QueryBlock`.
 
-        Args:
-            domain: the schema.
-            blocks: the queries of order 0, 1, ...
-            kinds: the kinds of query that blocks number.
-            set_limit: how many sets its closure may have, where that is known; a larger closure is refused early.
-
-        Raises:
-            WorkloadError: there are no queries, or a kind of query does not fit its attribute.
+        Its closure may have ``set_limit`` sets, where that is known; a larger one is refused early.  WorkloadError
+        where there are no queries, or a kind of query does not fit its attribute.
         """
         workload = cls.__new__(cls)
         workload._set(domain, tuple(blocks), kinds)
@@ -186,11 +177,6 @@ class Workload:
         """The number of a query in the order of iteration, in whatever order it is written; -1 if it is not there.
 
         Cost: a binary search for each attribute; no pass over the workload.
-
-        Example:
-            >>> workload = Workload(Domain({"a": 2, "b": 2}), [("a",), ("b", "a")])
-            >>> workload.number_of(WrittenQuery((0, 1), (Identity(), Identity())))
-            1
         """
         positions, kinds = query.in_domain_order
         order = len(positions)
@@ -211,7 +197,13 @@ class Workload:
             most: about how many subsets of attributes the queries of a run have in all; with none given, a run is all
                 queries of its order.
         """
-        return runs_of(self.blocks, most)
+        start = 0
+        for order, block in enumerate(self.blocks):
+            step = max(1, len(block) if most is None else most >> order)
+            for first in range(0, len(block), step):
+                part = block.part(slice(first, first + step))
+                yield slice(start + first, start + first + len(part)), part
+            start += len(block)
 
     def between(self, first: int, last: int) -> Iterator[tuple[slice, QueryBlock]]:
         """The queries from one number on up to another, in runs of one order: their numbers, a slice, and the queries.
@@ -221,7 +213,12 @@ class Workload:
             >>> [(numbers, block.attributes.tolist()) for numbers, block in workload.between(1, 3)]
             [(slice(1, 2, None), [[1]]), (slice(2, 3, None), [[0, 1]])]
         """
-        return runs_between(self.blocks, first, last)
+        start = 0
+        for block in self.blocks:
+            low, high = (min(max(number - start, 0), len(block)) for number in (first, last))
+            if low < high:
+                yield slice(start + low, start + high), block.part(slice(low, high))
+            start += len(block)
 
     @property
     def weights(self) -> NDArray[np.float64]:
@@ -278,10 +275,8 @@ class Workload:
     def joint_factors(self, block: QueryBlock) -> NDArray[np.float64]:
         """What some of the queries multiply the residual of each subset of their attributes by, (m, 2**k) or (m, 1).
 
-        It is 1 unless attributes are answered together.  Bit i of a column's number says whether the
-        subset has the i-th attribute.
-
-        Source: eq. (59).
+        It is 1 unless attributes are answered together.  Bit i of a column's number says whether the subset has the
+        i-th attribute.  Source: eq. (59).
 
         Example:
             >>> from residualplanner import Threshold
@@ -316,15 +311,7 @@ def require_workload(call: str, workload: object) -> None:
 
 
 def query_numbers(workload: Workload, part: Workload) -> IntArray:
-    """The number of each query of ``part`` among the queries of ``workload``, (p,); -1 where it is not one of them.
-
-    Example:
-        >>> from residualplanner import Domain
-        >>> domain = Domain({"age": 3, "sex": 2, "region": 4})
-        >>> whole = Workload(domain, [("age",), ("sex",), ("age", "sex")])
-        >>> query_numbers(whole, Workload(domain, [("age", "sex"), ("region",), ("sex",)])).tolist()
-        [1, -1, 2]
-    """
+    """The number of each query of ``part`` among the queries of ``workload``, (p,); -1 where it is not one of them."""
     codes = {kind: code for code, kind in enumerate(workload.kinds)}
     recode = np.array([codes.get(kind, len(codes)) for kind in part.kinds], dtype=np.int64)
     found, start = [], 0
@@ -341,29 +328,8 @@ def query_numbers(workload: Workload, part: Workload) -> IntArray:
     return numbers
 
 
-class _ShownWorkload(Protocol):
-    @property
-    def domain(self) -> Domain: ...
-
-    @property
-    def cells(self) -> FloatArray: ...
-
-    @property
-    def weights(self) -> FloatArray: ...
-
-    def __len__(self) -> int: ...
-
-    def query_at(self, number: int) -> WrittenQuery: ...
-
-
-def workload_html(workload: _ShownWorkload, noun: object, *, remedy: str) -> str:
-    """The first queries of a workload as a table.
-
-    Args:
-        workload: the queries.
-        noun: what they are the queries of; what it says of itself stands above the table.
-        remedy: where the other queries are.
-    """
+def workload_html(workload: Workload, noun: object, *, remedy: str) -> str:
+    """The first queries as a table under what ``noun`` says of itself; the ``remedy``: where the others are."""
     count = min(len(workload), ROWS)
     rows = []
     for number, cells, weight in zip(range(count), workload.cells.tolist(), workload.weights.tolist(), strict=False):
