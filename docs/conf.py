@@ -46,7 +46,6 @@ INTERNAL = [
     "IntegerMap",
     "IntegerResiduals",
     "KeptRecords",
-    "LabeledKind",
     "Layout",
     "LedgerStage",
     "Loss",
@@ -76,7 +75,6 @@ INTERNAL = [
     "Unit",
     "Values",
     "VerifiedFile",
-    "Weighting",
     "WrittenQuery",
     "loss.Loss",
 ]

@@ -40,19 +40,8 @@ _FULL_RANK = (Identity(), Prefix(), Range())
 
 
 @hides(
-    "after_noise",
-    "before_noise",
-    "has_equal_variances",
-    "integer_maps",
-    "is_symmetric",
-    "largest_entry",
-    "noise_values",
-    "present_parts",
-    "random_pair",
-    "reconstruction_transposed",
-    "spans_rows",
-    "takes_differences",
-    "value_groups",
+    "after_noise before_noise has_equal_variances integer_maps is_symmetric largest_entry noise_values "
+    "present_parts random_pair reconstruction_transposed spans_rows takes_differences value_groups"
 )
 @dataclass(frozen=True, eq=False, repr=False)
 class Basis(ABC):
@@ -214,13 +203,13 @@ class Basis(ABC):
         """Whether all answers of a kind have the same variance factors by symmetry."""
         return self.is_symmetric and kind.is_identity
 
-    def present_parts(self, values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+    def present_parts(self, values: FloatArray, axis: int) -> FloatArray:
         """Weights on values along one axis as weights on the noise where the attribute is present.
 
         ``G^T`` times the weights; for the subtraction basis, with noise of covariance ``Sub Sub^T``, their deviations
         from the mean.  Source: eqs. (12) and (26).
         """
-        found: NDArray[np.float64] = np.moveaxis(np.moveaxis(values, axis, -1) @ self._spread, -1, axis)
+        found: FloatArray = np.moveaxis(np.moveaxis(values, axis, -1) @ self._spread, -1, axis)
         return found
 
     def mean_variance_factors(self, kind: Kind) -> tuple[float, float]:
@@ -244,7 +233,7 @@ class Basis(ABC):
         present = float((self.present_parts(form[1:, 1:], 1) * self._spread).sum())
         return max(present, self._least * absent) / rows, max(absent, self._least_absent * present) / rows
 
-    def row_variance_factors(self, kind: Kind) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def row_variance_factors(self, kind: Kind) -> tuple[FloatArray, FloatArray]:
         """The variance factors of each answer: where the attribute is present, and where it is absent, (q,) each.
 
         ``||w_r G||**2`` and ``(w_r u)**2`` for the rows w_r of the basic matrix; (1,) where all are equal by symmetry.
@@ -258,7 +247,7 @@ class Basis(ABC):
             present = (rows.apply(self._spread, 0) ** 2).sum(axis=1)
         return np.maximum(present, self._least * absent), np.maximum(absent, self._least_absent * present)
 
-    def cell_covariances(self, kind: Kind) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def cell_covariances(self, kind: Kind) -> tuple[FloatArray, FloatArray]:
         """The covariance factors of the answers, (q, q) each: where the attribute is absent, where it is present.
 
         Source: eqs. (12) and (26); paper Theorems 4.4 and 7.2.
@@ -298,7 +287,7 @@ def first_numbers(group: IntArray) -> IntArray:
     return found
 
 
-def basis_codes(bases: Sequence[Basis]) -> NDArray[np.int64]:
+def basis_codes(bases: Sequence[Basis]) -> IntArray:
     """A number for each basis (d,), equal exactly where bases measure the same with equal denominators."""
     numbers: dict[tuple[object, int], int] = {}
     keys = [(basis.key, basis.denominator) for basis in bases]

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.ground.errors import WorkloadError
@@ -25,7 +25,7 @@ _ROUGH = 1e4
 _DIGITS = 20
 
 
-def inverse_parts(S: NDArray[np.float64]) -> tuple[FloatArray, FloatArray]:
+def inverse_parts(S: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The parts u (g,) and G (g, g-1) of the inverse of a row of ones above S (g-1, g); LinAlgError if none is."""
     inverse = np.linalg.inv(np.vstack([np.ones(S.shape[1]), S]))
     return inverse[:, 0], inverse[:, 1:]
@@ -56,7 +56,7 @@ def pseudo_inverse_parts(B: IntArray) -> tuple[FloatArray, FloatArray]:
     return inverse[:, 0].copy(), inverse[:, 1:] / scale
 
 
-def _inverse(T: NDArray[np.float64]) -> NDArray[np.float64]:
+def _inverse(T: FloatArray) -> FloatArray:
     """The inverse, improved by one step of Newton's method whose remainder is computed with twice the digits."""
     try:
         X = np.asarray(np.linalg.inv(T), dtype=np.float64)
@@ -71,14 +71,14 @@ def _inverse(T: NDArray[np.float64]) -> NDArray[np.float64]:
     return X + X @ left
 
 
-def _leading(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+def _leading(matrix: FloatArray) -> FloatArray:
     """The entries to `_DIGITS` binary digits below the largest of their column."""
     unit = np.exp2(np.ceil(np.log2(np.maximum(np.abs(matrix).max(axis=0), 1e-300))) - _DIGITS)
-    rounded: NDArray[np.float64] = np.rint(matrix / unit) * unit
+    rounded: FloatArray = np.rint(matrix / unit) * unit
     return rounded
 
 
-def _require_independent(rows: NDArray[np.float64], inverse: NDArray[np.float64], *, is_square: bool) -> None:
+def _require_independent(rows: FloatArray, inverse: FloatArray, *, is_square: bool) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         condition = np.linalg.norm(rows) * np.linalg.norm(inverse)
         is_inverse = is_square or np.abs(rows @ inverse - np.eye(len(rows))).max() < 1e-6
@@ -132,21 +132,15 @@ class MatrixBasis(Basis):
         return matrix_map(np.column_stack([self.u, self.G]))
 
     @property
-    def _floats(self) -> NDArray[np.float64]:
+    def _floats(self) -> FloatArray:
         return self.multipliers[0].astype(np.float64)
 
 
 def integer_basis(matrix: ArrayLike, family: str, *, gap: float = math.inf) -> MatrixBasis:
     """The basis of an integer matrix B (m, n), 1 <= m < n; ``family`` and ``gap`` as of `Basis`.
 
-    Raises:
-        WorkloadError: it is of another shape or type, its rows with a row of ones are dependent or nearly so, or its
-            entries are so large that floating point does not hold them.
-
-    Example:
-        >>> basis = integer_basis([[1, -1]], "given")
-        >>> basis.pcost, basis.u, basis.G.ravel()
-        (Fraction(1, 1), array([0.5, 0.5]), array([ 0.5, -0.5]))
+    WorkloadError where it is of another shape or type, its rows with a row of ones are dependent or nearly so, or its
+    entries are so large that floating point does not hold them.
     """
     B = np.array(matrix)
     if B.dtype.kind not in "iu" or B.ndim != 2 or not 1 <= len(B) < B.shape[1]:

@@ -7,7 +7,6 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray
 from residualplanner.method.bases.basis import Basis
@@ -57,7 +56,7 @@ class SubtractionBasis(Basis):
         """The inverse of a row of ones above Sub, in O(n)."""
         return rebuilding(self.size)
 
-    def row_variance_factors(self, kind: Kind) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def row_variance_factors(self, kind: Kind) -> tuple[FloatArray, FloatArray]:
         """``(n-1)/n`` and ``1/n**2``, once, for single values."""
         n = self.size
         # G Sub is I - 1 1^T / n, the projection on what has sum 0: its rows have squared length 1 - 1/n; u is 1/n.
@@ -65,9 +64,9 @@ class SubtractionBasis(Basis):
             return super().row_variance_factors(kind)
         return np.array([(n - 1) / n]), np.array([1 / (n * n)])
 
-    def present_parts(self, values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+    def present_parts(self, values: FloatArray, axis: int) -> FloatArray:
         """Deviations from the mean."""
-        deviations: NDArray[np.float64] = values - values.mean(axis=axis, keepdims=True)
+        deviations: FloatArray = values - values.mean(axis=axis, keepdims=True)
         return deviations
 
     @property

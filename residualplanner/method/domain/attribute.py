@@ -145,7 +145,10 @@ class Attribute:
         missing: Rule | Label = "error",
         about: About | None = None,
     ) -> None:
-        _require_name(name)
+        if not isinstance(name, str) or not name:
+            raise DomainError(f"an attribute's name must be a string that is not empty, got {value_text(name)}")
+        if not is_unicode(name):
+            raise DomainError(f"the attribute name {name!r} is not valid Unicode")
         if sum(given is not None for given in (size, labels, bins, numeric)) != 1:
             raise attribute_error(name, "needs exactly one of size, labels, bins and numeric")
         if about is not None and not isinstance(about, About):
@@ -198,13 +201,7 @@ class Attribute:
 
     @cached_property
     def by_bin(self) -> "Attribute":
-        """What queries are about: of amounts the attribute of their bins, of any other values the attribute itself.
-
-        Example:
-            >>> from residualplanner import Numeric
-            >>> Attribute("income", numeric=Numeric(0, 20, bins=2), missing="Not stated").by_bin.value_labels
-            ('[0, 10)', '[10, 20]', 'Not stated')
-        """
+        """What queries are about: of amounts the attribute of their bins, of any other values the attribute itself."""
         if self.numeric is None:
             return self
         bins, about = self.numeric.bins, self.about
@@ -291,13 +288,6 @@ def _plain(label: object) -> object:
     """A label as Python's own type; a date, or anything that is not a label, as it is."""
     plain = plain_label(label)
     return label if plain is None else plain
-
-
-def _require_name(name: object) -> None:
-    if not isinstance(name, str) or not name:
-        raise DomainError(f"an attribute's name must be a string that is not empty, got {value_text(name)}")
-    if not is_unicode(name):
-        raise DomainError(f"the attribute name {name!r} is not valid Unicode")
 
 
 def _values(name: str, size: object, labels: object, bins: object, numeric: object) -> Values:

@@ -103,26 +103,11 @@ def scale_of(edges: Sequence[object]) -> tuple[Scale, tuple[Edge, ...]]:
     raise DomainError("bin edges must be numbers, or else all of them dates, such as 2020-12-31")
 
 
-def first_of_month(given: object) -> dt.date:
-    """The first day of a month that is written as "2020-12", or as any date in it; DomainError for anything else."""
-    day = day_of(f"{given}-01" if isinstance(given, str) and len(given) == len("2020-12") else given)
-    if day is None:
-        raise DomainError('a month is written as "2020-12", or as a date in it')
-    return date_of_day(day).replace(day=1)
-
-
-def following_month(first: dt.date) -> dt.date:
-    """The first day of the next month; DomainError after the last month of the calendar."""
-    if (first.year, first.month) == (dt.MAXYEAR, 12):
-        raise DomainError("the calendar ends with December 9999, so bins must end before")
-    return first.replace(year=first.year + first.month // 12, month=first.month % 12 + 1)
-
-
 #: The most bins that months or years make.
 _PERIODS = 10_000
 
 
-@hides("code_of_label", "codes_of_column", "integer_range", "interval_text", "labels_are_intervals", "to_json")
+@hides("code_of_label codes_of_column integer_range interval_text labels_are_intervals to_json")
 @dataclass(frozen=True, init=False, repr=False)
 class Bins:
     """Intervals between neighboring edges, closed on the left and open on the right.
@@ -176,11 +161,11 @@ class Bins:
             >>> Bins.months("2020-11", "2021-01").labels
             ('2020-11', '2020-12', '2021-01')
         """
-        begin, end = first_of_month(first), following_month(first_of_month(last))
-        edges = [begin]
-        _require_period(begin.year * 12 + begin.month, end.year * 12 + end.month - 1, "months")
-        while edges[-1] < end:
-            edges.append(following_month(edges[-1]))
+        begin, end = _month(first), _month(last)
+        if end == dt.MAXYEAR * 12 + 11:
+            raise DomainError("the calendar ends with December 9999, so bins must end before")
+        _require_period(begin, end, "months")
+        edges = [dt.date(month // 12, month % 12 + 1, 1) for month in range(begin, end + 2)]
         return cls(edges, [edge.isoformat()[:7] for edge in edges[:-1]])
 
     @classmethod
@@ -300,6 +285,14 @@ def _checked_labels(labels: Iterable[str]) -> tuple[str, ...]:
     if broken:
         raise DomainError(f"the label {reprlib.repr(broken[0])} of a bin is not valid Unicode, which no file can hold")
     return tuple(str(label) for label in given)
+
+
+def _month(given: object) -> int:
+    """A month that is written as "2020-12", or as any date in it, counted from January of the year 0."""
+    day = day_of(f"{given}-01" if isinstance(given, str) and len(given) == len("2020-12") else given)
+    if day is None:
+        raise DomainError('a month is written as "2020-12", or as a date in it')
+    return date_of_day(day).year * 12 + date_of_day(day).month - 1
 
 
 def _is_infinite(edge: Edge) -> bool:

@@ -52,7 +52,7 @@ class EqualWeights:
 DeclaredValues = int | Sequence[Label] | Mapping[Label, str] | Bins | Attribute | HasAttribute
 
 
-@hides("from_json", "positions_as_written", "require_equal_weights", "require_no_amounts", "to_json")
+@hides("from_json positions_as_written require_equal_weights require_no_amounts to_json")
 @dataclass(frozen=True, init=False, repr=False)
 class Domain:
     """The attributes of a table, in order; two domains are equal if all their attributes are.

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.ground.checks import spelling
+from residualplanner.ground.checks import FloatArray, spelling
 
 #: Of 64-bit floats, Python's own.
 _FIRST_ROUNDED = 2**53
@@ -40,7 +40,7 @@ def is_narrow(kind: np.dtype[Any]) -> bool:
     return kind.kind == "f" and kind.itemsize < 8
 
 
-def spelled(floats: NDArray[Any]) -> NDArray[np.float64]:
+def spelled(floats: NDArray[Any]) -> FloatArray:
     """The decimals that floats (m,) are written as, in the digits of their own type, as 64-bit floats."""
     return np.array([float(spelling(each)) for each in floats], dtype=np.float64)
 
@@ -121,12 +121,6 @@ def day_of(entry: object) -> int | None:
     """The day that an entry means, numbered from 1970-01-01, or None; a time of day belongs to its day.
 
     A moment with a time zone means no day: which day it is depends on where one is.
-
-    Example:
-        >>> day_of("1970-01-02"), day_of("1970-01-02 23:59:59.9"), day_of(dt.date(1969, 12, 31))
-        (1, 1, -1)
-        >>> day_of("2021-02-29"), day_of("2020-02-29T00:00:00Z"), day_of("2020-2-9"), day_of(20200229)
-        (None, None, None, None)
     """
     if isinstance(entry, str):
         found = _DATE.fullmatch(entry)

@@ -5,7 +5,6 @@ Intervals are in `bins`.
 """
 
 import datetime as dt
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, KeysView, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -146,10 +145,12 @@ def codes_of_numbers(codes_of_integers: Callable[[NDArray[Any]], IntArray]) -> C
 
 
 @dataclass(frozen=True)
-class Listed(ABC):
+class Listed:
     """Values that are listed: entries are looked up by what they mean."""
 
     labels: tuple[Label, ...]
+    _meant: ClassVar[Callable[[Any], object]]  # what an entry means in this family, or None
+    _entries: ClassVar[Entries] = "numbers"  # of columns that are no strings, which can be values
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -157,10 +158,6 @@ class Listed(ABC):
     @cached_property
     def _code(self) -> dict[Any, int]:
         return {label: code for code, label in enumerate(self.labels)}
-
-    @abstractmethod
-    def _meant(self, entry: object) -> object:
-        """What an entry means in this family, or None."""
 
     def code_of(self, entry: object) -> int:
         """The code of an entry that is not missing, or UNKNOWN."""
@@ -171,8 +168,8 @@ class Listed(ABC):
         return self._code.get(label) if type(label) is type(self.labels[0]) else None
 
     def holds(self, entries: Entries) -> bool:
-        """Whether any such entries can be values."""
-        return entries == "numbers" and self.integer_range() is not None
+        """Whether any such entries can be values: of numbers only where some label means an integer."""
+        return entries == self._entries and (entries != "numbers" or self.integer_range() is not None)
 
     def codes_of_column(self, entries: Entries) -> Callable[[NDArray[Any]], IntArray] | None:
         """The function that codes a whole column of such entries, or None."""
@@ -181,7 +178,8 @@ class Listed(ABC):
 
     def integer_range(self) -> tuple[int, int] | None:
         """The least and the largest integer among the values, or None."""
-        numbers = [number for number in map(integer_of, self.labels) if number is not None]
+        means = map(integer_of, self.labels) if self._entries == "numbers" else ()
+        numbers = [number for number in means if number is not None]
         return (min(numbers), max(numbers)) if numbers else None
 
     def to_json(self) -> dict[str, Any]:
@@ -194,9 +192,7 @@ class Texts(Listed):
 
     matching: ClassVar[Matching] = "text"
     words: ClassVar[str] = "strings"
-
-    def _meant(self, entry: object) -> object:
-        return text_of(entry)
+    _meant = staticmethod(text_of)
 
 
 class Truths(Listed):
@@ -204,17 +200,8 @@ class Truths(Listed):
 
     matching: ClassVar[Matching] = "truth"
     words: ClassVar[str] = "truth values"
-
-    def _meant(self, entry: object) -> object:
-        return truth_of(entry)
-
-    def holds(self, entries: Entries) -> bool:
-        """Whether any such entries can be values."""
-        return entries == "truth values"
-
-    def integer_range(self) -> tuple[int, int] | None:
-        """The least and the largest integer among the values, or None."""
-        return None
+    _meant = staticmethod(truth_of)
+    _entries: ClassVar[Entries] = "truth values"
 
 
 class ListedIntegers(Listed):
@@ -222,9 +209,7 @@ class ListedIntegers(Listed):
 
     matching: ClassVar[Matching] = "integer"
     words: ClassVar[str] = "integers"
-
-    def _meant(self, entry: object) -> object:
-        return integer_of(entry)
+    _meant = staticmethod(integer_of)
 
     def codes_of_column(self, entries: Entries) -> Callable[[NDArray[Any]], IntArray] | None:
         """The function that codes a whole column of such entries, or None."""
@@ -236,30 +221,21 @@ class Dates(Listed):
 
     matching: ClassVar[Matching] = "date"
     words: ClassVar[str] = "dates"
+    _meant = staticmethod(day_of)
+    _entries: ClassVar[Entries] = "dates"
 
     @cached_property
     def _code(self) -> dict[Any, int]:
         return {day_of(label): code for code, label in enumerate(self.labels)}
-
-    def _meant(self, entry: object) -> object:
-        return day_of(entry)
 
     def code_of_label(self, label: object) -> int | None:
         """The code of a value as tables show it or as it was declared, or None."""
         is_date = isinstance(label, dt.date) or label in self.labels
         return self._code.get(day_of(label)) if is_date else None
 
-    def holds(self, entries: Entries) -> bool:
-        """Whether any such entries can be values."""
-        return entries == "dates"
-
     def codes_of_column(self, entries: Entries) -> Callable[[NDArray[Any]], IntArray] | None:
         """The function that codes a whole column of such entries, or None."""
         return partial(_looked_up, tuple(self._code)) if entries == "dates" else None
-
-    def integer_range(self) -> tuple[int, int] | None:
-        """The least and the largest integer among the values, or None."""
-        return None
 
     def to_json(self) -> dict[str, Any]:
         """The values as a JSON object with one field."""

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from residualplanner.ground.checks import IntArray
+
 #: An array of any library that follows the array API standard.
 Array = Any
 #: An array, and another one of the same library, on the same device.
@@ -42,7 +44,7 @@ def empty_floats(shape: tuple[int, ...], array: Array) -> Array:
     return xp.empty(shape, dtype=xp.float64, device=array.device)
 
 
-def take(array: Array, rows: NDArray[np.int64]) -> Array:
+def take(array: Array, rows: IntArray) -> Array:
     """The ``rows`` (b,) of ``array`` (g, ..)."""
     if isinstance(array, np.ndarray):
         return array.take(rows, axis=0)

@@ -14,8 +14,8 @@ from functools import cached_property, lru_cache
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
+from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.method.kron.arrays import (
     Array,
     Scratch,
@@ -38,12 +38,12 @@ class AxisMap:
 
     columns: int  # n
     rows: int  # m
-    make_matrix: Callable[[], NDArray[np.float64]]  # (m, n), called only where a product is formed
+    make_matrix: Callable[[], FloatArray]  # (m, n), called only where a product is formed
     # From a stack (b, n, r) to an array (b, r, m): the middle axis mapped and put last, in less than a matrix product.
     direct: Callable[[Array, Array], None] | None = None
 
     @cached_property
-    def matrix(self) -> NDArray[np.float64]:
+    def matrix(self) -> FloatArray:
         """The matrix, (m, n)."""
         return self.make_matrix()
 
@@ -55,11 +55,11 @@ class AxisMap:
             multiply_into(out, namespace(stack).matrix_transpose(stack), like(self._transposed, stack))
 
     @cached_property
-    def _transposed(self) -> NDArray[np.float64]:
+    def _transposed(self) -> FloatArray:
         return np.ascontiguousarray(self.matrix.T)
 
 
-def matrix_map(matrix: NDArray[np.float64]) -> AxisMap:
+def matrix_map(matrix: FloatArray) -> AxisMap:
     """The map of a matrix (m, n)."""
     return AxisMap(matrix.shape[1], matrix.shape[0], lambda: matrix)
 
@@ -132,7 +132,7 @@ def merged_axes(columns: tuple[int, ...], rows: tuple[int, ...]) -> list[list[in
 @lru_cache(maxsize=4096)  # none has more than DENSE_LIMIT rows and columns
 def _merged(*maps: AxisMap) -> AxisMap:
     """Several maps as one, of their axes merged."""
-    product: NDArray[np.float64] = np.ones((1, 1))
+    product: FloatArray = np.ones((1, 1))
     for axis in maps:
         product = np.kron(product, axis.matrix).astype(np.float64, copy=False)
     return matrix_map(product)
@@ -144,7 +144,7 @@ def _turn(stack: Array, out: Array) -> None:
 
 def tables_of_residuals(
     blocks: Sequence[Array],
-    rows: NDArray[np.int64],
+    rows: IntArray,
     *,
     maps: ProductMap,
     divisors: Sequence[int] | None = None,
@@ -174,7 +174,7 @@ def tables_of_residuals(
 
 
 def tensors_of_residuals(
-    blocks: Sequence[Array], rows: NDArray[np.int64], divisors: Sequence[int] | None, scratch: Scratch
+    blocks: Sequence[Array], rows: IntArray, divisors: Sequence[int] | None, scratch: Scratch
 ) -> Array:
     """The tensor Z of eq. (13) of each table, (b, 1 + m_1, .., 1 + m_k), in slot 0 of ``scratch``; else as above."""
     top = blocks[-1]
@@ -193,7 +193,7 @@ def tensors_of_residuals(
     return tensors
 
 
-def _is_run(rows: NDArray[np.int64]) -> bool:
+def _is_run(rows: IntArray) -> bool:
     return bool(len(rows) and rows[-1] - rows[0] == len(rows) - 1 and (rows[1:] - rows[:-1] == 1).all())
 
 
@@ -229,7 +229,7 @@ def rebuilding_differences(size: int) -> AxisMap:
     return AxisMap(size - 1, size, lambda: _rebuilding_matrix(size)[:, 1:], _rebuild_differences)
 
 
-def _rebuilding_matrix(size: int) -> NDArray[np.float64]:
+def _rebuilding_matrix(size: int) -> FloatArray:
     matrix = np.full((size, size), 1 / size)
     matrix[1:, 1:] -= np.eye(size - 1)
     return matrix

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.method.kron.arrays import Array
@@ -69,14 +68,14 @@ def exact_product(matrix: IntArray, tables: IntArray, total: int) -> IntArray:
     return result
 
 
-def _product(matrix: NDArray[np.float64], tables: IntArray) -> IntArray:
+def _product(matrix: FloatArray, tables: IntArray) -> IntArray:
     """``matrix`` (m, n) along the middle axis of (a, n, r), where all numbers on the way are below `EXACT`."""
     products = float_product(matrix, tables.astype(np.float64))
     whole: IntArray = products.astype(np.int64)
     return whole
 
 
-def float_product(matrix: NDArray[np.float64], tables: NDArray[np.float64]) -> NDArray[np.float64]:
+def float_product(matrix: FloatArray, tables: FloatArray) -> FloatArray:
     """``matrix`` (m, n) along the middle axis of (a, n, r), in double precision."""
     # With r = 1 it is one large product in place of many small ones.
     return np.matmul(matrix, tables) if tables.shape[2] > 1 else (tables[:, :, 0] @ matrix.T)[:, :, None]

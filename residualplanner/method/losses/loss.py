@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from residualplanner.ground.checks import FloatArray, frozen
+from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.words import suggestion
@@ -86,26 +85,8 @@ RESERVE = 1 + 1e-11
 
 
 @hides(
-    "allows_bases_by_set",
-    "basis_importance",
-    "best_noise",
-    "by_set",
-    "cheapest_noise",
-    "default_limit",
-    "has_targets",
-    "importance",
-    "is_of_maximum",
-    "is_proportional",
-    "of",
-    "pcost_for",
-    "stated",
-    "svd_bound",
-    "to_archive",
-    "unit",
-    "unit_noise",
-    "value",
-    "with_more",
-    "words",
+    "allows_bases_by_set basis_importance best_noise by_set cheapest_noise default_limit has_targets importance "
+    "is_of_maximum is_proportional of pcost_for stated svd_bound to_archive unit unit_noise value with_more words"
 )
 class Loss:
     """What a plan is to make small: unless it says otherwise, weighted variances, in proportion to the noise."""
@@ -195,7 +176,7 @@ class Loss:
         del accuracy
         return self.svd_bound(workload)
 
-    def with_more(self, known: NDArray[np.int64], variances: FloatArray) -> "Loss":
+    def with_more(self, known: IntArray, variances: FloatArray) -> "Loss":
         """The same loss for q queries, more than it was for; WorkloadError where it is known for single queries only.
 
         ``known`` (p,) are the numbers of those that it was for, ``variances`` (q,) what the largest cell variance of
@@ -207,7 +188,7 @@ class Loss:
         return self
 
     def to_archive(self) -> tuple[dict[str, Any], Mapping[str, FloatArray]]:
-        """The loss as JSON values and arrays with a number for each query; `loss_from_archive` reads them back."""
+        """The loss as JSON values and arrays with a number for each query."""
         arrays = {"weights": self.weights} if isinstance(self.weights, np.ndarray) else {}
         return {"kind": self.kind, "weights": rule_of(self.weights)}, arrays
 

@@ -1,16 +1,12 @@
-"""Losses as users write them, and as files hold them."""
+"""Losses as users write them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from residualplanner.ground.checks import value_text
-from residualplanner.ground.errors import BudgetError, FileFormatError, WorkloadError
+from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.words import suggestion
-from residualplanner.method.losses.loss import GIVEN, RULES, DescribedLoss, Loss
-from residualplanner.method.losses.targets import Targets
+from residualplanner.method.losses.loss import Loss
 from residualplanner.method.losses.variances import ConvexLoss, MaxVariance, SumOfVariances
 from residualplanner.method.workload.workload import Workload, require_workload
 
@@ -34,37 +30,6 @@ def read_loss(loss: LossLike) -> Loss:
     raise WorkloadError(
         "loss must be 'sum', 'max', SumOfVariances(...), MaxVariance(...), Targets(...) or a function of a CVXPY "
         f"vector, got {value_text(loss)}{suggestion(word, _NAMES)}"
-    )
-
-
-def loss_from_archive(header: object, arrays: Mapping[str, NDArray[Any]], queries: int) -> Loss:
-    """Undo `Loss.to_archive` for so many queries, checking everything; FileFormatError where something does not fit."""
-    fields = header if isinstance(header, dict) else {}
-    kind, weights = fields.get("kind"), fields.get("weights")
-    needed = {"weights"} if weights == GIVEN else {"margins"} if kind == "targets" else set()
-    if set(arrays) != needed:
-        raise FileFormatError("a plan's loss must have the weights or targets that it names, and no other arrays")
-    for name, array in arrays.items():
-        if array.dtype != np.dtype("<f8") or array.shape != (queries,) or not (array >= 0).all() or not array.any():
-            raise FileFormatError(f"a plan's {name} must be a number, at least 0, for each query, and not all 0")
-        if not np.isfinite(array).all():
-            raise FileFormatError(f"a plan's {name} must be finite")
-    if kind == "sum" and set(fields) == {"kind", "weights"} and weights in (*RULES, GIVEN):
-        return SumOfVariances(arrays.get("weights", weights))
-    if kind == "max" and set(fields) == {"kind", "weights"} and weights in (*RULES, GIVEN, None):
-        return MaxVariance(arrays.get("weights", weights))
-    if kind == "targets" and set(fields) == {"kind", "level", "reserve"}:
-        try:
-            return Targets(
-                np.where(arrays["margins"] > 0, arrays["margins"], np.nan), fields["level"], fields["reserve"]
-            )
-        except BudgetError as error:
-            raise FileFormatError(f"invalid targets in a plan: {error}") from error
-    words = fields.get("words")
-    if kind == "described" and set(fields) == {"kind", "words"} and isinstance(words, str) and len(words) <= 1000:
-        return DescribedLoss(words)
-    raise FileFormatError(
-        f"a plan's loss must be one of the kinds sum, max, targets and described, got {header!r:.200}"
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.ground.checks import FloatArray, frozen, require_positive
+from residualplanner.ground.checks import FloatArray, IntArray, frozen, require_positive
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import BudgetError, WorkloadError
 from residualplanner.ground.margins import margin_factor, require_level
@@ -23,7 +23,7 @@ from residualplanner.method.workload.workload import Workload, query_numbers
 _ASIDE = 1e-6
 
 
-@hides("are_met", "in_order", "ratios", "weights")
+@hides("are_met in_order ratios weights")
 @dataclass(frozen=True, eq=False, slots=True)
 class Targets(Loss):
     """The margin of error that no cell of a table is to exceed, for some tables of a workload or all.
@@ -123,7 +123,7 @@ class Targets(Loss):
         """The privacy cost at which the largest ratio is ``at_most``."""
         return unit_loss / at_most / at_most
 
-    def with_more(self, known: NDArray[np.int64], variances: FloatArray) -> "Targets":
+    def with_more(self, known: IntArray, variances: FloatArray) -> "Targets":
         """These, and margins for the others at the same level."""
         margins = np.sqrt(variances) * margin_factor(self.level)
         margins[known] = self.margins  # type: ignore[assignment]  # an array, as a plan has it

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from residualplanner.ground.checks import FloatArray, frozen, frozen_float_array, require_positive
@@ -282,7 +282,7 @@ class _BarrierProblem:
         return int(self.variance.shape[0])
 
     @property
-    def groups(self) -> NDArray[np.float64]:
+    def groups(self) -> FloatArray:
         """Which rows are of either sort, (q + c, 2)."""
         return np.repeat(np.eye(2), [self.queries, self.cost.shape[0]], axis=0)
 
@@ -317,9 +317,9 @@ class _BarrierProblem:
         inner[np.diag_indices_from(inner)] += 1
         factor = scipy.linalg.cho_factor(inner, overwrite_a=True)
 
-        def solved(right: NDArray[np.float64]) -> NDArray[np.float64]:
+        def solved(right: FloatArray) -> FloatArray:
             """Solve with the diagonal ``slack / weights`` plus the curvature, for each column of (q + c, k)."""
-            near: NDArray[np.float64] = stiffness[:, None] * right
+            near: FloatArray = stiffness[:, None] * right
             near -= stiffness[:, None] * (rows @ scipy.linalg.cho_solve(factor, rows.T @ near))
             return near
 

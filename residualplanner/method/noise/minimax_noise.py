@@ -202,7 +202,10 @@ def least_maximum_cell(average: MinimaxProblem, cells: CellRows, gap: float) -> 
         is_slow = choice.gap > inner
         if is_slow or (not len(above) and inner <= gap / 4):
             break
-        query, cell, start = _joined((query, cell), _ended(choice)[: len(query)], (above, worst[above]))
+        assert choice.weights is not None
+        # The weights where the search ended, none so small that the next one could not raise it.
+        ended = np.maximum(choice.weights, _LEAST_WEIGHT / len(choice.weights))
+        query, cell, start = _joined((query, cell), ended[: len(query)], (above, worst[above]))
         inner = max(gap / 4, min(inner, (judged.loss / choice.loss - 1)) / 4)
     assert best is not None
     return replace(best, status=f"stopped with {count_text(len(query), 'cell')}")
@@ -218,12 +221,6 @@ def _relaxed(average: MinimaxProblem, matrix: sparse.csr_array, start: FloatArra
         start = np.concatenate([start, average.start * (start.mean() / average.start.mean())])
     steps = min(average.steps, max(_FEWEST_STEPS, int(_WORK / matrix.nnz)))
     return replace(average, variance=matrix, start=start, steps=steps)
-
-
-def _ended(choice: NoiseChoice) -> FloatArray:
-    """The weights of the rows where the search ended, none so small that the next one could not raise it."""
-    assert choice.weights is not None
-    return np.maximum(choice.weights, _LEAST_WEIGHT / len(choice.weights))
 
 
 def _joined(

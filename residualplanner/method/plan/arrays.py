@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import FileFormatError, WorkloadError
 from residualplanner.method.bases.basis import Basis
 from residualplanner.method.bases.matrix import integer_basis
@@ -210,7 +211,10 @@ def _matrices_to_arrays(bases: Sequence[Basis]) -> tuple[list[str], dict[str, ND
 
 def _matrices_from_arrays(families: object, arrays: Mapping[str, NDArray[Any]], others: set[str]) -> tuple[Basis, ...]:
     """The distinct bases, whose matrices must be the arrays of bases besides those named in ``others``."""
-    if not isinstance(families, list) or not all(isinstance(each, str) and _is_word(each) for each in families):
+    if not isinstance(families, list) or not all(
+        isinstance(each, str) and len(each) <= 40 and each.isidentifier() and each.islower() and each != "subtraction"
+        for each in families
+    ):
         raise FileFormatError("a plan must list the families of its bases")
     names = [f"{BASES}matrix_{number}" for number in range(len(families))]
     if {name for name in arrays if name.startswith(BASES)} != {*others, *names}:
@@ -224,7 +228,7 @@ def _matrices_from_arrays(families: object, arrays: Mapping[str, NDArray[Any]], 
     return stored
 
 
-def _index_from_arrays(arrays: Mapping[str, NDArray[Any]], counts: Mapping[str, int], bases: int) -> NDArray[np.int64]:
+def _index_from_arrays(arrays: Mapping[str, NDArray[Any]], counts: Mapping[str, int], bases: int) -> IntArray:
     """Which of so many bases each attribute and factor has, from the arrays named in ``counts``, with their lengths."""
     parts = [array_of(arrays, name, np.dtype("<i4"), (count,)) for name, count in counts.items()]
     index = np.concatenate(parts).astype(np.int64)
@@ -244,7 +248,3 @@ def _basis(name: str, family: str, matrix: NDArray[Any]) -> Basis:
         return nested_basis_of_array(matrix, family)
     except WorkloadError as error:
         raise FileFormatError(f"invalid {name}: {error}") from error
-
-
-def _is_word(family: str) -> bool:
-    return len(family) <= 40 and family.isidentifier() and family.islower() and family != "subtraction"

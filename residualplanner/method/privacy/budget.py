@@ -22,7 +22,7 @@ _KEYS = ("pcost", "notion", "given", "noise")
 _RATIONAL = re.compile(r"[1-9][0-9]{0,2999}/[1-9][0-9]{0,2999}")
 
 
-@hides("from_json", "proved_for", "to_json", "worded")
+@hides("from_json proved_for to_json worded")
 @dataclass(frozen=True, slots=True, repr=False)
 class Budget:
     """An exact upper limit on the privacy cost; made by ``zcdp``, ``gdp``, ``approx_dp`` or ``pcost``.

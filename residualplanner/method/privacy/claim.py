@@ -112,7 +112,10 @@ class PrivacyClaim:
         return {
             "statement": self.statement,
             "pcost": float_up(self.pcost),
-            **{holding.parameter: _float_up(holding.value) for holding in self.holdings},
+            **{
+                each.parameter: float_up(each.value) if isinstance(each.value, Fraction) else each.value
+                for each in self.holdings
+            },
             "epsilon": self.epsilon(self.delta),
             "delta": self.delta,
         }
@@ -145,10 +148,6 @@ class PrivacyClaim:
     @property
     def _epsilon_text(self) -> str:
         return rounded_up(self.epsilon(self.delta))
-
-
-def _float_up(value: Fraction | float) -> float:
-    return float_up(value) if isinstance(value, Fraction) else value
 
 
 def claim_of_budget(budget: Budget, neighbors: Neighbors, *, noise: Noise | None = None) -> PrivacyClaim:

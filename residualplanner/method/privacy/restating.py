@@ -37,12 +37,7 @@ _ABOVE = _BELOW | {"gdp": _root_up}
 
 
 def cost_text_up(cost: Fraction, like: Budget) -> str:
-    """A privacy cost that has been spent, as the statement of a budget that covers it, with six digits.
-
-    Example:
-        >>> cost_text_up(Fraction(1, 3), zcdp(1)), cost_text_up(Fraction(0), approx_dp(1, "1e-9"))
-        ('0.166667-zCDP', '(0, 1e-9)-DP')
-    """
+    """A privacy cost that has been spent, as the statement of a budget that covers it, with six digits."""
     if like.noise is None:
         return like.worded(decimal_text_up(_ABOVE[like.notion](cost)) if cost else "0")
     delta = like.given[1]

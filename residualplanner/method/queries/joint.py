@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.ground.checks import FloatArray
+from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.kron import SameArray
 from residualplanner.method.queries.kind import Kind
@@ -38,7 +38,7 @@ def answered_jointly(tables: SameArray, kinds: Sequence[Kind], *, first_axis: in
     return tables
 
 
-def joint_factors(kinds: Sequence[Kind], codes: NDArray[np.int16], sizes: NDArray[np.int64]) -> FloatArray:
+def joint_factors(kinds: Sequence[Kind], codes: NDArray[np.int16], sizes: IntArray) -> FloatArray:
     """What queries multiply the residual of every subset of their attributes by, (m, 2**k); (m, 1) where all have 1.
 
     Column j is for the subset that has the i-th attribute of its row iff bit i of j is set.  A factor of 0 is replaced

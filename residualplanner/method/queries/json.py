@@ -21,12 +21,7 @@ _FURTHER = ("hierarchy", "matching", "by bin", "sum", "mean", "quantiles", "sele
 
 
 def kind_from_json(value: object) -> Kind:
-    """Undo `Kind.to_json`; FileFormatError where it is not a kind that this version knows, or an invalid one.
-
-    Example:
-        >>> kind_from_json(Prefix().to_json())
-        Prefix()
-    """
+    """Undo `Kind.to_json`; FileFormatError where it is not a kind that this version knows, or an invalid one."""
     word = value.get("kind") if isinstance(value, dict) else None
     if not isinstance(value, dict) or not isinstance(word, str) or word not in (*_READERS, *_FURTHER):
         message = (

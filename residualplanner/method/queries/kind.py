@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from residualplanner.ground.checks import FloatArray
+from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.attribute import Attribute
@@ -21,18 +20,8 @@ MEANING = "meaning"
 
 
 @hides(
-    "apply",
-    "augmented_gram",
-    "centered",
-    "equal_columns",
-    "exchangeable_values",
-    "gram",
-    "is_identity",
-    "matrix",
-    "row_forms",
-    "rows",
-    "sparse_rows",
-    "weighted_gram",
+    "apply augmented_gram centered equal_columns exchangeable_values gram is_identity matrix row_forms rows "
+    "sparse_rows weighted_gram"
 )
 class Rows(Protocol):
     """A matrix W (q, n) over the values of one attribute.  No method but ``matrix`` forms it densely."""
@@ -44,34 +33,34 @@ class Rows(Protocol):
     def rows(self, size: int) -> int:
         """How many answers an attribute of ``size`` values gets: q."""
 
-    def matrix(self, size: int) -> NDArray[np.float64]:
+    def matrix(self, size: int) -> FloatArray:
         """W itself, dense, (q, n)."""
 
     def sparse_rows(self, size: int) -> sparse.csr_array:
         """W itself, without its entries 0, (q, n)."""
 
-    def gram(self, size: int) -> NDArray[np.float64]:
+    def gram(self, size: int) -> FloatArray:
         """``W^T W``, (n, n), in closed form where W is large."""
 
-    def weighted_gram(self, weights: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+    def weighted_gram(self, weights: FloatArray, size: int) -> FloatArray:
         """``W^T diag(weights) W`` for weights (q,), (n, n)."""
 
-    def augmented_gram(self, size: int, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    def augmented_gram(self, size: int, weights: FloatArray | None = None) -> FloatArray:
         """``[c | D]^T diag(weights) [c | D]`` for the parts of `centered` and weights (q,) or 1, (1 + n, 1 + n)."""
 
     def centered(self, size: int) -> "Centered":
         """``W = c 1^T + D``: the constant parts of its rows, and the rest."""
 
-    def equal_columns(self, size: int) -> NDArray[np.int64]:
+    def equal_columns(self, size: int) -> IntArray:
         """The first value that has the same column of W as each, (n,)."""
 
-    def exchangeable_values(self, size: int) -> NDArray[np.int64]:
+    def exchangeable_values(self, size: int) -> IntArray:
         """Numbers (n,), equal only where values can be exchanged: some order of the rows is unchanged: eq. (113)."""
 
     def apply(self, array: SameArray, axis: int) -> SameArray:
         """W along one axis of an array of any library: that axis goes from n to q entries, where the array is."""
 
-    def row_forms(self, form: NDArray[np.float64]) -> NDArray[np.float64]:
+    def row_forms(self, form: FloatArray) -> FloatArray:
         """``w_r^T form w_r`` for every row of W and a symmetric matrix (n, n), (q,)."""
 
 
@@ -87,20 +76,8 @@ class Centered(NamedTuple):
 
 
 @hides(
-    "at_least",
-    "columns_beside",
-    "file_word",
-    "full_names",
-    "is_axis",
-    "is_statistic",
-    "of_codes",
-    "require_fit",
-    "scale",
-    "to_json",
-    "universe",
-    "unselected",
-    "where_words",
-    "written",
+    "at_least columns_beside file_word full_names is_axis is_statistic of_codes require_fit scale to_json "
+    "universe unselected where_words written"
 )
 class Kind(Rows, Protocol):
     """A kind of query on one attribute of n values: a basic matrix W (q, n).
@@ -213,6 +190,10 @@ class PlainRows(Kind, Protocol):
         """How many answers an attribute of ``size`` values gets: as many as it has values."""
         return size
 
+    def gram(self, size: int) -> FloatArray:
+        """``W^T W``, (size, size)."""
+        return self.weighted_gram(np.ones(self.rows(size)), size)
+
     def require_fit(self, attribute: Attribute) -> None:
         """Raise WorkloadError where the attribute has too many values."""
         require_size(attribute)
@@ -221,7 +202,7 @@ class PlainRows(Kind, Protocol):
         """W without its entries 0, (q, size)."""
         return sparse.csr_array(self.matrix(size))
 
-    def augmented_gram(self, size: int, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    def augmented_gram(self, size: int, weights: FloatArray | None = None) -> FloatArray:
         """The Gram matrix of the rows times the roots of ``weights`` (q,), with a border of 0, (1 + size, 1 + size)."""
         return bordered(self.gram(size) if weights is None else self.weighted_gram(weights, size))
 
@@ -230,16 +211,16 @@ class PlainRows(Kind, Protocol):
         del size
         return Centered(self, np.zeros(1))
 
-    def equal_columns(self, size: int) -> NDArray[np.int64]:
+    def equal_columns(self, size: int) -> IntArray:
         """Each value itself, (size,)."""
         return np.arange(size)
 
-    def exchangeable_values(self, size: int) -> NDArray[np.int64]:
+    def exchangeable_values(self, size: int) -> IntArray:
         """None: each value has a number of its own, (size,)."""
         return np.arange(size)
 
 
-def bordered(gram: NDArray[np.float64]) -> NDArray[np.float64]:
+def bordered(gram: FloatArray) -> FloatArray:
     """A Gram matrix (n, n) as the augmented one, (1 + n, 1 + n), of rows without a constant part."""
     return np.pad(gram, ((1, 0), (1, 0)))
 
@@ -289,13 +270,7 @@ def meanings_of(kind: Kind, attribute: Attribute) -> tuple[str, ...] | None:
 
 
 def labels_in_words(kind: Kind, attribute: Attribute) -> tuple[str, ...]:
-    """Each label with its meaning, where it has one, in one string, (q,).
-
-    Example:
-        >>> from residualplanner import Identity
-        >>> labels_in_words(Identity(), Attribute("sex", labels={1: "female", 2: ""}, missing="Not stated"))
-        ('1 (female)', '2', 'Not stated')
-    """
+    """Each label with its meaning, where it has one, in one string such as "1 (female)", (q,)."""
     labels = tuple(map(label_text, kind.labels(attribute)))
     meanings = meanings_of(kind, attribute) or labels
     return tuple(

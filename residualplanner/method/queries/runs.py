@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from residualplanner.ground.checks import FloatArray
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.kron import SameArray, add_up_into, cumulative_sums, namespace
 from residualplanner.method.queries.kind import PlainRows
@@ -27,25 +27,21 @@ class Prefix(PlainRows):
 
     name = "prefix"
 
-    def matrix(self, size: int) -> NDArray[np.float64]:
+    def matrix(self, size: int) -> FloatArray:
         """Ones on and below the diagonal, (size, size)."""
         return np.tri(size)
 
-    def gram(self, size: int) -> NDArray[np.float64]:
-        """``size - max(i, j)``, the number of prefixes that hold both values, (size, size)."""
-        return self.weighted_gram(np.ones(size), size)
-
-    def weighted_gram(self, weights: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+    def weighted_gram(self, weights: FloatArray, size: int) -> FloatArray:
         """The weight of all prefixes that hold both values, (size, size), for weights (size,)."""
         codes = np.arange(size)
-        from_here_on: NDArray[np.float64] = np.cumsum(weights[::-1])[::-1]
+        from_here_on: FloatArray = np.cumsum(weights[::-1])[::-1]
         return from_here_on[np.maximum.outer(codes, codes)]
 
     def apply(self, array: SameArray, axis: int) -> SameArray:
         """Cumulative sums along an axis."""
         return cumulative_sums(array, axis)
 
-    def row_forms(self, form: NDArray[np.float64]) -> NDArray[np.float64]:
+    def row_forms(self, form: FloatArray) -> FloatArray:
         """The sum of every leading square block of a symmetric ``form`` (size, size), (size,)."""
         # Block j + 1 is block j and a border: twice the entries above the diagonal, and the diagonal.
         above = np.triu(form, 1).sum(axis=0)
@@ -77,20 +73,20 @@ class Range(PlainRows):
         """How many answers an attribute of ``size`` values gets: one for each pair a <= b."""
         return size * (size + 1) // 2
 
-    def matrix(self, size: int) -> NDArray[np.float64]:
+    def matrix(self, size: int) -> FloatArray:
         """The matrix itself, (size (size + 1) / 2, size): ones from a to b."""
         first, last = np.triu_indices(size)
         codes = np.arange(size)
         return ((first[:, None] <= codes) & (codes <= last[:, None])).astype(np.float64)
 
-    def gram(self, size: int) -> NDArray[np.float64]:
+    def gram(self, size: int) -> FloatArray:
         """``(min(i, j) + 1) (size - max(i, j))``, the number of ranges that hold both values, (size, size)."""
         codes = np.arange(size, dtype=np.float64)
-        low: NDArray[np.float64] = np.minimum.outer(codes, codes)
-        high: NDArray[np.float64] = np.maximum.outer(codes, codes)
+        low: FloatArray = np.minimum.outer(codes, codes)
+        high: FloatArray = np.maximum.outer(codes, codes)
         return (low + 1) * (size - high)
 
-    def weighted_gram(self, weights: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+    def weighted_gram(self, weights: FloatArray, size: int) -> FloatArray:
         """The weight of all ranges that hold both values, (size, size), for weights (size (size + 1) / 2,)."""
         table = np.zeros((size, size))
         table[np.triu_indices(size)] = weights
@@ -116,7 +112,7 @@ class Range(PlainRows):
         ranges: SameArray = xp.moveaxis(sums, -1, axis)
         return ranges
 
-    def row_forms(self, form: NDArray[np.float64]) -> NDArray[np.float64]:
+    def row_forms(self, form: FloatArray) -> FloatArray:
         """The sum of every square block on the diagonal of a symmetric ``form`` (n, n), (n (n + 1) / 2,).
 
         Cost: O(n^2) in time and memory.

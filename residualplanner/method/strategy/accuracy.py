@@ -136,7 +136,7 @@ class Accuracy:
         noise = self._noise_of(attributes[None], np.arange(len(kinds), dtype=np.int16)[None], kinds)[0]
         return TableAccuracy(axes, self._tables.table(attributes, kinds), noise, query.axes)
 
-    def stacked_variances(self, attributes: NDArray[np.int32], kinds: Sequence[Kind]) -> NDArray[np.float64]:
+    def stacked_variances(self, attributes: NDArray[np.int32], kinds: Sequence[Kind]) -> FloatArray:
         """The variance of every cell of several tables of one shape and the same kinds, (m, q_1, .., q_k).
 
         The attributes (m, k) are sets of the closure, ascending; those of one value may be among them.
@@ -148,7 +148,7 @@ class Accuracy:
         varying, tables = self._tables.numbered(attributes, codes, kinds)
         noise = self._noise_of(attributes, codes, kinds)
         group = row_numbers(np.column_stack([varying, self.strategy.of_attribute[attributes]]))
-        found: list[NDArray[np.float64]] = []
+        found: list[FloatArray] = []
         parts = indices_of_numbers(group)
         for same in parts:
             axes = self._axes(attributes[same[0]].tolist(), kinds)
@@ -156,9 +156,7 @@ class Accuracy:
             found.append(table.stacked_variances(noise[same]))
         return np.concatenate(found)[np.argsort(np.concatenate(parts))]
 
-    def _noise_of(
-        self, attributes: NDArray[np.int32], codes: NDArray[np.int16], kinds: Sequence[Kind]
-    ) -> NDArray[np.float64]:
+    def _noise_of(self, attributes: NDArray[np.int32], codes: NDArray[np.int16], kinds: Sequence[Kind]) -> FloatArray:
         """The noise of each subset of some queries' attributes, times what answers multiply it by, (m, 2**k)."""
         sizes = np.array(self.workload.domain.sizes, dtype=np.int64)[attributes]
         return self.noise[self.strategy.closure.subset_positions(attributes)] * joint_factors(kinds, codes, sizes) ** 2
@@ -194,7 +192,7 @@ class Accuracy:
     def _answers(self) -> AnswerFactors:
         return answer_factors(self.workload, self.strategy, on_hull=False)
 
-    def _variances_of_cells(self) -> Iterator[tuple[IntArray, NDArray[np.float64]]]:
+    def _variances_of_cells(self) -> Iterator[tuple[IntArray, FloatArray]]:
         return variances_of_cells(self.workload, self._answers, self.noise, self._tables)
 
 

@@ -4,9 +4,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from residualplanner.ground.checks import frozen
+from residualplanner.ground.checks import IntArray, frozen
 from residualplanner.method.bases.basis import Basis, basis_codes
 from residualplanner.method.strategy.strategy import Strategy
 from residualplanner.method.workload.attribute_sets import numbers_of_blocks
@@ -19,9 +18,9 @@ class BasisGroups:
     bases: tuple[tuple[Basis, ...], ...]  # of each group's attributes; groups of lower order come first
     shapes: tuple[tuple[int, ...], ...]  # of each group's tables of counts
     answer_shapes: tuple[tuple[int, ...], ...]  # of the residual answers to each of its tables
-    group: NDArray[np.int64]  # (m,), the group of every set
-    row: NDArray[np.int64]  # (m,), its index within the group
-    members: tuple[NDArray[np.int64], ...]  # for each group the numbers of its sets, ascending
+    group: IntArray  # (m,), the group of every set
+    row: IntArray  # (m,), its index within the group
+    members: tuple[IntArray, ...]  # for each group the numbers of its sets, ascending
 
     def noise_shape(self, group: int) -> tuple[int, ...]:
         """The shape of the noise of one of a group's tables: one number per answer, or per value before ``Sub``."""
@@ -36,12 +35,6 @@ def basis_groups(strategy: Strategy) -> BasisGroups:
     """Group the sets of a strategy's closure by the bases that their attributes have in them, in order.
 
     Two attributes of one size may have different bases; then their tables have one shape, and their answers do not.
-
-    Example:
-        >>> from residualplanner import Domain, marginals, subtraction_strategy
-        >>> groups = basis_groups(subtraction_strategy(marginals(Domain({"a": 4, "b": 2, "c": 4}), order=1)))
-        >>> groups.shapes, groups.group.tolist(), groups.row.tolist()
-        (((), (2,), (4,)), [0, 2, 1, 2], [0, 0, 0, 1])
     """
     # In order of first use, so that the same strategy has the same groups however its bases are listed.
     used = dict.fromkeys([*strategy.of_attribute.tolist(), *strategy.of_factor.tolist()])

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from residualplanner.more.by_set.varying_groups import VaryingTables
     from residualplanner.more.by_set.varying_tables import VaryingTable
 
-Cells = NDArray[np.float64]
+Cells = FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class ConstantTable:
         return tuple(range(self.order))
 
     @property
-    def columns(self) -> NDArray[np.int64]:
+    def columns(self) -> IntArray:
         """The bits of every subset, by those of its constant and of its varying attributes, (2**c, 2**v)."""
         return np.arange(1 << self.order)[:, None]
 
@@ -116,7 +116,7 @@ _VARYING, _ONE = (-1, -1), (np.ones(1), np.ones(1))
 _EQUAL = 1e-13
 
 #: The factors of the answers to try on one attribute, (m, h) each: where it is present, and where it is absent.
-_Factor = tuple[NDArray[np.float64], NDArray[np.float64]]
+_Factor = tuple[FloatArray, FloatArray]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -189,7 +189,7 @@ def largest_cells(
 
 def variances_of_cells(
     workload: Workload, answers: AnswerFactors, noise_variance: FloatArray, tables: CellTables
-) -> Iterator[tuple[IntArray, NDArray[np.float64]]]:
+) -> Iterator[tuple[IntArray, FloatArray]]:
     """Runs of queries with equally many cells: their numbers (m,), and the variances of their cells (m, cells).
 
     ``answers`` are all those on constant attributes; where an attribute's are all equal, one cell stands for as many.
@@ -200,7 +200,7 @@ def variances_of_cells(
 
 def _runs(
     workload: Workload, answers: AnswerFactors, noise_variance: FloatArray, tables: CellTables, *, most: float
-) -> Iterator[tuple[IntArray, list[_Factor], NDArray[np.float64]]]:
+) -> Iterator[tuple[IntArray, list[_Factor], FloatArray]]:
     """Runs of queries with equally many answers to try and one table over varying attributes, by parts of that table.
 
     Yields: their numbers, the factors of the answers of each constant attribute, and the noise of all subsets of these
@@ -225,7 +225,7 @@ def _runs(
                     yield queries.start + part, factors, table.applied(noise, weights)
 
 
-def _largest(factors: list[_Factor], noise: NDArray[np.float64]) -> tuple[NDArray[np.float64], IntArray]:
+def _largest(factors: list[_Factor], noise: FloatArray) -> tuple[FloatArray, IntArray]:
     """The largest cell of each query and its index in C order, (m,) each.
 
     Where the cells of a single query are too many to hold, one answer on the first attribute is tried after another.
@@ -242,7 +242,7 @@ def _largest(factors: list[_Factor], noise: NDArray[np.float64]) -> tuple[NDArra
     return cells[np.arange(len(cells)), index], index
 
 
-def _cells(factors: list[_Factor], noise: NDArray[np.float64]) -> NDArray[np.float64]:
+def _cells(factors: list[_Factor], noise: FloatArray) -> FloatArray:
     """The variance of every combination of the answers to try, in C order, (m, cells)."""
     cells = noise
     # Bit 0 of a subset's number is the first attribute: each step turns the lowest bit left into an axis of answers.
@@ -251,16 +251,14 @@ def _cells(factors: list[_Factor], noise: NDArray[np.float64]) -> NDArray[np.flo
     return cells.reshape(len(cells), -1)
 
 
-def _extended(
-    cells: NDArray[np.float64], present: NDArray[np.float64], absent: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _extended(cells: FloatArray, present: FloatArray, absent: FloatArray) -> FloatArray:
     """Bring in the next attribute's answers: from (m, 2**r, c) to (m, 2**(r-1), c * h)."""
     pairs = cells.reshape(len(cells), cells.shape[1] // 2, 2, cells.shape[2], 1)
     extended = pairs[:, :, 0] * absent[:, None, None, :] + pairs[:, :, 1] * present[:, None, None, :]
     return extended.reshape(len(cells), cells.shape[1] // 2, -1)
 
 
-def hull_rows(present: NDArray[np.float64], absent: NDArray[np.float64]) -> tuple[FloatArray, FloatArray]:
+def hull_rows(present: FloatArray, absent: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The points (present, absent) (q,) that are largest in some direction with no negative component, (h,) each.
 
     With the answers of the other attributes fixed, the variance of a cell is linear in the factors of one attribute's

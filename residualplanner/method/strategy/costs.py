@@ -197,14 +197,7 @@ def require_public_total(domain: Domain, neighbors: Neighbors) -> None:
 
 
 def exact_sums(values: FloatArray, group: IntArray) -> tuple[list[int], int]:
-    """Sum floats (m,), at least 0 and finite, exactly within groups: integers, to be multiplied by 2 to an exponent.
-
-    ``group`` (m,) has all of 0, 1, .. up to some number.
-
-    Example:
-        >>> exact_sums(np.array([0.5, 3.0, 1.0]), np.array([0, 1, 0]))
-        ([13510798882111488, 27021597764222976], -53)
-    """
+    """Sum floats (m,), at least 0 and finite, exactly within groups (m,): integers, times 2 to an exponent."""
     # Mantissas are integers of 53 bits.  Those of one group and exponent are added in halves of at most 27 bits, so
     # that sums of 2**36 fit 64; groups' totals over exponents are Python's integers.
     mantissas, exponents = np.frexp(values)

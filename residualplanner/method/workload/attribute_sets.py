@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from residualplanner.ground.checks import frozen
+from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.ground.errors import WorkloadError
 
 PositionArray = NDArray[np.int32]
@@ -31,7 +31,7 @@ class AttributeSets:
 
     blocks: tuple[PositionArray, ...]  # the sets of order k = 0, 1, .., (m_k, k): ascending in each row, rows ascending
     attribute_count: int  # how many attributes the domain has; every entry is below it
-    offsets: NDArray[np.int64] = field(init=False)  # (K+2,), where each block starts; last, how many sets there are
+    offsets: IntArray = field(init=False)  # (K+2,), where each block starts; last, how many sets there are
 
     def __post_init__(self) -> None:
         counts = [len(block) for block in self.blocks]
@@ -67,12 +67,12 @@ class AttributeSets:
         return mine is theirs or (len(mine) == len(theirs) and all(map(np.array_equal, mine, theirs)))
 
     @property
-    def orders(self) -> NDArray[np.int64]:
+    def orders(self) -> IntArray:
         """The order of every set, (m,)."""
         return np.repeat(np.arange(len(self.blocks)), np.diff(self.offsets))
 
     @cached_property
-    def factor_starts(self) -> NDArray[np.int64]:
+    def factor_starts(self) -> IntArray:
         """The number of the first factor of each set, and at the end how many factors there are, (m + 1,).
 
         A *factor* is an attribute in a set.  Factors are numbered set after set, and in a set by attribute.
@@ -80,11 +80,11 @@ class AttributeSets:
         return frozen(np.concatenate([[0], np.cumsum(self.orders)]).astype(np.int64))
 
     @cached_property
-    def attribute_of_factor(self) -> NDArray[np.int64]:
+    def attribute_of_factor(self) -> IntArray:
         """The attribute of each factor, (factors,)."""
         return frozen(np.concatenate([block.ravel() for block in self.blocks]).astype(np.int64))
 
-    def products(self, factor: ArrayLike) -> NDArray[np.float64]:
+    def products(self, factor: ArrayLike) -> FloatArray:
         """Multiply ``factor`` (d,), one number per attribute, over the members of every set, (m,)."""
         factors = np.asarray(factor, dtype=np.float64)
         return np.concatenate([factors[block].prod(axis=1) for block in self.blocks] or [np.empty(0)])
@@ -106,7 +106,7 @@ def unique_rows(rows: PositionArray, attribute_count: int) -> PositionArray:
     return frozen(rows_of_keys(np.unique(keys), attribute_count, order))
 
 
-def rows_of_keys(keys: NDArray[np.int64], attribute_count: int, order: int) -> PositionArray:
+def rows_of_keys(keys: IntArray, attribute_count: int, order: int) -> PositionArray:
     """The rows that are numbers in base ``attribute_count``, (m, order)."""
     rows = np.empty((len(keys), order), dtype=np.int32)
     rest = keys
@@ -115,7 +115,7 @@ def rows_of_keys(keys: NDArray[np.int64], attribute_count: int, order: int) -> P
     return rows
 
 
-def row_numbers(rows: NDArray[Any]) -> NDArray[np.int64]:
+def row_numbers(rows: NDArray[Any]) -> IntArray:
     """Number the distinct rows of ``rows`` (m, k), small integers, from 0 in lexicographic order, (m,).
 
     Example:
@@ -130,7 +130,7 @@ def row_numbers(rows: NDArray[Any]) -> NDArray[np.int64]:
     return numbers
 
 
-def indices_of_numbers(numbers: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+def indices_of_numbers(numbers: IntArray) -> list[IntArray]:
     """The indices of each distinct number among ``numbers`` (m,), ascending, the smallest number first."""
     if len(numbers) < 2 or (numbers == numbers[0]).all():
         return [np.arange(len(numbers))] if len(numbers) else []
@@ -138,7 +138,7 @@ def indices_of_numbers(numbers: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     return np.split(by_number, np.flatnonzero(np.diff(numbers[by_number])) + 1)
 
 
-def numbers_of_blocks(blocks: Iterable[NDArray[Any]]) -> NDArray[np.int64]:
+def numbers_of_blocks(blocks: Iterable[NDArray[Any]]) -> IntArray:
     """Number the distinct rows of each block (m_k, k) as `row_numbers` does, from block to block onwards, (m,)."""
     numbers, count = [np.empty(0, dtype=np.int64)], 0
     for rows in blocks:
@@ -192,7 +192,7 @@ class QueryBlock:
 
     attributes: PositionArray  # (m, k), positions in the domain, ascending in each row
     kinds: NDArray[np.int16]  # (m, k), the number of each attribute's kind among the workload's kinds of query
-    weights: NDArray[np.float64]  # (m,), the importance of each query, at least 0
+    weights: FloatArray  # (m,), the importance of each query, at least 0
     # (m, k), the order in which each query was written, as columns of attributes; None, to save memory, where all are
     # in the domain's order.
     axes: PositionArray | None = None
@@ -235,7 +235,7 @@ def block_of_order(blocks: Sequence[QueryBlock], order: int) -> QueryBlock:
     return QueryBlock(empty.astype(np.int32), empty.astype(np.int16), np.empty(0))
 
 
-def block_as_written(attributes: PositionArray, kinds: NDArray[np.int16], weights: NDArray[np.float64]) -> QueryBlock:
+def block_as_written(attributes: PositionArray, kinds: NDArray[np.int16], weights: FloatArray) -> QueryBlock:
     """A block of queries (m, k) whose attributes are in the order in which they were written."""
     ascending = np.argsort(attributes, axis=1)
     return QueryBlock(

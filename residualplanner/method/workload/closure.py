@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from residualplanner.ground.checks import frozen
+from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.method.workload.attribute_sets import (
     SET_LIMIT,
     AttributeSets,
@@ -39,7 +39,7 @@ class Closure(AttributeSets):
     """
 
     trivial: NDArray[np.bool_]  # (d,), which attributes have a single value: no set has them, as no table needs them
-    _keys: NDArray[np.int64] = field(init=False, repr=False)
+    _keys: IntArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         AttributeSets.__post_init__(self)
@@ -52,7 +52,7 @@ class Closure(AttributeSets):
             keys = np.concatenate([self._keys, parents * self.attribute_count + rows[:, -1]])
             object.__setattr__(self, "_keys", frozen(keys))
 
-    def positions_of(self, rows: ArrayLike) -> NDArray[np.int64]:
+    def positions_of(self, rows: ArrayLike) -> IntArray:
         """The number of each set among ``rows`` (m, k), ascending in each row; -1 where it is not a member, (m,).
 
         Attributes with a single value are ignored.
@@ -68,11 +68,11 @@ class Closure(AttributeSets):
         """The number of one set, its members ascending; -1 where it is not a member."""
         return int(self.positions_of(np.array(members, dtype=np.int32).reshape(1, -1))[0])
 
-    def positions_of_sets(self, sets: AttributeSets) -> NDArray[np.int64]:
+    def positions_of_sets(self, sets: AttributeSets) -> IntArray:
         """The number of every set of another collection, in its order; -1 where it is not a member, (m,)."""
         return np.concatenate([self.positions_of(block) for block in sets.blocks])
 
-    def subset_positions(self, rows: ArrayLike) -> NDArray[np.int64]:
+    def subset_positions(self, rows: ArrayLike) -> IntArray:
         """The numbers of all subsets of the sets ``rows`` (m, k), which must be members, (m, 2**k).
 
         Column j holds the subset that has the i-th attribute of its row iff bit i of j is set.  Where an attribute has
@@ -85,7 +85,7 @@ class Closure(AttributeSets):
             nodes[:, known : 2 * known] = self._children(nodes[:, :known], members[:, column, None])
         return nodes
 
-    def _children(self, nodes: NDArray[np.int64], attributes: PositionArray) -> NDArray[np.int64]:
+    def _children(self, nodes: IntArray, attributes: PositionArray) -> IntArray:
         """One step down the trie: the set at ``nodes`` together with a larger attribute, -1 where absent."""
         keys = nodes * self.attribute_count + attributes
         slots = np.searchsorted(self._keys, keys)
@@ -138,7 +138,7 @@ def least_subsets(count: int, order: int) -> int:
     return subsets
 
 
-def subset_products(absent: ArrayLike, present: ArrayLike) -> NDArray[np.float64]:
+def subset_products(absent: ArrayLike, present: ArrayLike) -> FloatArray:
     """For every subset of k members, multiply ``present`` (m, k) over it and ``absent`` (m, k) over the rest.
 
     The columns are those of `Closure.subset_positions`, (m, 2**k).
@@ -171,7 +171,7 @@ def _without(blocks: tuple[PositionArray, ...], dropped: NDArray[np.bool_]) -> l
     return [unique_rows(block, len(dropped)) for block in rows]
 
 
-def _with_subsets(rows: PositionArray, larger: PositionArray, used: NDArray[np.int64]) -> PositionArray:
+def _with_subsets(rows: PositionArray, larger: PositionArray, used: IntArray) -> PositionArray:
     """``rows`` (m, k) and all sets of that order within one of ``larger`` (m', k+1); all attributes are in ``used``."""
     order = rows.shape[1]
     if len(rows) == math.comb(len(used), order):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.ground.checks import is_integer, require_type, value_text
+from residualplanner.ground.checks import FloatArray, is_integer, require_type, value_text
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.words import count_text
 from residualplanner.method.domain.domain import Domain
@@ -152,7 +152,7 @@ def _kinds(domain: Domain, kinds: Mapping[str, Kind]) -> tuple[tuple[Kind, ...],
     return distinct, np.array([number[kind] for kind in by_attribute], dtype=np.int16)
 
 
-def _least_count(orders: range, rows: NDArray[np.float64], limit: float) -> int:
+def _least_count(orders: range, rows: FloatArray, limit: float) -> int:
     """How many sets of these orders have a table of at most ``limit`` cells, at least, as far as it matters.
 
     Any k of the j attributes with the fewest rows are a set of at most so many cells as the k largest of these have.
@@ -168,9 +168,7 @@ def _least_count(orders: range, rows: NDArray[np.float64], limit: float) -> int:
     return count
 
 
-def _sets(
-    order: int, smaller: PositionArray, rows: NDArray[np.float64], limit: float, *, wanted: bool
-) -> PositionArray:
+def _sets(order: int, smaller: PositionArray, rows: FloatArray, limit: float, *, wanted: bool) -> PositionArray:
     """The sets of ``order`` attributes whose table has at most ``limit`` cells, given those of one order less."""
     if limit == math.inf:
         return combinations(np.arange(len(rows)), order) if wanted else np.empty((1, order), dtype=np.int32)

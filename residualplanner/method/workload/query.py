@@ -163,11 +163,6 @@ def kinds_by_name(domain: Domain, query: QueryLike) -> dict[str, Kind]:
     """The kind of query of each attribute, as they were written; a set of names has the domain's order.
 
     Errors as of `written_query`, but that kinds may not fit their attributes.
-
-    Example:
-        >>> from residualplanner import Threshold
-        >>> kinds_by_name(Domain({"age": 85, "sex": 2}), Threshold(("sex", "age"), 1))
-        {'sex': Matching(at_least=1), 'age': Matching(at_least=1)}
     """
     if isinstance(query, str):
         query = (query,)

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from residualplanner.ground.checks import IntArray, frozen, require_type
+from residualplanner.ground.checks import FloatArray, IntArray, frozen, require_type
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.html import ROWS, caption_of, html_table, rest_note
@@ -221,12 +221,12 @@ class Workload:
             start += len(block)
 
     @property
-    def weights(self) -> NDArray[np.float64]:
+    def weights(self) -> FloatArray:
         """The weight of every query in the order of iteration, (m,)."""
         return np.concatenate([block.weights for block in self.blocks])
 
     @cached_property
-    def scales(self) -> NDArray[np.float64]:
+    def scales(self) -> FloatArray:
         """What losses measure the errors of each query in, (m,): 1 count, or the most that one record adds to a sum.
 
         Source: eq. (107).
@@ -242,7 +242,7 @@ class Workload:
         return any(kind.unit(self.domain.attributes[attribute]) for attribute, kind in self.attribute_kinds)
 
     @property
-    def orders(self) -> NDArray[np.int64]:
+    def orders(self) -> IntArray:
         """How many attributes every query has, (m,)."""
         return np.repeat(np.arange(len(self.blocks)), [len(block) for block in self.blocks])
 
@@ -260,7 +260,7 @@ class Workload:
         return [(attribute, self.kinds[code]) for attribute, code in np.argwhere(self.uses).tolist()]
 
     @cached_property
-    def answers(self) -> NDArray[np.float64]:
+    def answers(self) -> FloatArray:
         """How many answers each attribute has in each kind, (d, kinds); 0 where no query has the kind on it."""
         found = np.zeros(self.uses.shape)
         for attribute, code in np.argwhere(self.uses).tolist():
@@ -268,11 +268,11 @@ class Workload:
         return frozen(found)
 
     @cached_property
-    def cells(self) -> NDArray[np.float64]:
+    def cells(self) -> FloatArray:
         """How many answers every query has, (m,); floating point, since a query may have more than 2**63."""
         return frozen(np.concatenate([self.answers[each.attributes, each.kinds].prod(axis=1) for each in self.blocks]))
 
-    def joint_factors(self, block: QueryBlock) -> NDArray[np.float64]:
+    def joint_factors(self, block: QueryBlock) -> FloatArray:
         """What some of the queries multiply the residual of each subset of their attributes by, (m, 2**k) or (m, 1).
 
         It is 1 unless attributes are answered together.  Bit i of a column's number says whether the subset has the
@@ -287,7 +287,7 @@ class Workload:
         return joint_factors(self.kinds, block.kinds, self._sizes[block.attributes])
 
     @cached_property
-    def _sizes(self) -> NDArray[np.int64]:
+    def _sizes(self) -> IntArray:
         return np.array(self.domain.sizes, dtype=np.int64)
 
     @cached_property
