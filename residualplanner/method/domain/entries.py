@@ -124,7 +124,10 @@ def day_of(entry: object) -> int | None:
     """
     if isinstance(entry, str):
         found = _DATE.fullmatch(entry)
-        return None if found is None else _day_of_parts(*map(int, found.groups()))
+        try:
+            return None if found is None else dt.date(*map(int, found.groups())).toordinal() - _EPOCH
+        except ValueError:
+            return None
     if isinstance(entry, dt.datetime) and entry.tzinfo is not None:
         return None
     if isinstance(entry, dt.date):
@@ -137,13 +140,6 @@ def day_of(entry: object) -> int | None:
 def date_of_day(day: int) -> dt.date:
     """The date of a day that is numbered from 1970-01-01."""
     return dt.date.fromordinal(day + _EPOCH)
-
-
-def _day_of_parts(year: int, month: int, day: int) -> int | None:
-    try:
-        return dt.date(year, month, day).toordinal() - _EPOCH
-    except ValueError:
-        return None
 
 
 def _plain_number(entry: object) -> int | float | Decimal | None:

@@ -149,7 +149,7 @@ class Listed:
     """Values that are listed: entries are looked up by what they mean."""
 
     labels: tuple[Label, ...]
-    _meant: ClassVar[Callable[[Any], object]]  # what an entry means in this family, or None
+    _meant: ClassVar["staticmethod[[Any], object]"]  # what an entry means in this family, or None
     _entries: ClassVar[Entries] = "numbers"  # of columns that are no strings, which can be values
 
     def __len__(self) -> int:

@@ -3,8 +3,7 @@
 A stack is turned while it is mapped: each pass takes the first axis after the batch and puts its result last, so that
 after one pass per axis all stand in order again.  Where an axis is short, or its map has nothing better, a pass is one
 matrix product, which is what array libraries do best, and neighbors that are very short are merged into one axis first;
-a long axis is mapped directly where that takes less than a product.
-Source: eqs. (5), (7), (13) and (25).
+a long axis is mapped directly where that takes less than a product.  Source: eqs. (5), (7), (13) and (25).
 """
 
 import math

@@ -1,6 +1,4 @@
-"""The best noise of every set for a loss, for either notion of neighbors.
-
-Source: eqs. (14) to (18), (27) and (37).
+"""The best noise of every set for a loss, for either notion of neighbors.  Source: eqs. (14) to (18), (27) and (37).
 
 Sums and maxima are in proportion to the noise: that of privacy cost 1 serves, scaled, every budget.
 """

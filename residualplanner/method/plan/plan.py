@@ -78,13 +78,10 @@ class NoiseVariances(Mapping[tuple[str, ...], float]):
         return f"<noise variances of {len(self):,} attribute sets>"
 
     def _repr_html_(self) -> str:
-        rows = [(JOIN.join(names) or TOTAL, number_text(value)) for names, value in islice(self._pairs, ROWS)]
+        pairs = zip(self, self.array.tolist(), strict=True)
+        rows = [(JOIN.join(names) or TOTAL, number_text(value)) for names, value in islice(pairs, ROWS)]
         note = rest_note(len(self) - len(rows), "iterate over it for all")
         return html_table(caption_of(self), ["attribute set", "noise variance"], rows, note=note)
-
-    @property
-    def _pairs(self) -> Iterator[tuple[tuple[str, ...], float]]:
-        return zip(self, map(float, self.array), strict=True)
 
 
 #: Of how many queries at most some are shown, and what of each.

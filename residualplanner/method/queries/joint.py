@@ -2,8 +2,7 @@
 
 The attributes of a query fall into groups.  Each attribute of an ordinary kind is answered for itself; those of one
 joint kind together, which is a linear map of the table of their counts that commutes with permutations of each
-attribute's values.  On the residual of a set of attributes such a map is a number.
-Source: eqs. (58) and (59).
+attribute's values.  On the residual of a set of attributes such a map is a number.  Source: eqs. (58) and (59).
 """
 
 from collections.abc import Iterator, Sequence

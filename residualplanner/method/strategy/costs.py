@@ -178,7 +178,6 @@ def require_public_total(domain: Domain, neighbors: Neighbors) -> None:
 
     A record that is replaced by one of another weight, or by one that is dropped, changes the total of the tables,
     which is measured as if it never changed.  That holds for every maximum of the weights, 1 among them.
-
     Source: docs/mathematics.md section 15.
     """
     if not neighbors.has_public_total:

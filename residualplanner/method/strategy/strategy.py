@@ -1,7 +1,4 @@
-"""What is measured, before any noise: the basis of every factor.
-
-Source: eqs. (38) to (41).
-"""
+"""What is measured, before any noise: the basis of every factor.  Source: eqs. (38) to (41)."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence

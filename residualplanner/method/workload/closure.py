@@ -122,7 +122,6 @@ def least_subsets(count: int, order: int) -> int:
     """How many subsets, themselves among them, so many different sets of an order have together at least.
 
     So few are those of the first sets of that order in colexicographic order: four sets of 3 have 15 subsets.
-
     Source: the theorem of Kruskal (1963) and Katona (1968), applied order by order.
     """
     if order == 0:
