@@ -97,7 +97,7 @@ DOORS: dict[str, set[str]] = {
 }
 #: What `select`, and the three verbs together, import by name when they are imported: modules and lines, at most.
 CLOSURES = {
-    ("method.plan.select",): (52, 10_000),
+    ("method.plan.select",): (51, 9_970),
     ("method.plan.select", "gate.measurement.measure", "release.reconstruct"): (189, 30_100),
 }
 #: The only rooms that see records, and who may use what is told to their holder alone.
