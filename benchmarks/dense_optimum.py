@@ -38,8 +38,7 @@ from scipy import linalg
 
 import residualplanner as rp
 from benchmarks.rows import printed, save_rows
-from residualplanner.method.strategy.attributes import workload_numbers
-from residualplanner.method.strategy.variances import variance_weights
+from residualplanner.method.strategy.variances import variance_weights, workload_numbers
 from residualplanner.more.replacement.replacement_costs import ReplacementCosts
 
 Matrix = NDArray[np.float64]

@@ -45,7 +45,6 @@ INTERNAL = [
     "IntegerMap",
     "IntegerResiduals",
     "KeptRecords",
-    "LabeledKind",
     "Layout",
     "LedgerStage",
     "Loss",
@@ -74,7 +73,6 @@ INTERNAL = [
     "Unit",
     "Values",
     "VerifiedFile",
-    "Weighting",
     "WrittenQuery",
     "loss.Loss",
 ]

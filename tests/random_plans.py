@@ -27,8 +27,7 @@ from residualplanner.method.plan.select import select
 from residualplanner.method.privacy import Neighbors, pcost
 from residualplanner.method.queries.custom import Custom
 from residualplanner.method.queries.identity import Identity
-from residualplanner.method.queries.kind import Kind
-from residualplanner.method.queries.rows import Centered, bordered
+from residualplanner.method.queries.kind import Centered, Kind, bordered
 from residualplanner.method.queries.runs import Prefix, Range
 from residualplanner.method.strategy.costs import cost_upper_bound
 from residualplanner.method.strategy.strategy import Strategy, constant_strategy, varying_strategy

@@ -56,7 +56,7 @@ DOORS: dict[str, set[str]] = {
     "method.plan.select": {
         "more.searches.basis_options",
     },
-    "method.plan.strategy_arrays": {
+    "method.plan.arrays": {
         "more.nested.nested",
     },
     "method.queries.joint": {
@@ -71,13 +71,12 @@ DOORS: dict[str, set[str]] = {
     "method.strategy.accuracy": {
         "more.bounds.max_abs_error",
     },
-    "method.strategy.cell_tables": {
+    "method.strategy.cells": {
         "more.by_set.varying_groups",
+        "more.by_set.varying_tables",
     },
     "method.strategy.costs": {
         "more.by_set.varying_cost",
-    },
-    "method.strategy.neighbor_costs": {
         "more.replacement.replacement_costs",
     },
     "method.workload.families": {
@@ -98,7 +97,7 @@ DOORS: dict[str, set[str]] = {
 }
 #: What `select`, and the three verbs together, import by name when they are imported: modules and lines, at most.
 CLOSURES = {
-    ("method.plan.select",): (80, 11_630),
+    ("method.plan.select",): (51, 9_970),
     ("method.plan.select", "gate.measurement.measure", "release.reconstruct"): (189, 30_100),
 }
 #: The only rooms that see records, and who may use what is told to their holder alone.
@@ -423,7 +422,7 @@ def distinctions(tree: ast.AST) -> Iterator[str]:
 #: Where families may be told apart: within themselves, in the one file of (37), and where a matrix is another noun's.
 MAY_TELL: dict[str, Iterable[str]] = {
     "matrix is None": ("method/bases/", "more/nested/", "more/searches/"),
-    "notion ==": ("method/privacy/", "method/strategy/neighbor_costs.py"),
+    "notion ==": ("method/privacy/", "method/strategy/costs.py"),
     "isinstance of a loss": ("method/losses/",),
 }
 

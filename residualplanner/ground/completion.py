@@ -9,11 +9,13 @@ _Class = TypeVar("_Class", bound=type)
 def hides(*names: str) -> Callable[[_Class], _Class]:
     """A decorator of a class: ``dir`` of its objects, and of those of its subclasses, leaves out these names.
 
+    Each string is a name, or several with spaces between them.
+
     They can be used as before.  They are for other modules of the package, and stand on no page of the manual.
     """
 
     def hiding(cls: _Class) -> _Class:
-        setattr(cls, "_hidden", frozenset(names))  # noqa: B010 - as no type checker knows it
+        setattr(cls, "_hidden", frozenset(" ".join(names).split()))  # noqa: B010 - as no type checker knows it
         setattr(cls, "__dir__", _shown)  # noqa: B010
         return cls
 

@@ -11,7 +11,7 @@ from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.errors import memory_for
 from residualplanner.method.kron import Array, Scratch, namespace, read_only, take
 from residualplanner.method.queries.kind import Kind
-from residualplanner.method.workload.blocks import QueryBlock
+from residualplanner.method.workload.attribute_sets import QueryBlock
 from residualplanner.method.workload.workload import Workload
 from residualplanner.release.devices import Device
 from residualplanner.release.stacks import BATCH_CELLS, Reconstructor, Stack

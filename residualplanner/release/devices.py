@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from residualplanner.ground.checks import FloatArray, value_text
 from residualplanner.ground.errors import ArgumentError, DeviceError, MissingExtraError
 from residualplanner.method.kron.arrays import Array
-from residualplanner.method.kron.residuals import tables_of_residuals
+from residualplanner.method.kron.axis_maps import tables_of_residuals
 
 #: On a GPU so many times as many cells are computed at a time as on the host, where they have to fit into a cache.
 _CUDA_BATCH = 512

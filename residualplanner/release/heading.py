@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.plan.plan import Plan
-from residualplanner.method.queries.kind import Kind
-from residualplanner.method.queries.meanings import labels_in_words
+from residualplanner.method.queries.kind import Kind, labels_in_words
 from residualplanner.method.workload.query import QueryKey, WrittenQuery, query_of
 from residualplanner.release.product import Provenance
 

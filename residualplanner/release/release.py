@@ -18,8 +18,8 @@ from residualplanner.ground.errors import DomainError, WorkloadError
 from residualplanner.ground.words import count_text
 from residualplanner.method.kron import Array
 from residualplanner.method.plan.plan import Plan
-from residualplanner.method.workload.html import workload_html
 from residualplanner.method.workload.query import QueryKey, QueryLike, WrittenQuery, written_query
+from residualplanner.method.workload.workload import workload_html
 from residualplanner.release.batches import TableBatch
 from residualplanner.release.devices import HOST, Device
 from residualplanner.release.numbers import UNBIASED_NUMBERS, Estimates, Numbers

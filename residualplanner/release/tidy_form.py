@@ -10,8 +10,7 @@ import numpy as np
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.words import AMONG, TOTAL
 from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.queries.kind import Kind
-from residualplanner.method.queries.meanings import labels_in_words
+from residualplanner.method.queries.kind import Kind, labels_in_words
 from residualplanner.release.product import Origin, Product, unlimited
 from residualplanner.release.profiles import QUERY, ProfileName, level_of, profile_named, require_free_names
 from residualplanner.release.quality import Quality

@@ -17,8 +17,7 @@ from residualplanner.ground.errors import FileFormatError, WorkloadError
 from residualplanner.method.domain.about import About
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.bins import Bins
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.domain.omission import omission_of
+from residualplanner.method.domain.domain import Domain, omission_of
 from residualplanner.method.plan.files import load_plan
 from residualplanner.method.plan.select import select
 from residualplanner.method.privacy import pcost

@@ -10,7 +10,7 @@ import residualplanner as rp
 from benchmarks.strict_device import to_host
 from made_releases import exact_release
 from residualplanner.ground.errors import DomainError, FileFormatError, WorkloadError
-from residualplanner.method.plan.workload_arrays import workload_from_arrays, workload_to_arrays
+from residualplanner.method.plan.arrays import workload_from_arrays, workload_to_arrays
 from residualplanner.release.devices import Device
 from strategies import NAMES
 from thresholds import rows_of, threshold_workloads

@@ -29,8 +29,7 @@ from residualplanner.gate.sources.limited_records import (
 from residualplanner.ground.errors import BudgetError, FileFormatError
 from residualplanner.ground.version import __version__
 from residualplanner.ground.words import GET_IT_BACK, decimal_text_up, fraction_text
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.domain.omission import remarks_of
+from residualplanner.method.domain.domain import Domain, remarks_of
 from residualplanner.method.plan.files import plan_hash
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.privacy import Neighbors, PrivacyClaim

@@ -1,8 +1,7 @@
 """The residual basis of one attribute: what is measured of it, and what cost and variances follow from that.
 
 With T the row of ones above the residual matrix S, and ``[u | G]`` its pseudo-inverse, every query whose rows are
-combinations of T's is ``W (u 1^T + G S)``.
-Source: eqs. (12) and (23) to (28).
+combinations of T's is ``W (u 1^T + G S)``.  Source: eqs. (12) and (23) to (28).
 """
 
 import math
@@ -21,8 +20,7 @@ from residualplanner.ground.completion import hides
 from residualplanner.ground.words import count_text
 from residualplanner.method.kron import AxisMap, DenseIntegers, IntegerMap, keeping, matrix_map
 from residualplanner.method.queries.identity import Identity
-from residualplanner.method.queries.kind import Kind
-from residualplanner.method.queries.rows import Rows
+from residualplanner.method.queries.kind import Kind, Rows
 from residualplanner.method.queries.runs import Prefix, Range
 
 #: The least variance factor where the attribute is present, relative to that where it is absent, at equal cost, and the
@@ -42,19 +40,8 @@ _FULL_RANK = (Identity(), Prefix(), Range())
 
 
 @hides(
-    "after_noise",
-    "before_noise",
-    "has_equal_variances",
-    "integer_maps",
-    "is_symmetric",
-    "largest_entry",
-    "noise_values",
-    "present_parts",
-    "random_pair",
-    "reconstruction_transposed",
-    "spans_rows",
-    "takes_differences",
-    "value_groups",
+    "after_noise before_noise has_equal_variances integer_maps is_symmetric largest_entry noise_values "
+    "present_parts random_pair reconstruction_transposed spans_rows takes_differences value_groups"
 )
 @dataclass(frozen=True, eq=False, repr=False)
 class Basis(ABC):
@@ -137,13 +124,7 @@ class Basis(ABC):
 
     @property
     def value_groups(self) -> IntArray:
-        """The group of each value, (n,): values that no answer tells apart are in one; numbered by their first values.
-
-        Example:
-            >>> from residualplanner.method.bases.matrix import integer_basis
-            >>> integer_basis([[2, -1, -1]], "given").value_groups.tolist()
-            [0, 1, 1]
-        """
+        """The group of each value, (n,), numbered by first values: no answer tells apart the values of one group."""
         if self.answers == self.size - 1:
             return np.arange(self.size)
         return first_numbers(np.unique(np.vstack(self.multipliers), axis=1, return_inverse=True)[1].ravel())
@@ -213,6 +194,7 @@ class Basis(ABC):
         """The same for the rows (q, n) of a query: whether they are, but for rounding, what their answers rebuild."""
         if self.answers == self.size - 1:
             return True
+        # What the basis answers is W (u 1^T + G B): rows of other queries come back changed.
         wanted = np.asarray(rows, dtype=np.float64)
         rebuilt = np.outer(wanted @ self.u, np.ones(self.size)) + (wanted @ self.G) @ self.multipliers[0]
         return bool((np.abs(rebuilt - wanted) <= 1e-8 * np.abs(wanted).max(axis=1, keepdims=True)).all())
@@ -221,22 +203,20 @@ class Basis(ABC):
         """Whether all answers of a kind have the same variance factors by symmetry."""
         return self.is_symmetric and kind.is_identity
 
-    def present_parts(self, values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+    def present_parts(self, values: FloatArray, axis: int) -> FloatArray:
         """Weights on values along one axis as weights on the noise where the attribute is present.
 
         ``G^T`` times the weights; for the subtraction basis, with noise of covariance ``Sub Sub^T``, their deviations
         from the mean.  Source: eqs. (12) and (26).
         """
-        found: NDArray[np.float64] = np.moveaxis(np.moveaxis(values, axis, -1) @ self._spread, -1, axis)
+        found: FloatArray = np.moveaxis(np.moveaxis(values, axis, -1) @ self._spread, -1, axis)
         return found
 
     def mean_variance_factors(self, kind: Kind) -> tuple[float, float]:
         """The variance factors of an average answer: where the attribute is present, and where it is absent.
 
         ``||W G||**2 / q`` and ``||W u||**2 / q`` for q answers: from the factors of the rows where these are few, else
-        from their Gram matrix.
-
-        Source: eqs. (11) and (27).
+        from their Gram matrix.  Source: eqs. (11) and (27).
 
         Example:
             >>> from residualplanner.method.bases.matrix import integer_basis
@@ -244,19 +224,19 @@ class Basis(ABC):
             (0.25, 0.25)
         """
         rows = kind.rows(self.size)
+        # A range over n values has n(n+1)/2 rows: the Gram matrix, a closed form of n x n, replaces all of them.
         if self.has_equal_variances(kind) or (rows <= _FEW * self.size and rows * self.answers <= _PRODUCTS):
             present, absent = (float(factors.mean()) for factors in self.row_variance_factors(kind))
             return present, absent
         form, u = kind.augmented_gram(self.size), np.concatenate([[1.0], self.u])
-        absent = float(u @ form @ u)
+        absent = float(u @ form @ u)  # the border of the form is for the constant parts of rows, on which only u acts
         present = float((self.present_parts(form[1:, 1:], 1) * self._spread).sum())
         return max(present, self._least * absent) / rows, max(absent, self._least_absent * present) / rows
 
-    def row_variance_factors(self, kind: Kind) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def row_variance_factors(self, kind: Kind) -> tuple[FloatArray, FloatArray]:
         """The variance factors of each answer: where the attribute is present, and where it is absent, (q,) each.
 
         ``||w_r G||**2`` and ``(w_r u)**2`` for the rows w_r of the basic matrix; (1,) where all are equal by symmetry.
-
         Source: eqs. (23) and (26).
         """
         rows, constant = kind.centered(self.size)
@@ -267,16 +247,10 @@ class Basis(ABC):
             present = (rows.apply(self._spread, 0) ** 2).sum(axis=1)
         return np.maximum(present, self._least * absent), np.maximum(absent, self._least_absent * present)
 
-    def cell_covariances(self, kind: Kind) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def cell_covariances(self, kind: Kind) -> tuple[FloatArray, FloatArray]:
         """The covariance factors of the answers, (q, q) each: where the attribute is absent, where it is present.
 
         Source: eqs. (12) and (26); paper Theorems 4.4 and 7.2.
-
-        Example:
-            >>> from residualplanner.method.bases.subtraction import subtraction_basis
-            >>> absent, present = subtraction_basis(2).cell_covariances(Identity())
-            >>> absent.tolist(), present.tolist()
-            ([[0.25, 0.25], [0.25, 0.25]], [[0.5, -0.5], [-0.5, 0.5]])
         """
         rows, constant = kind.centered(self.size)
         absent = constant + rows.apply(self.u, 0)
@@ -307,40 +281,21 @@ class Basis(ABC):
 
 
 def first_numbers(group: IntArray) -> IntArray:
-    """Groups (n,), numbered in the order of their first members.
-
-    Example:
-        >>> first_numbers(np.array([5, 0, 5])).tolist()
-        [0, 1, 0]
-    """
+    """Groups (n,), numbered in the order of their first members: 5, 0, 5 become 0, 1, 0."""
     _, first, number = np.unique(group, return_index=True, return_inverse=True)
     found: IntArray = np.argsort(np.argsort(first))[number.ravel()]
     return found
 
 
-def basis_codes(bases: Sequence[Basis]) -> NDArray[np.int64]:
-    """A number for each basis (d,), equal exactly where bases measure the same, of fractions with equal denominators.
-
-    Example:
-        >>> from residualplanner.method.bases.subtraction import subtraction_basis
-        >>> basis_codes([subtraction_basis(3), subtraction_basis(2), subtraction_basis(3)]).tolist()
-        [0, 1, 0]
-    """
+def basis_codes(bases: Sequence[Basis]) -> IntArray:
+    """A number for each basis (d,), equal exactly where bases measure the same with equal denominators."""
     numbers: dict[tuple[object, int], int] = {}
     keys = [(basis.key, basis.denominator) for basis in bases]
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
 
 
 def stopped_words(names: Sequence[str], bases: Sequence[Basis]) -> str:
-    """The remark in a plan on bases that were searched for and are not proved to be near the best.
-
-    Bases orthogonal to the total are not searched for: every kind counts as if it were alone.
-
-    Example:
-        >>> from residualplanner.method.bases.matrix import integer_basis
-        >>> stopped_words(["age"], [integer_basis([[1, -1]], "optimal", gap=0.01)])
-        "; the search for the basis of 'age' stopped within 1.0e-02 of the best"
-    """
+    """The remark in a plan on bases that were searched for and are not proved to be near the best."""
     searched = [pair for pair in zip(names, bases, strict=True) if pair[1].family != "orthogonal"]
     far = [(name, basis.gap) for name, basis in searched if CERTIFIED < basis.gap < math.inf]
     if not far:

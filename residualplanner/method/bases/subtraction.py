@@ -7,20 +7,15 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray
 from residualplanner.method.bases.basis import Basis
 from residualplanner.method.kron import AxisMap, keeping, rebuilding, subtracting
-from residualplanner.method.queries.kind import Kind
-from residualplanner.method.queries.rows import Rows
+from residualplanner.method.queries.kind import Kind, Rows
 
 
 class SubtractionBasis(Basis):
-    """The subtraction basis, measured by ``n I - 1 1^T`` with noise that becomes ``Sub Sub^T``; members as of `Basis`.
-
-    Source: eqs. (5) and (35).
-    """
+    """Differences from the first value, measured by ``n I - 1 1^T`` with noise that becomes ``Sub Sub^T``: eq. (35)."""
 
     is_symmetric = True
     takes_differences = True
@@ -61,16 +56,17 @@ class SubtractionBasis(Basis):
         """The inverse of a row of ones above Sub, in O(n)."""
         return rebuilding(self.size)
 
-    def row_variance_factors(self, kind: Kind) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def row_variance_factors(self, kind: Kind) -> tuple[FloatArray, FloatArray]:
         """``(n-1)/n`` and ``1/n**2``, once, for single values."""
         n = self.size
+        # G Sub is I - 1 1^T / n, the projection on what has sum 0: its rows have squared length 1 - 1/n; u is 1/n.
         if not self.has_equal_variances(kind):
             return super().row_variance_factors(kind)
         return np.array([(n - 1) / n]), np.array([1 / (n * n)])
 
-    def present_parts(self, values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+    def present_parts(self, values: FloatArray, axis: int) -> FloatArray:
         """Deviations from the mean."""
-        deviations: NDArray[np.float64] = values - values.mean(axis=axis, keepdims=True)
+        deviations: FloatArray = values - values.mean(axis=axis, keepdims=True)
         return deviations
 
     @property
@@ -83,15 +79,10 @@ class SubtractionBasis(Basis):
 
     def _products(self, rows: Rows) -> FloatArray:
         products = rows.apply(rows.apply(self._form, 0), 1)
-        return (products + products.T) / 2
+        return (products + products.T) / 2  # symmetric but for rounding
 
 
 @lru_cache(maxsize=4096)
 def subtraction_basis(size: int) -> Basis:
-    """The subtraction basis of an attribute of ``size`` values.
-
-    Example:
-        >>> subtraction_basis(4).pcost
-        Fraction(3, 4)
-    """
+    """The subtraction basis of an attribute of ``size`` values, whose cost factor is ``(n-1)/n``."""
     return SubtractionBasis(size, "subtraction", size - 1, Fraction(size - 1, size), 0.0, ())

@@ -3,7 +3,8 @@
 import datetime as dt
 import math
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 from residualplanner.ground.errors import DomainError
@@ -40,10 +41,17 @@ def attribute_of_json(value: object, where: str) -> Attribute:
     bins = _bins_of_json(fields["bins"], f"{where}.bins") if "bins" in fields else None
     numeric = _numeric_of_json(fields["numeric"], f"{where}.numeric") if "numeric" in fields else None
     about = _about_of_json(fields["about"], f"{where}.about") if "about" in fields else None
-    try:
+    with _wrong_at(where):
         return Attribute(
             fields["name"], fields.get("size"), labels=labels, bins=bins, numeric=numeric, **rules, about=about
         )
+
+
+@contextmanager
+def _wrong_at(where: str) -> Iterator[None]:
+    """Say in errors where in the JSON the wrong value is."""
+    try:
+        yield
     except DomainError as error:
         raise DomainError(f"{where}: {error}", attributes=error.attributes) from None
 
@@ -72,10 +80,8 @@ def _labels_of_json(fields: Mapping[str, Any], where: str) -> Any:
 
 def _about_of_json(value: object, where: str) -> About:
     fields = _object(value, where, required=set(), allowed={"title", "unit", "source", "note"})
-    try:
+    with _wrong_at(where):
         return About(**fields)
-    except DomainError as error:
-        raise DomainError(f"{where}: {error}") from None
 
 
 def _bins_of_json(value: object, where: str) -> Bins:
@@ -84,10 +90,8 @@ def _bins_of_json(value: object, where: str) -> Bins:
         raise DomainError(f"{where}: edges and labels must be lists")
     infinite = {"-inf": -math.inf, "inf": math.inf}
     edges: list[Any] = [infinite.get(edge, edge) if isinstance(edge, str) else edge for edge in fields["edges"]]
-    try:
+    with _wrong_at(where):
         return Bins(edges, fields["labels"])
-    except DomainError as error:
-        raise DomainError(f"{where}: {error}") from None
 
 
 def _numeric_of_json(value: object, where: str) -> "Numeric":
@@ -100,10 +104,8 @@ def _numeric_of_json(value: object, where: str) -> "Numeric":
     rules = {word: fields[word] for word in ("outside", "between_units")}
     from residualplanner.more.amounts.numeric import Numeric  # a door
 
-    try:
+    with _wrong_at(where):
         return Numeric.of_units(edges, unit, **rules)
-    except DomainError as error:
-        raise DomainError(f"{where}: {error}") from None
 
 
 def _json_of_rule(rule: Rule) -> Any:

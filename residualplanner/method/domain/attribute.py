@@ -1,6 +1,7 @@
 """One column of the table: its possible values, and the rules for all others."""
 
 import datetime as dt
+import difflib
 import reprlib
 from collections.abc import Iterable, Mapping
 from copy import copy
@@ -14,13 +15,68 @@ from residualplanner.ground.errors import DomainError
 from residualplanner.ground.html import ROWS, html_table, rest_note
 from residualplanner.method.domain.about import About
 from residualplanner.method.domain.bins import Bins
-from residualplanner.method.domain.families import Codes, Matching, Values
+from residualplanner.method.domain.families import UNKNOWN, Codes, Listed, Matching, Values, values_of_labels
 from residualplanner.method.domain.labels import Into, Label, Rule, attribute_error, label_text, plain_label
-from residualplanner.method.domain.listed_values import Listed, values_of_labels
-from residualplanner.method.domain.rules import checked_rule, list_text
 
 if TYPE_CHECKING:
     from residualplanner.more.amounts.numeric import Numeric
+
+#: The similarity of a label and a value, by difflib, from which on the label counts as a misspelled value; of how many
+#: values, and of how many letters, at most they are compared.
+_SIMILAR, _COMPARED, _LETTERS = 0.85, 1_000, 100
+
+
+def checked_rule(name: str, values: Values, word: str, rule: Rule | Label) -> Rule:
+    """The rule of an attribute for entries that are ``word``, unknown or missing, from what users may write.
+
+    Raises:
+        DomainError: it is none of these, or a label that cannot be told from a value as tables show it; or, unless it
+            is written as Into(label), one that looks like a misspelled value.
+    """
+    if isinstance(rule, str) and rule in ("error", "drop"):
+        return "error" if rule == "error" else "drop"
+    label = rule.label if isinstance(rule, Into) else rule
+    plain = plain_label(label)
+    code = values.code_of_label(label if plain is None else plain)
+    if code is not None:
+        return Into(code if isinstance(values, Codes) else values.labels[code])
+    is_misspelled_word = isinstance(rule, str) and rule.casefold() in ("error", "drop")
+    if not isinstance(plain, str) or not plain.strip() or not is_unicode(plain) or is_misspelled_word:
+        raise attribute_error(
+            name,
+            f"has {word}={reprlib.repr(label)}; write 'error', 'drop' or one of its values {list_text(values)}, or "
+            "another string as a label of its own",
+        )
+    meant = _shown_as(values, plain) or (None if isinstance(rule, Into) else _misspelled(values, plain))
+    if meant is not None:
+        raise attribute_error(
+            name,
+            f"has {word}={reprlib.repr(label)}, which is hard to tell from its value {meant!r}; write the value "
+            "as it was declared, or another label, or where this one is meant Into(label), in a spec { into = label }",
+        )
+    return Into(plain)
+
+
+def list_text(values: Values) -> str:
+    """The values, at most six of them."""
+    return f"0 .. {len(values) - 1}" if isinstance(values, Codes) else reprlib.repr(list(values.labels))
+
+
+def _shown_as(values: Values, label: str) -> str | None:
+    """The label, if tables would show a value under the same."""
+    if isinstance(values, Codes):  # of which there may be too many to list
+        return label if values.code_of(label) != UNKNOWN else None
+    return label if label in map(label_text, values.labels) else None
+
+
+def _misspelled(values: Values, label: str) -> str | None:
+    """The value that a label may be a misspelling of, if there is one."""
+    if len(values) > _COMPARED or len(label) > _LETTERS:
+        return None
+    texts = [text for text in map(label_text, values.labels) if len(text) <= _LETTERS]
+    folded = {text.casefold().strip(): text for text in texts}
+    close = difflib.get_close_matches(label.casefold().strip(), folded, n=1, cutoff=_SIMILAR)
+    return folded[close[0]] if close else None
 
 
 #: How amounts are matched.
@@ -89,7 +145,10 @@ class Attribute:
         missing: Rule | Label = "error",
         about: About | None = None,
     ) -> None:
-        _require_name(name)
+        if not isinstance(name, str) or not name:
+            raise DomainError(f"an attribute's name must be a string that is not empty, got {value_text(name)}")
+        if not is_unicode(name):
+            raise DomainError(f"the attribute name {name!r} is not valid Unicode")
         if sum(given is not None for given in (size, labels, bins, numeric)) != 1:
             raise attribute_error(name, "needs exactly one of size, labels, bins and numeric")
         if about is not None and not isinstance(about, About):
@@ -142,13 +201,7 @@ class Attribute:
 
     @cached_property
     def by_bin(self) -> "Attribute":
-        """What queries are about: of amounts the attribute of their bins, of any other values the attribute itself.
-
-        Example:
-            >>> from residualplanner import Numeric
-            >>> Attribute("income", numeric=Numeric(0, 20, bins=2), missing="Not stated").by_bin.value_labels
-            ('[0, 10)', '[10, 20]', 'Not stated')
-        """
+        """What queries are about: of amounts the attribute of their bins, of any other values the attribute itself."""
         if self.numeric is None:
             return self
         bins, about = self.numeric.bins, self.about
@@ -178,21 +231,7 @@ class Attribute:
         return tuple(meaning or label for meaning, label in zip((*meant, *self.own_labels), labels, strict=True))
 
     def code_of_label(self, label: Label | dt.date) -> int:
-        """The code of a value as shown in tables, or as it was declared.
-
-        Args:
-            label: one of ``value_labels``; True is not 1.
-
-        Returns:
-            Its position in ``value_labels``.
-
-        Raises:
-            DomainError: there is no such value.
-
-        Example:
-            >>> Attribute("sex", labels=["F", "M"]).code_of_label("M")
-            1
-        """
+        """The code of a value as shown in tables, or as it was declared; DomainError if there is none."""
         code = self.values.code_of_label(_plain(label))
         if code is None and self.own_labels and isinstance(label, str) and label in self.value_labels:
             code = self.value_labels.index(label)
@@ -249,13 +288,6 @@ def _plain(label: object) -> object:
     """A label as Python's own type; a date, or anything that is not a label, as it is."""
     plain = plain_label(label)
     return label if plain is None else plain
-
-
-def _require_name(name: object) -> None:
-    if not isinstance(name, str) or not name:
-        raise DomainError(f"an attribute's name must be a string that is not empty, got {value_text(name)}")
-    if not is_unicode(name):
-        raise DomainError(f"the attribute name {name!r} is not valid Unicode")
 
 
 def _values(name: str, size: object, labels: object, bins: object, numeric: object) -> Values:

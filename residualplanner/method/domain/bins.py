@@ -4,28 +4,110 @@ import datetime as dt
 import math
 import reprlib
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cached_property
 from itertools import pairwise
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.ground.checks import IntArray, is_unicode, value_text
+from residualplanner.ground.checks import IntArray, is_unicode, spelling, value_text
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import DomainError
-from residualplanner.method.domain.entries import bounds_in, is_narrow
+from residualplanner.method.domain.entries import bounds_in, date_of_day, day_of, is_narrow, number_of
 from residualplanner.method.domain.families import MISSING, UNKNOWN, Entries, Matching
 from residualplanner.method.domain.labels import plain_label
-from residualplanner.method.domain.scales import Edge, Scale, first_of_month, following_month, scale_of
+
+#: An edge of bins: a number, or a date; the outermost may be infinite either way.
+Edge = float | dt.date
+
+
+class NumberScale:
+    """Numbers, compared as 64-bit floats."""
+
+    words = "intervals of numbers"  # for messages
+    entries: Entries = "numbers"  # of a column that are on it
+    is_last_closed = True  # the last bin holds its upper edge
+
+    def edge(self, given: Any) -> Edge | None:
+        """A float, minus zero as zero; NaN for a number too large for one."""
+        if not isinstance(given, Real | Decimal) or isinstance(given, bool | np.bool_):
+            return None
+        try:
+            return float(spelling(given) if isinstance(given, np.floating) else given) + 0.0
+        except (OverflowError, ValueError):  # a signaling NaN
+            return math.nan
+
+    def position(self, entry: object) -> float:
+        """The number itself; infinity for what is not a number."""
+        number = number_of(entry)
+        return math.inf if number is None else number
+
+    def text(self, edge: Edge) -> str:
+        """An integer without its fraction, any other number in the fewest digits."""
+        assert isinstance(edge, float)
+        return str(int(edge)) if edge.is_integer() and abs(edge) < 1e16 else repr(edge)
+
+
+class Days:
+    """Days, with all times of day on them.
+
+    No day is two days, so an interval needs no closed end: February is [2021-02-01, 2021-03-01), also where it is last.
+    """
+
+    words = "intervals of dates"
+    entries: Entries = "dates"
+    is_last_closed = False
+
+    def edge(self, given: Any) -> Edge | None:
+        """A date, from a date, a date in ISO 8601, or a midnight without a time zone."""
+        if isinstance(given, float | np.floating) and math.isinf(given):
+            return float(given)
+        if isinstance(given, dt.datetime) and (given.tzinfo is not None or given.time() != dt.time()):
+            raise DomainError("bin edges that are dates have no time of day and no time zone")
+        if isinstance(given, str) and len(given) != len("2020-12-31"):
+            return None
+        day = day_of(given)
+        try:
+            return None if day is None else date_of_day(day)
+        except (ValueError, OverflowError):
+            raise DomainError("bin edges that are dates must be in the years 1 to 9999") from None
+
+    def position(self, entry: object) -> float:
+        """The day, numbered from 1970-01-01; NaN for what means no day."""
+        if isinstance(entry, float) and math.isinf(entry):
+            return entry
+        day = day_of(entry)
+        return math.nan if day is None else day
+
+    def text(self, edge: Edge) -> str:
+        """A date in ISO 8601."""
+        return str(edge) if isinstance(edge, float) else edge.isoformat()
+
+
+#: What the edges of bins, and the entries of a column, are positions on.
+Scale = NumberScale | Days
+
+
+def scale_of(edges: Sequence[object]) -> tuple[Scale, tuple[Edge, ...]]:
+    """The scale that edges are on, and the edges as bins keep them; DomainError unless all are numbers or all dates."""
+    for scale in (NumberScale(), Days()):
+        found = [scale.edge(edge) for edge in edges]
+        kept = tuple(edge for edge in found if edge is not None)
+        if len(kept) == len(found):
+            return scale, kept
+    raise DomainError("bin edges must be numbers, or else all of them dates, such as 2020-12-31")
+
 
 #: The most bins that months or years make.
 _PERIODS = 10_000
 
 
-@hides("code_of_label", "codes_of_column", "integer_range", "interval_text", "labels_are_intervals", "to_json")
+@hides("code_of_label codes_of_column integer_range interval_text labels_are_intervals to_json")
 @dataclass(frozen=True, init=False, repr=False)
 class Bins:
     """Intervals between neighboring edges, closed on the left and open on the right.
@@ -79,11 +161,11 @@ class Bins:
             >>> Bins.months("2020-11", "2021-01").labels
             ('2020-11', '2020-12', '2021-01')
         """
-        begin, end = first_of_month(first), following_month(first_of_month(last))
-        edges = [begin]
-        _require_period(begin.year * 12 + begin.month, end.year * 12 + end.month - 1, "months")
-        while edges[-1] < end:
-            edges.append(following_month(edges[-1]))
+        begin, end = _month(first), _month(last)
+        if end == dt.MAXYEAR * 12 + 11:
+            raise DomainError("the calendar ends with December 9999, so bins must end before")
+        _require_period(begin, end, "months")
+        edges = [dt.date(month // 12, month % 12 + 1, 1) for month in range(begin, end + 2)]
         return cls(edges, [edge.isoformat()[:7] for edge in edges[:-1]])
 
     @classmethod
@@ -119,12 +201,7 @@ class Bins:
         return self.labels == self._interval_texts
 
     def interval_text(self, first: int, last: int) -> str:
-        """The interval that the bins ``first`` to ``last`` cover together, written out.
-
-        Example:
-            >>> Bins([0, 18, 65, 120]).interval_text(1, 2)
-            '[18, 120]'
-        """
+        """The interval that the bins ``first`` to ``last`` cover together, written out."""
         low, high, scale = self.edges[first], self.edges[last + 1], self.scale
         is_closed = scale.is_last_closed and last == len(self.edges) - 2 and not _is_infinite(high)
         left, right = "(" if _is_infinite(low) else "[", "]" if is_closed else ")"
@@ -208,6 +285,14 @@ def _checked_labels(labels: Iterable[str]) -> tuple[str, ...]:
     if broken:
         raise DomainError(f"the label {reprlib.repr(broken[0])} of a bin is not valid Unicode, which no file can hold")
     return tuple(str(label) for label in given)
+
+
+def _month(given: object) -> int:
+    """A month that is written as "2020-12", or as any date in it, counted from January of the year 0."""
+    day = day_of(f"{given}-01" if isinstance(given, str) and len(given) == len("2020-12") else given)
+    if day is None:
+        raise DomainError('a month is written as "2020-12", or as a date in it')
+    return date_of_day(day).year * 12 + date_of_day(day).month - 1
 
 
 def _is_infinite(edge: Edge) -> bool:

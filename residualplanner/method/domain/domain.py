@@ -3,18 +3,19 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from residualplanner.ground.checks import is_frame, value_text
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import DomainError
 from residualplanner.ground.html import html_table, rest_note
-from residualplanner.ground.words import COUNTS, count_text, names_text, suggestion
+from residualplanner.ground.words import COUNTS, count_text, listed, names_text, suggestion
 from residualplanner.method.domain._json import attribute_of_json, json_of_attribute
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.bins import Bins
-from residualplanner.method.domain.families import EqualWeights, SchemaColumn, Weighting
+from residualplanner.method.domain.families import SchemaColumn
 from residualplanner.method.domain.labels import Label
 
 if TYPE_CHECKING:
@@ -30,14 +31,28 @@ class HasAttribute(Protocol):
 
     def attribute(self, name: str) -> Attribute:
         """The attribute of this name with these values."""
-        ...
+
+
+@dataclass(frozen=True, slots=True)
+class EqualWeights:
+    """Every record has weight 1: tables hold numbers of records."""
+
+    columns: ClassVar[tuple[SchemaColumn, ...]] = ()  # that are read for it
+    maximum: ClassVar[Fraction] = Fraction(1)
+    denominator: ClassVar[int] = 1  # every weight times this is an integer
+    unit_name: ClassVar[str] = ""  # what estimates and errors are in, if not numbers of records
+    sentence: ClassVar[str] = ""  # what tables hold instead of these
+
+    def to_json(self) -> dict[str, Any]:
+        """The field of a domain's JSON that declares weights: none."""
+        return {}
 
 
 #: The values of an attribute as users declare them.
 DeclaredValues = int | Sequence[Label] | Mapping[Label, str] | Bins | Attribute | HasAttribute
 
 
-@hides("from_json", "positions_as_written", "require_equal_weights", "require_no_amounts", "to_json")
+@hides("from_json positions_as_written require_equal_weights require_no_amounts to_json")
 @dataclass(frozen=True, init=False, repr=False)
 class Domain:
     """The attributes of a table, in order; two domains are equal if all their attributes are.
@@ -65,7 +80,7 @@ class Domain:
     """
 
     attributes: tuple[Attribute, ...]
-    weight: Weighting
+    weight: "EqualWeights | Weight"
 
     def __init__(self, mapping: Mapping[str, DeclaredValues], *, weight: "Weight | None" = None) -> None:
         if not isinstance(mapping, Mapping):
@@ -137,16 +152,7 @@ class Domain:
         )
 
     def require_no_amounts(self, what: str) -> None:
-        """Raise DomainError where an attribute's values are amounts; ``what`` cannot be made of these, as it says.
-
-        Example:
-            >>> from residualplanner import Numeric
-            >>> Domain({"salary": Numeric(0, 9)}).require_no_amounts("synthetic records have codes")
-            Traceback (most recent call last):
-            ...
-            residualplanner.ground.errors.DomainError: synthetic records have codes, and the values of attribute ...
-            amounts; declare Bins in place of Numeric, or leave them out
-        """
+        """Raise DomainError where an attribute's values are amounts; ``what`` cannot be made of these, as it says."""
         amounts = [attribute.name for attribute in self.attributes if attribute.numeric is not None]
         if amounts:
             raise DomainError(
@@ -174,12 +180,7 @@ class Domain:
         return tuple(sorted(self.positions_as_written(names)))
 
     def positions_as_written(self, names: Iterable[str]) -> tuple[int, ...]:
-        """As `positions`, but in the order of the names.
-
-        Example:
-            >>> Domain({"age": 85, "sex": 2, "race": 5}).positions_as_written(("race", "age"))
-            (2, 0)
-        """
+        """As `positions`, but in the order of the names."""
         if isinstance(names, str):
             raise DomainError(f"a list of attribute names is needed, got the string {names!r}; write ({names!r},)")
         if isinstance(names, Mapping):
@@ -216,37 +217,18 @@ class Domain:
         return math.prod(self.sizes[position] for position in positions)
 
     def require_equal_weights(self, purpose: str) -> None:
-        """Raise DomainError where records do not count once each; ``purpose`` is what that is needed for.
-
-        Example:
-            >>> Domain({"sex": 2}).require_equal_weights("synthesis")
-        """
+        """Raise DomainError where records do not count once each; ``purpose`` is what that is needed for."""
         if self.weight.columns:
             raise DomainError(f"{purpose} is for records that count once each; leave weight= out of the domain")
 
     def to_json(self) -> dict[str, Any]:
-        """The domain as plain lists, mappings, numbers and strings; ``from_json`` is the inverse.
-
-        Example:
-            >>> Domain({"sex": ["F", "M"]}).to_json()
-            {'attributes': [{'name': 'sex', 'labels': ['F', 'M'], 'unknown': 'error', 'missing': 'error'}]}
-        """
+        """The domain as plain lists, mappings, numbers and strings; ``from_json`` is the inverse."""
         attributes = [json_of_attribute(attribute) for attribute in self.attributes]
         return {"attributes": attributes, **self.weight.to_json()}
 
     @classmethod
     def from_json(cls, value: object) -> "Domain":
-        """The domain that ``to_json`` wrote.
-
-        Args:
-            value: from ``to_json``, perhaps after a round trip through JSON.
-
-        Returns:
-            An equal domain.
-
-        Raises:
-            DomainError: an unknown or absent field, a value of the wrong type, an attribute twice; it says where.
-        """
+        """The domain that ``to_json`` wrote; DomainError says what is wrong, and where."""
         fields = set(value) - {"weight"} if isinstance(value, dict) else set()
         if not isinstance(value, dict) or fields != {"attributes"} or not isinstance(value["attributes"], list):
             raise DomainError("domain: expected an object with the field 'attributes', a list, and perhaps 'weight'")
@@ -304,3 +286,29 @@ def _shown(name: object) -> str:
 def _list_text(names: Sequence[object]) -> str:
     texts = [_shown(name) for name in names[:20]]
     return str(texts) if len(names) <= 20 else f"{str(texts)[:-1]}, ... {len(names)} in all]"
+
+
+#: How many attributes are named.
+_NAMED = 20
+
+
+def omission_of(domain: Domain) -> str:
+    """The sentence that says which records are in no table, and what all tables are about instead; or "".
+
+    How many records are left out is stated nowhere: it would be an exact count.
+    """
+    missing = [each.name for each in domain.attributes if each.missing == "drop"]
+    unknown = [each.name for each in domain.attributes if each.unknown == "drop"]
+    rules = {"without a value of": missing, "with a value outside the declared ones of": unknown}
+    parts = [f"{words} {listed(map(repr, names), _NAMED)}" for words, names in rules.items() if names]
+    if not parts:
+        return ""
+    return (
+        f"Records {', or '.join(parts)} are left out of every table, the total included: all numbers are about the "
+        "other records only, and how many were left out is not stated."
+    )
+
+
+def remarks_of(domain: Domain) -> str:
+    """What readers of tables must know of the records in them: which are left out, and how much each counts; or ""."""
+    return "  ".join(filter(None, (omission_of(domain), domain.weight.sentence)))

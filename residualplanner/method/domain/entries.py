@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.ground.checks import spelling
+from residualplanner.ground.checks import FloatArray, spelling
 
 #: Of 64-bit floats, Python's own.
 _FIRST_ROUNDED = 2**53
@@ -31,12 +31,7 @@ _WITHIN_DAYS = frozenset(("D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as"
 
 
 def first_rounded_integer(kind: np.dtype[Any]) -> int:
-    """The least positive integer to which a type of floats rounds another integer, the next one.
-
-    Example:
-        >>> first_rounded_integer(np.dtype(np.float64)) == 2**53, float(2**53) == float(2**53 + 1)
-        (True, True)
-    """
+    """The least positive integer to which a type of floats rounds another one, its successor: ``2**53`` of 64 bits."""
     return 1 << min(int(np.finfo(kind).nmant) + 1, 53)  # wider floats are read in 64 bits
 
 
@@ -45,30 +40,17 @@ def is_narrow(kind: np.dtype[Any]) -> bool:
     return kind.kind == "f" and kind.itemsize < 8
 
 
-def spelled(floats: NDArray[Any]) -> NDArray[np.float64]:
-    """The decimals that floats (m,) are written as, in the digits of their own type, as 64-bit floats.
-
-    Example:
-        >>> spelled(np.array([0.7, 500.25], dtype=np.float16)), float(np.float16(0.7))
-        (array([  0.7, 500.2]), 0.7001953125)
-    """
+def spelled(floats: NDArray[Any]) -> FloatArray:
+    """The decimals that floats (m,) are written as, in the digits of their own type, as 64-bit floats."""
     return np.array([float(spelling(each)) for each in floats], dtype=np.float64)
 
 
 def bounds_in(kind: np.dtype[Any], bounds: Sequence[float], *, upper: bool = False) -> NDArray[Any]:
-    """Declared numbers as bounds of a column of floats: compared with these, each float is where its decimal is.
+    """Declared numbers (m,) as bounds of a column of floats: compared with these, each float is where its decimal is.
 
     A float of fewer than 64 bits stands for two numbers, itself and the decimal that it is written as, and is on a
-    bound that is either.
-
-    Args:
-        kind: the type of the column.
-        bounds (m,): 64-bit floats.
-        upper: whether a float is beyond a bound if it is larger, or else if it is smaller.
-
-    Returns:
-        (m,): of the type ``kind``, if that is narrow: the least floats that are at least the bounds, or the largest
-        that are at most the upper ones.
+    bound that is either.  Of such a type are the bounds: the least floats that are at least the given ones, or with
+    ``upper``, which a float is beyond if it is larger, the largest that are at most these.
 
     Example:
         >>> float(np.float32(0.7)) >= 0.7, bool(np.float32(0.7) >= bounds_in(np.dtype(np.float32), [0.7])[0])
@@ -139,16 +121,13 @@ def day_of(entry: object) -> int | None:
     """The day that an entry means, numbered from 1970-01-01, or None; a time of day belongs to its day.
 
     A moment with a time zone means no day: which day it is depends on where one is.
-
-    Example:
-        >>> day_of("1970-01-02"), day_of("1970-01-02 23:59:59.9"), day_of(dt.date(1969, 12, 31))
-        (1, 1, -1)
-        >>> day_of("2021-02-29"), day_of("2020-02-29T00:00:00Z"), day_of("2020-2-9"), day_of(20200229)
-        (None, None, None, None)
     """
     if isinstance(entry, str):
         found = _DATE.fullmatch(entry)
-        return None if found is None else _day_of_parts(*map(int, found.groups()))
+        try:
+            return None if found is None else dt.date(*map(int, found.groups())).toordinal() - _EPOCH
+        except ValueError:
+            return None
     if isinstance(entry, dt.datetime) and entry.tzinfo is not None:
         return None
     if isinstance(entry, dt.date):
@@ -161,13 +140,6 @@ def day_of(entry: object) -> int | None:
 def date_of_day(day: int) -> dt.date:
     """The date of a day that is numbered from 1970-01-01."""
     return dt.date.fromordinal(day + _EPOCH)
-
-
-def _day_of_parts(year: int, month: int, day: int) -> int | None:
-    try:
-        return dt.date(year, month, day).toordinal() - _EPOCH
-    except ValueError:
-        return None
 
 
 def _plain_number(entry: object) -> int | float | Decimal | None:

@@ -1,20 +1,21 @@
-"""Families of values that an attribute can have, one small object each: their protocol, and codes.
+"""Families of values that an attribute can have, one small object each: codes, integers, strings, truth values, dates.
 
 A family knows which entries are its values, one at a time and whole columns at once, and how tables show its values.
-The others are in `listed_values` and `bins`.
+Intervals are in `bins`.
 """
 
-from collections.abc import Callable
+import datetime as dt
+from collections.abc import Callable, Iterable, KeysView, Mapping, Sequence, Set
 from dataclasses import dataclass
-from fractions import Fraction
+from functools import cached_property, partial
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.ground.checks import IntArray
-from residualplanner.method.domain.entries import first_rounded_integer, integer_of
-from residualplanner.method.domain.labels import Label
+from residualplanner.ground.checks import IntArray, value_text
+from residualplanner.method.domain.entries import day_of, first_rounded_integer, integer_of, text_of, truth_of
+from residualplanner.method.domain.labels import Label, attribute_error, checked_label
 
 #: The code of an entry that is not one of the attribute's values.
 UNKNOWN = -1
@@ -33,26 +34,21 @@ class Coding(Protocol):
     @property
     def words(self) -> str:
         """What its values are, for messages."""
-        ...
 
     def code_of(self, entry: object) -> int:
         """The code of an entry that is not missing, or UNKNOWN."""
-        ...
 
     def holds(self, entries: Entries) -> bool:
         """Whether any such entries can be values."""
-        ...
 
     def codes_of_column(self, entries: Entries) -> Callable[[NDArray[Any]], IntArray] | None:
         """The function that codes a whole column of such entries, or None where that is done one by one.
 
         Numbers come as integers or floats, dates as days from 1970-01-01; NaN is missing.
         """
-        ...
 
     def integer_range(self) -> tuple[int, int] | None:
         """The least and the largest integer among the values; None where single integers are not distinguished."""
-        ...
 
 
 class SchemaColumn(Protocol):
@@ -61,12 +57,10 @@ class SchemaColumn(Protocol):
     @property
     def name(self) -> str:
         """The column's name."""
-        ...
 
     @property
     def values(self) -> Coding:
         """How its entries become codes."""
-        ...
 
 
 class Values(Coding, Protocol):
@@ -75,22 +69,18 @@ class Values(Coding, Protocol):
     @property
     def matching(self) -> Matching:
         """The word for this family."""
-        ...
 
     def __len__(self) -> int: ...
 
     @property
     def labels(self) -> tuple[Label, ...]:
         """The values as tables show them."""
-        ...
 
     def code_of_label(self, label: object) -> int | None:
         """The code of a value as tables show it or as it was declared, or None."""
-        ...
 
     def to_json(self) -> dict[str, Any]:
         """The values as a JSON object with one field."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -154,49 +144,145 @@ def codes_of_numbers(codes_of_integers: Callable[[NDArray[Any]], IntArray]) -> C
     return codes_of
 
 
-class Weighting(Protocol):
-    """How much each record counts."""
+@dataclass(frozen=True)
+class Listed:
+    """Values that are listed: entries are looked up by what they mean."""
 
-    @property
-    def columns(self) -> tuple[SchemaColumn, ...]:
-        """The columns that are read for it."""
-        ...
+    labels: tuple[Label, ...]
+    _meant: ClassVar["staticmethod[[Any], object]"]  # what an entry means in this family, or None
+    _entries: ClassVar[Entries] = "numbers"  # of columns that are no strings, which can be values
 
-    @property
-    def maximum(self) -> Fraction:
-        """The largest weight."""
-        ...
+    def __len__(self) -> int:
+        return len(self.labels)
 
-    @property
-    def denominator(self) -> int:
-        """The integer q by which every weight is multiplied, so that it becomes an integer."""
-        ...
+    @cached_property
+    def _code(self) -> dict[Any, int]:
+        return {label: code for code, label in enumerate(self.labels)}
 
-    @property
-    def unit_name(self) -> str:
-        """What estimates and errors are in; empty where that is numbers of records."""
-        ...
+    def code_of(self, entry: object) -> int:
+        """The code of an entry that is not missing, or UNKNOWN."""
+        return self._code.get(self._meant(entry), UNKNOWN)
 
-    @property
-    def sentence(self) -> str:
-        """What tables hold instead of numbers of records; empty where they hold these."""
-        ...
+    def code_of_label(self, label: object) -> int | None:
+        """The code of a value as tables show it or as it was declared, or None."""
+        return self._code.get(label) if type(label) is type(self.labels[0]) else None
 
-    def to_json(self) -> dict[str, Any]:
-        """The field of a domain's JSON that declares it; nothing where every record counts once."""
-        ...
+    def holds(self, entries: Entries) -> bool:
+        """Whether any such entries can be values: of numbers only where some label means an integer."""
+        return entries == self._entries and (entries != "numbers" or self.integer_range() is not None)
 
+    def codes_of_column(self, entries: Entries) -> Callable[[NDArray[Any]], IntArray] | None:
+        """The function that codes a whole column of such entries, or None."""
+        del entries
+        return None
 
-@dataclass(frozen=True, slots=True)
-class EqualWeights:
-    """Every record has weight 1: tables hold numbers of records."""
-
-    columns: ClassVar[tuple[SchemaColumn, ...]] = ()
-    maximum: ClassVar[Fraction] = Fraction(1)
-    denominator: ClassVar[int] = 1
-    unit_name: ClassVar[str] = ""
-    sentence: ClassVar[str] = ""
+    def integer_range(self) -> tuple[int, int] | None:
+        """The least and the largest integer among the values, or None."""
+        means = map(integer_of, self.labels) if self._entries == "numbers" else ()
+        numbers = [number for number in means if number is not None]
+        return (min(numbers), max(numbers)) if numbers else None
 
     def to_json(self) -> dict[str, Any]:
-        """Nothing."""
-        return {}
+        """The values as a JSON object with one field."""
+        return {"labels": list(self.labels)}
+
+
+class Texts(Listed):
+    """Strings."""
+
+    matching: ClassVar[Matching] = "text"
+    words: ClassVar[str] = "strings"
+    _meant = staticmethod(text_of)
+
+
+class Truths(Listed):
+    """Truth values."""
+
+    matching: ClassVar[Matching] = "truth"
+    words: ClassVar[str] = "truth values"
+    _meant = staticmethod(truth_of)
+    _entries: ClassVar[Entries] = "truth values"
+
+
+class ListedIntegers(Listed):
+    """Integers of 64 bits."""
+
+    matching: ClassVar[Matching] = "integer"
+    words: ClassVar[str] = "integers"
+    _meant = staticmethod(integer_of)
+
+    def codes_of_column(self, entries: Entries) -> Callable[[NDArray[Any]], IntArray] | None:
+        """The function that codes a whole column of such entries, or None."""
+        return codes_of_numbers(partial(_looked_up, self.labels)) if entries == "numbers" else None
+
+
+class Dates(Listed):
+    """Days that are listed, numbered from 1970-01-01; tables show them as in ISO 8601."""
+
+    matching: ClassVar[Matching] = "date"
+    words: ClassVar[str] = "dates"
+    _meant = staticmethod(day_of)
+    _entries: ClassVar[Entries] = "dates"
+
+    @cached_property
+    def _code(self) -> dict[Any, int]:
+        return {day_of(label): code for code, label in enumerate(self.labels)}
+
+    def code_of_label(self, label: object) -> int | None:
+        """The code of a value as tables show it or as it was declared, or None."""
+        is_date = isinstance(label, dt.date) or label in self.labels
+        return self._code.get(day_of(label)) if is_date else None
+
+    def codes_of_column(self, entries: Entries) -> Callable[[NDArray[Any]], IntArray] | None:
+        """The function that codes a whole column of such entries, or None."""
+        return partial(_looked_up, tuple(self._code)) if entries == "dates" else None
+
+    def to_json(self) -> dict[str, Any]:
+        """The values as a JSON object with one field."""
+        return {"dates": list(self.labels)}
+
+
+def values_of_labels(name: str, labels: object) -> Values:
+    """The family of labels of an attribute; DomainError where they repeat, are of several kinds, or no labels."""
+    if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
+        raise attribute_error(name, f"needs a list of labels, got {value_text(labels)}")
+    if isinstance(labels, Set) and not isinstance(labels, KeysView):
+        raise attribute_error(name, "needs its labels in an order, and a set has another in every run; write a list")
+    given = list(labels)
+    if not given:
+        raise attribute_error(name, "needs at least 1 label")
+    if all(isinstance(label, dt.date) for label in given):
+        values: Values = Dates(tuple(_checked_date(name, label).isoformat() for label in given))
+    else:
+        plain = tuple(checked_label(name, label) for label in given)
+        if len({type(label) for label in plain}) > 1:
+            raise attribute_error(
+                name, "mixes kinds of labels; make them all strings, all integers, all truth values or all dates"
+            )
+        values = _FAMILIES[type(plain[0])](plain)
+    if len(set(values.labels)) < len(values):
+        raise attribute_error(name, "has a label twice")
+    return values
+
+
+def _checked_date(name: str, label: dt.date) -> dt.date:
+    """The date; DomainError where it has a time of day or a zone, which a date has not."""
+    if isinstance(label, dt.datetime):
+        if label.tzinfo is not None or label.time() != dt.time():
+            raise attribute_error(name, "has a label with a time of day or a time zone; labels are dates without these")
+        return label.date()
+    return label
+
+
+_FAMILIES: Mapping[type, Callable[[tuple[Label, ...]], Values]] = {str: Texts, bool: Truths, int: ListedIntegers}
+
+
+def _looked_up(distinct: Sequence[Any], numbers: NDArray[Any]) -> IntArray:
+    """The index of each number among the distinct integers, or UNKNOWN."""
+    values = np.array(distinct, dtype=np.int64)
+    fits = numbers <= np.iinfo(np.int64).max  # unsigned integers beyond it equal no value
+    order = np.argsort(values)
+    wanted = np.where(fits, numbers, 0).astype(np.int64)
+    nearest = np.minimum(np.searchsorted(values[order], wanted), values.size - 1)
+    codes = order[nearest]
+    return np.where(fits & (values[codes] == wanted), codes, UNKNOWN)

@@ -42,12 +42,7 @@ def plain_label(value: object) -> Label | None:
 
 
 def label_text(label: object) -> str:
-    """A label as a string, truth values as CSV files have them.
-
-    Example:
-        >>> label_text(7), label_text(True), label_text("F")
-        ('7', 'true', 'F')
-    """
+    """A label as a string, truth values as CSV files have them: 7, "true", "F"."""
     return str(label).lower() if isinstance(label, bool) else str(label)
 
 

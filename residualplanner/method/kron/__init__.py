@@ -12,16 +12,19 @@ from residualplanner.method.kron.arrays import (
     sparse_product,
     take,
 )
-from residualplanner.method.kron.axis_maps import AxisMap, ProductMap, keeping, matrix_map
-from residualplanner.method.kron.integer_maps import DenseIntegers, IntegerMap
-from residualplanner.method.kron.integers import differences_of_tables, integer_products
-from residualplanner.method.kron.residuals import (
+from residualplanner.method.kron.axis_maps import (
+    AxisMap,
+    ProductMap,
+    keeping,
+    matrix_map,
     rebuilding,
     rebuilding_differences,
     subtracting,
     tables_of_residuals,
     tensors_of_residuals,
 )
+from residualplanner.method.kron.integer_maps import DenseIntegers, IntegerMap
+from residualplanner.method.kron.integers import differences_of_tables, integer_products
 
 __all__ = [
     "Array",

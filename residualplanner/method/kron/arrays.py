@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from residualplanner.ground.checks import IntArray
+
 #: An array of any library that follows the array API standard.
 Array = Any
 #: An array, and another one of the same library, on the same device.
@@ -19,15 +21,7 @@ _DENSE_ENTRIES = 2**22
 
 
 def namespace(*arrays: Array) -> Any:
-    """The array API namespace of all ``arrays``.
-
-    Raises:
-        TypeError: they come from different libraries, or from one that does not follow the standard.
-
-    Example:
-        >>> namespace(np.ones(2)).__name__
-        'numpy'
-    """
+    """The array API namespace of all ``arrays``; TypeError where they are of different libraries, or of none."""
     spaces = [_namespace_of(array) for array in arrays]
     if any(space is not spaces[0] for space in spaces):
         names = sorted({getattr(space, "__name__", "?") for space in spaces})
@@ -43,19 +37,14 @@ def like(values: NDArray[Any], array: Array) -> Array:
 
 
 def empty_floats(shape: tuple[int, ...], array: Array) -> Array:
-    """Double precision of ``shape`` where ``array`` is, its entries not set.
-
-    Example:
-        >>> empty_floats((2, 0), np.array([1])).dtype
-        dtype('float64')
-    """
+    """Double precision of ``shape`` where ``array`` is, its entries not set."""
     if isinstance(array, np.ndarray):
         return np.empty(shape)
     xp = namespace(array)
     return xp.empty(shape, dtype=xp.float64, device=array.device)
 
 
-def take(array: Array, rows: NDArray[np.int64]) -> Array:
+def take(array: Array, rows: IntArray) -> Array:
     """The ``rows`` (b,) of ``array`` (g, ..)."""
     if isinstance(array, np.ndarray):
         return array.take(rows, axis=0)
@@ -67,10 +56,6 @@ def quotients(integers: Array, divisor: int) -> Array:
     """``integers``, or floats, divided by an integer below ``2**53``; the array itself where that leaves it as it is.
 
     Guarantees: each is rounded as in NumPy: once where it becomes a float, and once where it is divided.
-
-    Example:
-        >>> quotients(np.array([6, 9]), 2)
-        array([3. , 4.5])
     """
     if isinstance(integers, np.ndarray):
         return integers if divisor == 1 else integers / divisor
@@ -101,12 +86,7 @@ def subtract_into(out: Array, left: Array, right: Array) -> None:
 
 
 def cumulative_sums(array: SameArray, axis: int) -> SameArray:
-    """The cumulative sums of ``array`` along an axis.
-
-    Example:
-        >>> cumulative_sums(np.array([1.0, 2.0, 4.0]), 0)
-        array([1., 3., 7.])
-    """
+    """The cumulative sums of ``array`` along an axis."""
     xp = namespace(array)
     # NumPy 2.0 has no `cumulative_sum`.
     sums: SameArray = xp.cumsum(array, axis=axis) if xp is np else xp.cumulative_sum(array, axis=axis)
@@ -114,14 +94,7 @@ def cumulative_sums(array: SameArray, axis: int) -> SameArray:
 
 
 def add_up_into(out: Array, values: Array) -> None:
-    """Write the cumulative sums of ``values`` along their last axis to ``out``, of the same shape.
-
-    Example:
-        >>> sums = np.empty(3)
-        >>> add_up_into(sums, np.array([1.0, 2.0, 4.0]))
-        >>> sums
-        array([1., 3., 7.])
-    """
+    """Write the cumulative sums of ``values`` along their last axis to ``out``, of the same shape."""
     if isinstance(out, np.ndarray):
         np.cumsum(values, axis=-1, out=out)
     else:
@@ -133,10 +106,6 @@ def sparse_product(matrix: sparse.csr_array, values: Array) -> Array:
 
     Cost: with NumPy O(r) for each entry other than 0.  The standard has no sparse arrays: there the matrix is written
         out, some rows at a time, and O(q n r) operations are done.
-
-    Example:
-        >>> sparse_product(sparse.csr_array([[1.0, 1.0]]), np.array([[2.0], [3.0]]))
-        array([[5.]])
     """
     if isinstance(values, np.ndarray):
         return matrix @ values

@@ -1,20 +1,31 @@
-"""A linear map for each axis of a stack of tables.
+"""A linear map for each axis of a stack of tables; residuals of tables, by Sub along every axis, and back.
 
 A stack is turned while it is mapped: each pass takes the first axis after the batch and puts its result last, so that
 after one pass per axis all stand in order again.  Where an axis is short, or its map has nothing better, a pass is one
 matrix product, which is what array libraries do best, and neighbors that are very short are merged into one axis first;
-a long axis is mapped directly where that takes less than a product.
+a long axis is mapped directly where that takes less than a product.  Source: eqs. (5), (7), (13) and (25).
 """
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
-from residualplanner.method.kron.arrays import Array, Scratch, like, multiply_into, namespace
+from residualplanner.ground.checks import FloatArray, IntArray
+from residualplanner.method.kron.arrays import (
+    Array,
+    Scratch,
+    empty_floats,
+    like,
+    multiply_into,
+    namespace,
+    quotients,
+    subtract_into,
+    take,
+)
 
 #: Up to this many values several axes are merged into one; what is shorter is mapped by a matrix product.
 DENSE_LIMIT = 32
@@ -22,23 +33,16 @@ DENSE_LIMIT = 32
 
 @dataclass(frozen=True, eq=False)
 class AxisMap:
-    """A linear map from n entries of an axis to m.
+    """A linear map from n entries of an axis to m."""
 
-    Attributes:
-        columns: n.
-        rows: m.
-        make_matrix: gives its matrix, (m, n); called only where a product is formed.
-        direct: of a stack (b, n, r) and an array (b, r, m): the map of the middle axis, put last, in fewer operations
-            than a matrix product; None where there is no such way.
-    """
-
-    columns: int
-    rows: int
-    make_matrix: Callable[[], NDArray[np.float64]]
+    columns: int  # n
+    rows: int  # m
+    make_matrix: Callable[[], FloatArray]  # (m, n), called only where a product is formed
+    # From a stack (b, n, r) to an array (b, r, m): the middle axis mapped and put last, in less than a matrix product.
     direct: Callable[[Array, Array], None] | None = None
 
     @cached_property
-    def matrix(self) -> NDArray[np.float64]:
+    def matrix(self) -> FloatArray:
         """The matrix, (m, n)."""
         return self.make_matrix()
 
@@ -50,42 +54,23 @@ class AxisMap:
             multiply_into(out, namespace(stack).matrix_transpose(stack), like(self._transposed, stack))
 
     @cached_property
-    def _transposed(self) -> NDArray[np.float64]:
+    def _transposed(self) -> FloatArray:
         return np.ascontiguousarray(self.matrix.T)
 
 
-def matrix_map(matrix: NDArray[np.float64]) -> AxisMap:
-    """The map of a matrix (m, n).
-
-    Example:
-        >>> ProductMap([matrix_map(np.array([[1.0, 1.0]]))]).apply(np.array([[2.0, 3.0]]))
-        array([[5.]])
-    """
+def matrix_map(matrix: FloatArray) -> AxisMap:
+    """The map of a matrix (m, n)."""
     return AxisMap(matrix.shape[1], matrix.shape[0], lambda: matrix)
 
 
 @lru_cache(maxsize=4096)
 def keeping(size: int) -> AxisMap:
-    """The map that leaves an axis as it is.
-
-    Example:
-        >>> ProductMap([keeping(2)]).apply(np.array([[2.0, 3.0]]))
-        array([[2., 3.]])
-    """
+    """The map that leaves an axis as it is."""
     return AxisMap(size, size, lambda: np.eye(size), _turn)
 
 
 class ProductMap:
-    """The Kronecker product of a map for each axis, applied to every table of a stack.
-
-    Args:
-        maps: one for each axis after the first.
-
-    Attributes:
-        axes (k,): these maps.
-        columns (k,): how many entries each axis has before it is mapped.
-        rows (k,): after.
-    """
+    """The Kronecker product of a map for each axis after the first, applied to every table of a stack."""
 
     def __init__(self, maps: Sequence[AxisMap]) -> None:
         self.columns = tuple(axis.columns for axis in maps)
@@ -101,10 +86,8 @@ class ProductMap:
     def apply(self, tables: Array, *, scratch: Scratch | None = None, out: Array | None = None) -> Array:
         """Map all axes of ``tables`` (b, n_1, .., n_k) but the first, (b, m_1, .., m_k).
 
-        Args:
-            tables (b, n_1, .., n_k): written over if it lies in slot 0 of ``scratch``, else only read.
-            scratch: memory to work in.
-            out (b, m_1, .., m_k): where the result goes, contiguous; a new array when omitted.
+        Tables in slot 0 of ``scratch``, memory to work in, are written over; the result goes to ``out``, contiguous, if
+        given.
 
         Guarantees: with NumPy a table's result does not depend, to the last bit, on which others it is stacked with.
         Cost: for each axis O(b * cells * n) flops, or what its direct map takes.
@@ -127,11 +110,7 @@ class ProductMap:
 
 
 def merged_axes(columns: tuple[int, ...], rows: tuple[int, ...]) -> list[list[int]]:
-    """Join neighbors as long as together they have at most `DENSE_LIMIT` entries, before and after.
-
-    Args:
-        columns (k,): the entries of each axis before it is mapped.
-        rows (k,): after.
+    """Join neighbors as long as together they have at most `DENSE_LIMIT` entries, before (k,) and after (k,).
 
     Example:
         >>> merged_axes((2, 3, 100, 5, 6, 2), (1, 2, 99, 4, 5, 1))
@@ -152,7 +131,7 @@ def merged_axes(columns: tuple[int, ...], rows: tuple[int, ...]) -> list[list[in
 @lru_cache(maxsize=4096)  # none has more than DENSE_LIMIT rows and columns
 def _merged(*maps: AxisMap) -> AxisMap:
     """Several maps as one, of their axes merged."""
-    product: NDArray[np.float64] = np.ones((1, 1))
+    product: FloatArray = np.ones((1, 1))
     for axis in maps:
         product = np.kron(product, axis.matrix).astype(np.float64, copy=False)
     return matrix_map(product)
@@ -160,3 +139,115 @@ def _merged(*maps: AxisMap) -> AxisMap:
 
 def _turn(stack: Array, out: Array) -> None:
     out[...] = namespace(stack).matrix_transpose(stack)
+
+
+def tables_of_residuals(
+    blocks: Sequence[Array],
+    rows: IntArray,
+    *,
+    maps: ProductMap,
+    divisors: Sequence[int] | None = None,
+    scratch: Scratch | None = None,
+) -> Array:
+    """The tables (b, n_1, .., n_k) whose residuals are given, in double precision where there are divisors.
+
+    Args:
+        blocks (2**k,): block j (g_j, ..) holds residuals of sets of attributes of the same bases; it has an axis of
+            m_i answers for every i whose bit in j is set (bit 0 is the first attribute).
+        rows (b, 2**k): for each table, which rows of the blocks are its own.
+        maps: from a tensor, whose axes have the total and then the m_i answers, to a table; axes of one entry may be
+            added.
+        divisors (2**k,): the blocks are the residuals times these; omitted, they are the residuals.
+        scratch: memory to work in.
+
+    Source: eqs. (10), (13) and (25).
+
+    Example:
+        >>> maps = ProductMap([rebuilding(3)])
+        >>> tables_of_residuals([np.array([9.0]), np.array([[2.0, 4.0]])], np.array([[0, 0]]), maps=maps).round(12)
+        array([[5., 3., 1.]])
+    """
+    scratch = scratch or Scratch()
+    tensors = tensors_of_residuals(blocks, rows, divisors, scratch)
+    return maps.apply(namespace(tensors).reshape(tensors, (len(rows), *maps.columns)), scratch=scratch)
+
+
+def tensors_of_residuals(
+    blocks: Sequence[Array], rows: IntArray, divisors: Sequence[int] | None, scratch: Scratch
+) -> Array:
+    """The tensor Z of eq. (13) of each table, (b, 1 + m_1, .., 1 + m_k), in slot 0 of ``scratch``; else as above."""
+    top = blocks[-1]
+    shape = (len(rows), *(size + 1 for size in top.shape[1:]))
+    tensors = scratch.empty(0, shape, top if divisors is None else empty_floats((0,), top))
+    by = [1] * len(blocks) if divisors is None else divisors
+    indices = product((0, slice(1, None)), repeat=top.ndim - 1)
+    *lower, last = zip(blocks, by, indices, rows.T, strict=True)
+    # Along each axis entry 0 is the total's, the others are residuals: block j has the axes of its set bits in these.
+    for block, divisor, index, column in lower:
+        tensors[(slice(None), *reversed(index))] = quotients(take(block, column), divisor)
+    # Most entries are of the last block, and its rows usually follow one another: then they are not copied twice.
+    block, divisor, index, column = last
+    chosen = block[int(column[0]) : int(column[-1]) + 1, ...] if _is_run(column) else take(block, column)
+    tensors[(slice(None), *index)] = quotients(chosen, divisor)
+    return tensors
+
+
+def _is_run(rows: IntArray) -> bool:
+    return bool(len(rows) and rows[-1] - rows[0] == len(rows) - 1 and (rows[1:] - rows[:-1] == 1).all())
+
+
+@lru_cache(maxsize=4096)
+def subtracting(size: int) -> AxisMap:
+    """The subtraction matrix as the map of one axis, in O(n).  Source: eq. (5).
+
+    Example:
+        >>> subtracting(3).matrix
+        array([[ 1., -1., -0.],
+               [ 1., -0., -1.]])
+    """
+    return AxisMap(size, size - 1, lambda: np.hstack([np.ones((size - 1, 1)), -np.eye(size - 1)]), _subtract)
+
+
+@lru_cache(maxsize=4096)
+def rebuilding(size: int) -> AxisMap:
+    """The inverse of a row of ones above the subtraction matrix as the map of one axis, in O(n).
+
+    Source: eqs. (9) and (13).
+
+    Example:
+        >>> rebuilding(2).matrix
+        array([[ 0.5,  0.5],
+               [ 0.5, -0.5]])
+    """
+    return AxisMap(size, size, lambda: _rebuilding_matrix(size), _rebuild)
+
+
+@lru_cache(maxsize=4096)
+def rebuilding_differences(size: int) -> AxisMap:
+    """The same without a total: what the ``size - 1`` differences add to each value, in O(n).  Source: eq. (9)."""
+    return AxisMap(size - 1, size, lambda: _rebuilding_matrix(size)[:, 1:], _rebuild_differences)
+
+
+def _rebuilding_matrix(size: int) -> FloatArray:
+    matrix = np.full((size, size), 1 / size)
+    matrix[1:, 1:] -= np.eye(size - 1)
+    return matrix
+
+
+def _subtract(stack: Array, out: Array) -> None:
+    turned = namespace(stack).matrix_transpose(stack)
+    subtract_into(out, turned[:, :, :1], turned[:, :, 1:])
+
+
+def _rebuild_differences(stack: Array, out: Array) -> None:
+    xp = namespace(stack)
+    out[:, :, 0] = xp.sum(stack, axis=1) / out.shape[2]
+    subtract_into(out[:, :, 1:], out[:, :, :1], xp.matrix_transpose(stack))
+
+
+def _rebuild(stack: Array, out: Array) -> None:
+    # With t the total and d_j = x_0 - x_j, the sum of all is t = n x_0 - sum d: x_0 = (t + sum d) / n, x_j = x_0 - d_j.
+    xp = namespace(stack)
+    turned = xp.matrix_transpose(stack)
+    out[:, :, 0] = xp.sum(stack, axis=1) / stack.shape[1]
+    subtract_into(out[:, :, 1:], out[:, :, :1], turned[:, :, 1:])

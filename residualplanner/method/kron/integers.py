@@ -30,10 +30,7 @@ def differences_of_tables(
         scratch: memory to work in.
         out (b, m_1, .., m_k): where the result goes, contiguous; a new array when omitted.
 
-    Returns:
-        The differences, (b, m_1, .., m_k), with ``m_i = n_i - 1`` for these axes and n_i for the others.
-
-    Guarantees: exact.  Along each of these axes numbers at most double in size.
+    Guarantees: exact.  Along each of these axes, left with ``m_i = n_i - 1`` entries, numbers at most double in size.
     Source: eq. (35), the product with Sub along every axis.
 
     Example:
@@ -56,24 +53,14 @@ def differences_of_tables(
 
 
 def integer_products(tables: Array, matrices: Mapping[int, IntArray | IntegerMap], *, total: int) -> Array:
-    """Apply an integer matrix along some axes.
+    """Apply integer matrices (m_i, n_i), by axis, along some axes of tables (b, n_1, .., n_k) of integers.
 
-    Args:
-        tables (b, n_1, .., n_k): integers, int64 or Python integers.
-        matrices: by axis, some of 1, .., k ascending, a matrix (m_i, n_i).
-        total: the entries of no table add up, in absolute value, to more than this.
+    The entries of no table add up, in absolute value, to more than ``total``.  The result (b, m_1, .., m_k) is int64 as
+    long as ``total`` times the matrices' largest entries, which bounds every number, is below ``2**63``, and Python
+    integers from there on.
 
-    Returns:
-        The Kronecker product of the matrices applied to every table, (b, m_1, .., m_k): int64 as long as ``total``
-        times the matrices' largest entries is below ``2**63``, Python integers from there on.
-
-    Guarantees: exact.  Every number is at most ``total`` times the product of the matrices' largest entries in size.
+    Guarantees: exact.
     Source: eq. (36).
-
-    Example:
-        >>> integer_products(np.array([[[1, 2], [3, 4]]]), {2: np.array([[1, -1]])}, total=10)
-        array([[[-1],
-                [-1]]])
     """
     result = tables
     for axis, matrix in integer_maps(matrices).items():

@@ -4,9 +4,15 @@ Source: eqs. (14) to (18) and (33).
 """
 
 from residualplanner.method.losses.loss import RESERVE, DescribedLoss, Loss
-from residualplanner.method.losses.reading import LossLike, loss_from_archive, read_loss, svd_bound
 from residualplanner.method.losses.targets import Targets
-from residualplanner.method.losses.variances import ConvexLoss, MaxVariance, SumOfVariances
+from residualplanner.method.losses.variances import (
+    ConvexLoss,
+    LossLike,
+    MaxVariance,
+    SumOfVariances,
+    read_loss,
+    svd_bound,
+)
 
 __all__ = [
     "RESERVE",
@@ -17,7 +23,6 @@ __all__ = [
     "MaxVariance",
     "SumOfVariances",
     "Targets",
-    "loss_from_archive",
     "read_loss",
     "svd_bound",
 ]

@@ -1,76 +1,106 @@
-"""What every loss can do: find its best noise, weigh queries, and describe itself in words and files.
+"""What every loss can do: find its best noise, weigh queries, by rule or one by one, and describe itself.
 
 Source: docs/mathematics.md section 3.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from residualplanner.ground.checks import FloatArray, frozen
+from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
-from residualplanner.method.losses.weights import GIVEN, Weights, given_weights, importance_of, rule_of
+from residualplanner.ground.words import suggestion
 from residualplanner.method.noise.choice import ChosenNoise
 from residualplanner.method.noise.noise_problem import BySetSearch, NoiseProblem
 from residualplanner.method.privacy import Neighbors
 from residualplanner.method.strategy.accuracy import Accuracy
+from residualplanner.method.workload.query import QueryLike, checked_weights, written_query
 from residualplanner.method.workload.workload import Workload
+
+#: Weights of queries: a rule, a mapping from query to weight, or one number per query in the workload's order.
+Weights = Literal["cells", "equal", "sqrt"] | Mapping[Any, float] | Sequence[float] | FloatArray
+
+#: The rules, as functions of the workload: how many cells queries have is computed only where it matters.
+RULES: dict[str, Callable[[Workload], FloatArray]] = {
+    "cells": lambda workload: workload.cells,
+    "equal": lambda workload: np.ones(len(workload)),
+    "sqrt": lambda workload: np.sqrt(workload.cells),
+}
+
+#: What stands in words and files for weights that were given one by one.
+GIVEN = "given"
+
+
+def importance_of(workload: Workload, weights: Weights) -> FloatArray:
+    """How much each query's average cell variance counts, (q,): by rule or given, times the workload's own weights.
+
+    Variances of sums are measured in units of the largest amount, squared: see `Workload.scales`.
+    """
+    with np.errstate(over="ignore"):
+        importance: FloatArray = given_weights(workload, weights) * workload.weights / workload.scales**2
+    if not np.isfinite(importance).all():
+        raise WorkloadError("weights are too large: times the workload's own weights, they must be finite")
+    if not (importance > 0).any():
+        raise WorkloadError("all weights are 0; at least one query must matter")
+    return importance
+
+
+def given_weights(workload: Workload, weights: Weights) -> FloatArray:
+    """The weight of each query, (q,), without the workload's own."""
+    if isinstance(weights, str):
+        if weights not in RULES:
+            meant = suggestion(weights, sorted(RULES))
+            raise WorkloadError(f"weights must be one of {sorted(RULES)}, a mapping or numbers, got {weights!r}{meant}")
+        return RULES[weights](workload)
+    each = _in_order(workload, weights) if isinstance(weights, Mapping) else weights
+    return checked_weights(each, len(workload))
+
+
+def rule_of(weights: Weights | None) -> str | None:
+    """The rule, `GIVEN` where there is none, or None for equal weights: as words and files have it."""
+    return weights if weights is None or isinstance(weights, str) else GIVEN
+
+
+def _in_order(workload: Workload, weights: Mapping[Any, float]) -> list[float]:
+    def key(query: QueryLike) -> object:
+        return written_query(workload.domain, query).in_domain_order
+
+    by_query = {key(query): weight for query, weight in weights.items()}
+    if len(by_query) < len(weights):
+        raise WorkloadError("weights name one query twice, with its attributes in another order")
+    queries = {key(query): query for query in workload}
+    missing = [query for found, query in queries.items() if found not in by_query]
+    if missing:
+        raise WorkloadError(f"weights name no weight for the query {missing[0]!r}; give one for each query")
+    if len(by_query) > len(queries):
+        raise WorkloadError("weights name a query that is not in the workload")
+    return [by_query[found] for found in queries]
+
 
 #: The factor by which a cost is kept from its limit, so that rounding never oversteps it; it costs 1e-11 in accuracy.
 RESERVE = 1 + 1e-11
 
 
 @hides(
-    "allows_bases_by_set",
-    "basis_importance",
-    "best_noise",
-    "by_set",
-    "cheapest_noise",
-    "default_limit",
-    "has_targets",
-    "importance",
-    "is_of_maximum",
-    "is_proportional",
-    "of",
-    "pcost_for",
-    "stated",
-    "svd_bound",
-    "to_archive",
-    "unit",
-    "unit_noise",
-    "value",
-    "with_more",
-    "words",
+    "allows_bases_by_set basis_importance best_noise by_set cheapest_noise default_limit has_targets importance "
+    "is_of_maximum is_proportional of pcost_for stated svd_bound to_archive unit unit_noise value with_more words"
 )
 class Loss:
-    """What a plan is to make small.
-
-    Unless a loss says otherwise, it is a function of weighted variances that is in proportion to the noise.
-
-    Attributes:
-        kind, name: what files and messages call it.
-        is_proportional: whether the best noise at one privacy cost is, scaled, that at every cost.
-        is_of_maximum: whether bases are chosen for the largest cell variance, not for the sum of average variances.
-        has_targets: whether it is margins of error to be met, `Targets`.
-        allows_bases_by_set: whether bases that vary by set are searched for.
-        unit: of its values, to stand behind a number.
-        default_limit: the value to reach where neither a budget nor a limit is given; None for none.
-    """
+    """What a plan is to make small: unless it says otherwise, weighted variances, in proportion to the noise."""
 
     __slots__ = ()
 
-    kind: ClassVar[str]
-    name: ClassVar[str]
-    is_proportional: ClassVar[bool] = True
-    is_of_maximum: ClassVar[bool] = False
-    has_targets: ClassVar[bool] = False
+    kind: ClassVar[str]  # in files
+    name: ClassVar[str]  # in messages
+    is_proportional: ClassVar[bool] = True  # the best noise at one privacy cost is, scaled, that at every cost
+    is_of_maximum: ClassVar[bool] = False  # bases are for the largest variance, not for the sum of average ones
+    has_targets: ClassVar[bool] = False  # margins of error are to be met: `Targets`
     allows_bases_by_set: ClassVar[bool] = False
-    unit: ClassVar[str] = " counts squared"
-    default_limit: ClassVar[float | None] = None
+    unit: ClassVar[str] = " counts squared"  # stands behind its values
+    default_limit: ClassVar[float | None] = None  # the value to reach without a budget or a limit
 
     @property
     def weights(self) -> Weights | None:
@@ -83,11 +113,7 @@ class Loss:
         return self.name + ("" if self.weights is None else f", weights {rule_of(self.weights)}")
 
     def of(self, workload: Workload) -> "Loss":
-        """The same, with what was given for each query as an array, one number for each query of the workload.
-
-        Raises:
-            WorkloadError: weights or targets do not fit the workload.
-        """
+        """The same, with what was given for each query as an array, one number for each query of the workload."""
         if self.weights is None or isinstance(self.weights, str):
             return self
         return replace(self, weights=frozen(given_weights(workload, self.weights)))  # type: ignore[type-var]
@@ -95,8 +121,8 @@ class Loss:
     def importance(self, workload: Workload) -> FloatArray:
         """How much each query's average cell variance counts, (q,): its weight times the workload's own.
 
-        Raises:
-            WorkloadError: weights do not fit the workload, or are not finite, negative or all 0; the loss is not known.
+        WorkloadError where weights do not fit the workload, are not finite, negative or all 0, or where the loss is not
+        known.
         """
         return importance_of(workload, "equal" if self.weights is None else self.weights)
 
@@ -130,11 +156,7 @@ class Loss:
         return unit_loss / at_most
 
     def by_set(self, workload: Workload, importance: FloatArray, neighbors: Neighbors) -> BySetSearch | None:
-        """The search for bases that vary by set; None if none would.
-
-        Raises:
-            WorkloadError: they are not searched for with this loss or these neighbors, or the search is too large.
-        """
+        """The search for bases that vary by set, None if none would; WorkloadError where none is for this loss."""
         del workload, importance, neighbors
         raise WorkloadError(
             'bases="optimal_by_set" is for the losses "sum" and SumOfVariances(...), '
@@ -142,34 +164,23 @@ class Loss:
         )
 
     def svd_bound(self, workload: Workload) -> float:
-        """No unbiased linear mechanism with Gaussian noise and privacy cost 1 has a loss below this.
+        """No unbiased linear mechanism with Gaussian noise and privacy cost 1 has a loss below this.  Source: eq. (33).
 
-        Raises:
-            WorkloadError: no such bound is known, or it is too large a computation.
-
-        Source: eq. (33).
+        WorkloadError where no such bound is known, or it is too large a computation.
         """
         del workload
         raise WorkloadError("svd_bound is for the losses 'sum', 'max', SumOfVariances(...) and MaxVariance(...)")
 
     def value(self, workload: Workload, accuracy: Accuracy) -> float:
-        """The loss that a plan of this accuracy has, where there is a bound of it.
-
-        Raises:
-            WorkloadError: as `svd_bound`.
-        """
+        """The loss that a plan of this accuracy has, where there is a bound of it; errors as of `svd_bound`."""
         del accuracy
         return self.svd_bound(workload)
 
-    def with_more(self, known: NDArray[np.int64], variances: FloatArray) -> "Loss":
-        """The same loss for q queries, more than it was for.
+    def with_more(self, known: IntArray, variances: FloatArray) -> "Loss":
+        """The same loss for q queries, more than it was for; WorkloadError where it is known for single queries only.
 
-        Args:
-            known (p,): the numbers of those that the loss was for.
-            variances (q,): what the largest cell variance of the others is to be; NaN where that is open.
-
-        Raises:
-            WorkloadError: the loss is known for single queries only, or not at all.
+        ``known`` (p,) are the numbers of those that it was for, ``variances`` (q,) what the largest cell variance of
+        each of the others is to be, NaN where that is open.
         """
         del known, variances
         if not self.is_proportional or rule_of(self.weights) == GIVEN:
@@ -177,7 +188,7 @@ class Loss:
         return self
 
     def to_archive(self) -> tuple[dict[str, Any], Mapping[str, FloatArray]]:
-        """The loss as JSON values and arrays with a number for each query; `loss_from_archive` reads them back."""
+        """The loss as JSON values and arrays with a number for each query."""
         arrays = {"weights": self.weights} if isinstance(self.weights, np.ndarray) else {}
         return {"kind": self.kind, "weights": rule_of(self.weights)}, arrays
 
@@ -189,15 +200,7 @@ class Loss:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class DescribedLoss(Loss):
-    """A loss of which only words are known: a function of a plan that was read from a file, or noise given by hand.
-
-    Attributes:
-        words: what it is called.
-
-    Example:
-        >>> DescribedLoss("noise given by hand").words
-        'noise given by hand'
-    """
+    """A loss of which only words are known: a function of a plan that was read from a file, or noise given by hand."""
 
     words: str
     is_proportional: ClassVar[bool] = False

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.ground.checks import FloatArray, frozen, require_positive
+from residualplanner.ground.checks import FloatArray, IntArray, frozen, require_positive
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import BudgetError, WorkloadError
 from residualplanner.ground.margins import margin_factor, require_level
@@ -17,14 +17,13 @@ from residualplanner.method.losses.loss import Loss
 from residualplanner.method.noise.choice import ChosenNoise
 from residualplanner.method.noise.noise_problem import NoiseProblem, least_largest_ratio
 from residualplanner.method.workload.query import QueryLike
-from residualplanner.method.workload.query_numbers import query_numbers
-from residualplanner.method.workload.workload import Workload
+from residualplanner.method.workload.workload import Workload, query_numbers
 
 #: The importance, relative to the least of a query with a target, of the others when bases are chosen.
 _ASIDE = 1e-6
 
 
-@hides("are_met", "in_order", "ratios", "weights")
+@hides("are_met in_order ratios weights")
 @dataclass(frozen=True, eq=False, slots=True)
 class Targets(Loss):
     """The margin of error that no cell of a table is to exceed, for some tables of a workload or all.
@@ -81,26 +80,24 @@ class Targets(Loss):
     def of(self, workload: Workload) -> "Targets":
         """The same with an array of margins, one for each query of the workload, read-only.
 
-        Raises:
-            WorkloadError: a query is not in the workload, or is named twice; there are no targets at all.
-            DomainError: a query names an attribute that is not in the domain.
-            BudgetError: a margin is not positive and finite.
+        WorkloadError where a query is not in the workload, is named twice, or there is none; DomainError where it names
+        an attribute that is not in the domain; BudgetError where a margin is not positive and finite.
         """
         return Targets(self.in_order(workload), self.level, self.reserve)
 
     def in_order(self, workload: Workload) -> FloatArray:
-        """The margin of every query of the workload, (q,), NaN where it has none.
-
-        Raises:
-            As `of`.
-        """
-        return frozen(self._array(workload))
+        """The margin of every query of the workload, (q,), NaN where it has none; errors as of `of`."""
+        given = self.margins
+        if isinstance(given, np.ndarray):
+            return frozen(_checked_array(given, len(workload)))
+        if not isinstance(given, Mapping | tuple):
+            return frozen(np.full(len(workload), require_positive("a target", given)))  # type: ignore[arg-type]
+        return frozen(_margins_of(workload, list(given.items()) if isinstance(given, Mapping) else _pairs(given)))
 
     def importance(self, workload: Workload) -> FloatArray:
         """What makes each cell variance 1 at its target, (q,): (z / margin)**2, and 0 where there is none.
 
-        Raises:
-            As `of`; BudgetError also where a margin is so small or large that this is no float.
+        Errors as of `of`; BudgetError also where a margin is so small or large that this is no float.
         """
         with np.errstate(over="ignore", under="ignore"):
             squares: FloatArray = (margin_factor(self.level) / self.in_order(workload)) ** 2
@@ -126,7 +123,7 @@ class Targets(Loss):
         """The privacy cost at which the largest ratio is ``at_most``."""
         return unit_loss / at_most / at_most
 
-    def with_more(self, known: NDArray[np.int64], variances: FloatArray) -> "Targets":
+    def with_more(self, known: IntArray, variances: FloatArray) -> "Targets":
         """These, and margins for the others at the same level."""
         margins = np.sqrt(variances) * margin_factor(self.level)
         margins[known] = self.margins  # type: ignore[assignment]  # an array, as a plan has it
@@ -147,28 +144,23 @@ class Targets(Loss):
         with np.errstate(over="ignore"):  # a target so far below the margin that no float says how far
             return np.asarray(margin_factor(self.level) * np.sqrt(max_variance) / self.in_order(workload))
 
-    def _array(self, workload: Workload) -> FloatArray:
-        given = self.margins
-        if isinstance(given, np.ndarray):
-            return _checked_array(given, len(workload))
-        if not isinstance(given, Mapping | tuple):
-            return np.full(len(workload), require_positive("a target", given))  # type: ignore[arg-type]
-        pairs = list(given.items()) if isinstance(given, Mapping) else _pairs(given)
-        if not pairs:
-            raise WorkloadError("there are no targets; name a query and its margin, such as {('age', 'sex'): 50}")
-        numbers = [require_positive(f"the target of {reprlib.repr(query)}", margin) for query, margin in pairs]
-        named = Workload(workload.domain, [query for query, _ in pairs], numbers)
-        if len(named) < len(pairs):
-            raise WorkloadError("targets name one query twice, perhaps with its attributes in another order")
-        numbers_of = query_numbers(workload, named)
-        if (numbers_of < 0).any():
-            query = next(iter(named.take([int(np.flatnonzero(numbers_of < 0)[0])])))
-            raise WorkloadError(
-                f"the target of {query!r} is for a query that is not in the workload; add it to the workload"
-            )
-        margins = np.full(len(workload), math.nan)
-        margins[numbers_of] = named.weights
-        return margins
+
+def _margins_of(workload: Workload, pairs: list[tuple[QueryLike, float]]) -> FloatArray:
+    if not pairs:
+        raise WorkloadError("there are no targets; name a query and its margin, such as {('age', 'sex'): 50}")
+    numbers = [require_positive(f"the target of {reprlib.repr(query)}", margin) for query, margin in pairs]
+    named = Workload(workload.domain, [query for query, _ in pairs], numbers)
+    if len(named) < len(pairs):
+        raise WorkloadError("targets name one query twice, perhaps with its attributes in another order")
+    numbers_of = query_numbers(workload, named)
+    if (numbers_of < 0).any():
+        query = next(iter(named.take([int(np.flatnonzero(numbers_of < 0)[0])])))
+        raise WorkloadError(
+            f"the target of {query!r} is for a query that is not in the workload; add it to the workload"
+        )
+    margins = np.full(len(workload), math.nan)
+    margins[numbers_of] = named.weights
+    return margins
 
 
 def _checked_array(given: FloatArray, count: int) -> FloatArray:

@@ -1,22 +1,22 @@
-"""Losses that are functions of the variances: weighted sums and maxima, and any convex function.
+"""Losses that are functions of the variances, weighted sums and maxima and any convex one; and losses as words.
 
 Source: eqs. (14) to (18) and (33).
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
-from residualplanner.ground.checks import FloatArray
+from residualplanner.ground.checks import FloatArray, value_text
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
-from residualplanner.method.losses.loss import DescribedLoss, Loss
-from residualplanner.method.losses.weights import Weights
+from residualplanner.ground.words import suggestion
+from residualplanner.method.losses.loss import DescribedLoss, Loss, Weights
 from residualplanner.method.noise.choice import ChosenNoise
 from residualplanner.method.noise.noise_problem import BySetSearch, NoiseProblem, least_maximum, least_sum
 from residualplanner.method.privacy import Neighbors
 from residualplanner.method.strategy.accuracy import Accuracy
-from residualplanner.method.workload.workload import Workload
+from residualplanner.method.workload.workload import Workload, require_workload
 
 #: Bases by set are chosen where they make a loss smaller by this fraction; plans without are simpler.
 _WORTH = 1e-4
@@ -45,10 +45,7 @@ class SumOfVariances(Loss):
     allows_bases_by_set: ClassVar[bool] = True
 
     def unit_noise(self, problem: NoiseProblem) -> ChosenNoise:
-        """The least sum, with bases that vary by set where these are searched for and better.
-
-        Source: eqs. (14), (40) and (41).
-        """
+        """The least sum, with bases that vary by set where these are better.  Source: eqs. (14), (40) and (41)."""
         plain = problem.selection(least_sum(problem))
         if problem.by_set is None:
             return plain
@@ -153,3 +150,65 @@ class ConvexLoss(Loss):
     def to_archive(self) -> tuple[dict[str, Any], Mapping[str, FloatArray]]:
         """The words: no file holds a function."""
         return DescribedLoss(self.words).to_archive()
+
+
+#: What a word that is not a loss may stand for, and how it is written.
+_NAMES = {"sum": "'sum'", "max": "'max'"} | {
+    name: f"{name}(...)" for name in ("SumOfVariances", "MaxVariance", "Targets", "ConvexLoss")
+}
+#: What `select` accepts as a loss.
+LossLike = Literal["sum", "max"] | Loss | Callable[[Any], Any]
+
+
+def read_loss(loss: LossLike) -> Loss:
+    """The loss as an object; WorkloadError where it is not one that `select` accepts."""
+    if isinstance(loss, Loss):
+        return loss
+    if isinstance(loss, str) and loss in ("sum", "max"):
+        return SumOfVariances() if loss == "sum" else MaxVariance()
+    if callable(loss) and not (isinstance(loss, type) and issubclass(loss, Loss)):
+        return ConvexLoss(loss)
+    word = loss.__name__ if isinstance(loss, type) else loss
+    raise WorkloadError(
+        "loss must be 'sum', 'max', SumOfVariances(...), MaxVariance(...), Targets(...) or a function of a CVXPY "
+        f"vector, got {value_text(loss)}{suggestion(word, _NAMES)}"
+    )
+
+
+def svd_bound(workload: Workload, *, loss: LossLike = "sum") -> float:
+    """No unbiased linear mechanism with Gaussian noise and privacy cost 1 has a loss below this.
+
+    For the sum of all cell variances it is ``(sum of the singular values of W)**2 / N``, where W has a row for each
+    cell of each query, times the root of its weight, and a column for each of the N cells of the domain.  The loss at
+    privacy cost c is at least the bound over c.  Marginals reach it; other workloads may stay above it.
+
+    For the largest cell variance it is the largest such bound of all sums in which cells have weights that add up to 1.
+
+    Args:
+        workload: the queries.
+        loss: "sum", "max", `SumOfVariances` or `MaxVariance`, as for `select`.
+
+    Returns:
+        The bound, in counts squared; for "max" usually within 1e-5 of the best such bound.
+
+    Raises:
+        WorkloadError: it is another loss, its weights do not fit, or the eigenvalues of a matrix of more than 6,000
+            rows would be needed (2,000 for "max", or a weight for each of more than 500,000 cells).
+
+    Guarantees: up to rounding, a lower bound; of "max" so even where the search for weights stopped early.
+    Cost: for marginals, and for queries that have all but marginals in common, as much as `select`.  Else eigenvalues
+        of matrices whose rows are, for each set of attributes that a query has in other kinds than identity,
+        the product of their sizes less one; for "max" of some tens of them.
+    Source: eq. (33).
+
+    Example:
+        >>> from residualplanner import Domain, Prefix, marginals
+        >>> cps = Domain({"income": 50, "age": 100, "race": 7, "marital": 4, "sex": 2})
+        >>> pairs = marginals(cps, order=2)
+        >>> round(float(svd_bound(pairs) / pairs.cells.sum()) ** 0.5, 3)  # root mean square error
+        2.035
+        >>> round(svd_bound(marginals(cps, order=1, kinds={"age": Prefix(), "income": Prefix()}), loss="max"), 3)
+        9.603
+    """
+    require_workload("svd_bound", workload)
+    return read_loss(loss).svd_bound(workload)

@@ -18,9 +18,8 @@ from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.ground.words import count_text
 from residualplanner.method.noise.choice import NoiseChoice
 from residualplanner.method.noise.minimax import minimize_maximum_variance
-from residualplanner.method.strategy.cell_tables import CellTables, cell_tables
-from residualplanner.method.strategy.cells import AnswerFactors, answer_factors, largest_cells
-from residualplanner.method.strategy.neighbor_costs import LargestCosts, UnitCosts, with_token_cost
+from residualplanner.method.strategy.cells import AnswerFactors, CellTables, answer_factors, cell_tables, largest_cells
+from residualplanner.method.strategy.costs import LargestCosts, UnitCosts, with_token_cost
 from residualplanner.method.strategy.strategy import Strategy
 from residualplanner.method.workload.closure import subset_products
 from residualplanner.method.workload.symmetry import Orbits
@@ -49,20 +48,12 @@ _LEAST_WEIGHT = 1e-9
 
 @dataclass(frozen=True, eq=False, slots=True)
 class MinimaxProblem:
-    """A minimax problem over orbits of closure sets.
+    """A minimax problem over orbits of closure sets."""
 
-    Attributes:
-        costs: of the sets at unit noise.
-        variance (q, orbits): the rows of which the largest is minimized.
-        start (q,): positive weights of the rows to begin from, such as how many queries each stands for.
-        orbits: of the sets.
-        steps: how many steps a search may take.
-    """
-
-    costs: UnitCosts
-    variance: sparse.csr_array
-    start: FloatArray
-    orbits: Orbits
+    costs: UnitCosts  # of the sets at unit noise
+    variance: sparse.csr_array  # (q, orbits), the rows of which the largest is minimized
+    start: FloatArray  # (q,), positive weights to begin from, such as how many queries each row stands for
+    orbits: Orbits  # of the sets
     steps: int = 20_000
 
 
@@ -84,9 +75,12 @@ def _least_over_ways(problem: MinimaxProblem, costs: LargestCosts, gap: float) -
         choice = _solved(problem, costs.rows(ways), gap / 4)
         worst = costs.worst(choice.noise_variance)
         bound = choice.bound if best is None else max(best.bound, choice.bound)
-        best = replace(min(_at(choice, worst.cost), best or _at(choice, worst.cost), key=_loss), bound=bound)
+        best = replace(
+            min(_at(choice, worst.cost), best or _at(choice, worst.cost), key=lambda found: found.loss), bound=bound
+        )
         if best.gap <= gap:
             return replace(best, status="certified")
+        # The noise has cost 1 in all ways that it was found for, so that those that cost more are missing.
         more = joined_ways(ways, worst.ways, costs.rows(worst.ways) @ (1 / choice.noise_variance))
         if len(more) == len(ways):
             break
@@ -94,7 +88,7 @@ def _least_over_ways(problem: MinimaxProblem, costs: LargestCosts, gap: float) -
     assert best is not None
     summed = _solved(problem, costs.summed, gap / 4)
     summed = replace(_at(summed, costs.worst(summed.noise_variance).cost), bound=best.bound)
-    return replace(min(best, summed, key=_loss), status=BOUNDED)
+    return replace(min(best, summed, key=lambda found: found.loss), status=BOUNDED)
 
 
 def joined_ways(ways: FloatArray, more: FloatArray, cost: FloatArray) -> FloatArray:
@@ -114,10 +108,6 @@ def _at(choice: NoiseChoice, cost: float) -> NoiseChoice:
     return replace(choice, noise_variance=frozen(choice.noise_variance * cost), loss=choice.loss * cost)
 
 
-def _loss(choice: NoiseChoice) -> float:
-    return choice.loss
-
-
 def _solved(problem: MinimaxProblem, rows: FloatArray, gap: float) -> NoiseChoice:
     """Solve for costs ``rows`` (c, m).
 
@@ -133,21 +123,13 @@ def _solved(problem: MinimaxProblem, rows: FloatArray, gap: float) -> NoiseChoic
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CellRows:
-    """The cells of queries as rows of a minimax problem.
-
-    Attributes:
-        queries: the queries.
-        tables: of the strategy.
-        answers: the variance factors of those to try.
-        importance (q,): what multiplies the variances of each query.
-        count (q,): how many cells each query has to try; 0 where its importance is 0.
-    """
+    """The cells of queries as rows of a minimax problem."""
 
     queries: Workload
-    tables: CellTables
-    answers: AnswerFactors
-    importance: FloatArray
-    count: FloatArray
+    tables: CellTables  # of the strategy
+    answers: AnswerFactors  # the variance factors of those to try
+    importance: FloatArray  # (q,), what multiplies the variances of each query
+    count: FloatArray  # (q,), how many cells each query has to try; 0 where its importance is 0
 
     @classmethod
     def of(cls, queries: Workload, strategy: Strategy, importance: FloatArray) -> "CellRows":
@@ -196,12 +178,9 @@ class CellRows:
 
 
 def least_maximum_cell(average: MinimaxProblem, cells: CellRows, gap: float) -> NoiseChoice:
-    """The noise of every set (m,), at cost 1, whose largest cell is least.
+    """The noise of every set (m,), at cost 1, whose largest cell is least, to a gap relative to the bound.
 
-    Args:
-        average: the problem with a row for the average cell of each query.
-        cells: the cells of these queries.
-        gap: when to stop, relative to the bound.
+    ``average`` is the problem with a row for the average cell of each query.
     """
     if cells.entries <= _ALL_CELLS:
         query, cell = cells.every()
@@ -223,7 +202,10 @@ def least_maximum_cell(average: MinimaxProblem, cells: CellRows, gap: float) -> 
         is_slow = choice.gap > inner
         if is_slow or (not len(above) and inner <= gap / 4):
             break
-        query, cell, start = _joined((query, cell), _ended(choice)[: len(query)], (above, worst[above]))
+        assert choice.weights is not None
+        # The weights where the search ended, none so small that the next one could not raise it.
+        ended = np.maximum(choice.weights, _LEAST_WEIGHT / len(choice.weights))
+        query, cell, start = _joined((query, cell), ended[: len(query)], (above, worst[above]))
         inner = max(gap / 4, min(inner, (judged.loss / choice.loss - 1)) / 4)
     assert best is not None
     return replace(best, status=f"stopped with {count_text(len(query), 'cell')}")
@@ -239,12 +221,6 @@ def _relaxed(average: MinimaxProblem, matrix: sparse.csr_array, start: FloatArra
         start = np.concatenate([start, average.start * (start.mean() / average.start.mean())])
     steps = min(average.steps, max(_FEWEST_STEPS, int(_WORK / matrix.nnz)))
     return replace(average, variance=matrix, start=start, steps=steps)
-
-
-def _ended(choice: NoiseChoice) -> FloatArray:
-    """The weights of the rows where the search ended, none so small that the next one could not raise it."""
-    assert choice.weights is not None
-    return np.maximum(choice.weights, _LEAST_WEIGHT / len(choice.weights))
 
 
 def _joined(

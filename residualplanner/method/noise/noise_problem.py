@@ -1,6 +1,4 @@
-"""The best noise of every set for a loss, for either notion of neighbors.
-
-Source: eqs. (14) to (18), (27) and (37).
+"""The best noise of every set for a loss, for either notion of neighbors.  Source: eqs. (14) to (18), (27) and (37).
 
 Sums and maxima are in proportion to the noise: that of privacy cost 1 serves, scaled, every budget.
 """
@@ -15,21 +13,23 @@ from scipy import sparse
 from residualplanner.ground.checks import FloatArray, frozen, require_positive
 from residualplanner.ground.errors import BudgetError, WorkloadError
 from residualplanner.method.bases.basis import Basis, stopped_words
-from residualplanner.method.bases.numbers import ResidualNumbers
-from residualplanner.method.noise.choice import ChosenNoise, NoiseChoice
+from residualplanner.method.noise.choice import ChosenNoise, NoiseChoice, minimize_weighted_variance
 from residualplanner.method.noise.minimax_noise import (
     CellRows,
     MinimaxProblem,
     least_maximum_cell,
     least_maximum_row,
 )
-from residualplanner.method.noise.weighted_sum import minimize_weighted_variance
 from residualplanner.method.privacy import Neighbors
-from residualplanner.method.strategy.attributes import has_equal_cells, workload_numbers
-from residualplanner.method.strategy.costs import cost_upper_bound
-from residualplanner.method.strategy.neighbor_costs import UnitCosts, unit_costs
+from residualplanner.method.strategy.costs import UnitCosts, cost_upper_bound, unit_costs
 from residualplanner.method.strategy.strategy import Strategy, constant_strategy
-from residualplanner.method.strategy.variances import variance_matrix, variance_weights
+from residualplanner.method.strategy.variances import (
+    ResidualNumbers,
+    has_equal_cells,
+    variance_matrix,
+    variance_weights,
+    workload_numbers,
+)
 from residualplanner.method.workload.symmetry import workload_orbits
 from residualplanner.method.workload.workload import Workload
 
@@ -44,26 +44,16 @@ BySetSearch = Callable[[tuple[Basis, ...], Neighbors], ChosenNoise]
 class NoiseProblem:
     """Queries, one basis an attribute, and which data sets are neighbors: what noise is chosen for.
 
-    Attributes:
-        workload: the queries.
-        bases (d,): of the attributes.
-        importance (q,): how much each query's variance counts.
-        neighbors: which data sets are neighbors.
-        gap: how close to the optimum is close enough, as a fraction.
-        by_set: the search for bases that vary by set, if they may.
-
-    Raises:
-        BudgetError: ``gap`` is not a positive finite number.
-        WorkloadError: a basis cannot answer a kind of query that its attribute has, or has so large entries
-            that the costs of sets are no floats.
+    WorkloadError where a basis cannot answer a kind of query that its attribute has, or has so large entries that the
+    costs of sets are no floats.
     """
 
     workload: Workload
-    bases: tuple[Basis, ...]
-    importance: FloatArray
+    bases: tuple[Basis, ...]  # (d,)
+    importance: FloatArray  # (q,), how much each query's variance counts
     neighbors: Neighbors
-    gap: float
-    by_set: BySetSearch | None = None
+    gap: float  # how close to the optimum is close enough, as a fraction
+    by_set: BySetSearch | None = None  # the search for bases that vary by set, if they may
 
     def __post_init__(self) -> None:
         require_positive("gap", self.gap)
@@ -112,11 +102,8 @@ def least_sum(problem: NoiseProblem) -> NoiseChoice:
     """The least sum of average cell variances weighted by their queries' importance, at privacy cost 1.
 
     It is a closed form, or where records are replaced a search like that of `least_maximum`, over one row.
-
-    Raises:
-        WorkloadError: some noise matters to no query of positive importance.
-
-    Source: eq. (14); for "replace" eq. (37).
+    WorkloadError where some noise matters to no query of positive importance.  Source: eq. (14); for "replace" eq.
+    (37).
     """
     workload, costs = problem.workload, problem.costs
     weights = variance_weights(workload, problem.numbers, problem.importance)
@@ -132,11 +119,7 @@ def least_maximum(problem: NoiseProblem) -> NoiseChoice:
     """The least maximum of cell variances times the importance of their query, at privacy cost 1.
 
     Noise that is the same on each orbit of sets suffices, by convexity, where the workload is symmetric; one query of
-    each orbit stands for all.
-
-    Raises:
-        WorkloadError: some noise matters to no query of positive importance.
-
+    each orbit stands for all.  WorkloadError as of `least_sum`.
     Source: eqs. (15) to (17) and (23); for "replace" eq. (37).
     """
     workload, closure = problem.workload, problem.workload.closure
@@ -160,10 +143,7 @@ def least_largest_ratio(problem: NoiseProblem, *, reserve: float) -> NoiseChoice
     The queries of importance 0 take no part in the maximum.  Sets that only they need get the part ``reserve`` of the
     cost, divided for the least sum of the average variances of these queries, each in units of its scale.  The bound
     is for noise that leaves those sets out, so that the gap includes the reserve.
-
-    Raises:
-        BudgetError: records are replaced, and the only query with a target is their number, which is public.
-
+    BudgetError where records are replaced, and the only query with a target is their number, which is public.
     Source: eqs. (14), (15) and (23); for "replace" eq. (37).
     """
     importance, closure = problem.importance, problem.workload.closure

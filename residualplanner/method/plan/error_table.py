@@ -4,23 +4,25 @@ pandas and PyArrow are imported when one is made.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.ground.errors import WorkloadError
+from residualplanner.ground.atomic import PathLike, write_atomically
+from residualplanner.ground.errors import FileFormatError, WorkloadError
 from residualplanner.ground.margins import margin_factor
-from residualplanner.ground.words import JOIN
+from residualplanner.ground.words import AMONG, JOIN, TOTAL
 from residualplanner.method.losses import Targets
-from residualplanner.method.plan.query_names import query_names
 from residualplanner.method.strategy.accuracy import Accuracy
 from residualplanner.method.strategy.table_accuracy import TableAccuracy
-from residualplanner.method.workload.attribute_sets import row_numbers
-from residualplanner.method.workload.query import QueryLike, written_query
+from residualplanner.method.workload.attribute_sets import QueryBlock, row_numbers
+from residualplanner.method.workload.query import QueryLike, selection_text, written_query
 from residualplanner.method.workload.workload import Workload
 
 if TYPE_CHECKING:
@@ -118,8 +120,7 @@ class ErrorTable:
 def query_table(accuracy: Accuracy, query: QueryLike) -> TableAccuracy:
     """Variances and covariances within the table of a query, with its axes as it is written.
 
-    Raises:
-        WorkloadError: the plan does not answer the query.
+    WorkloadError where the plan does not answer the query.
     """
     domain, closure = accuracy.workload.domain, accuracy.workload.closure
     written = written_query(domain, query)
@@ -130,3 +131,111 @@ def query_table(accuracy: Accuracy, query: QueryLike) -> TableAccuracy:
             f"the plan does not answer {names!r}: it is not part of a query of the workload; add it and plan again"
         )
     return accuracy.table(written)
+
+
+def query_names(workload: Workload, blocks: Sequence[QueryBlock]) -> Any:
+    """The names of queries, as `WrittenQuery.words` has them, (m,)."""
+    import pandas as pd
+    import pyarrow as pa
+
+    parts = []
+    for block in blocks:
+        for first in range(0, len(block), _ROWS):
+            parts += _names(workload, block.part(slice(first, first + _ROWS)))
+    return pd.Series(pa.chunked_array(parts, type=pa.large_string()).to_pandas())
+
+
+def _names(workload: Workload, block: QueryBlock) -> list[Any]:
+    """The names of the queries of a block, those of the same axes and universes together."""
+    import pyarrow as pa
+
+    kinds = block.written_kinds
+    is_axis = np.array([kind.is_axis for kind in workload.kinds])[kinds]
+    has_where = np.array([bool(kind.where) for kind in workload.kinds])[kinds]
+    patterns = np.concatenate([is_axis, has_where], axis=1)
+    if (patterns == patterns[:1]).all():
+        return [_names_of_pattern(workload, block, is_axis[0], has_where[0])]
+    distinct, number = np.unique(patterns, axis=0, return_inverse=True)
+    order = np.argsort(number.ravel(), kind="stable")
+    same = np.split(order, np.cumsum(np.bincount(number.ravel()))[:-1])
+    masks = (np.split(pattern, 2) for pattern in distinct)
+    found = [_names_of_pattern(workload, block.part(rows), *mask) for rows, mask in zip(same, masks, strict=True)]
+    return pa.chunked_array(found).take(pa.array(np.argsort(order))).chunks  # type: ignore[no-any-return]
+
+
+def _names_of_pattern(workload: Workload, block: QueryBlock, is_axis: Any, has_where: Any) -> Any:
+    """The names of queries that have axes, and selections, in the same positions."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    text, names = pa.large_string(), workload.domain.names
+    attributes, kinds = block.written_attributes, block.written_kinds
+    words = pa.array(names, type=text)
+    columns = [words.take(pa.array(attributes[:, column])) for column in np.flatnonzero(is_axis).tolist()]
+    found = _joined(columns, JOIN) if columns else pa.array([TOTAL] * len(block), type=text)
+    if not has_where.any():
+        return found
+    pairs = np.argwhere(workload.uses & [bool(kind.where) for kind in workload.kinds])
+    number = np.zeros(workload.uses.shape, dtype=np.int64)
+    number[tuple(pairs.T)] = np.arange(len(pairs))
+    about = pa.array([selection_text(names[i], workload.kinds[code]) for i, code in pairs.tolist()], type=text)
+    universe = [about.take(pa.array(number[attributes[:, k], kinds[:, k]])) for k in np.flatnonzero(has_where).tolist()]
+    return pc.binary_join_element_wise(found, _joined(universe, ", "), pa.scalar(AMONG, text))
+
+
+def _joined(columns: Sequence[Any], sign: str) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.binary_join_element_wise(*columns, pa.scalar(sign, pa.large_string()))
+
+
+#: The formats of error tables, which are the endings of their files.
+ErrorFormat = Literal["csv", "parquet"]
+
+
+def error_format(path: PathLike) -> ErrorFormat:
+    """The format of an error table, by the ending of its file; FileFormatError unless ".csv" or ".parquet"."""
+    match Path(path).suffix:
+        case ".csv":
+            return "csv"
+        case ".parquet":
+            return "parquet"
+    raise FileFormatError(f"{path} is not the name of an error table; end it in .csv or .parquet")
+
+
+def save_error_table(table: ErrorTable, path: PathLike) -> None:
+    """Write all rows to a file, whole or not at all; errors as in `Plan.save_errors`."""
+    file_format = error_format(path)
+    with write_atomically(path) as file:
+        write_error_table(table, file, file_format)
+
+
+def write_error_table(table: ErrorTable, file: IO[bytes], file_format: ErrorFormat) -> None:
+    """Write all rows to an open file: as CSV with strings in quotes, or as Parquet."""
+    import pyarrow as pa
+
+    pieces = (pa.Table.from_pandas(frame, preserve_index=False) for frame in table.frames())
+    first = next(pieces)
+    with _writer(file, first.schema, file_format) as write:
+        write(first)
+        for piece in pieces:
+            write(piece)
+
+
+@contextmanager
+def _writer(file: IO[bytes], schema: Any, file_format: ErrorFormat) -> Iterator[Callable[[Any], None]]:
+    """What writes one table of this schema after another."""
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    if file_format == "parquet":
+        with pyarrow.parquet.ParquetWriter(file, schema) as parquet:
+            yield parquet.write_table
+        return
+    categories = [field for field in schema if pa.types.is_dictionary(field.type)]
+    for field in categories:
+        schema = schema.set(schema.get_field_index(field.name), pa.field(field.name, field.type.value_type))
+    with pyarrow.csv.CSVWriter(file, schema) as writer:
+        yield lambda table: writer.write_table(table.cast(schema))

@@ -13,10 +13,18 @@ from residualplanner.ground.archive import archive_pieces, parse_archive, read_a
 from residualplanner.ground.array_hashes import content_hash
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.errors import BudgetError, FileFormatError, WorkloadError
-from residualplanner.method.losses import loss_from_archive
+from residualplanner.method.losses import DescribedLoss, Loss, MaxVariance, SumOfVariances, Targets
+from residualplanner.method.losses.loss import GIVEN, RULES
+from residualplanner.method.plan.arrays import (
+    BASES,
+    QUERIES,
+    array_of,
+    strategy_from_arrays,
+    strategy_to_arrays,
+    workload_from_arrays,
+    workload_to_arrays,
+)
 from residualplanner.method.plan.plan import Plan
-from residualplanner.method.plan.strategy_arrays import BASES, strategy_from_arrays, strategy_to_arrays
-from residualplanner.method.plan.workload_arrays import QUERIES, array_of, workload_from_arrays, workload_to_arrays
 from residualplanner.method.privacy import Budget, Neighbors
 
 #: Of the files of plans; and what the names of all arrays of losses begin with.
@@ -87,12 +95,7 @@ def plan_hash(plan: Plan) -> str:
 
 
 def plan_from_archive(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Plan:
-    """Undo `plan_to_archive`, checking everything.
-
-    Raises:
-        FileFormatError: a field or array is missing, superfluous, of the wrong kind, or does not fit the others.
-        BudgetError: the noise is not positive and finite, or costs more than the budget.
-    """
+    """Undo `plan_to_archive`, checking everything; errors as those of `load_plan`."""
     if set(header) != _FIELDS:
         raise FileFormatError(f"a plan must have the fields {sorted(_FIELDS)}, got {sorted(map(str, header))[:20]}")
     found = {
@@ -109,7 +112,7 @@ def plan_from_archive(header: Mapping[str, Any], arrays: Mapping[str, NDArray[An
             workload=workload,
             noise_variances=array_of(arrays, _NOISE, np.dtype("<f8"), (len(workload.closure),)),
             budget=Budget.from_json(header["budget"]),
-            loss=loss_from_archive(header["loss"], numbers, len(workload)),
+            loss=_loss(header["loss"], numbers, len(workload)),
             loss_value=_number(header, "loss_value"),
             gap=math.inf if header["gap"] is None else _number(header, "gap"),
             status=_text(header, "status"),
@@ -121,6 +124,37 @@ def plan_from_archive(header: Mapping[str, Any], arrays: Mapping[str, NDArray[An
     if plan.pcost != header["pcost"]:
         raise BudgetError(f"the plan states pcost {header['pcost']!r}, but its noise costs {plan.pcost!r}; plan again")
     return plan
+
+
+def _loss(header: object, arrays: Mapping[str, NDArray[Any]], queries: int) -> Loss:
+    """Undo `Loss.to_archive` for so many queries, checking everything."""
+    fields = header if isinstance(header, dict) else {}
+    kind, weights = fields.get("kind"), fields.get("weights")
+    needed = {"weights"} if weights == GIVEN else {"margins"} if kind == "targets" else set()
+    if set(arrays) != needed:
+        raise FileFormatError("a plan's loss must have the weights or targets that it names, and no other arrays")
+    for name, array in arrays.items():
+        if array.dtype != np.dtype("<f8") or array.shape != (queries,) or not (array >= 0).all() or not array.any():
+            raise FileFormatError(f"a plan's {name} must be a number, at least 0, for each query, and not all 0")
+        if not np.isfinite(array).all():
+            raise FileFormatError(f"a plan's {name} must be finite")
+    if kind == "sum" and set(fields) == {"kind", "weights"} and weights in (*RULES, GIVEN):
+        return SumOfVariances(arrays.get("weights", weights))
+    if kind == "max" and set(fields) == {"kind", "weights"} and weights in (*RULES, GIVEN, None):
+        return MaxVariance(arrays.get("weights", weights))
+    if kind == "targets" and set(fields) == {"kind", "level", "reserve"}:
+        try:
+            return Targets(
+                np.where(arrays["margins"] > 0, arrays["margins"], np.nan), fields["level"], fields["reserve"]
+            )
+        except BudgetError as error:
+            raise FileFormatError(f"invalid targets in a plan: {error}") from error
+    words = fields.get("words")
+    if kind == "described" and set(fields) == {"kind", "words"} and isinstance(words, str) and len(words) <= 1000:
+        return DescribedLoss(words)
+    raise FileFormatError(
+        f"a plan's loss must be one of the kinds sum, max, targets and described, got {header!r:.200}"
+    )
 
 
 def _neighbors(notion: Any, records_per_person: Any) -> Neighbors:

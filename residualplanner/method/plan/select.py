@@ -12,7 +12,6 @@ from residualplanner.ground.words import suggestion
 from residualplanner.method.bases.basis import Basis
 from residualplanner.method.bases.subtraction import subtraction_basis
 from residualplanner.method.losses import RESERVE, Loss, LossLike, read_loss
-from residualplanner.method.noise.choice import ChosenNoise
 from residualplanner.method.noise.noise_problem import NoiseProblem
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.privacy import Budget, Neighbors, Notion, pcost
@@ -97,12 +96,17 @@ def select(
     by_set = goal.by_set(workload, importance, notion) if isinstance(bases, str) and bases == "optimal_by_set" else None
     measured = _measured(workload, goal.basis_importance(workload, importance), bases, for_maximum=goal.is_of_maximum)
     problem = NoiseProblem(workload, measured, importance, notion, gap, by_set)
-    found = goal.cheapest_noise(problem, limit) if budget is None else goal.best_noise(problem, limit)
+    if budget is not None:
+        found = goal.best_noise(problem, limit)
+    else:
+        found = goal.cheapest_noise(problem, limit)
+        # A float more than the noise costs, as a budget reads the decimal spelling where that is less.
+        budget = pcost(math.nextafter(cost_upper_bound(found.strategy, found.noise_variance, notion), math.inf))
     return Plan(
         workload=workload,
         strategy=found.strategy,
         noise_variances=found.noise_variance,
-        budget=budget or _least_budget(found, notion),
+        budget=budget,
         loss=goal,
         loss_value=found.loss,
         gap=found.gap,
@@ -129,11 +133,6 @@ def spendable(budget: Budget) -> float:
     return require_positive("the budget's pcost", spendable)
 
 
-def _least_budget(selection: ChosenNoise, neighbors: Neighbors) -> Budget:
-    """A budget that covers this noise; a float more, as a budget reads the decimal spelling where that is less."""
-    return pcost(math.nextafter(cost_upper_bound(selection.strategy, selection.noise_variance, neighbors), math.inf))
-
-
 def _read_limit(budget: Budget | None, at_most: float | None, loss: Loss) -> float:
     """The privacy cost to spend; without a budget the loss to reach."""
     if budget is None and at_most is None:
@@ -152,12 +151,7 @@ def _read_limit(budget: Budget | None, at_most: float | None, loss: Loss) -> flo
 
 
 def _read_neighbors(workload: Workload, notion: Notion, records_per_person: int) -> Neighbors:
-    """Which data sets are neighbors.
-
-    Raises:
-        BudgetError: they differ in records of which the workload drops some though their number is public, or in
-            nothing that the workload has tables of.
-    """
+    """Which data sets are neighbors; BudgetError where they differ in nothing that the workload has tables of."""
     neighbors = Neighbors(notion, records_per_person, workload.domain.weight.maximum)
     require_public_total(workload.domain, neighbors)
     if neighbors.has_public_total and len(workload.closure) == 1:

@@ -7,11 +7,9 @@ Nothing here has seen data or a domain.
 
 from residualplanner.method.privacy.budget import Budget, approx_dp, gdp, pcost, zcdp
 from residualplanner.method.privacy.claim import PrivacyClaim, claim_of_budget, python_text, require_discrete
-from residualplanner.method.privacy.gaussian_curve import GDP
+from residualplanner.method.privacy.curves import GDP, ZCDP, Holding, Noise
 from residualplanner.method.privacy.neighbors import Neighbors, Notion
-from residualplanner.method.privacy.noise_laws import Holding, Noise
 from residualplanner.method.privacy.restating import budget_within, cost_text_down, cost_text_up
-from residualplanner.method.privacy.zcdp_curve import ZCDP
 
 __all__ = [
     "GDP",

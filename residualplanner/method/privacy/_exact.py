@@ -48,8 +48,7 @@ def working_digits() -> Iterator[None]:
 def read_allowance(name: str, value: Number) -> Fraction:
     """Return a positive limit exactly; a float means the smaller of its binary value and its decimal spelling.
 
-    Raises:
-        BudgetError: ``value`` is not a number, not positive, not finite, or has thousands of digits.
+    BudgetError where ``value`` is not a number, not positive, not finite, or has thousands of digits.
     """
     if isinstance(value, str | Decimal):
         _require_short_text(name, str(value))
@@ -65,11 +64,7 @@ def read_epsilon(value: Number) -> Fraction:
 
 
 def read_delta(value: Number) -> Fraction:
-    """Return delta exactly, as ``read_allowance`` but below 1.
-
-    Raises:
-        BudgetError: ``value`` is not a number strictly between 0 and 1.
-    """
+    """Return delta exactly, as ``read_allowance`` but below 1; BudgetError unless it is strictly between 0 and 1."""
     exact = read_allowance("delta", value)
     if not exact < 1:
         raise BudgetError(f"delta must lie strictly between 0 and 1, got {value!r}")

@@ -15,14 +15,14 @@ from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import BudgetError, FileFormatError
 from residualplanner.ground.words import fraction_text
 from residualplanner.method.privacy._exact import MAX_BITS, ROUNDING, float_up, given_text, read_allowance, read_delta
-from residualplanner.method.privacy.noise_laws import Noise, law_of, mu_of_cost
+from residualplanner.method.privacy.curves import Noise, law_of, mu_of_cost
 
 _STATEMENTS = {"pcost": "pcost {}", "zcdp": "{}-zCDP", "gdp": "{}-GDP", "approx_dp": "({}, {})-DP"}
 _KEYS = ("pcost", "notion", "given", "noise")
 _RATIONAL = re.compile(r"[1-9][0-9]{0,2999}/[1-9][0-9]{0,2999}")
 
 
-@hides("from_json", "proved_for", "to_json", "worded")
+@hides("from_json proved_for to_json worded")
 @dataclass(frozen=True, slots=True, repr=False)
 class Budget:
     """An exact upper limit on the privacy cost; made by ``zcdp``, ``gdp``, ``approx_dp`` or ``pcost``.
@@ -67,12 +67,7 @@ class Budget:
         return self.worded(*self.given)
 
     def worded(self, *numbers: str) -> str:
-        """The statement with other numbers in place of its own.
-
-        Example:
-            >>> zcdp(1).worded("0.3")
-            '0.3-zCDP'
-        """
+        """The statement with other numbers in place of its own."""
         words = _STATEMENTS[self.notion].format(*numbers)
         return words if "discrete" in self.proved_for else f"{words} for continuous noise"
 
@@ -81,10 +76,6 @@ class Budget:
         """The kinds of noise for which the statement holds when the cost is within the limit.
 
         GDP and the curve of continuous noise are proved for continuous noise only.
-
-        Example:
-            >>> zcdp(1).proved_for, gdp(1).proved_for, approx_dp(1, 1e-6, noise="gaussian").proved_for
-            (('discrete', 'gaussian'), ('gaussian',), ('gaussian',))
         """
         is_continuous = self.notion == "gdp" or self.noise == "gaussian"
         return ("gaussian",) if is_continuous else ("discrete", "gaussian")
@@ -153,27 +144,15 @@ class Budget:
         return law_of(noise).curve.delta(self.pcost_exact, epsilon)
 
     def to_json(self) -> dict[str, object]:
-        """Return a plain dict with the exact limit as "num/den".
-
-        Example:
-            >>> zcdp(0.5).to_json()
-            {'pcost': '1/1', 'notion': 'zcdp', 'given': ['0.5'], 'noise': None}
-        """
+        """Return a plain dict with the exact limit as "num/den"."""
         limit = fraction_text(self.pcost_exact)
         return {"pcost": limit, "notion": self.notion, "given": list(self.given), "noise": self.noise}
 
     @classmethod
     def from_json(cls, obj: object) -> Self:
-        """Return the budget that ``to_json`` wrote.
-
-        Raises:
-            FileFormatError: ``obj`` is not such a dict, or its limit is not the one its statement allows.
+        """Return the budget that ``to_json`` wrote; FileFormatError if it is none, or its statement allows less.
 
         Guarantees: the limit read does not exceed the one that a budget stated the same way has.
-
-        Example:
-            >>> Budget.from_json(gdp(1).to_json())
-            gdp(1)
         """
         if not isinstance(obj, Mapping) or set(obj) != set(_KEYS):
             raise FileFormatError(f"a budget must be an object with the keys {list(_KEYS)} and no others")

@@ -9,8 +9,8 @@ from residualplanner.ground.errors import BudgetError
 from residualplanner.ground.words import rounded_up, short_text_down
 from residualplanner.method.privacy._exact import float_up
 from residualplanner.method.privacy.budget import Budget, approx_dp, zcdp
+from residualplanner.method.privacy.curves import Holding, Noise, NoiseGuarantees, law_of
 from residualplanner.method.privacy.neighbors import Neighbors
-from residualplanner.method.privacy.noise_laws import Holding, Noise, NoiseGuarantees, law_of
 
 #: The delta at which epsilon is given where the budget does not name one.
 DELTA = "1e-6"
@@ -112,7 +112,10 @@ class PrivacyClaim:
         return {
             "statement": self.statement,
             "pcost": float_up(self.pcost),
-            **{holding.parameter: _float_up(holding.value) for holding in self.holdings},
+            **{
+                each.parameter: float_up(each.value) if isinstance(each.value, Fraction) else each.value
+                for each in self.holdings
+            },
             "epsilon": self.epsilon(self.delta),
             "delta": self.delta,
         }
@@ -147,10 +150,6 @@ class PrivacyClaim:
         return rounded_up(self.epsilon(self.delta))
 
 
-def _float_up(value: Fraction | float) -> float:
-    return float_up(value) if isinstance(value, Fraction) else value
-
-
 def claim_of_budget(budget: Budget, neighbors: Neighbors, *, noise: Noise | None = None) -> PrivacyClaim:
     """What may be claimed of all that a budget allows.
 
@@ -168,12 +167,7 @@ def claim_of_budget(budget: Budget, neighbors: Neighbors, *, noise: Noise | None
 
 
 def python_text(budget: Budget) -> str:
-    """A budget as it is written in Python, its numbers exact.
-
-    Example:
-        >>> python_text(zcdp("1/2"))
-        'zcdp("1/2")'
-    """
+    """A budget as it is written in Python, its numbers exact: ``zcdp("1/2")``."""
     numbers = ", ".join(f'"{text}"' for text in budget.given)
     return f"{budget.notion}({numbers})"
 
@@ -181,16 +175,7 @@ def python_text(budget: Budget) -> str:
 def require_discrete(budget: Budget, *, spelled: Callable[[Budget], str] = python_text) -> None:
     """Raise BudgetError unless a budget's statement holds for discrete noise; say which budgets to write instead.
 
-    Args:
-        budget: of a plan or a ledger.
-        spelled: gives a budget as it is written where this one was.
-
-    Example:
-        >>> from residualplanner import gdp
-        >>> require_discrete(gdp("1"))
-        Traceback (most recent call last):
-        ...
-        residualplanner.ground.errors.BudgetError: a budget of 1-GDP for continuous noise does not hold for discrete ...
+    ``spelled`` gives a budget as it is written where this one was.
     """
     if "discrete" in budget.proved_for:
         return

@@ -1,7 +1,4 @@
-"""Which data sets count as neighbors: what one person may change.
-
-Source: docs/mathematics.md sections 1 and 8.
-"""
+"""Which data sets count as neighbors: what one person may change.  Source: docs/mathematics.md sections 1 and 8."""
 
 import math
 from dataclasses import dataclass

@@ -11,7 +11,7 @@ from residualplanner.ground.errors import BudgetError
 from residualplanner.ground.words import decimal_text_down, decimal_text_up, short_text_down
 from residualplanner.method.privacy._exact import root_up, working_digits
 from residualplanner.method.privacy.budget import Budget, approx_dp, gdp, pcost, zcdp
-from residualplanner.method.privacy.noise_laws import law_of
+from residualplanner.method.privacy.curves import law_of
 
 
 def _root_up(cost: Fraction) -> Fraction:
@@ -37,12 +37,7 @@ _ABOVE = _BELOW | {"gdp": _root_up}
 
 
 def cost_text_up(cost: Fraction, like: Budget) -> str:
-    """A privacy cost that has been spent, as the statement of a budget that covers it, with six digits.
-
-    Example:
-        >>> cost_text_up(Fraction(1, 3), zcdp(1)), cost_text_up(Fraction(0), approx_dp(1, "1e-9"))
-        ('0.166667-zCDP', '(0, 1e-9)-DP')
-    """
+    """A privacy cost that has been spent, as the statement of a budget that covers it, with six digits."""
     if like.noise is None:
         return like.worded(decimal_text_up(_ABOVE[like.notion](cost)) if cost else "0")
     delta = like.given[1]
@@ -51,28 +46,16 @@ def cost_text_up(cost: Fraction, like: Budget) -> str:
 
 
 def cost_text_down(cost: Fraction, like: Budget) -> str:
-    """A privacy cost that may be spent, as the statement of a budget that does not exceed it, with six digits.
-
-    Example:
-        >>> cost_text_down(Fraction(1, 3), zcdp(1)), cost_text_down(Fraction(1, 20), approx_dp(1, "1e-6"))
-        ('0.166666-zCDP', '(1.01407, 1e-6)-DP')
-    """
+    """A privacy cost that may be spent, as the statement of a budget that does not exceed it, with six digits."""
     found = _largest(cost, like, decimal_text_down)
     return like.worded("0", *like.given[1:]) if found is None else found.statement
 
 
 def budget_within(cost: Fraction, like: Budget) -> Budget:
-    """The largest budget that is stated as another one is, and allows no more than a privacy cost.
+    """The largest budget that is stated as another one is, and allows no more than a privacy cost > 0.
 
-    Args:
-        cost: the exact privacy cost, > 0.
-        like: the budget whose notion is used; of (epsilon, delta) also its delta, and the noise that they are for.
-
-    Returns:
-        The budget, stated in at most twelve digits or as a short fraction: smaller by less than 1e-10, relative.
-
-    Raises:
-        BudgetError: no epsilon above 0 allows so little at this delta.
+    It is stated in at most twelve digits or as a short fraction: smaller by less than 1e-10, relative; of (epsilon,
+    delta) with the other's delta and noise.  BudgetError where no epsilon above 0 allows so little at this delta.
 
     Example:
         >>> budget_within(Fraction(2, 3), zcdp(1)), budget_within(Fraction(1, 4), gdp(1))

@@ -14,7 +14,6 @@ from residualplanner.ground.checks import frozen
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.queries.kind import require_size
-from residualplanner.method.queries.plain_kinds import OfAllRecords
 from residualplanner.method.queries.sparse_kind import (
     ENTRY_LIMIT,
     SparseKind,
@@ -28,7 +27,7 @@ LARGEST_ENTRY = 1e15
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class Custom(SparseKind, OfAllRecords):
+class Custom(SparseKind):
     """One answer for each row of a matrix: the values' counts, each times its entry, summed.
 
     Some combination of the rows must be the row of ones, because the total is always measured.  That is checked when
@@ -62,11 +61,7 @@ class Custom(SparseKind, OfAllRecords):
         object.__setattr__(self, "row_labels", _checked_labels(labels, weights.shape[0]))
 
     def sparse_rows(self, size: int) -> sparse.csr_array:
-        """The matrix, (q, size).
-
-        Raises:
-            WorkloadError: it has another number of columns.
-        """
+        """The matrix, (q, size); WorkloadError where it has another number of columns."""
         if size != self.weights.shape[1]:
             raise WorkloadError(f"the matrix has {self.weights.shape[1]} columns, but the attribute has {size} values")
         return self.weights
@@ -100,7 +95,7 @@ class Custom(SparseKind, OfAllRecords):
         return isinstance(other, Custom) and self._content == other._content
 
     def __hash__(self) -> int:
-        return self._hash
+        return hash(self._content)
 
     def __repr__(self) -> str:
         rows, size = self.weights.shape
@@ -110,10 +105,6 @@ class Custom(SparseKind, OfAllRecords):
     def _content(self) -> tuple[object, ...]:
         W = self.weights
         return W.shape, W.indptr.tobytes(), W.indices.tobytes(), W.data.tobytes(), self.row_labels
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash(self._content)
 
     @cached_property
     def _gives_the_total(self) -> bool:

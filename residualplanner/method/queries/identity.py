@@ -4,27 +4,24 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from residualplanner.ground.checks import value_text
+from residualplanner.ground.checks import FloatArray, IntArray, value_text
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.kron import SameArray
-from residualplanner.method.queries.plain_kinds import PlainRows
+from residualplanner.method.queries.kind import PlainRows
 
 
 class ValueRows(PlainRows, Protocol):
     """One answer per value: the basic matrix is the identity."""
-
-    __slots__ = ()
 
     @property
     def is_identity(self) -> bool:
         """Yes."""
         return True
 
-    def matrix(self, size: int) -> NDArray[np.float64]:
+    def matrix(self, size: int) -> FloatArray:
         """The identity matrix, (size, size)."""
         return np.eye(size)
 
@@ -32,19 +29,15 @@ class ValueRows(PlainRows, Protocol):
         """The identity matrix, (size, size)."""
         return sparse.csr_array(sparse.eye_array(size))
 
-    def exchangeable_values(self, size: int) -> NDArray[np.int64]:
+    def exchangeable_values(self, size: int) -> IntArray:
         """All of them: each has a row of its own, (size,)."""
         return np.zeros(size, dtype=np.int64)
-
-    def gram(self, size: int) -> NDArray[np.float64]:
-        """The identity matrix, (size, size)."""
-        return np.eye(size)
 
     def require_fit(self, attribute: Attribute) -> None:
         """Accept every attribute, whatever its size."""
         del attribute
 
-    def weighted_gram(self, weights: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+    def weighted_gram(self, weights: FloatArray, size: int) -> FloatArray:
         """The diagonal matrix of the weights, (size, size)."""
         del size
         return np.diag(weights)
@@ -54,7 +47,7 @@ class ValueRows(PlainRows, Protocol):
         del axis
         return array
 
-    def row_forms(self, form: NDArray[np.float64]) -> NDArray[np.float64]:
+    def row_forms(self, form: FloatArray) -> FloatArray:
         """The diagonal of ``form`` (size, size)."""
         return np.diagonal(form).copy()
 

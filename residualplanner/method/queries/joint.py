@@ -2,8 +2,7 @@
 
 The attributes of a query fall into groups.  Each attribute of an ordinary kind is answered for itself; those of one
 joint kind together, which is a linear map of the table of their counts that commutes with permutations of each
-attribute's values.  On the residual of a set of attributes such a map is a number.
-Source: eqs. (58) and (59).
+attribute's values.  On the residual of a set of attributes such a map is a number.  Source: eqs. (58) and (59).
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,21 +10,17 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.ground.checks import FloatArray
+from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.kron import SameArray
 from residualplanner.method.queries.kind import Kind
 
 
 def answered_jointly(tables: SameArray, kinds: Sequence[Kind], *, first_axis: int = 0) -> SameArray:
-    """Tables whose joint attributes have been answered together; the same array where there are none.
+    """Tables (.., q_1, .., q_k) of attributes answered one by one, with the joint ones answered together.
 
-    Args:
-        tables (.., q_1, .., q_k): in which each attribute is answered for itself.
-        kinds (k,): of query on each attribute.
-        first_axis: the axis of the first attribute; all before it are of stacks.
-
-    Cost: about 2 k r additions for each cell, for r-of-k.
+    ``kinds`` (k,) are of the attributes, the axis of the first of which is ``first_axis``; all before it are of stacks.
+    Where no kind is joint, it is the same array.  Cost: about 2 k r additions for each cell, for r-of-k.
     Source: eq. (58).
 
     Example:
@@ -42,18 +37,13 @@ def answered_jointly(tables: SameArray, kinds: Sequence[Kind], *, first_axis: in
     return tables
 
 
-def joint_factors(kinds: Sequence[Kind], codes: NDArray[np.int16], sizes: NDArray[np.int64]) -> FloatArray:
+def joint_factors(kinds: Sequence[Kind], codes: NDArray[np.int16], sizes: IntArray) -> FloatArray:
     """What queries multiply the residual of every subset of their attributes by, (m, 2**k); (m, 1) where all have 1.
 
     Column j is for the subset that has the i-th attribute of its row iff bit i of j is set.  A factor of 0 is replaced
-    by one so small that no variance changes: so every noise variance in the closure has an optimum.
-
-    Args:
-        kinds: the kinds of query.
-        codes (m, k): the number of each attribute's kind among them.
-        sizes (m, k): how many values each attribute has.
-
-    Source: eq. (59).
+    by one so small that no variance changes: so every noise variance in the closure has an optimum. ``codes`` (m, k)
+    number the kinds of the attributes among ``kinds``, ``sizes`` (m, k) are how many values these have. Source: eq.
+    (59).
 
     Example:
         >>> from residualplanner import Matching
@@ -69,12 +59,7 @@ def joint_factors(kinds: Sequence[Kind], codes: NDArray[np.int16], sizes: NDArra
 
 
 def require_joint(kinds: Sequence[Kind], codes: NDArray[np.int16]) -> None:
-    """Raise WorkloadError where a query has too few attributes of a joint kind, of which fewer than all must match.
-
-    Args:
-        kinds: the kinds of query.
-        codes (m, k): the number of each attribute's kind among them.
-    """
+    """Raise WorkloadError where a query has too few attributes of a joint kind, of which fewer than all must match."""
     for at_least, is_joint in _groups(kinds, codes):
         counts = is_joint.sum(axis=1)
         if ((counts > 0) & (counts <= at_least)).any():

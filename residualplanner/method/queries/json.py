@@ -21,17 +21,7 @@ _FURTHER = ("hierarchy", "matching", "by bin", "sum", "mean", "quantiles", "sele
 
 
 def kind_from_json(value: object) -> Kind:
-    """Undo `Kind.to_json`.
-
-    Raises:
-        FileFormatError: it is not a kind of query that this version knows, or an invalid one.
-
-    Example:
-        >>> kind_from_json(Prefix().to_json())
-        Prefix()
-        >>> Custom([[1, 1, 1], [0, 0.5, 0]], labels=["all", "half"]).to_json()["rows"]
-        [[[0, 1, 2], [1, 1, 1]], [[1], [0.5]]]
-    """
+    """Undo `Kind.to_json`; FileFormatError where it is not a kind that this version knows, or an invalid one."""
     word = value.get("kind") if isinstance(value, dict) else None
     if not isinstance(value, dict) or not isinstance(word, str) or word not in (*_READERS, *_FURTHER):
         message = (

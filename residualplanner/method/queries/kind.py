@@ -1,33 +1,83 @@
-"""The protocol of kinds of query on one attribute."""
+"""Kinds of query on one attribute: their matrices, the labels of their answers, and what most have in common."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+from scipy import sparse
+
+from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.labels import Label
-from residualplanner.method.queries.rows import Rows
+from residualplanner.method.domain.labels import Label, label_text
+from residualplanner.method.kron import SameArray
 
 #: The most values of an attribute with any kind but the identity: n x n matrices are formed.
 SIZE_LIMIT = 10_000
+#: What the name of an attribute is followed by in the name of the column of its meanings.
+MEANING = "meaning"
 
 
 @hides(
-    "at_least",
-    "columns_beside",
-    "file_word",
-    "full_names",
-    "is_axis",
-    "is_statistic",
-    "of_codes",
-    "require_fit",
-    "scale",
-    "to_json",
-    "universe",
-    "unselected",
-    "where_words",
-    "written",
+    "apply augmented_gram centered equal_columns exchangeable_values gram is_identity matrix row_forms rows "
+    "sparse_rows weighted_gram"
+)
+class Rows(Protocol):
+    """A matrix W (q, n) over the values of one attribute.  No method but ``matrix`` forms it densely."""
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether its rows are the values themselves, one after another."""
+
+    def rows(self, size: int) -> int:
+        """How many answers an attribute of ``size`` values gets: q."""
+
+    def matrix(self, size: int) -> FloatArray:
+        """W itself, dense, (q, n)."""
+
+    def sparse_rows(self, size: int) -> sparse.csr_array:
+        """W itself, without its entries 0, (q, n)."""
+
+    def gram(self, size: int) -> FloatArray:
+        """``W^T W``, (n, n), in closed form where W is large."""
+
+    def weighted_gram(self, weights: FloatArray, size: int) -> FloatArray:
+        """``W^T diag(weights) W`` for weights (q,), (n, n)."""
+
+    def augmented_gram(self, size: int, weights: FloatArray | None = None) -> FloatArray:
+        """``[c | D]^T diag(weights) [c | D]`` for the parts of `centered` and weights (q,) or 1, (1 + n, 1 + n)."""
+
+    def centered(self, size: int) -> "Centered":
+        """``W = c 1^T + D``: the constant parts of its rows, and the rest."""
+
+    def equal_columns(self, size: int) -> IntArray:
+        """The first value that has the same column of W as each, (n,)."""
+
+    def exchangeable_values(self, size: int) -> IntArray:
+        """Numbers (n,), equal only where values can be exchanged: some order of the rows is unchanged: eq. (113)."""
+
+    def apply(self, array: SameArray, axis: int) -> SameArray:
+        """W along one axis of an array of any library: that axis goes from n to q entries, where the array is."""
+
+    def row_forms(self, form: FloatArray) -> FloatArray:
+        """``w_r^T form w_r`` for every row of W and a symmetric matrix (n, n), (q,)."""
+
+
+class Centered(NamedTuple):
+    """A basic matrix as ``W = c 1^T + D``.
+
+    Residuals other than the total do not depend on c.  Rows such as the days 20,240,101 to 20,240,105 would lose all
+    digits in which their entries differ in products with W.
+    """
+
+    rows: Rows  # D (q, n)
+    constant: FloatArray  # c (q,), or one 0 that stands for all
+
+
+@hides(
+    "at_least columns_beside file_word full_names is_axis is_statistic of_codes require_fit scale to_json "
+    "universe unselected where_words written"
 )
 class Kind(Rows, Protocol):
     """A kind of query on one attribute of n values: a basic matrix W (q, n).
@@ -36,44 +86,44 @@ class Kind(Rows, Protocol):
 
     Kinds are immutable and hashable; equal kinds have the same rows.
 
-    A kind that is written in the labels of an attribute has one more method, ``on``: see `LabeledKind`.  A `Selection`
-    is about some of the records only, so that its rows need not give the total.
+    A kind that is written in the labels of an attribute has one more method, ``on(attribute)``, which gives the same
+    kind tied to the attribute's values; it has a matrix only then.  A `Selection` is about some of the records only,
+    so that its rows need not give the total.
     """
 
     @property
     def name(self) -> str:
         """The word for this kind in error tables and files."""
-        ...
 
     @property
     def file_word(self) -> str:
         """The word for this kind in the names of files."""
-        ...
+        return self.name
 
     @property
     def where(self) -> tuple[Label, ...]:
         """The labels of which a record must have one for a query to be about it; none where it is about all."""
-        ...
+        return ()
 
     @property
     def where_words(self) -> str:
         """These labels in words, such as "yes or part-time"; empty where there are none."""
-        ...
+        return ""
 
     @property
     def is_axis(self) -> bool:
         """Whether tables have an axis for its answers, and not just one answer about some of the records."""
-        ...
+        return True
 
     @property
     def unselected(self) -> "Kind":
         """The same answers about all records, if there is an axis of them."""
-        ...
+        return self
 
     @property
     def universe(self) -> "Kind":
         """The number of the records that it is about, without an axis; the kind itself where these are all."""
-        ...
+        return self
 
     @property
     def at_least(self) -> int:
@@ -81,58 +131,102 @@ class Kind(Rows, Protocol):
 
         Such a kind is *joint*: a query answers its attributes together.  0 where it answers each for itself.
         """
-        ...
+        return 0
 
     @property
     def scale(self) -> float:
         """What losses measure errors of its answers in: 1 for counts; for sums of amounts the largest amount."""
-        ...
+        return 1.0
 
     @property
     def is_statistic(self) -> bool:
         """Whether its answers are the sums that one statistic of each group is made of."""
-        ...
+        return False
 
     @property
     def written(self) -> "Kind":
         """The kind as users write it: of one that was tied to bins, what it is on any attribute."""
-        ...
+        return self
 
     def to_json(self) -> dict[str, Any]:
-        """The kind as a JSON object that `kind_from_json` reads."""
-        ...
+        """The kind as a JSON object that `kind_from_json` reads: its name, where that says all."""
+        return {"kind": self.name}
 
     def unit(self, attribute: Attribute) -> str:
         """The unit of its answers, in words; "" where they are counts."""
-        ...
+        del attribute
+        return ""
 
     def require_fit(self, attribute: Attribute) -> None:
         """Raise WorkloadError, naming the attribute, unless the kind fits it."""
-        ...
 
     def labels(self, attribute: Attribute) -> tuple[object, ...]:
         """The labels of the answers, in terms of the attribute's values, (q,); no two are equal."""
-        ...
 
     def meanings(self, attribute: Attribute) -> tuple[str, ...]:
         """The labels of the answers in words: the same in terms of the meanings of the values, (q,)."""
-        ...
+        return tuple(map(str, self.labels(attribute)))
 
     def columns_beside(self, attribute: Attribute) -> dict[str, tuple[str, ...]]:
         """What stands beside the labels in tables, (q,) each, by the word that the name of the column ends in."""
-        ...
+        meanings = meanings_of(self, attribute)
+        return {} if meanings is None else {MEANING: meanings}
 
     def full_names(self, attribute: Attribute) -> tuple[tuple[str, ...], ...]:
         """Other words than its label that an answer may be looked up by, (q,); two answers may share one."""
-        ...
+        meanings = meanings_of(self, attribute)
+        return tuple((meaning,) for meaning in meanings) if meanings else ((),) * len(self.labels(attribute))
+
+
+class PlainRows(Kind, Protocol):
+    """Kinds whose rows contain no large constant, and whose columns all differ."""
+
+    @property
+    def is_identity(self) -> bool:
+        """No: rows are sums of values."""
+        return False
+
+    def rows(self, size: int) -> int:
+        """How many answers an attribute of ``size`` values gets: as many as it has values."""
+        return size
+
+    def gram(self, size: int) -> FloatArray:
+        """``W^T W``, (size, size)."""
+        return self.weighted_gram(np.ones(self.rows(size)), size)
+
+    def require_fit(self, attribute: Attribute) -> None:
+        """Raise WorkloadError where the attribute has too many values."""
+        require_size(attribute)
+
+    def sparse_rows(self, size: int) -> sparse.csr_array:
+        """W without its entries 0, (q, size)."""
+        return sparse.csr_array(self.matrix(size))
+
+    def augmented_gram(self, size: int, weights: FloatArray | None = None) -> FloatArray:
+        """The Gram matrix of the rows times the roots of ``weights`` (q,), with a border of 0, (1 + size, 1 + size)."""
+        return bordered(self.gram(size) if weights is None else self.weighted_gram(weights, size))
+
+    def centered(self, size: int) -> Centered:
+        """The kind itself."""
+        del size
+        return Centered(self, np.zeros(1))
+
+    def equal_columns(self, size: int) -> IntArray:
+        """Each value itself, (size,)."""
+        return np.arange(size)
+
+    def exchangeable_values(self, size: int) -> IntArray:
+        """None: each value has a number of its own, (size,)."""
+        return np.arange(size)
+
+
+def bordered(gram: FloatArray) -> FloatArray:
+    """A Gram matrix (n, n) as the augmented one, (1 + n, 1 + n), of rows without a constant part."""
+    return np.pad(gram, ((1, 0), (1, 0)))
 
 
 def statistic_among(kinds: Sequence[Kind]) -> int | None:
-    """The position of the statistic among the kinds of a query; None where there is none.
-
-    Raises:
-        WorkloadError: there are several.
-    """
+    """The position of the statistic among the kinds of a query, None if there is none; WorkloadError for several."""
     found = [position for position, kind in enumerate(kinds) if kind.is_statistic]
     if len(found) > 1:
         names = " and ".join(kinds[position].name for position in found)
@@ -149,22 +243,10 @@ def require_size(attribute: Attribute) -> None:
         )
 
 
-@runtime_checkable
-class LabeledKind(Protocol):
-    """A kind that is written in labels, and has a matrix only once it is tied to an attribute."""
-
-    def on(self, attribute: Attribute) -> Kind:
-        """The same kind, tied to the values of one attribute; WorkloadError, naming it, where they do not fit."""
-        ...
-
-
 def tied_kind(kind: Kind, attribute: Attribute) -> Kind:
     """The kind, checked for an attribute, and tied to its values if it is written in labels, or to its bins' ends.
 
-    A workload holds kinds in this form only.
-
-    Raises:
-        WorkloadError: it does not fit the attribute.
+    A workload holds kinds in this form only.  WorkloadError where it does not fit the attribute.
 
     Example:
         >>> from residualplanner import Identity, Numeric
@@ -176,7 +258,21 @@ def tied_kind(kind: Kind, attribute: Attribute) -> Kind:
         from residualplanner.more.amounts.statistics import kind_on_amounts  # a door
 
         kind = kind_on_amounts(kind, attribute)
-    elif isinstance(kind, LabeledKind):
+    elif hasattr(kind, "on"):
         kind = kind.on(attribute)
     kind.require_fit(attribute)
     return kind
+
+
+def meanings_of(kind: Kind, attribute: Attribute) -> tuple[str, ...] | None:
+    """The labels of the answers in words, (q,); None where no value of the attribute has a meaning."""
+    return kind.meanings(attribute) if attribute.meanings else None
+
+
+def labels_in_words(kind: Kind, attribute: Attribute) -> tuple[str, ...]:
+    """Each label with its meaning, where it has one, in one string such as "1 (female)", (q,)."""
+    labels = tuple(map(label_text, kind.labels(attribute)))
+    meanings = meanings_of(kind, attribute) or labels
+    return tuple(
+        label if meaning == label else f"{label} ({meaning})" for label, meaning in zip(labels, meanings, strict=True)
+    )

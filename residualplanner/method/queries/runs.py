@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from residualplanner.ground.checks import FloatArray
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.kron import SameArray, add_up_into, cumulative_sums, namespace
-from residualplanner.method.queries.plain_kinds import PlainRows
+from residualplanner.method.queries.kind import PlainRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,25 +27,21 @@ class Prefix(PlainRows):
 
     name = "prefix"
 
-    def matrix(self, size: int) -> NDArray[np.float64]:
+    def matrix(self, size: int) -> FloatArray:
         """Ones on and below the diagonal, (size, size)."""
         return np.tri(size)
 
-    def gram(self, size: int) -> NDArray[np.float64]:
-        """``size - max(i, j)``, the number of prefixes that hold both values, (size, size)."""
-        return self.weighted_gram(np.ones(size), size)
-
-    def weighted_gram(self, weights: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+    def weighted_gram(self, weights: FloatArray, size: int) -> FloatArray:
         """The weight of all prefixes that hold both values, (size, size), for weights (size,)."""
         codes = np.arange(size)
-        from_here_on: NDArray[np.float64] = np.cumsum(weights[::-1])[::-1]
+        from_here_on: FloatArray = np.cumsum(weights[::-1])[::-1]
         return from_here_on[np.maximum.outer(codes, codes)]
 
     def apply(self, array: SameArray, axis: int) -> SameArray:
         """Cumulative sums along an axis."""
         return cumulative_sums(array, axis)
 
-    def row_forms(self, form: NDArray[np.float64]) -> NDArray[np.float64]:
+    def row_forms(self, form: FloatArray) -> FloatArray:
         """The sum of every leading square block of a symmetric ``form`` (size, size), (size,)."""
         # Block j + 1 is block j and a border: twice the entries above the diagonal, and the diagonal.
         above = np.triu(form, 1).sum(axis=0)
@@ -53,7 +49,7 @@ class Prefix(PlainRows):
 
     def labels(self, attribute: Attribute) -> tuple[object, ...]:
         """``≤ value`` for each value, or the interval up to the bin's upper edge, (size,)."""
-        return _distinct(_prefix_texts, attribute, _value_texts(attribute))
+        return _distinct(_prefix_texts, attribute)
 
     def meanings(self, attribute: Attribute) -> tuple[str, ...]:
         """The same in the meanings of the values, (size,)."""
@@ -77,20 +73,20 @@ class Range(PlainRows):
         """How many answers an attribute of ``size`` values gets: one for each pair a <= b."""
         return size * (size + 1) // 2
 
-    def matrix(self, size: int) -> NDArray[np.float64]:
+    def matrix(self, size: int) -> FloatArray:
         """The matrix itself, (size (size + 1) / 2, size): ones from a to b."""
         first, last = np.triu_indices(size)
         codes = np.arange(size)
         return ((first[:, None] <= codes) & (codes <= last[:, None])).astype(np.float64)
 
-    def gram(self, size: int) -> NDArray[np.float64]:
+    def gram(self, size: int) -> FloatArray:
         """``(min(i, j) + 1) (size - max(i, j))``, the number of ranges that hold both values, (size, size)."""
         codes = np.arange(size, dtype=np.float64)
-        low: NDArray[np.float64] = np.minimum.outer(codes, codes)
-        high: NDArray[np.float64] = np.maximum.outer(codes, codes)
+        low: FloatArray = np.minimum.outer(codes, codes)
+        high: FloatArray = np.maximum.outer(codes, codes)
         return (low + 1) * (size - high)
 
-    def weighted_gram(self, weights: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+    def weighted_gram(self, weights: FloatArray, size: int) -> FloatArray:
         """The weight of all ranges that hold both values, (size, size), for weights (size (size + 1) / 2,)."""
         table = np.zeros((size, size))
         table[np.triu_indices(size)] = weights
@@ -116,7 +112,7 @@ class Range(PlainRows):
         ranges: SameArray = xp.moveaxis(sums, -1, axis)
         return ranges
 
-    def row_forms(self, form: NDArray[np.float64]) -> NDArray[np.float64]:
+    def row_forms(self, form: FloatArray) -> FloatArray:
         """The sum of every square block on the diagonal of a symmetric ``form`` (n, n), (n (n + 1) / 2,).
 
         Cost: O(n^2) in time and memory.
@@ -142,23 +138,16 @@ def span_texts(attribute: Attribute, spans: Iterable[tuple[int, int]]) -> tuple[
     value's label.  A label that no value has, such as that of missing entries, is in no interval, and added in words.
 
     Example:
-        >>> span_texts(Attribute("grade", labels=["a", "b", "c"]), [(0, 2), (1, 1)])
-        ('a – c', 'b')
         >>> span_texts(Attribute("grade", labels=["a", "b"], missing="not graded"), [(0, 2), (1, 2), (2, 2)])
         ('a – b or not graded', 'b or not graded', 'not graded')
     """
     runs = list(spans)
-    return _distinct(
-        lambda attribute, words: tuple(_spelled(attribute, words, run) for run in runs),
-        attribute,
-        _value_texts(attribute),
-    )
+    return _distinct(lambda attribute, words: tuple(_spelled(attribute, words, run) for run in runs), attribute)
 
 
-def _distinct(
-    texts_of: Callable[[Attribute, Sequence[str]], tuple[str, ...]], attribute: Attribute, words: Sequence[str]
-) -> tuple[str, ...]:
-    """Labels made of words; in quotes where some would be equal, as of the labels "a", "b" and "a – b"."""
+def _distinct(texts_of: Callable[[Attribute, Sequence[str]], tuple[str, ...]], attribute: Attribute) -> tuple[str, ...]:
+    """Labels made of the values' own; in quotes where some would be equal, as of the labels "a", "b" and "a – b"."""
+    words = tuple(map(str, attribute.value_labels))
     texts = texts_of(attribute, words)
     if len(set(texts)) == len(texts):
         return texts
@@ -176,18 +165,14 @@ def _spelled(attribute: Attribute, words: Sequence[str], run: tuple[int, int]) -
     """A run of values in words, one for each of the values; of bins as the interval."""
     first, last = run
     last_value = min(last, len(attribute.values) - 1)
-    own = words[max(first, last_value + 1) : last + 1]
-    return " or ".join([*_values_text(attribute, words, first, last_value), *own])
-
-
-def _values_text(attribute: Attribute, words: Sequence[str], first: int, last: int) -> list[str]:
-    """The values of a run in words; none where it has labels of its own only."""
-    if first > last:
-        return []
-    if _has_intervals(attribute):
-        assert attribute.bins is not None
-        return [attribute.bins.interval_text(first, last)]
-    return [words[first] if first == last else f"{words[first]} – {words[last]}"]
+    texts = list(words[max(first, last_value + 1) : last + 1])  # labels of unknown and missing entries
+    if first <= last_value:
+        if _has_intervals(attribute):
+            assert attribute.bins is not None
+            texts.insert(0, attribute.bins.interval_text(first, last_value))
+        else:
+            texts.insert(0, words[first] if first == last_value else f"{words[first]} – {words[last_value]}")
+    return " or ".join(texts)
 
 
 def _has_intervals(attribute: Attribute) -> bool:
@@ -196,8 +181,3 @@ def _has_intervals(attribute: Attribute) -> bool:
 
 def _all_runs(size: int) -> Iterator[tuple[int, int]]:
     return ((first, last) for first in range(size) for last in range(first, size))
-
-
-def _value_texts(attribute: Attribute) -> tuple[str, ...]:
-    """The values of the attribute as strings, (size,)."""
-    return tuple(map(str, attribute.value_labels))

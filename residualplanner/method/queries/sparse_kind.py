@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from residualplanner.ground.checks import is_unicode
+from residualplanner.ground.checks import FloatArray, IntArray, is_unicode
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.kron import SameArray, namespace, sparse_product
-from residualplanner.method.queries.plain_kinds import AnsweredAlone
-from residualplanner.method.queries.rows import Centered, Rows
+from residualplanner.method.queries.kind import Centered, Kind, Rows
 
 #: The most entries other than 0 that a matrix may have; JSON of as many fits into a plan's header.
 ENTRY_LIMIT = 2**20
@@ -33,8 +32,6 @@ _CHUNK = 2**22
 class SparseRows(Rows, Protocol):
     """Rows that are held as a sparse matrix."""
 
-    __slots__ = ()
-
     @property
     def is_identity(self) -> bool:
         """No, as far as is known."""
@@ -44,20 +41,20 @@ class SparseRows(Rows, Protocol):
         """How many answers there are: q."""
         return self.sparse_rows(size).shape[0]
 
-    def matrix(self, size: int) -> NDArray[np.float64]:
+    def matrix(self, size: int) -> FloatArray:
         """The basic matrix W, dense, (q, size)."""
-        dense: NDArray[np.float64] = self.sparse_rows(size).toarray()
+        dense: FloatArray = self.sparse_rows(size).toarray()
         return dense
 
-    def gram(self, size: int) -> NDArray[np.float64]:
+    def gram(self, size: int) -> FloatArray:
         """``W^T W``, (size, size)."""
         return _gram(self.sparse_rows(size))
 
-    def weighted_gram(self, weights: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+    def weighted_gram(self, weights: FloatArray, size: int) -> FloatArray:
         """``W^T diag(weights) W`` for weights (q,), (size, size)."""
         return _gram(self.sparse_rows(size), weights)
 
-    def augmented_gram(self, size: int, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    def augmented_gram(self, size: int, weights: FloatArray | None = None) -> FloatArray:
         """``[c | D]^T diag(weights) [c | D]`` for the parts of `centered` and weights (q,) or 1, (1 + n, 1 + n)."""
         rows, constant = _without_constants(self.sparse_rows(size))
         return _gram(sparse.hstack([sparse.csr_array(constant[:, None]), rows], format="csr"), weights)
@@ -67,13 +64,13 @@ class SparseRows(Rows, Protocol):
         rows, constant = _without_constants(self.sparse_rows(size))
         return Centered(_Deviations(rows), constant)
 
-    def equal_columns(self, size: int) -> NDArray[np.int64]:
+    def equal_columns(self, size: int) -> IntArray:
         """The first value that has the same column of W as each, (size,)."""
         first: dict[tuple[bytes, bytes], int] = {}
         keys = _columns(self.sparse_rows(size))
         return np.array([first.setdefault(key, value) for value, key in enumerate(keys)], dtype=np.int64)
 
-    def exchangeable_values(self, size: int) -> NDArray[np.int64]:
+    def exchangeable_values(self, size: int) -> IntArray:
         """The first value with the same entries in rows of several values, and equal rows of its own, (size,)."""
         rows = self.sparse_rows(size)
         single = np.diff(rows.indptr) == 1
@@ -93,7 +90,7 @@ class SparseRows(Rows, Protocol):
         answers: SameArray = xp.moveaxis(xp.reshape(product, (product.shape[0], *others)), 0, axis)
         return answers
 
-    def row_forms(self, form: NDArray[np.float64]) -> NDArray[np.float64]:
+    def row_forms(self, form: FloatArray) -> FloatArray:
         """``w_r^T form w_r`` for every row of W and a symmetric matrix (n, n), (q,)."""
         W = self.sparse_rows(len(form))
         forms = np.empty(W.shape[0])
@@ -104,19 +101,13 @@ class SparseRows(Rows, Protocol):
         return forms
 
 
-class SparseKind(AnsweredAlone, SparseRows, Protocol):
+class SparseKind(SparseRows, Kind, Protocol):
     """A kind whose rows are held as a sparse matrix; each attribute is answered for itself."""
-
-    __slots__ = ()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Deviations(SparseRows):
-    """The rows (q, n) of a kind without their constant parts: they need not give the total.
-
-    Attributes:
-        held (q, n): the rows.
-    """
+    """The rows (q, n) of a kind without their constant parts: they need not give the total."""
 
     held: sparse.csr_array
 
@@ -143,16 +134,10 @@ def require_more_than_total(W: sparse.csr_array, attribute: Attribute, words: st
 
 
 def require_total(W: sparse.csr_array, attribute: Attribute, words: str) -> None:
-    """Raise WorkloadError unless the row of ones is a combination of the rows.
+    """Raise WorkloadError unless the row of ones is a combination of the rows W (q, n), none of them all 0.
 
-    Args:
-        W (q, n): no row without an entry other than 0.
-        attribute: of n values; the message names it and them.
-        words: the name of the rows in the message, such as "the matrix".
-
-    Raises:
-        WorkloadError: it is none, or rows overlap so much that the check would take minutes; with a constant row none
-            is needed.
+    Or where rows overlap so much that the check would take minutes; with a constant row none is needed.  ``words`` name
+    the rows in the message.
 
     Cost: O(n min(q, n)^2) where no row is constant; beyond `_QUICK` only within parts that share no value.
     """
@@ -187,9 +172,9 @@ def is_text(label: object) -> bool:
     return isinstance(label, str) and bool(label) and is_unicode(label)
 
 
-def _gram(W: sparse.csr_array, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+def _gram(W: sparse.csr_array, weights: FloatArray | None = None) -> FloatArray:
     weighted = W if weights is None else sparse.diags_array(weights) @ W
-    product: NDArray[np.float64] = (W.T @ weighted).toarray()
+    product: FloatArray = (W.T @ weighted).toarray()
     return product
 
 
@@ -202,7 +187,7 @@ def _constant_rows(W: sparse.csr_array) -> NDArray[np.bool_]:
     return is_constant
 
 
-def _without_constants(W: sparse.csr_array) -> tuple[sparse.csr_array, NDArray[np.float64]]:
+def _without_constants(W: sparse.csr_array) -> tuple[sparse.csr_array, FloatArray]:
     """The rows (q, n) minus the midrange of those that have no entry 0, and these midranges (q,), 0 for the others.
 
     The midrange of equal entries is their value, so a multiple of the row of ones becomes zero.
@@ -218,7 +203,7 @@ def _without_constants(W: sparse.csr_array) -> tuple[sparse.csr_array, NDArray[n
     return rows, constant
 
 
-def _parts(W: sparse.csr_array) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def _parts(W: sparse.csr_array) -> Iterator[tuple[IntArray, IntArray]]:
     """The rows and columns of parts that have no entry in common but 0: all of W where that is small."""
     if _cost(*W.shape) <= _QUICK:
         yield np.arange(W.shape[0]), np.arange(W.shape[1])
@@ -239,21 +224,22 @@ def _cost(rows: int, columns: int) -> float:
     return float(columns) * min(rows, columns) ** 2 * (4 if rows < columns else 1)
 
 
-def _closest_to_ones(W: sparse.csr_array) -> NDArray[np.float64]:
+def _closest_to_ones(W: sparse.csr_array) -> FloatArray:
     """The combination of the rows that is closest to the row of ones, (n,)."""
     lengths = np.sqrt(W.multiply(W).sum(axis=1))
     unit = sparse.diags_array(1 / lengths) @ W
+    # The projection on the row space; rows of unit length, so that none is lost beside large ones.
     if W.shape[0] < W.shape[1]:
         _, roots, vectors = np.linalg.svd(unit.toarray(), full_matrices=False)
         spanned = vectors[roots > np.sqrt(_ZERO) * roots[0]].T
     else:
         values, columns = np.linalg.eigh((unit.T @ unit).toarray())
         spanned = columns[:, values > _ZERO * values[-1]]
-    closest: NDArray[np.float64] = spanned @ spanned.sum(axis=0)
+    closest: FloatArray = spanned @ spanned.sum(axis=0)
     return closest
 
 
-def _values_text(attribute: Attribute, codes: NDArray[np.int64]) -> str:
+def _values_text(attribute: Attribute, codes: IntArray) -> str:
     """``the value 3 is``, or ``the values 3, 7 are``."""
     shown = ", ".join(reprlib.repr(attribute.value_labels[code]) for code in codes[:5])
     if len(codes) == 1:

@@ -14,14 +14,25 @@ from numpy.typing import NDArray
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.method.queries.joint import joint_factors
 from residualplanner.method.queries.kind import Kind
-from residualplanner.method.strategy.attributes import has_equal_cells, require_spanned, workload_numbers
-from residualplanner.method.strategy.cell_tables import CellTables, cell_tables
-from residualplanner.method.strategy.cells import AnswerFactors, answer_factors, largest_cells, variances_of_cells
+from residualplanner.method.strategy.cells import (
+    AnswerFactors,
+    CellTables,
+    answer_factors,
+    cell_tables,
+    largest_cells,
+    variances_of_cells,
+)
 from residualplanner.method.strategy.costs import cost_parts
 from residualplanner.method.strategy.strategy import Strategy
-from residualplanner.method.strategy.table_accuracy import TableAccuracy
-from residualplanner.method.strategy.table_axes import Axis
-from residualplanner.method.strategy.variances import CHUNK, Piece, noise_weights
+from residualplanner.method.strategy.table_accuracy import Axis, TableAccuracy
+from residualplanner.method.strategy.variances import (
+    CHUNK,
+    Piece,
+    has_equal_cells,
+    noise_weights,
+    require_spanned,
+    workload_numbers,
+)
 from residualplanner.method.workload.attribute_sets import indices_of_numbers, row_numbers
 from residualplanner.method.workload.closure import subset_products
 from residualplanner.method.workload.query import WrittenQuery
@@ -37,17 +48,11 @@ _LEAST = 1e-100
 
 @dataclass(frozen=True, eq=False)
 class Accuracy:
-    """How accurate the queries of a workload are with some noise.
-
-    Attributes:
-        workload: the queries.
-        strategy: what is measured, on the workload's closure.
-        noise (m,): sigma squared of every set of the closure.
-    """
+    """How accurate the queries of a workload are with some noise."""
 
     workload: Workload
-    strategy: Strategy
-    noise: FloatArray
+    strategy: Strategy  # on the workload's closure
+    noise: FloatArray  # (m,), sigma squared of every set of the closure
 
     @cached_property
     def average_variances(self) -> FloatArray:
@@ -120,9 +125,7 @@ class Accuracy:
     def table(self, query: WrittenQuery) -> TableAccuracy:
         """Within the table of a query, whose attributes are a set of the closure but for attributes of one value.
 
-        Raises:
-            WorkloadError: what is measured of an attribute does not answer its kind.
-
+        WorkloadError where what is measured of an attribute does not answer its kind.
         Source: eqs. (12), (26), (40) and (60).
         """
         positions, kinds = query.in_domain_order
@@ -133,12 +136,10 @@ class Accuracy:
         noise = self._noise_of(attributes[None], np.arange(len(kinds), dtype=np.int16)[None], kinds)[0]
         return TableAccuracy(axes, self._tables.table(attributes, kinds), noise, query.axes)
 
-    def stacked_variances(self, attributes: NDArray[np.int32], kinds: Sequence[Kind]) -> NDArray[np.float64]:
+    def stacked_variances(self, attributes: NDArray[np.int32], kinds: Sequence[Kind]) -> FloatArray:
         """The variance of every cell of several tables of one shape and the same kinds, (m, q_1, .., q_k).
 
-        Args:
-            attributes (m, k): sets of the closure, ascending; attributes of one value may be among them.
-            kinds: of query on each attribute; what is measured answers them.
+        The attributes (m, k) are sets of the closure, ascending; those of one value may be among them.
 
         Cost: O(cells) after the factors of each basis and kind: nothing loops over tables of the same bases.
         Source: eqs. (26) and (40).
@@ -147,7 +148,7 @@ class Accuracy:
         varying, tables = self._tables.numbered(attributes, codes, kinds)
         noise = self._noise_of(attributes, codes, kinds)
         group = row_numbers(np.column_stack([varying, self.strategy.of_attribute[attributes]]))
-        found: list[NDArray[np.float64]] = []
+        found: list[FloatArray] = []
         parts = indices_of_numbers(group)
         for same in parts:
             axes = self._axes(attributes[same[0]].tolist(), kinds)
@@ -155,13 +156,8 @@ class Accuracy:
             found.append(table.stacked_variances(noise[same]))
         return np.concatenate(found)[np.argsort(np.concatenate(parts))]
 
-    def _noise_of(
-        self, attributes: NDArray[np.int32], codes: NDArray[np.int16], kinds: Sequence[Kind]
-    ) -> NDArray[np.float64]:
-        """The noise of every subset of some queries' attributes, times what their answers multiply it by, (m, 2**k).
-
-        Source: eq. (60).
-        """
+    def _noise_of(self, attributes: NDArray[np.int32], codes: NDArray[np.int16], kinds: Sequence[Kind]) -> FloatArray:
+        """The noise of each subset of some queries' attributes, times what answers multiply it by, (m, 2**k)."""
         sizes = np.array(self.workload.domain.sizes, dtype=np.int64)[attributes]
         return self.noise[self.strategy.closure.subset_positions(attributes)] * joint_factors(kinds, codes, sizes) ** 2
 
@@ -196,7 +192,7 @@ class Accuracy:
     def _answers(self) -> AnswerFactors:
         return answer_factors(self.workload, self.strategy, on_hull=False)
 
-    def _variances_of_cells(self) -> Iterator[tuple[IntArray, NDArray[np.float64]]]:
+    def _variances_of_cells(self) -> Iterator[tuple[IntArray, FloatArray]]:
         return variances_of_cells(self.workload, self._answers, self.noise, self._tables)
 
 

@@ -4,9 +4,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from residualplanner.ground.checks import frozen
+from residualplanner.ground.checks import IntArray, frozen
 from residualplanner.method.bases.basis import Basis, basis_codes
 from residualplanner.method.strategy.strategy import Strategy
 from residualplanner.method.workload.attribute_sets import numbers_of_blocks
@@ -14,33 +13,21 @@ from residualplanner.method.workload.attribute_sets import numbers_of_blocks
 
 @dataclass(frozen=True, eq=False, slots=True)
 class BasisGroups:
-    """Which sets of attributes have the same sequence of bases, and with it tables and answers of the same shape.
+    """Which sets of attributes have the same sequence of bases, and with it tables and answers of the same shape."""
 
-    Attributes:
-        bases: the bases of each group's attributes; groups of lower order come first.
-        shapes: the shape of each group's tables of counts.
-        answer_shapes: the shape of the residual answers to each of its tables.
-        group (m,): the group of every set.
-        row (m,): its index within the group.
-        members: for each group the numbers of its sets, ascending.
-    """
-
-    bases: tuple[tuple[Basis, ...], ...]
-    shapes: tuple[tuple[int, ...], ...]
-    answer_shapes: tuple[tuple[int, ...], ...]
-    group: NDArray[np.int64]
-    row: NDArray[np.int64]
-    members: tuple[NDArray[np.int64], ...]
+    bases: tuple[tuple[Basis, ...], ...]  # of each group's attributes; groups of lower order come first
+    shapes: tuple[tuple[int, ...], ...]  # of each group's tables of counts
+    answer_shapes: tuple[tuple[int, ...], ...]  # of the residual answers to each of its tables
+    group: IntArray  # (m,), the group of every set
+    row: IntArray  # (m,), its index within the group
+    members: tuple[IntArray, ...]  # for each group the numbers of its sets, ascending
 
     def noise_shape(self, group: int) -> tuple[int, ...]:
         """The shape of the noise of one of a group's tables: one number per answer, or per value before ``Sub``."""
         return tuple(basis.noise_values for basis in self.bases[group])
 
     def divisor(self, group: int) -> int:
-        """The product of what each basis multiplies counts by so that its answers are integers.
-
-        Source: eqs. (34) and (36).
-        """
+        """The product of what each basis multiplies counts by so that its answers are integers: eqs. (34) and (36)."""
         return math.prod(basis.divisor for basis in self.bases[group])
 
 
@@ -48,16 +35,6 @@ def basis_groups(strategy: Strategy) -> BasisGroups:
     """Group the sets of a strategy's closure by the bases that their attributes have in them, in order.
 
     Two attributes of one size may have different bases; then their tables have one shape, and their answers do not.
-
-    Example:
-        >>> from residualplanner import constant_strategy
-        >>> from residualplanner.method.bases.subtraction import subtraction_basis
-        >>> from residualplanner.method.workload.attribute_sets import AttributeSets
-        >>> from residualplanner.method.workload.closure import downward_closure
-        >>> closure = downward_closure(AttributeSets.of([(0,), (1,), (2,)], attribute_count=3))
-        >>> groups = basis_groups(constant_strategy(closure, [subtraction_basis(size) for size in (4, 2, 4)]))
-        >>> groups.shapes, groups.group.tolist(), groups.row.tolist()
-        (((), (2,), (4,)), [0, 2, 1, 2], [0, 0, 0, 1])
     """
     # In order of first use, so that the same strategy has the same groups however its bases are listed.
     used = dict.fromkeys([*strategy.of_attribute.tolist(), *strategy.of_factor.tolist()])

@@ -1,20 +1,112 @@
 """The cells of all queries of a workload at once: the largest variance of each query, and the variances of all cells.
 
-Source: eqs. (23) and (26).
+Attributes with one basis in all sets, the *constant* ones, enter by factors.  Those that vary, whose basis depends on
+the set, enter by a table over their answers for each subset: `residualplanner.more.by_set.varying_tables`.  In nearly
+every strategy none varies, and that table has a single cell, 1.
+A subset is given by its bits: bit i is for the attribute of axis i.  Arrays have an axis for each varying attribute.
+Source: eqs. (23), (26) and (40).
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
-from residualplanner.method.strategy.cell_tables import CellTables
+from residualplanner.method.queries.kind import Kind
 from residualplanner.method.strategy.strategy import Strategy
-from residualplanner.method.workload.attribute_sets import indices_of_numbers, row_numbers
-from residualplanner.method.workload.blocks import QueryBlock
+from residualplanner.method.workload.attribute_sets import QueryBlock, indices_of_numbers, row_numbers
 from residualplanner.method.workload.workload import Workload
+
+if TYPE_CHECKING:
+    from residualplanner.more.by_set.varying_groups import VaryingTables
+    from residualplanner.more.by_set.varying_tables import VaryingTable
+
+Cells = FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantTable:
+    """The part of a table's variances that is about its varying attributes, where none of ``order`` varies."""
+
+    order: int
+    axes: ClassVar[tuple[int, ...]] = ()
+    shape: ClassVar[tuple[int, ...]] = ()
+
+    @property
+    def constant(self) -> tuple[int, ...]:
+        """The axes of the constant attributes, ascending: all."""
+        return tuple(range(self.order))
+
+    @property
+    def columns(self) -> IntArray:
+        """The bits of every subset, by those of its constant and of its varying attributes, (2**c, 2**v)."""
+        return np.arange(1 << self.order)[:, None]
+
+    def multiply(self, coefficients: FloatArray, rows: NDArray[np.bool_]) -> None:
+        """Multiply rows of ``coefficients`` (m, 2**k) by the factors in the variance of an average cell: by 1."""
+
+    def of_cells(self, most: float = math.inf) -> Iterator[Cells]:
+        """The factor of each subset's noise in the variance of cells, at most so many at a time: (2**k, 1) of 1."""
+        del most
+        yield np.ones((1 << self.order, 1))
+
+    def applied(self, noise: FloatArray, weights: Cells) -> Cells:
+        """The noise (m, 2**k) by subsets of the constant attributes at cells over the others: (m, 2**k, 1)."""
+        del weights
+        return noise[:, :, None]
+
+    def covariances(self, noise: FloatArray) -> Iterator[Cells]:
+        """The covariance of cells over the varying attributes for each subset of the constant ones, (1, 1)."""
+        yield from noise[:, :, None]
+
+    def combination_variance(self, parts: Sequence[Cells], noise: FloatArray) -> float:
+        """The variance of a weighted sum of cells: squared weights on each subset's residuals times its noise.
+
+        ``parts`` are, for each subset of the constant attributes, what the weights are on its residuals and on the
+        totals and values of the varying attributes, (.., 1 + n_i, ..): the axes of all attributes, in order.
+        """
+        pairs = zip(parts, noise[:, 0].tolist(), strict=True)
+        return sum((variance * float(np.vdot(weights, weights)) for weights, variance in pairs), start=0.0)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _ConstantTables:
+    """The tables of a strategy in which no attribute varies."""
+
+    strategy: Strategy
+
+    def numbered(
+        self, attributes: NDArray[np.int32], kinds: NDArray[np.int16], names: Sequence[Kind]
+    ) -> tuple[IntArray, Sequence["CellTable"]]:
+        """The tables of some queries, and which of them each has, (m,): one for all.
+
+        The attributes (m, k) ascend in each row; kinds (m, k) are numbers among the ``names``.
+        """
+        del kinds, names
+        return np.zeros(len(attributes), dtype=np.int64), [ConstantTable(attributes.shape[1])]
+
+    def table(self, attributes: NDArray[np.int32], kinds: Sequence[Kind]) -> "CellTable":
+        """The table of one query: its attributes (k,), ascending, a set of the closure but for single values."""
+        del kinds
+        return ConstantTable(len(attributes))
+
+
+CellTable: TypeAlias = "ConstantTable | VaryingTable"
+CellTables: TypeAlias = "_ConstantTables | VaryingTables"
+
+
+def cell_tables(strategy: Strategy) -> CellTables:
+    """The tables of all queries that a strategy answers, each found once."""
+    if not strategy.varying.any():
+        return _ConstantTables(strategy)
+    from residualplanner.more.by_set.varying_groups import VaryingTables  # a door
+
+    return VaryingTables(strategy)
+
 
 #: How many cells are worked on at a time.
 _CHUNK = 2**21
@@ -24,24 +116,18 @@ _VARYING, _ONE = (-1, -1), (np.ones(1), np.ones(1))
 _EQUAL = 1e-13
 
 #: The factors of the answers to try on one attribute, (m, h) each: where it is present, and where it is absent.
-_Factor = tuple[NDArray[np.float64], NDArray[np.float64]]
+_Factor = tuple[FloatArray, FloatArray]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class AnswerFactors:
-    """The variance factors of the answers on single attributes, for every attribute and kind of the workload.
+    """The variance factors of the answers on single attributes, for every attribute and kind of the workload."""
 
-    Attributes:
-        pair (d, kinds): which of the distinct pairs of a basis and a kind it is; -1 where the workload has none.
-        start (pairs,), count (pairs,): where the answers of each pair stand.
-        present (all,), absent (all,): the factor of each answer where the attribute is present, and where it is absent.
-    """
-
-    pair: IntArray
-    start: IntArray
-    count: IntArray
-    present: FloatArray
-    absent: FloatArray
+    pair: IntArray  # (d, kinds), which distinct pair of a basis and a kind it is; -1 where the workload has none
+    start: IntArray  # (pairs,), where the answers of each pair stand
+    count: IntArray  # (pairs,)
+    present: FloatArray  # (all,), the factor of each answer where the attribute is present
+    absent: FloatArray  # (all,), and where it is absent
 
     def counts(self, block: QueryBlock) -> IntArray:
         """How many answers each attribute of each query has, (m, k)."""
@@ -62,10 +148,7 @@ class AnswerFactors:
 def answer_factors(workload: Workload, strategy: Strategy, *, on_hull: bool) -> AnswerFactors:
     """The factors of the answers on constant attributes; where all of an attribute are equal, one stands for them.
 
-    Args:
-        workload: the queries.
-        strategy: what is measured.
-        on_hull: whether to keep only those answers that can have the largest variance in some table.
+    With ``on_hull`` only those answers are kept that can have the largest variance in some table.
     """
     uses, bases = workload.uses, strategy.of_attributes
     pair = np.full(uses.shape, -1, dtype=np.int64)
@@ -89,14 +172,9 @@ def largest_cells(
 ) -> tuple[FloatArray, IntArray]:
     """The largest cell variance of every query, (q,), and which combination of ``answers`` has it, (q,).
 
-    Args:
-        workload: the queries.
-        answers: the factors of the answers to try on constant attributes; all answers on varying ones are tried.
-        noise_variance (m,): of every set of the closure.
-        tables: of the strategy, among whose sets are all subsets of the queries' attributes.
-
-    Returns:
-        The variances, and where no attribute varies the index of the cell in C order.
+    The latter is the index of the cell in C order where no attribute varies.  ``answers`` are the factors of those to
+    try on constant attributes; all answers on varying ones are tried.  ``tables`` are of a strategy among whose sets
+    are all subsets of the queries' attributes, with noise variances (m,).
 
     Cost: one pass over all combinations of the answers to try.
     Source: eqs. (23), (26) and (40).
@@ -111,7 +189,7 @@ def largest_cells(
 
 def variances_of_cells(
     workload: Workload, answers: AnswerFactors, noise_variance: FloatArray, tables: CellTables
-) -> Iterator[tuple[IntArray, NDArray[np.float64]]]:
+) -> Iterator[tuple[IntArray, FloatArray]]:
     """Runs of queries with equally many cells: their numbers (m,), and the variances of their cells (m, cells).
 
     ``answers`` are all those on constant attributes; where an attribute's are all equal, one cell stands for as many.
@@ -122,7 +200,7 @@ def variances_of_cells(
 
 def _runs(
     workload: Workload, answers: AnswerFactors, noise_variance: FloatArray, tables: CellTables, *, most: float
-) -> Iterator[tuple[IntArray, list[_Factor], NDArray[np.float64]]]:
+) -> Iterator[tuple[IntArray, list[_Factor], FloatArray]]:
     """Runs of queries with equally many answers to try and one table over varying attributes, by parts of that table.
 
     Yields: their numbers, the factors of the answers of each constant attribute, and the noise of all subsets of these
@@ -147,7 +225,7 @@ def _runs(
                     yield queries.start + part, factors, table.applied(noise, weights)
 
 
-def _largest(factors: list[_Factor], noise: NDArray[np.float64]) -> tuple[NDArray[np.float64], IntArray]:
+def _largest(factors: list[_Factor], noise: FloatArray) -> tuple[FloatArray, IntArray]:
     """The largest cell of each query and its index in C order, (m,) each.
 
     Where the cells of a single query are too many to hold, one answer on the first attribute is tried after another.
@@ -164,24 +242,23 @@ def _largest(factors: list[_Factor], noise: NDArray[np.float64]) -> tuple[NDArra
     return cells[np.arange(len(cells)), index], index
 
 
-def _cells(factors: list[_Factor], noise: NDArray[np.float64]) -> NDArray[np.float64]:
+def _cells(factors: list[_Factor], noise: FloatArray) -> FloatArray:
     """The variance of every combination of the answers to try, in C order, (m, cells)."""
     cells = noise
+    # Bit 0 of a subset's number is the first attribute: each step turns the lowest bit left into an axis of answers.
     for present, absent in factors:
         cells = _extended(cells, present, absent)
     return cells.reshape(len(cells), -1)
 
 
-def _extended(
-    cells: NDArray[np.float64], present: NDArray[np.float64], absent: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _extended(cells: FloatArray, present: FloatArray, absent: FloatArray) -> FloatArray:
     """Bring in the next attribute's answers: from (m, 2**r, c) to (m, 2**(r-1), c * h)."""
     pairs = cells.reshape(len(cells), cells.shape[1] // 2, 2, cells.shape[2], 1)
     extended = pairs[:, :, 0] * absent[:, None, None, :] + pairs[:, :, 1] * present[:, None, None, :]
     return extended.reshape(len(cells), cells.shape[1] // 2, -1)
 
 
-def hull_rows(present: NDArray[np.float64], absent: NDArray[np.float64]) -> tuple[FloatArray, FloatArray]:
+def hull_rows(present: FloatArray, absent: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The points (present, absent) (q,) that are largest in some direction with no negative component, (h,) each.
 
     With the answers of the other attributes fixed, the variance of a cell is linear in the factors of one attribute's

@@ -1,36 +1,108 @@
-"""The privacy cost of noise: exactly, as a float rounded up, for either notion of neighbors, and set by set.
+"""The privacy cost of noise: exactly, as a float rounded up, and set by set, for either notion of neighbors.
 
+Where a record is added or removed, one cell is the worst for all sets at once, and costs add up.  Where one is
+replaced, two records that cost one set the most need not do so for others, and the largest cost of all pairs of records
+counts.  The total costs nothing then, since both data sets have as many records.
 Source: eqs. (8), (28), (37) and (41).
 """
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.ground.errors import BudgetError
+from residualplanner.method.bases.basis import Basis
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.privacy import Neighbors
 from residualplanner.method.strategy.basis_groups import basis_groups
-from residualplanner.method.strategy.neighbor_costs import unit_costs
 from residualplanner.method.strategy.strategy import Strategy
+from residualplanner.method.workload.closure import Closure
+
+if TYPE_CHECKING:
+    from residualplanner.more.replacement.replacement_costs import ReplacementCosts
+
+#: What a set that costs nothing is assumed to cost, relative to the cheapest other: its part of a budget is then about
+#: the root of this, too little to matter, and its noise is positive.
+_TOKEN = 2.0**-80
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class SummedCosts:
+    """Costs that add up, as one record costs the most for all sets at once."""
+
+    is_sum: ClassVar[Literal[True]] = True
+
+    largest: FloatArray  # (m,), what each set costs at unit noise, where one record changes
+    factor: float  # how much more the records of a person cost than one of them
+
+    def rows(self) -> FloatArray:
+        """What every set costs at unit noise, (1, m)."""
+        return (self.largest * self.factor)[None]
+
+    def one_record(self, noise_variance: FloatArray, counted: NDArray[np.bool_]) -> float:
+        """The cost of those sets that are ``counted`` (m,) where one record changes, its sum rounded once."""
+        return math.fsum((self.largest / noise_variance)[counted])
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Worst:
+    """The most that noise costs."""
+
+    cost: float  # no two data sets cost more; rounded up
+    ways: FloatArray  # (k, 3, d), how records differ that cost the most
+
+
+#: Costs of which the largest over all pairs of records counts.  A *way* for two records to differ is an array (3, d):
+#: for each attribute the squared lengths of their columns of the basis, and the product of these.
+LargestCosts: TypeAlias = "ReplacementCosts"
+#: What every set costs at unit noise.
+UnitCosts: TypeAlias = "SummedCosts | ReplacementCosts"
+
+
+def unit_costs(closure: Closure, bases: Sequence[Basis], neighbors: Neighbors) -> UnitCosts:
+    """What the sets of a closure cost at unit noise, with bases (d,) none of which varies.
+
+    Source: eqs. (8), (28) and (37).
+
+    Example:
+        >>> from residualplanner import Domain, marginals
+        >>> from residualplanner.method.bases.subtraction import subtraction_basis
+        >>> pair = marginals(Domain({"a": 2, "b": 2}), order=2).closure
+        >>> unit_costs(pair, [subtraction_basis(2)] * 2, Neighbors()).largest.tolist()
+        [1.0, 0.5, 0.5, 0.25]
+        >>> unit_costs(pair, [subtraction_basis(2)] * 2, Neighbors("replace")).largest.tolist()
+        [0.0, 2.0, 2.0, 1.0]
+    """
+    if neighbors.has_public_total:
+        from residualplanner.more.replacement.replacement_costs import ReplacementCosts  # a door
+
+        return ReplacementCosts(closure, bases, neighbors.cost_factor_up)
+    pcost = np.array([float(basis.pcost) for basis in bases])
+    return SummedCosts(closure.products(pcost), neighbors.cost_factor_up)
+
+
+def with_token_cost(rows: FloatArray) -> FloatArray:
+    """``rows`` (c, m) where sets that cost nothing in any row cost next to nothing instead."""
+    costs = rows.copy()
+    costs[:, costs.max(axis=0) <= 0] = _TOKEN * costs[costs > 0].min()
+    return costs
+
 
 _ULP = 2.0**-52
 _HALF = 27
 
 
 def cost_upper_bound(strategy: Strategy, noise_variance: FloatArray, neighbors: Neighbors) -> float:
-    """The privacy cost of measuring every set with this noise, rounded up: never less than the exact cost.
+    """The privacy cost of measuring every set with this noise (m,), rounded up: never less than the exact cost.
 
-    Args:
-        strategy: what is measured.
-        noise_variance (m,): sigma squared of every set, > 0.
-        neighbors: who must not be told apart.
-
-    Returns:
-        The cost, or a bound of it: where attributes vary, the right side of (41); where records are replaced, and more
-        than 20 attributes occur of which none can be exchanged, what sets cost one by one.
+    Or a bound of it: where attributes vary, the right side of (41); where records are replaced, and more than 20
+    attributes occur of which none can be exchanged, what sets cost one by one.
 
     Guarantees: each term is a product and quotient of at most 2k + 4 rounded numbers; the sum of terms is rounded once.
         Over all ways to differ, rounding is bounded by that of the sum of absolute values.  Sets with varying
@@ -54,14 +126,9 @@ def cost_upper_bound(strategy: Strategy, noise_variance: FloatArray, neighbors: 
 
 
 def exact_cost(strategy: Strategy, precision: FloatArray) -> Fraction:
-    """The exact privacy cost of measuring every set with noise of this precision; where attributes vary, of its bound.
+    """The exact privacy cost of adding or removing one record; where attributes vary, of its bound.
 
-    Args:
-        strategy: what is measured.
-        precision (m,): 1 / sigma squared of every set, read as exact fractions.
-
-    Returns:
-        The cost for adding or removing one record.
+    The ``precision`` (m,), 1 / sigma squared of every set, is read as exact fractions.
 
     Cost: about a second for a million sets; for sets with varying attributes that of `exact_varying_cost`.
     Source: eqs. (8), (28) and (41); paper Theorem 5.1.
@@ -95,10 +162,6 @@ def _varying_cost(strategy: Strategy, precision: FloatArray) -> Fraction:
 def cost_parts(strategy: Strategy, noise_variance: FloatArray) -> FloatArray:
     """The cost of each set, (m,); with varying attributes its part of the bound, see `varying_cost_parts`.
 
-    Args:
-        strategy: the bases and the messages.
-        noise_variance (m,): sigma squared of every set.
-
     Source: eqs. (8), (28) and (41).
     """
     pcost = np.array([float(basis.pcost) for basis in strategy.bases])[strategy.of_attribute]
@@ -111,14 +174,10 @@ def cost_parts(strategy: Strategy, noise_variance: FloatArray) -> FloatArray:
 
 
 def require_public_total(domain: Domain, neighbors: Neighbors) -> None:
-    """Refuse to weigh or drop records where their number is assumed to be public.
+    """Raise BudgetError where records are weighed or dropped though their number is assumed to be public.
 
     A record that is replaced by one of another weight, or by one that is dropped, changes the total of the tables,
     which is measured as if it never changed.  That holds for every maximum of the weights, 1 among them.
-
-    Raises:
-        BudgetError: records are replaced, and are weighted, or an attribute drops records.
-
     Source: docs/mathematics.md section 15.
     """
     if not neighbors.has_public_total:
@@ -137,19 +196,9 @@ def require_public_total(domain: Domain, neighbors: Neighbors) -> None:
 
 
 def exact_sums(values: FloatArray, group: IntArray) -> tuple[list[int], int]:
-    """Sum floats exactly within groups.
-
-    Args:
-        values (m,): at least 0 and finite.
-        group (m,): the group of each, all of 0, 1, .. up to some number.
-
-    Returns:
-        One integer for each group and an exponent e: the sums are these times ``2**e``.
-
-    Example:
-        >>> exact_sums(np.array([0.5, 3.0, 1.0]), np.array([0, 1, 0]))
-        ([13510798882111488, 27021597764222976], -53)
-    """
+    """Sum floats (m,), at least 0 and finite, exactly within groups (m,): integers, times 2 to an exponent."""
+    # Mantissas are integers of 53 bits.  Those of one group and exponent are added in halves of at most 27 bits, so
+    # that sums of 2**36 fit 64; groups' totals over exponents are Python's integers.
     mantissas, exponents = np.frexp(values)
     integers = np.ldexp(mantissas, 53).astype(np.int64)
     least = int(exponents.min())

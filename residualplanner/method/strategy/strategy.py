@@ -1,7 +1,4 @@
-"""What is measured, before any noise: the basis of every factor.
-
-Source: eqs. (38) to (41).
-"""
+"""What is measured, before any noise: the basis of every factor.  Source: eqs. (38) to (41)."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -21,15 +18,7 @@ from residualplanner.method.workload.closure import Closure
 from residualplanner.method.workload.workload import Workload
 
 
-@hides(
-    "factor_bases",
-    "message_starts",
-    "messages_at",
-    "messages_of",
-    "of_attributes",
-    "varying_starts",
-    "with_denominators",
-)
+@hides("factor_bases message_starts messages_at messages_of of_attributes varying_starts with_denominators")
 @dataclass(frozen=True, eq=False, repr=False)
 class Strategy:
     """The basis of every factor, and what proves the cost of measuring with them.

@@ -6,14 +6,82 @@ Source: eqs. (12), (26) and (40); paper Theorems 4.4 and 7.2.
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from residualplanner.ground.checks import FloatArray
+from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.ground.errors import WorkloadError
-from residualplanner.method.strategy.cell_tables import CellTable
-from residualplanner.method.strategy.table_axes import Axis
+from residualplanner.method.bases.basis import Basis
+from residualplanner.method.queries.kind import Kind, Rows
+from residualplanner.method.strategy.cells import CellTable
+
+#: How many entries of a basic matrix are formed at a time.
+_FORMED = 2**22
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """One attribute of a table, with a basis: where it varies, that of one of the table's subsets."""
+
+    basis: Basis
+    kind: Kind
+
+    @property
+    def rows(self) -> int:
+        """How many answers the attribute has in the table."""
+        return self.kind.rows(self.basis.size)
+
+    @cached_property
+    def origin(self) -> FloatArray:
+        """``W u``, (q,)."""
+        return self.kind.apply(self.basis.u, 0)
+
+    @property
+    def augmented(self) -> FloatArray:
+        """1 for the constant parts of rows, then u, (1 + n,): the others lose no digits to them."""
+        return np.concatenate([[1.0], self.basis.u])
+
+    @cached_property
+    def present(self) -> FloatArray:
+        """The squared length of every row of ``W G``, (q,)."""
+        return self.basis.row_variance_factors(self.kind)[0]
+
+    @cached_property
+    def mean_present(self) -> float:
+        """Their mean."""
+        return self.basis.mean_variance_factors(self.kind)[0]
+
+    def form(self) -> FloatArray:
+        """``W G G^T W^T``, (q, q)."""
+        return self.basis.cell_covariances(self.kind)[1]
+
+    def augmented_weights(self, weights: FloatArray, number: int) -> FloatArray:
+        """Weights on answers along the axis of this ``number`` as weights on the total and the values, (.., 1 + n, ..).
+
+        The constant parts of rows depend on the total alone; taken off first, they cost the others no digits.
+        Differences of constants of like size are exact in floating point, so nothing is lost either where weights of
+        such rows cancel.
+        """
+        rows, constant = self.kind.centered(self.basis.size)
+        largest = constant[np.abs(constant).argmax()]
+        is_close = (constant * largest > 0) & (np.abs(constant) >= np.abs(largest) / 2)
+        parts = np.stack([constant - largest * is_close, np.where(is_close, largest, 0.0)])
+        total = (np.moveaxis(weights, number, -1)[..., None, :] * parts).sum(axis=-1)
+        values = _weights_by_value(rows, self.basis.size, weights, number)
+        return np.concatenate([np.expand_dims(total.sum(axis=-1), number), values], axis=number)
+
+
+def _weights_by_value(rows: Rows, size: int, weights: FloatArray, number: int) -> FloatArray:
+    """Weights on values that amount to weights (.., q, ..) on answers: a matrix's transpose along one axis."""
+    if rows.is_identity:
+        return weights
+    each_value = np.eye(size)
+    last = np.moveaxis(weights, number, -1)
+    step = max(1, _FORMED // rows.rows(size))
+    columns = [last @ rows.apply(each_value[:, first : first + step], 0) for first in range(0, size, step)]
+    return np.moveaxis(np.concatenate(columns, axis=-1), -1, number)
+
 
 #: How many entries a covariance, or an array of cells that differ, may have.
 _ENTRY_LIMIT = 2**28
@@ -23,30 +91,12 @@ _CELL_LIMIT = 2**60 - 1
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TableAccuracy:
-    """Variances and covariances within one table.
+    """Variances and covariances within one table."""
 
-    Attributes:
-        axes: its attributes in the domain's order, with their bases where they are constant.
-        varying: what depends on the attributes that vary.
-        noise (2**k,): sigma squared of all subsets of its attributes; bit i of the index stands for the i-th.
-        written: which of them each axis of the table is, as the query is written.
-
-    Example:
-        >>> from residualplanner import Identity
-        >>> from residualplanner.method.bases.subtraction import subtraction_basis
-        >>> from residualplanner.method.strategy.cell_tables import ConstantTable
-        >>> axes = (Axis(subtraction_basis(2), Identity()),)
-        >>> table = TableAccuracy(axes, ConstantTable(1), np.array([4.0, 1.0]), (0,))
-        >>> table.variances().tolist(), table.combination_variance(np.array([1.0, 1.0]))
-        ([1.5, 1.5], 4.0)
-        >>> table.covariance().tolist()
-        [[1.5, 0.5], [0.5, 1.5]]
-    """
-
-    axes: tuple[Axis, ...]
-    varying: CellTable
-    noise: FloatArray
-    written: tuple[int, ...]
+    axes: tuple[Axis, ...]  # its attributes in the domain's order, with their bases where they are constant
+    varying: CellTable  # what depends on the attributes that vary
+    noise: FloatArray  # (2**k,), sigma squared of all subsets of its attributes; bit i stands for the i-th
+    written: tuple[int, ...]  # which of them each axis of the table is, as the query is written
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -58,46 +108,30 @@ class TableAccuracy:
         """How many answers each attribute has: one where records are only selected."""
         return tuple(self.axes[number].rows for number in self.written)
 
-    def variances(self) -> NDArray[np.float64]:
-        """The variance of every cell, in the table's shape, read-only.
-
-        Raises:
-            WorkloadError: there are too many.
+    def variances(self) -> FloatArray:
+        """The variance of every cell, in the table's shape, read-only; WorkloadError where there are too many.
 
         Source: eqs. (26) and (40).
         """
         self._require_at_most(_CELL_LIMIT, math.prod(self.shape))
         return np.broadcast_to(self.differing_variances(), self._lengths).reshape(self.shape)
 
-    def differing_variances(self) -> NDArray[np.float64]:
-        """The same, but an axis along which all cells have one variance has one entry.
-
-        Raises:
-            WorkloadError: there are too many.
-        """
-        found: NDArray[np.float64] = self._with_noise(self.noise[None])[0]
+    def differing_variances(self) -> FloatArray:
+        """The same, but an axis along which all cells have one variance has one entry."""
+        found: FloatArray = self._with_noise(self.noise[None])[0]
         return found.transpose(self.written)
 
-    def stacked_variances(self, noise: FloatArray) -> NDArray[np.float64]:
-        """The variances of the cells of tables like this one but for their noise, (m, q_1, .., q_k), read-only.
+    def stacked_variances(self, noise: FloatArray) -> FloatArray:
+        """The variances, (m, q_1, .., q_k), of tables like this one but for their noise (m, 2**k), read-only.
 
-        Args:
-            noise (m, 2**k): of each table, as this one's; its own plays no part.
-
-        Raises:
-            WorkloadError: there are too many.
-
-        Source: eqs. (26) and (40).
+        WorkloadError where there are too many.  Source: eqs. (26) and (40).
         """
         self._require_at_most(_CELL_LIMIT, math.prod(self.shape) * len(noise))
         found = self._with_noise(noise).transpose(0, *(1 + axis for axis in self.written))
         return np.broadcast_to(found, (len(noise), *self._lengths))
 
-    def covariance(self) -> NDArray[np.float64]:
-        """The covariance of all cells in C order, (cells, cells).
-
-        Raises:
-            WorkloadError: the matrix would have more than 2**28 entries.
+    def covariance(self) -> FloatArray:
+        """The covariance of all cells in C order, (cells, cells); WorkloadError where it has more than 2**28 entries.
 
         Source: eqs. (12), (26) and (40).
         """
@@ -112,13 +146,11 @@ class TableAccuracy:
         moved = self._positions(self.varying.constant, self.varying.axes)
         return matrix.reshape(lengths * 2).transpose([*moved, *(moved + order)]).reshape(cells, cells)
 
-    def combination_variance(self, weights: NDArray[np.float64]) -> float:
+    def combination_variance(self, weights: FloatArray) -> float:
         """The variance of the sum of all cells times ``weights``, in the table's shape.
 
         The weights are multiplied by the transposes of each basic matrix and of the parts u and G of each basis: the
-        result has the weight of the noise of every residual answer.
-
-        Source: eqs. (26) and (40).
+        result has the weight of the noise of every residual answer.  Source: eqs. (26) and (40).
         """
         weights = weights.reshape(self._lengths).transpose(np.argsort(self.written))
         for number in self.varying.axes:
@@ -130,15 +162,12 @@ class TableAccuracy:
     def _constant(self) -> list[Axis]:
         return [self.axes[number] for number in self.varying.constant]
 
-    def _positions(self, first: Sequence[int], last: Sequence[int]) -> NDArray[np.int64]:
+    def _positions(self, first: Sequence[int], last: Sequence[int]) -> IntArray:
         """Where each axis of the table is in an array with the axes of some attributes first and the others' last."""
         return np.argsort([*first, *last])[list(self.written)]
 
-    def _with_noise(self, noise: FloatArray) -> NDArray[np.float64]:
+    def _with_noise(self, noise: FloatArray) -> FloatArray:
         """The variances that differ with each row of noise (m, 2**k), with an axis for it first, then in domain order.
-
-        Raises:
-            WorkloadError: there are too many.
 
         Source: eqs. (26) and (40).
         """
@@ -158,7 +187,7 @@ class TableAccuracy:
             cells = math.prod(self.shape)
             raise WorkloadError(f"too large: a table of {cells:,} cells; errors() has its std_err and max_std_err")
 
-    def _by_subset(self, parts: NDArray[np.float64], shape: tuple[int, ...]) -> NDArray[np.float64]:
+    def _by_subset(self, parts: FloatArray, shape: tuple[int, ...]) -> FloatArray:
         """Parts (2**c, ..) for all subsets of the constant attributes with an axis for each of these, of length 2.
 
         Attributes of one value are never measured: theirs has only index 0.
@@ -168,7 +197,7 @@ class TableAccuracy:
         in_order = by_bit.transpose(*reversed(range(len(constant))), *range(len(constant), by_bit.ndim))
         return in_order[tuple(slice(0, min(axis.basis.size, 2)) for axis in constant)]
 
-    def _residual_weights(self, weights: NDArray[np.float64], constant: Sequence[int]) -> Iterator[NDArray[np.float64]]:
+    def _residual_weights(self, weights: FloatArray, constant: Sequence[int]) -> Iterator[FloatArray]:
         """What weights on answers are on the residuals of each subset of the constant attributes."""
         if not constant:
             yield weights
@@ -181,15 +210,14 @@ class TableAccuracy:
         yield from self._residual_weights(basis.present_parts(values, last), others)
 
 
-def _covariance(axes: Sequence[Axis], parts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The covariance of all cells, from those over varying attributes for all subsets of ``axes``, (2, .., 2, x, x).
-
-    Source: eq. (26).
-    """
+def _covariance(axes: Sequence[Axis], parts: FloatArray) -> FloatArray:
+    """The covariance of all cells, from those over varying attributes for all subsets of ``axes``, (2, .., 2, x, x)."""
     if not axes:
         return parts
+    # By (26) the covariance is a sum over subsets of Kronecker products: absent times the rest without this attribute,
+    # plus present times the rest with it, and so on for each attribute of the rest.
     first, *others = axes
     factors = first.basis.cell_covariances(first.kind)
     terms = [np.kron(factor, _covariance(others, part)) for factor, part in zip(factors, parts, strict=False)]
-    total: NDArray[np.float64] = np.add.reduce(terms)
+    total: FloatArray = np.add.reduce(terms)
     return total

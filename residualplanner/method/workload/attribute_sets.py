@@ -1,16 +1,16 @@
-"""Sets of attributes as arrays: one block of rows per order, sorted, without repetition."""
+"""Sets of attributes, and queries on them, as arrays: one block of rows per order, sorted, without repetition."""
 
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from residualplanner.ground.checks import frozen
+from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.ground.errors import WorkloadError
 
 PositionArray = NDArray[np.int32]
@@ -23,22 +23,15 @@ SET_LIMIT = 20_000_000
 class AttributeSets:
     """Distinct sets of attributes, ordered by their order (number of members), then lexicographically.
 
-    Attributes:
-        blocks: for each order k = 0, 1, .., the sets of that order, (m_k, k): ascending in each row, rows ascending.
-        attribute_count: how many attributes the domain has; every entry is below it.
-        offsets (K+2,): the number of the first set of each block; the last entry is how many sets there are.
-
     Example:
         >>> sets = AttributeSets.of([(1, 0), (2,), (0, 1), ()], attribute_count=3)
-        >>> list(sets)
-        [(), (2,), (0, 1)]
-        >>> sets.offsets
-        array([0, 1, 2, 3])
+        >>> list(sets), sets.offsets.tolist()
+        ([(), (2,), (0, 1)], [0, 1, 2, 3])
     """
 
-    blocks: tuple[PositionArray, ...]
-    attribute_count: int
-    offsets: NDArray[np.int64] = field(init=False)
+    blocks: tuple[PositionArray, ...]  # the sets of order k = 0, 1, .., (m_k, k): ascending in each row, rows ascending
+    attribute_count: int  # how many attributes the domain has; every entry is below it
+    offsets: IntArray = field(init=False)  # (K+2,), where each block starts; last, how many sets there are
 
     def __post_init__(self) -> None:
         counts = [len(block) for block in self.blocks]
@@ -74,34 +67,25 @@ class AttributeSets:
         return mine is theirs or (len(mine) == len(theirs) and all(map(np.array_equal, mine, theirs)))
 
     @property
-    def orders(self) -> NDArray[np.int64]:
+    def orders(self) -> IntArray:
         """The order of every set, (m,)."""
         return np.repeat(np.arange(len(self.blocks)), np.diff(self.offsets))
 
     @cached_property
-    def factor_starts(self) -> NDArray[np.int64]:
+    def factor_starts(self) -> IntArray:
         """The number of the first factor of each set, and at the end how many factors there are, (m + 1,).
 
         A *factor* is an attribute in a set.  Factors are numbered set after set, and in a set by attribute.
-
-        Example:
-            >>> AttributeSets.of([(), (0,), (0, 1)], attribute_count=2).factor_starts
-            array([0, 0, 1, 3])
         """
         return frozen(np.concatenate([[0], np.cumsum(self.orders)]).astype(np.int64))
 
     @cached_property
-    def attribute_of_factor(self) -> NDArray[np.int64]:
+    def attribute_of_factor(self) -> IntArray:
         """The attribute of each factor, (factors,)."""
         return frozen(np.concatenate([block.ravel() for block in self.blocks]).astype(np.int64))
 
-    def products(self, factor: ArrayLike) -> NDArray[np.float64]:
-        """Multiply ``factor`` (d,), one number per attribute, over the members of every set, (m,).
-
-        Example:
-            >>> AttributeSets.of([(), (0,), (0, 1)], attribute_count=2).products([2.0, 5.0])
-            array([ 1.,  2., 10.])
-        """
+    def products(self, factor: ArrayLike) -> FloatArray:
+        """Multiply ``factor`` (d,), one number per attribute, over the members of every set, (m,)."""
         factors = np.asarray(factor, dtype=np.float64)
         return np.concatenate([factors[block].prod(axis=1) for block in self.blocks] or [np.empty(0)])
 
@@ -122,7 +106,7 @@ def unique_rows(rows: PositionArray, attribute_count: int) -> PositionArray:
     return frozen(rows_of_keys(np.unique(keys), attribute_count, order))
 
 
-def rows_of_keys(keys: NDArray[np.int64], attribute_count: int, order: int) -> PositionArray:
+def rows_of_keys(keys: IntArray, attribute_count: int, order: int) -> PositionArray:
     """The rows that are numbers in base ``attribute_count``, (m, order)."""
     rows = np.empty((len(keys), order), dtype=np.int32)
     rest = keys
@@ -131,7 +115,7 @@ def rows_of_keys(keys: NDArray[np.int64], attribute_count: int, order: int) -> P
     return rows
 
 
-def row_numbers(rows: NDArray[Any]) -> NDArray[np.int64]:
+def row_numbers(rows: NDArray[Any]) -> IntArray:
     """Number the distinct rows of ``rows`` (m, k), small integers, from 0 in lexicographic order, (m,).
 
     Example:
@@ -146,26 +130,16 @@ def row_numbers(rows: NDArray[Any]) -> NDArray[np.int64]:
     return numbers
 
 
-def indices_of_numbers(numbers: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """The indices of each distinct number among ``numbers`` (m,), ascending, the smallest number first.
-
-    Example:
-        >>> [indices.tolist() for indices in indices_of_numbers(np.array([4, 0, 4]))]
-        [[1], [0, 2]]
-    """
+def indices_of_numbers(numbers: IntArray) -> list[IntArray]:
+    """The indices of each distinct number among ``numbers`` (m,), ascending, the smallest number first."""
     if len(numbers) < 2 or (numbers == numbers[0]).all():
         return [np.arange(len(numbers))] if len(numbers) else []
     by_number = np.argsort(numbers, kind="stable")
     return np.split(by_number, np.flatnonzero(np.diff(numbers[by_number])) + 1)
 
 
-def numbers_of_blocks(blocks: Iterable[NDArray[Any]]) -> NDArray[np.int64]:
-    """Number the distinct rows of each block (m_k, k) as `row_numbers` does, from block to block onwards, (m,).
-
-    Example:
-        >>> numbers_of_blocks([np.array([[1], [0], [1]]), np.array([[1, 0]])])
-        array([1, 0, 1, 2])
-    """
+def numbers_of_blocks(blocks: Iterable[NDArray[Any]]) -> IntArray:
+    """Number the distinct rows of each block (m_k, k) as `row_numbers` does, from block to block onwards, (m,)."""
     numbers, count = [np.empty(0, dtype=np.int64)], 0
     for rows in blocks:
         numbers.append(row_numbers(rows) + count)
@@ -174,15 +148,7 @@ def numbers_of_blocks(blocks: Iterable[NDArray[Any]]) -> NDArray[np.int64]:
 
 
 def combinations(attributes: ArrayLike, order: int) -> PositionArray:
-    """All sets of ``order`` attributes out of ``attributes`` (d,), ascending; lexicographic, (C(d, order), order).
-
-    Raises:
-        WorkloadError: there are more than `SET_LIMIT` of them.
-
-    Example:
-        >>> combinations([0, 2, 3], 2).tolist()
-        [[0, 2], [0, 3], [2, 3]]
-    """
+    """All sets of ``order`` attributes out of ``attributes`` (d,), ascending; lexicographic, (C(d, order), order)."""
     members = np.asarray(attributes, dtype=np.int32)
     require_set_count(math.comb(len(members), order), what=f"sets of {order} of {len(members)} attributes")
     rows = np.empty((1, 0), dtype=np.int32)
@@ -192,12 +158,7 @@ def combinations(attributes: ArrayLike, order: int) -> PositionArray:
 
 
 def subsets_of(members: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """All subsets of some attributes, those of fewer first.
-
-    Example:
-        >>> list(subsets_of((1, 4)))
-        [(), (1,), (4,), (1, 4)]
-    """
+    """All subsets of some attributes, those of fewer first."""
     orders = range(len(members) + 1)
     return itertools.chain.from_iterable(itertools.combinations(members, order) for order in orders)
 
@@ -208,6 +169,7 @@ def extensions(rows: PositionArray, attribute_count: int) -> PositionArray:
     counts = attribute_count - 1 - last.astype(np.int64)
     total = int(counts.sum())
     require_set_count(total, what=f"sets of {rows.shape[1] + 1} attributes")
+    # The rows that extend one row are next to one another: its last attribute plus 1, 2, .. up to the largest.
     longer = np.empty((total, rows.shape[1] + 1), dtype=np.int32)
     longer[:, :-1] = np.repeat(rows, counts, axis=0)
     ends = np.cumsum(counts)
@@ -222,3 +184,86 @@ def require_set_count(count: int, *, what: str, limit: int = SET_LIMIT) -> None:
             f"too large: {count:,} {what}, the limit is {min(limit, SET_LIMIT):,}; "
             "choose a lower order, or only small tables with max_cells="
         )
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class QueryBlock:
+    """The queries of one order, in lexicographic order of their attributes, then kinds."""
+
+    attributes: PositionArray  # (m, k), positions in the domain, ascending in each row
+    kinds: NDArray[np.int16]  # (m, k), the number of each attribute's kind among the workload's kinds of query
+    weights: FloatArray  # (m,), the importance of each query, at least 0
+    # (m, k), the order in which each query was written, as columns of attributes; None, to save memory, where all are
+    # in the domain's order.
+    axes: PositionArray | None = None
+
+    def __post_init__(self) -> None:
+        if self.axes is not None and (self.axes == np.arange(self.axes.shape[1])).all():
+            object.__setattr__(self, "axes", None)
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    @property
+    def written_attributes(self) -> PositionArray:
+        """The attributes of each query in the order in which it was written, (m, k)."""
+        return self.attributes if self.axes is None else np.take_along_axis(self.attributes, self.axes, axis=1)
+
+    @property
+    def written_kinds(self) -> NDArray[np.int16]:
+        """The kinds of each query in that order, (m, k)."""
+        return self.kinds if self.axes is None else np.take_along_axis(self.kinds, self.axes, axis=1)
+
+    @property
+    def every_axes(self) -> PositionArray:
+        """The order in which each query was written, (m, k), even where it is the domain's."""
+        if self.axes is None:
+            return np.broadcast_to(np.arange(self.kinds.shape[1], dtype=np.int32), self.kinds.shape)
+        return self.axes
+
+    def part(self, rows: Any) -> "QueryBlock":
+        """Some of the queries, by number, slice or mask."""
+        axes = None if self.axes is None else self.axes[rows]
+        return QueryBlock(self.attributes[rows], self.kinds[rows], self.weights[rows], axes)
+
+
+def block_of_order(blocks: Sequence[QueryBlock], order: int) -> QueryBlock:
+    """The queries of one order among the blocks of a workload, which may be none."""
+    if order < len(blocks):
+        return blocks[order]
+    empty = np.empty((0, order))
+    return QueryBlock(empty.astype(np.int32), empty.astype(np.int16), np.empty(0))
+
+
+def block_as_written(attributes: PositionArray, kinds: NDArray[np.int16], weights: FloatArray) -> QueryBlock:
+    """A block of queries (m, k) whose attributes are in the order in which they were written."""
+    ascending = np.argsort(attributes, axis=1)
+    return QueryBlock(
+        np.take_along_axis(attributes, ascending, axis=1),
+        np.take_along_axis(kinds, ascending, axis=1),
+        weights,
+        np.argsort(ascending, axis=1).astype(np.int32),
+    )
+
+
+def concatenated(left: QueryBlock, right: QueryBlock) -> QueryBlock:
+    """The queries of both, one after the other."""
+    is_in_domain_order = left.axes is None and right.axes is None
+    return QueryBlock(
+        np.concatenate([left.attributes, right.attributes]),
+        np.concatenate([left.kinds, right.kinds]),
+        np.concatenate([left.weights, right.weights]),
+        None if is_in_domain_order else np.concatenate([left.every_axes, right.every_axes]),
+    )
+
+
+def merged(block: QueryBlock) -> QueryBlock:
+    """The queries in order and without repetitions: of equal ones the larger weight holds, and the last of the axes."""
+    if not len(block):
+        return block
+    written = () if block.axes is None else block.axes.T[::-1]
+    order = np.lexsort([block.weights, *written, *block.kinds.T[::-1], *block.attributes.T[::-1]])
+    rows = np.concatenate([block.attributes, block.kinds], axis=1)[order]
+    starts = np.flatnonzero(np.concatenate([[True], (rows[1:] != rows[:-1]).any(axis=1)]))
+    last = order[np.concatenate([starts[1:], [len(rows)]]) - 1]
+    return replace(block.part(last), weights=np.maximum.reduceat(block.weights[order], starts))

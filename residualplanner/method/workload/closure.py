@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from residualplanner.ground.checks import frozen
+from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.method.workload.attribute_sets import (
     SET_LIMIT,
     AttributeSets,
@@ -28,12 +28,7 @@ _CANDIDATES = 5_000_000
 
 @dataclass(frozen=True, eq=False)
 class Closure(AttributeSets):
-    """A downward closed collection of attribute sets.
-
-    Attributes:
-        trivial (d,): whether each attribute has a single value; no set contains these, as they do not change a table.
-
-    Source: paper section 4, the closure of a workload.
+    """A downward closed collection of attribute sets: paper section 4, the closure of a workload.
 
     Example:
         >>> closure = downward_closure(AttributeSets.of([(0, 2)], attribute_count=3))
@@ -43,19 +38,21 @@ class Closure(AttributeSets):
         array([[0, 1, 2, 3]])
     """
 
-    trivial: NDArray[np.bool_]
-    _keys: NDArray[np.int64] = field(init=False, repr=False)
+    trivial: NDArray[np.bool_]  # (d,), which attributes have a single value: no set has them, as no table needs them
+    _keys: IntArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         AttributeSets.__post_init__(self)
         object.__setattr__(self, "_keys", np.empty(0, dtype=np.int64))
+        # A set's key is its parent's number and its last attribute.  As sets are sorted, keys are ascending: the place
+        # of a key among all of them is the number of its set, less one for the empty set.
         for order in range(1, len(self.blocks)):
             rows = self.blocks[order]
             parents = self.positions_of(rows[:, :-1])
             keys = np.concatenate([self._keys, parents * self.attribute_count + rows[:, -1]])
             object.__setattr__(self, "_keys", frozen(keys))
 
-    def positions_of(self, rows: ArrayLike) -> NDArray[np.int64]:
+    def positions_of(self, rows: ArrayLike) -> IntArray:
         """The number of each set among ``rows`` (m, k), ascending in each row; -1 where it is not a member, (m,).
 
         Attributes with a single value are ignored.
@@ -71,11 +68,11 @@ class Closure(AttributeSets):
         """The number of one set, its members ascending; -1 where it is not a member."""
         return int(self.positions_of(np.array(members, dtype=np.int32).reshape(1, -1))[0])
 
-    def positions_of_sets(self, sets: AttributeSets) -> NDArray[np.int64]:
+    def positions_of_sets(self, sets: AttributeSets) -> IntArray:
         """The number of every set of another collection, in its order; -1 where it is not a member, (m,)."""
         return np.concatenate([self.positions_of(block) for block in sets.blocks])
 
-    def subset_positions(self, rows: ArrayLike) -> NDArray[np.int64]:
+    def subset_positions(self, rows: ArrayLike) -> IntArray:
         """The numbers of all subsets of the sets ``rows`` (m, k), which must be members, (m, 2**k).
 
         Column j holds the subset that has the i-th attribute of its row iff bit i of j is set.  Where an attribute has
@@ -88,7 +85,7 @@ class Closure(AttributeSets):
             nodes[:, known : 2 * known] = self._children(nodes[:, :known], members[:, column, None])
         return nodes
 
-    def _children(self, nodes: NDArray[np.int64], attributes: PositionArray) -> NDArray[np.int64]:
+    def _children(self, nodes: IntArray, attributes: PositionArray) -> IntArray:
         """One step down the trie: the set at ``nodes`` together with a larger attribute, -1 where absent."""
         keys = nodes * self.attribute_count + attributes
         slots = np.searchsorted(self._keys, keys)
@@ -100,13 +97,7 @@ class Closure(AttributeSets):
 def downward_closure(sets: AttributeSets, trivial: ArrayLike | None = None, *, set_limit: int = SET_LIMIT) -> Closure:
     """All subsets of the members of ``sets``, without the ``trivial`` (d,) attributes.
 
-    Args:
-        sets: whose subsets are collected.
-        trivial (d,): the attributes to leave out.
-        set_limit: the most sets there may be; the work is bounded by it, not by the size of the closure.
-
-    Raises:
-        WorkloadError: the closure is larger than that.
+    WorkloadError where there are more than ``set_limit``: the work is bounded by it, not by the size of the closure.
 
     Cost: a sort of the sets of each order; nothing loops over sets.
     """
@@ -119,6 +110,7 @@ def downward_closure(sets: AttributeSets, trivial: ArrayLike | None = None, *, s
     used = np.zeros(count, dtype=np.bool_)
     for block in blocks:
         used[block] = True
+    # From the largest sets down: those of an order that are found are complete before subsets are taken of them.
     for order in range(len(blocks) - 2, -1, -1):
         blocks[order] = _with_subsets(blocks[order], blocks[order + 1], np.flatnonzero(used))
         above = sum(map(len, blocks[order + 1 :]))
@@ -129,13 +121,8 @@ def downward_closure(sets: AttributeSets, trivial: ArrayLike | None = None, *, s
 def least_subsets(count: int, order: int) -> int:
     """How many subsets, themselves among them, so many different sets of an order have together at least.
 
-    So few are those of the first sets of that order in colexicographic order.
-
+    So few are those of the first sets of that order in colexicographic order: four sets of 3 have 15 subsets.
     Source: the theorem of Kruskal (1963) and Katona (1968), applied order by order.
-
-    Example:
-        >>> least_subsets(1, 3), least_subsets(4, 3), least_subsets(5, 3)
-        (8, 15, 19)
     """
     if order == 0:
         return count
@@ -150,7 +137,7 @@ def least_subsets(count: int, order: int) -> int:
     return subsets
 
 
-def subset_products(absent: ArrayLike, present: ArrayLike) -> NDArray[np.float64]:
+def subset_products(absent: ArrayLike, present: ArrayLike) -> FloatArray:
     """For every subset of k members, multiply ``present`` (m, k) over it and ``absent`` (m, k) over the rest.
 
     The columns are those of `Closure.subset_positions`, (m, 2**k).
@@ -183,7 +170,7 @@ def _without(blocks: tuple[PositionArray, ...], dropped: NDArray[np.bool_]) -> l
     return [unique_rows(block, len(dropped)) for block in rows]
 
 
-def _with_subsets(rows: PositionArray, larger: PositionArray, used: NDArray[np.int64]) -> PositionArray:
+def _with_subsets(rows: PositionArray, larger: PositionArray, used: IntArray) -> PositionArray:
     """``rows`` (m, k) and all sets of that order within one of ``larger`` (m', k+1); all attributes are in ``used``."""
     order = rows.shape[1]
     if len(rows) == math.comb(len(used), order):

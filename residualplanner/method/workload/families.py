@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.ground.checks import is_integer, require_type, value_text
+from residualplanner.ground.checks import FloatArray, is_integer, require_type, value_text
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.words import count_text
 from residualplanner.method.domain.domain import Domain
@@ -16,11 +16,11 @@ from residualplanner.method.queries.kind import Kind, tied_kind
 from residualplanner.method.workload.attribute_sets import (
     SET_LIMIT,
     PositionArray,
+    QueryBlock,
     combinations,
     extensions,
     require_set_count,
 )
-from residualplanner.method.workload.blocks import QueryBlock
 from residualplanner.method.workload.query import require_distinct, require_kind
 from residualplanner.method.workload.workload import Workload
 
@@ -89,8 +89,7 @@ def all_tables(
 ) -> tuple[list[QueryBlock], tuple[Kind, ...]]:
     """All tables of some orders over ``members`` (m,) with at most ``limit`` cells, and the kinds that they number.
 
-    Raises:
-        WorkloadError: there are none, or too many; a kind does not fit its attribute.
+    WorkloadError where there are none, or too many, or where a kind does not fit its attribute.
     """
     distinct, codes = _kinds(domain, kinds)
     among = np.array(members, dtype=np.int32)
@@ -153,7 +152,7 @@ def _kinds(domain: Domain, kinds: Mapping[str, Kind]) -> tuple[tuple[Kind, ...],
     return distinct, np.array([number[kind] for kind in by_attribute], dtype=np.int16)
 
 
-def _least_count(orders: range, rows: NDArray[np.float64], limit: float) -> int:
+def _least_count(orders: range, rows: FloatArray, limit: float) -> int:
     """How many sets of these orders have a table of at most ``limit`` cells, at least, as far as it matters.
 
     Any k of the j attributes with the fewest rows are a set of at most so many cells as the k largest of these have.
@@ -169,9 +168,7 @@ def _least_count(orders: range, rows: NDArray[np.float64], limit: float) -> int:
     return count
 
 
-def _sets(
-    order: int, smaller: PositionArray, rows: NDArray[np.float64], limit: float, *, wanted: bool
-) -> PositionArray:
+def _sets(order: int, smaller: PositionArray, rows: FloatArray, limit: float, *, wanted: bool) -> PositionArray:
     """The sets of ``order`` attributes whose table has at most ``limit`` cells, given those of one order less."""
     if limit == math.inf:
         return combinations(np.arange(len(rows)), order) if wanted else np.empty((1, order), dtype=np.int32)

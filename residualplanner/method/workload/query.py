@@ -1,20 +1,22 @@
 """One query as users write it: its attributes and their kinds of query."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import compress
 from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from residualplanner.ground.checks import FloatArray, value_text
+from residualplanner.ground.checks import FloatArray, is_data, value_text
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.words import COUNTS, JOIN, query_text, suggestion
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.joint import answered_jointly, require_joint
 from residualplanner.method.queries.kind import Kind, statistic_among, tied_kind
+from residualplanner.method.workload.attribute_sets import QueryBlock, block_as_written, merged
 
 #: The most different kinds of query of a workload: blocks number them in 16 bits.
 KIND_LIMIT = 2**15 - 1
@@ -44,23 +46,14 @@ class WrittenQuery(NamedTuple):
     """A query with its attributes in the order in which they were written, the order of its table's axes.
 
     Attributes in which records are only selected, and which are no axes, come last, in the domain's order.
-
-    Attributes:
-        positions: of the attributes in the domain.
-        kinds: the kind of query of each, tied to it.
     """
 
-    positions: tuple[int, ...]
-    kinds: tuple[Kind, ...]
+    positions: tuple[int, ...]  # of the attributes in the domain
+    kinds: tuple[Kind, ...]  # of query of each, tied to it
 
     @property
     def axes(self) -> tuple[int, ...]:
-        """The axis of each attribute in a table in domain order, as in NumPy's ``transpose``.
-
-        Example:
-            >>> WrittenQuery((2, 7, 0), (Identity(),) * 3).axes
-            (1, 2, 0)
-        """
+        """The axis of each attribute in a table in domain order, as in NumPy's ``transpose``."""
         return tuple(map(sorted(self.positions).index, self.positions))
 
     @property
@@ -70,16 +63,7 @@ class WrittenQuery(NamedTuple):
         return WrittenQuery(tuple(position for position, _ in by_position), tuple(kind for _, kind in by_position))
 
     def unit(self, domain: Domain) -> str:
-        """The unit of its answers in words: "counts", or that of the amounts and weights that are summed up.
-
-        Example:
-            >>> from residualplanner import About, Attribute, Numeric
-            >>> salary = Attribute("salary", numeric=Numeric(0, 9), about=About(unit="US dollars"))
-            >>> domain = Domain({"sex": 2, "salary": salary})
-            >>> from residualplanner import Sum
-            >>> written_query(domain, {"sex": Identity(), "salary": Sum()}).unit(domain)
-            'US dollars'
-        """
+        """The unit of its answers in words: "counts", or that of the amounts and weights that are summed up."""
         units = (kind.unit(domain.attributes[i]) for kind, i in zip(self.kinds, self.positions, strict=True))
         return JOIN.join(filter(None, (*units, domain.weight.unit_name))) or COUNTS
 
@@ -95,13 +79,8 @@ class WrittenQuery(NamedTuple):
         """Its table, from one in which each of its attributes was answered for itself, in the order as written.
 
         Joint attributes are answered together, and those in which records are only selected have no axis any more.
-
-        Args:
-            domain: the schema.
-            answers (.., q_1, .., q_k): of whatever gives counts.
-            first_axis: the axis of the first attribute; all before it are of stacks.
-
-        Source: eqs. (58) and (108).
+        ``answers`` (.., q_1, .., q_k) have the axis of the first attribute at ``first_axis``; all before it are of
+        stacks. Source: eqs. (58) and (108).
         """
         found = answered_jointly(answers, self.kinds, first_axis=first_axis)
         return found.reshape((*found.shape[:first_axis], *self.table_axes.shape(domain)))
@@ -161,12 +140,7 @@ def require_distinct(kinds: tuple[Kind, ...]) -> None:
 def written_query(domain: Domain, query: QueryLike, tied: TiedKinds | None = None) -> WrittenQuery:
     """The positions of a query's attributes in the order in which it was written, and the kind of each, tied to it.
 
-    A set of names has the domain's order.
-
-    Args:
-        domain: the schema.
-        query: names, or a mapping from name to kind of query.
-        tied: where kinds that have been tied are looked up, and new ones added.
+    A set of names has the domain's order.  Kinds are looked up in ``tied``, and new ones added.
 
     Raises:
         DomainError: an attribute is not in the domain, or is named twice.
@@ -188,14 +162,7 @@ def written_query(domain: Domain, query: QueryLike, tied: TiedKinds | None = Non
 def kinds_by_name(domain: Domain, query: QueryLike) -> dict[str, Kind]:
     """The kind of query of each attribute, as they were written; a set of names has the domain's order.
 
-    Raises:
-        DomainError, WorkloadError: as `written_query`, but that kinds may not fit their attributes.
-
-    Example:
-        >>> domain = Domain({"age": 85, "sex": 2})
-        >>> from residualplanner import Threshold
-        >>> kinds_by_name(domain, "age"), kinds_by_name(domain, Threshold(("sex", "age"), 1))
-        ({'age': Identity()}, {'sex': Matching(at_least=1), 'age': Matching(at_least=1)})
+    Errors as of `written_query`, but that kinds may not fit their attributes.
     """
     if isinstance(query, str):
         query = (query,)
@@ -229,3 +196,43 @@ def query_of(domain: Domain, attributes: Sequence[int], kinds: Sequence[Kind]) -
         return query_as_written(domain, WrittenQuery(tuple(attributes), tuple(kinds)))
     names, written = tuple(domain.names[position] for position in attributes), [kind.written for kind in kinds]
     return names if all(kind == Identity() for kind in written) else dict(zip(names, written, strict=True))
+
+
+def blocks_of_queries(
+    domain: Domain, queries: Iterable[QueryLike], weights: ArrayLike | None
+) -> tuple[tuple[QueryBlock, ...], tuple[Kind, ...]]:
+    """The queries of order 0, 1, .., each once, and the kinds that occur; arguments as those of `Workload`."""
+    if isinstance(queries, str | Mapping | Domain) or not isinstance(queries, Iterable) or is_data(queries):
+        raise WorkloadError("queries must be a list of queries; write [query] for a single one")
+    tied: TiedKinds = {}
+    read = [written_query(domain, query, tied) for query in queries]
+    if not read:
+        raise WorkloadError("the workload has no queries; name at least one table to publish")
+    given = np.ones(len(read)) if weights is None else checked_weights(weights, len(read))
+    if not (given > 0).any():
+        raise WorkloadError("all weights are 0; at least one query must matter")
+    kinds = tuple(dict.fromkeys(kind for query in read for kind in query.in_domain_order.kinds)) or (Identity(),)
+    require_distinct(kinds)
+    codes = {kind: code for code, kind in enumerate(kinds)}
+    orders = np.array([len(query.positions) for query in read])
+    blocks = []
+    for order in range(orders.max() + 1):
+        chosen = np.flatnonzero(orders == order)
+        rows = [read[i] for i in chosen.tolist()]
+        written = np.array([query.positions for query in rows], dtype=np.int32).reshape(len(rows), order)
+        numbers = np.array([[codes[kind] for kind in query.kinds] for query in rows], dtype=np.int16)
+        blocks.append(merged(block_as_written(written, numbers.reshape(len(rows), order), given[chosen])))
+    return tuple(blocks), kinds
+
+
+def checked_weights(weights: ArrayLike, count: int) -> FloatArray:
+    """Weights of so many queries, (q,); WorkloadError where they are of another number, negative, or not finite."""
+    try:
+        array = np.array(weights, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise WorkloadError("weights must be numbers, one for each query") from None
+    if array.shape != (count,):
+        raise WorkloadError(f"one weight for each query: got {count} queries and weights of shape {array.shape}")
+    if not (np.isfinite(array) & (array >= 0)).all():
+        raise WorkloadError("weights must be finite and at least 0")
+    return array

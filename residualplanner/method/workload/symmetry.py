@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
-from residualplanner.ground.checks import frozen
+from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.method.workload.attribute_sets import numbers_of_blocks, row_numbers
 from residualplanner.method.workload.workload import Workload
 
@@ -21,21 +21,13 @@ _ROUNDS = 8
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Orbits:
-    """The orbits of queries and of closure sets; each is one of its own where there is no symmetry.
+    """The orbits of queries and of closure sets; each is one of its own where there is no symmetry."""
 
-    Attributes:
-        query (m,): the orbit of each query.
-        query_size (q,): how many queries each orbit has.
-        representative (q,): the number of one query of each orbit.
-        member (c,): the orbit of each set of the closure.
-        member_size (o,): how many sets each of those orbits has.
-    """
-
-    query: NDArray[np.int64]
-    query_size: NDArray[np.int64]
-    representative: NDArray[np.int64]
-    member: NDArray[np.int64]
-    member_size: NDArray[np.int64]
+    query: IntArray  # (m,), the orbit of each query
+    query_size: IntArray  # (q,), how many queries each orbit has
+    representative: IntArray  # (q,), the number of one query of each orbit
+    member: IntArray  # (c,), the orbit of each set of the closure
+    member_size: IntArray  # (o,), how many sets each of those orbits has
 
     @classmethod
     def trivial(cls, workload: Workload) -> "Orbits":
@@ -55,27 +47,22 @@ class Orbits:
 def workload_orbits(workload: Workload, interchangeable: ArrayLike, weights: ArrayLike, *, gain: float = 2.0) -> Orbits:
     """The orbits of a workload whose queries carry ``weights`` (m,); trivial ones if symmetry gains little.
 
-    Args:
-        workload: the queries.
-        interchangeable (d,): equal numbers mark attributes that may be exchanged as far as their own numbers go.
-        weights (m,): whatever else must agree for queries to be exchanged.
-        gain: how many queries there must be for each orbit.
-
-    Cost: a few sorts of the queries.
-
-    Example:
-        >>> from residualplanner import Domain, marginals
-        >>> pairs = marginals(Domain({"a": 3, "b": 3, "c": 3}), order=2)
-        >>> workload_orbits(pairs, [0, 0, 0], pairs.weights).query_size.tolist()
-        [3]
+    Equal numbers in ``interchangeable`` (d,) mark attributes that may be exchanged as far as their own numbers go;
+    ``weights`` are whatever else must agree for queries to be exchanged; ``gain`` is how many queries there must be for
+    each orbit.  Cost: a few sorts of the queries.
     """
     weight_class = np.unique(np.asarray(weights, dtype=np.float64), return_inverse=True)[1]
     classes = np.unique(np.asarray(interchangeable), return_inverse=True)[1]
     if len(np.unique(classes)) == len(classes):
         return Orbits.trivial(workload)
+    # A class may hold attributes that the workload treats differently: then queries of a type are missing, and classes
+    # are split by how often their attributes occur, until every type that occurs is complete.
     for _ in range(_ROUNDS):
-        types, possible = _query_types(workload, classes)
-        orbit = _numbered(types, weight_class)
+        # The type of every query, numbered, and how many queries of its type are possible.
+        kinds, class_size = len(workload.kinds), np.bincount(classes)
+        codes = [np.sort(classes[block.attributes] * kinds + block.kinds, axis=1) for block in workload.blocks]
+        possible = np.concatenate([_type_size(each, each // kinds, class_size) for each in codes])
+        orbit = _numbered(numbers_of_blocks(codes), weight_class)
         size = np.bincount(orbit)
         if gain * len(size) > len(workload):
             return Orbits.trivial(workload)
@@ -92,16 +79,7 @@ def workload_orbits(workload: Workload, interchangeable: ArrayLike, weights: Arr
     return Orbits(frozen(orbit), frozen(size), frozen(representative), frozen(member), frozen(np.bincount(member)))
 
 
-def _query_types(workload: Workload, classes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The type of every query, numbered, and how many queries of its type are possible."""
-    kinds, class_size = len(workload.kinds), np.bincount(classes)
-    codes = [np.sort(classes[block.attributes] * kinds + block.kinds, axis=1) for block in workload.blocks]
-    return numbers_of_blocks(codes), np.concatenate([_type_size(each, each // kinds, class_size) for each in codes])
-
-
-def _type_size(
-    codes: NDArray[np.int64], class_of: NDArray[np.int64], class_size: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def _type_size(codes: IntArray, class_of: IntArray, class_size: IntArray) -> FloatArray:
     """How many queries have the type of each sorted row of ``codes`` (m, k): choices within each class, by kind."""
     size = np.ones(len(codes))
     in_class, in_code = np.zeros(len(codes)), np.ones(len(codes))
@@ -114,7 +92,7 @@ def _type_size(
     return np.rint(size)
 
 
-def _refined(workload: Workload, classes: NDArray[np.int64], orbit: NDArray[np.int64]) -> NDArray[np.int64]:
+def _refined(workload: Workload, classes: IntArray, orbit: IntArray) -> IntArray:
     """Split classes whose attributes do not occur equally often in the queries of each type."""
     marks = np.random.default_rng(0).random(int(orbit.max()) + 1)
     occurrence = np.zeros(len(classes))
@@ -125,6 +103,6 @@ def _refined(workload: Workload, classes: NDArray[np.int64], orbit: NDArray[np.i
     return _numbered(classes, np.unique(np.round(occurrence, 6), return_inverse=True)[1])
 
 
-def _numbered(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
+def _numbered(left: IntArray, right: IntArray) -> IntArray:
     """Number the distinct pairs of two arrays of small integers (m,)."""
     return row_numbers(np.stack([left, right], axis=1))

@@ -7,27 +7,34 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from residualplanner.ground.checks import frozen, require_type
+from residualplanner.ground.checks import FloatArray, IntArray, frozen, require_type
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
-from residualplanner.ground.words import count_text
+from residualplanner.ground.html import ROWS, caption_of, html_table, rest_note
+from residualplanner.ground.words import JOIN, count_text, number_text
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.joint import joint_factors, require_joint
 from residualplanner.method.queries.kind import Kind
-from residualplanner.method.workload.attribute_sets import SET_LIMIT, AttributeSets, unique_rows
-from residualplanner.method.workload.blocks import (
+from residualplanner.method.workload.attribute_sets import (
+    SET_LIMIT,
+    AttributeSets,
     QueryBlock,
     block_of_order,
     concatenated,
     merged,
-    runs_between,
-    runs_of,
+    row_numbers,
+    unique_rows,
 )
 from residualplanner.method.workload.closure import Closure, downward_closure
-from residualplanner.method.workload.html import workload_html
-from residualplanner.method.workload.query import QueryKey, QueryLike, WrittenQuery, query_of, require_distinct
-from residualplanner.method.workload.written_queries import blocks_of_queries
+from residualplanner.method.workload.query import (
+    QueryKey,
+    QueryLike,
+    WrittenQuery,
+    blocks_of_queries,
+    query_of,
+    require_distinct,
+)
 
 
 @hides("from_blocks", "has_sums", "number_of")
@@ -78,14 +85,8 @@ class Workload:
     ) -> "Workload":
         """Make a workload from arrays: block k holds queries of order k, without repetitions, as in `QueryBlock`.
 
-        Args:
-            domain: the schema.
-            blocks: the queries of order 0, 1, ...
-            kinds: the kinds of query that blocks number.
-            set_limit: how many sets its closure may have, where that is known; a larger closure is refused early.
-
-        Raises:
-            WorkloadError: there are no queries, or a kind of query does not fit its attribute.
+        Its closure may have ``set_limit`` sets, where that is known; a larger one is refused early.  WorkloadError
+        where there are no queries, or a kind of query does not fit its attribute.
         """
         workload = cls.__new__(cls)
         workload._set(domain, tuple(blocks), kinds)
@@ -176,11 +177,6 @@ class Workload:
         """The number of a query in the order of iteration, in whatever order it is written; -1 if it is not there.
 
         Cost: a binary search for each attribute; no pass over the workload.
-
-        Example:
-            >>> workload = Workload(Domain({"a": 2, "b": 2}), [("a",), ("b", "a")])
-            >>> workload.number_of(WrittenQuery((0, 1), (Identity(), Identity())))
-            1
         """
         positions, kinds = query.in_domain_order
         order = len(positions)
@@ -201,7 +197,13 @@ class Workload:
             most: about how many subsets of attributes the queries of a run have in all; with none given, a run is all
                 queries of its order.
         """
-        return runs_of(self.blocks, most)
+        start = 0
+        for order, block in enumerate(self.blocks):
+            step = max(1, len(block) if most is None else most >> order)
+            for first in range(0, len(block), step):
+                part = block.part(slice(first, first + step))
+                yield slice(start + first, start + first + len(part)), part
+            start += len(block)
 
     def between(self, first: int, last: int) -> Iterator[tuple[slice, QueryBlock]]:
         """The queries from one number on up to another, in runs of one order: their numbers, a slice, and the queries.
@@ -211,15 +213,20 @@ class Workload:
             >>> [(numbers, block.attributes.tolist()) for numbers, block in workload.between(1, 3)]
             [(slice(1, 2, None), [[1]]), (slice(2, 3, None), [[0, 1]])]
         """
-        return runs_between(self.blocks, first, last)
+        start = 0
+        for block in self.blocks:
+            low, high = (min(max(number - start, 0), len(block)) for number in (first, last))
+            if low < high:
+                yield slice(start + low, start + high), block.part(slice(low, high))
+            start += len(block)
 
     @property
-    def weights(self) -> NDArray[np.float64]:
+    def weights(self) -> FloatArray:
         """The weight of every query in the order of iteration, (m,)."""
         return np.concatenate([block.weights for block in self.blocks])
 
     @cached_property
-    def scales(self) -> NDArray[np.float64]:
+    def scales(self) -> FloatArray:
         """What losses measure the errors of each query in, (m,): 1 count, or the most that one record adds to a sum.
 
         Source: eq. (107).
@@ -235,7 +242,7 @@ class Workload:
         return any(kind.unit(self.domain.attributes[attribute]) for attribute, kind in self.attribute_kinds)
 
     @property
-    def orders(self) -> NDArray[np.int64]:
+    def orders(self) -> IntArray:
         """How many attributes every query has, (m,)."""
         return np.repeat(np.arange(len(self.blocks)), [len(block) for block in self.blocks])
 
@@ -253,7 +260,7 @@ class Workload:
         return [(attribute, self.kinds[code]) for attribute, code in np.argwhere(self.uses).tolist()]
 
     @cached_property
-    def answers(self) -> NDArray[np.float64]:
+    def answers(self) -> FloatArray:
         """How many answers each attribute has in each kind, (d, kinds); 0 where no query has the kind on it."""
         found = np.zeros(self.uses.shape)
         for attribute, code in np.argwhere(self.uses).tolist():
@@ -261,17 +268,15 @@ class Workload:
         return frozen(found)
 
     @cached_property
-    def cells(self) -> NDArray[np.float64]:
+    def cells(self) -> FloatArray:
         """How many answers every query has, (m,); floating point, since a query may have more than 2**63."""
         return frozen(np.concatenate([self.answers[each.attributes, each.kinds].prod(axis=1) for each in self.blocks]))
 
-    def joint_factors(self, block: QueryBlock) -> NDArray[np.float64]:
+    def joint_factors(self, block: QueryBlock) -> FloatArray:
         """What some of the queries multiply the residual of each subset of their attributes by, (m, 2**k) or (m, 1).
 
-        It is 1 unless attributes are answered together.  Bit i of a column's number says whether the
-        subset has the i-th attribute.
-
-        Source: eq. (59).
+        It is 1 unless attributes are answered together.  Bit i of a column's number says whether the subset has the
+        i-th attribute.  Source: eq. (59).
 
         Example:
             >>> from residualplanner import Threshold
@@ -282,7 +287,7 @@ class Workload:
         return joint_factors(self.kinds, block.kinds, self._sizes[block.attributes])
 
     @cached_property
-    def _sizes(self) -> NDArray[np.int64]:
+    def _sizes(self) -> IntArray:
         return np.array(self.domain.sizes, dtype=np.int64)
 
     @cached_property
@@ -303,3 +308,33 @@ class Workload:
 def require_workload(call: str, workload: object) -> None:
     """Raise ArgumentError, naming the function called, unless it is a workload."""
     require_type(call, "workload", workload, Workload, "make one with marginals(domain, up_to=2)")
+
+
+def query_numbers(workload: Workload, part: Workload) -> IntArray:
+    """The number of each query of ``part`` among the queries of ``workload``, (p,); -1 where it is not one of them."""
+    codes = {kind: code for code, kind in enumerate(workload.kinds)}
+    recode = np.array([codes.get(kind, len(codes)) for kind in part.kinds], dtype=np.int64)
+    found, start = [], 0
+    for order, block in enumerate(part.blocks):
+        theirs = block_of_order(workload.blocks, order)
+        rows = [np.concatenate([theirs.attributes, theirs.kinds], axis=1)]
+        rows.append(np.concatenate([block.attributes, recode[block.kinds]], axis=1))
+        number = row_numbers(np.concatenate(rows))
+        known_as = np.full(int(number.max(initial=-1)) + 1, -1)
+        known_as[number[: len(theirs)]] = start + np.arange(len(theirs))
+        found.append(known_as[number[len(theirs) :]])
+        start += len(theirs)
+    numbers: IntArray = np.concatenate(found)
+    return numbers
+
+
+def workload_html(workload: Workload, noun: object, *, remedy: str) -> str:
+    """The first queries as a table under what ``noun`` says of itself; the ``remedy``: where the others are."""
+    count = min(len(workload), ROWS)
+    rows = []
+    for number, cells, weight in zip(range(count), workload.cells.tolist(), workload.weights.tolist(), strict=False):
+        query = workload.query_at(number)
+        kinds = JOIN.join(kind.unselected.name for kind in query.table_axes.kinds)
+        rows.append((query.words(workload.domain), kinds, number_text(cells), number_text(weight)))
+    note = rest_note(len(workload) - count, remedy)
+    return html_table(caption_of(noun), ["query", "kinds", "cells", "weight"], rows, note=note)

@@ -17,9 +17,7 @@ from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.labels import Label
 from residualplanner.method.kron import SameArray, namespace
-from residualplanner.method.queries.kind import Kind, require_size
-from residualplanner.method.queries.plain_kinds import OfAllRecords
-from residualplanner.method.queries.rows import Centered, Rows
+from residualplanner.method.queries.kind import Centered, Kind, Rows, require_size
 from residualplanner.method.queries.sparse_kind import SparseKind
 from residualplanner.more.amounts.numeric import Numeric
 
@@ -227,7 +225,7 @@ def amounts_of(attribute: Attribute, purpose: str) -> Numeric:
 
 @hides("on")
 @dataclass(frozen=True, slots=True, repr=False)
-class Sum(SparseKind, OfAllRecords):
+class Sum(SparseKind):
     """The sum of the amounts of an attribute, in the unit of the column: one answer, or one for each bin.
 
     Its errors are in that unit.  In a loss they are measured in units of the largest amount in size, which is the most

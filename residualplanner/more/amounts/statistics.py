@@ -18,7 +18,6 @@ from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.queries.kind import Kind, require_size, tied_kind
-from residualplanner.method.queries.plain_kinds import OfAllRecords
 from residualplanner.method.queries.sparse_kind import ENTRY_LIMIT, SparseKind
 from residualplanner.more.amounts.amounts import ByBin, Sum, amounts_of
 
@@ -27,7 +26,7 @@ COUNT = "count"
 
 
 @hides("expected", "limits", "on", "to_json", "written")
-class Statistic(SparseKind, OfAllRecords):
+class Statistic(SparseKind):
     """A kind whose answers are the sums that one statistic of each group is made of, the count first."""
 
     __slots__ = ()

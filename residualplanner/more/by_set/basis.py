@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray
-from residualplanner.method.bases.inverse import inverse_parts
+from residualplanner.method.bases.matrix import inverse_parts
 from residualplanner.more.by_set.terms import OwnAxis
 
 #: Directions that no query depends on still get basis vectors, so that all counts follow; they are this long.

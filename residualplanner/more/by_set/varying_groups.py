@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from residualplanner.ground.checks import IntArray
 from residualplanner.method.queries.kind import Kind
-from residualplanner.method.strategy.cell_tables import CellTable, ConstantTable
+from residualplanner.method.strategy.cells import CellTable, ConstantTable
 from residualplanner.method.strategy.strategy import Strategy
-from residualplanner.method.strategy.table_axes import Axis
+from residualplanner.method.strategy.table_accuracy import Axis
 from residualplanner.method.workload.attribute_sets import row_numbers
 from residualplanner.more.by_set.varying_tables import VaryingTable
 

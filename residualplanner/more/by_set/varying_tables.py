@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray
 from residualplanner.method.queries.kind import Kind
-from residualplanner.method.strategy.cell_tables import Cells
-from residualplanner.method.strategy.table_axes import Axis
+from residualplanner.method.strategy.cells import Cells
+from residualplanner.method.strategy.table_accuracy import Axis
 from residualplanner.more.by_set.rest_tables import rest_tables
 
 

@@ -12,8 +12,6 @@ from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.labels import Label
-from residualplanner.method.queries.meanings import meaning_column, names_by_meaning
-from residualplanner.method.queries.plain_kinds import OfAllRecords
 from residualplanner.method.queries.sparse_kind import SparseKind, is_text, require_more_than_total
 from residualplanner.more.classifications.classification import Classification, RowItem
 from residualplanner.more.classifications.from_sources import FromSources
@@ -33,7 +31,7 @@ TOTAL = "(total)"
 
 @hides("of_classification", "on", "to_json")
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class Hierarchy(FromSources, SparseKind, OfAllRecords):
+class Hierarchy(FromSources, SparseKind):
     """One answer for all values, one for each group of each level, and one for each value.
 
     Args:
@@ -165,7 +163,7 @@ class Hierarchy(FromSources, SparseKind, OfAllRecords):
     def columns_beside(self, attribute: Attribute) -> dict[str, tuple[str, ...]]:
         """Level, code, name and parent of the rows, (q,) each, if it is from a file or a frame; else their meanings."""
         if self.classification is None:
-            return meaning_column(self, attribute)
+            return super().columns_beside(attribute)
         items = self.on(attribute)._row_items
         return {
             "level": tuple(item.level for item in items),
@@ -177,7 +175,7 @@ class Hierarchy(FromSources, SparseKind, OfAllRecords):
     def full_names(self, attribute: Attribute) -> tuple[tuple[str, ...], ...]:
         """The names of the rows, (q,): alone, and with those that they lie in: "Autauga County, Alabama"."""
         if self.classification is None:
-            return names_by_meaning(self, attribute)
+            return super().full_names(attribute)
         return tuple(item.full_names for item in self.on(attribute)._row_items)
 
     def __eq__(self, other: object) -> bool:

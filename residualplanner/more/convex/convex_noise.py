@@ -11,7 +11,7 @@ from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.method.noise.choice import NoiseChoice
 from residualplanner.method.noise.minimax_noise import BOUNDED, joined_ways
 from residualplanner.method.noise.noise_problem import NoiseProblem
-from residualplanner.method.strategy.neighbor_costs import LargestCosts, Worst
+from residualplanner.method.strategy.costs import LargestCosts, Worst
 from residualplanner.method.strategy.variances import variance_matrix
 from residualplanner.more.convex.convex import at_higher_cost, minimize_convex_loss
 from residualplanner.more.convex.least_cost import costing_more, minimize_privacy_cost

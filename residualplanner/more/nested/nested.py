@@ -21,8 +21,7 @@ from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.bases.basis import Basis, first_numbers
 from residualplanner.method.kron import AxisMap, IntegerMap
-from residualplanner.method.queries.kind import Kind
-from residualplanner.method.queries.rows import Rows
+from residualplanner.method.queries.kind import Kind, Rows
 from residualplanner.more.nested.axis_maps import Layer, NestedIntegers, NestedMaps
 from residualplanner.more.nested.nested_maps import NestedLayer, inverted_layer, parts_of_rows, row_factors
 from residualplanner.more.replacement.extreme_pairs import EXACT, pairs_of_layers

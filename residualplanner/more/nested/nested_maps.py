@@ -13,7 +13,7 @@ from scipy import sparse
 
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.ground.errors import WorkloadError
-from residualplanner.method.bases.inverse import pseudo_inverse_parts
+from residualplanner.method.bases.matrix import pseudo_inverse_parts
 from residualplanner.more.nested.axis_maps import Layer, NestedMaps, layer_of, nested_rows
 
 #: The largest condition of two members, by the sizes of their entries.

@@ -15,7 +15,6 @@ from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.labels import Label
 from residualplanner.method.queries.kind import Kind, require_size, tied_kind
-from residualplanner.method.queries.meanings import meaning_column, names_by_meaning
 from residualplanner.method.queries.sparse_kind import ENTRY_LIMIT, SparseKind
 from residualplanner.more.queries.selected_values import SPELLED, checked_values, selected_codes, selected_words
 
@@ -44,7 +43,7 @@ _LETTERS = 40
     "where_words",
     "written",
 )
-@dataclass(frozen=True, eq=False, init=False, repr=False)
+@dataclass(frozen=True, eq=False, init=False, repr=False, slots=True)  # slots stand before the properties of kinds
 class Selection(SparseKind):
     """How many records have one of some values, or the answers of another kind about these records.
 
@@ -191,12 +190,12 @@ class Selection(SparseKind):
     def columns_beside(self, attribute: Attribute) -> dict[str, tuple[str, ...]]:
         """What stands beside the labels of the kind's answers, (q,) each; or the meanings of the values."""
         if self.of is None:
-            return meaning_column(self, attribute)
+            return Kind.columns_beside(self, attribute)
         return {word: self._kept(entries) for word, entries in self.of.columns_beside(attribute).items()}
 
     def full_names(self, attribute: Attribute) -> tuple[tuple[str, ...], ...]:
         """Other words for the kind's answers, (q,); or the meanings of the values."""
-        return names_by_meaning(self, attribute) if self.of is None else self._kept(self.of.full_names(attribute))
+        return Kind.full_names(self, attribute) if self.of is None else self._kept(self.of.full_names(attribute))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Selection) and self._content == other._content

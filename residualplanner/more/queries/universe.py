@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.kind import Kind, tied_kind
-from residualplanner.method.workload.blocks import QueryBlock, block_as_written, block_of_order, concatenated, merged
+from residualplanner.method.workload.attribute_sets import (
+    QueryBlock,
+    block_as_written,
+    block_of_order,
+    concatenated,
+    merged,
+)
 from residualplanner.method.workload.query import require_distinct
 from residualplanner.more.queries.among import Where, checked_where
 from residualplanner.more.queries.selection import Selection

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.method.bases.basis import Basis, basis_codes
-from residualplanner.method.strategy.neighbor_costs import Worst
+from residualplanner.method.strategy.costs import Worst
 from residualplanner.method.workload.closure import Closure
 from residualplanner.more.replacement.largest_replacement import ReplacementOptions, are_few, largest_replacement
 

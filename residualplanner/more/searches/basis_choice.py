@@ -18,9 +18,14 @@ import numpy as np
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.process import one_thread
 from residualplanner.method.bases.basis import CERTIFIED, Basis
-from residualplanner.method.bases.numbers import ResidualNumbers, subtraction_numbers
 from residualplanner.method.bases.subtraction import subtraction_basis
-from residualplanner.method.strategy.variances import CHUNK, noise_weights, variance_pieces
+from residualplanner.method.strategy.variances import (
+    CHUNK,
+    ResidualNumbers,
+    noise_weights,
+    subtraction_numbers,
+    variance_pieces,
+)
 from residualplanner.method.workload.workload import Workload
 from residualplanner.more.searches.attribute_grams import COARSE_VALUES, AttributeGrams
 from residualplanner.more.searches.basis_problem import ResidualBasis

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from residualplanner.ground.checks import FloatArray
-from residualplanner.method.bases.numbers import ResidualNumbers
 from residualplanner.method.queries.joint import joint_factors
+from residualplanner.method.strategy.variances import ResidualNumbers
 from residualplanner.method.workload.attribute_sets import row_numbers
 from residualplanner.method.workload.closure import Closure, subset_products
 from residualplanner.method.workload.workload import Workload

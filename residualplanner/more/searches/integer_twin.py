@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from residualplanner.ground.checks import IntArray, frozen
 from residualplanner.ground.errors import WorkloadError
-from residualplanner.method.bases.inverse import inverse_parts
+from residualplanner.method.bases.matrix import inverse_parts
 
 #: How much larger, relative, a variance may get because S is rounded.
 LOSS = 1e-4

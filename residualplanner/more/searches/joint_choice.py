@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.process import one_thread
 from residualplanner.method.bases.basis import Basis
-from residualplanner.method.bases.numbers import subtraction_numbers
 from residualplanner.method.bases.subtraction import subtraction_basis
+from residualplanner.method.strategy.variances import subtraction_numbers
 from residualplanner.method.workload.symmetry import workload_orbits
 from residualplanner.method.workload.workload import Workload
 from residualplanner.more.searches.attribute_grams import AttributeGrams

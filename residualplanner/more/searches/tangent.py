@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray
-from residualplanner.method.bases.inverse import inverse_parts
+from residualplanner.method.bases.matrix import inverse_parts
 from residualplanner.more.searches.basis_problem import Directions, ResidualBasis
 from residualplanner.more.searches.contrasts import Contrasts
 from residualplanner.more.searches.optimal import optimal_residuals

@@ -6,11 +6,10 @@ from typing import Any
 
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.ground.words import query_text
-from residualplanner.method.domain.omission import omission_of
+from residualplanner.method.domain.domain import omission_of
 from residualplanner.method.plan.files import plan_hash
 from residualplanner.method.plan.plan import Plan
-from residualplanner.method.queries.kind import Kind
-from residualplanner.method.queries.meanings import labels_in_words
+from residualplanner.method.queries.kind import Kind, labels_in_words
 from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.publish.files.file_names import NameParts, parts_of_workload
 from residualplanner.release.product import Product

@@ -11,8 +11,8 @@ import numpy as np
 
 from residualplanner.method.plan.error_table import ErrorTable
 from residualplanner.method.plan.plan import Plan
-from residualplanner.method.queries.meanings import MEANING, meanings_of
-from residualplanner.method.workload.blocks import QueryBlock
+from residualplanner.method.queries.kind import MEANING, meanings_of
+from residualplanner.method.workload.attribute_sets import QueryBlock
 from residualplanner.release.layout import Layout
 
 #: The columns of the dictionary of tables that are not those of `Plan.errors`, and what its "kinds" is called there.

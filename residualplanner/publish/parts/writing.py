@@ -19,7 +19,7 @@ from residualplanner.ground.json import parse_json
 from residualplanner.ground.stores import AnyPath
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.strategy.accuracy import Accuracy
-from residualplanner.method.strategy.attributes import has_equal_cells
+from residualplanner.method.strategy.variances import has_equal_cells
 from residualplanner.publish.parts.part_file import PartFile, finished_part, part_file_of, state_part
 from residualplanner.release.batches import TableBatch
 from residualplanner.release.layout import CELL, TABLE_ID, UNBIASED_COLUMN, Layout, part_name

@@ -13,7 +13,7 @@ import numpy as np
 
 from residualplanner.ground.margins import margin_factor
 from residualplanner.ground.words import count_text, number_text, percent_text
-from residualplanner.method.domain.omission import omission_of
+from residualplanner.method.domain.domain import omission_of
 from residualplanner.publish.pictures import draw_budget, draw_targets, fairness_figure, svg_of
 from residualplanner.publish.report.fairness import WEIGHTINGS, fairness_of, spread, spread_by_order, wide_table
 from residualplanner.publish.report.subject import Subject

@@ -11,12 +11,12 @@ from urllib.parse import quote
 from residualplanner.ground.version import __version__
 from residualplanner.ground.words import count_text, number_text, optimality_text, rounded_up
 from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.domain.domain import remarks_of
 from residualplanner.method.domain.labels import label_text
-from residualplanner.method.domain.omission import remarks_of
 from residualplanner.method.plan.files import plan_hash
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.queries.identity import Identity
-from residualplanner.method.queries.meanings import labels_in_words
+from residualplanner.method.queries.kind import labels_in_words
 from residualplanner.more.classifications.from_sources import origins_of
 from residualplanner.publish.report.cells import PageTables, tables_json
 from residualplanner.publish.report.fairness import comparable

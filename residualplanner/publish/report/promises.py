@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.ground.words import decimal_text_up, fraction_text, number_text, rounded_up
-from residualplanner.method.domain.omission import remarks_of
+from residualplanner.method.domain.domain import remarks_of
 from residualplanner.method.privacy import Budget, PrivacyClaim, claim_of_budget
 from residualplanner.publish.report.subject import Subject
 from residualplanner.publish.report.words import column_rounded_up

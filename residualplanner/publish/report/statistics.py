@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from residualplanner.method.domain.labels import label_text
-from residualplanner.method.queries.kind import statistic_among
-from residualplanner.method.queries.meanings import labels_in_words
+from residualplanner.method.queries.kind import labels_in_words, statistic_among
 from residualplanner.more.amounts.statistics import Statistic
 from residualplanner.publish.files.statistic_form import StatisticForm, statistic_form
 from residualplanner.publish.files.statistics import published_values

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from residualplanner.ground.errors import MissingExtraError
 from residualplanner.method.kron.arrays import Array, Scratch
-from residualplanner.method.kron.axis_maps import ProductMap
-from residualplanner.method.kron.residuals import tables_of_residuals
+from residualplanner.method.kron.axis_maps import ProductMap, tables_of_residuals
 from residualplanner.scale.cuda.launches import (
     AXIS_THREADS,
     AxisLaunch,

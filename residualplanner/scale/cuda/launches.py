@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.method.kron.axis_maps import AxisMap, ProductMap, keeping
-from residualplanner.method.kron.residuals import rebuilding
+from residualplanner.method.kron.axis_maps import AxisMap, ProductMap, keeping, rebuilding
 
 #: Bytes of a number in shared memory.
 _NUMBER = 8

@@ -139,7 +139,7 @@ def require_free_plan_path(path: Path, errors: Path, *, force: bool) -> None:
 
     With ``force`` they may replace others; another file, such as a measurement, a ledger or records, never is replaced.
     """
-    from residualplanner.method.plan.error_table_file import error_format
+    from residualplanner.method.plan.error_table import error_format
 
     error_format(errors)
     require_different(path, errors)

@@ -8,7 +8,7 @@ from typing import Any
 from residualplanner.ground.atomic import write_atomically
 from residualplanner.ground.errors import MissingExtraError
 from residualplanner.ground.file_kinds import LEDGER, PLAN, RELEASE, kind_of_path
-from residualplanner.method.plan.error_table_file import error_format, write_error_table
+from residualplanner.method.plan.error_table import error_format, write_error_table
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.workload.workload import Workload
 from residualplanner.publish.files.export import require_exportable

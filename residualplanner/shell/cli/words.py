@@ -21,7 +21,7 @@ from residualplanner.ground.words import (
     rounded_up,
     table_text,
 )
-from residualplanner.method.domain.omission import omission_of
+from residualplanner.method.domain.domain import omission_of
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.privacy import PrivacyClaim, claim_of_budget
 from residualplanner.method.queries.kind import statistic_among

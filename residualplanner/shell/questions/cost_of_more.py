@@ -16,8 +16,7 @@ from residualplanner.method.losses import Loss, LossLike, Targets, read_loss
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.plan.select import Bases, select
 from residualplanner.method.workload.query import QueryLike
-from residualplanner.method.workload.query_numbers import query_numbers
-from residualplanner.method.workload.workload import Workload
+from residualplanner.method.workload.workload import Workload, query_numbers
 from residualplanner.shell.questions.restriction import plan_of_part, restriction, scaled_plan
 
 if TYPE_CHECKING:

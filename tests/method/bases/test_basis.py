@@ -14,9 +14,9 @@ import dense
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.bases.basis import basis_codes
 from residualplanner.method.bases.matrix import integer_basis
-from residualplanner.method.bases.numbers import subtraction_numbers
 from residualplanner.method.bases.subtraction import subtraction_basis
 from residualplanner.method.queries.identity import Identity
+from residualplanner.method.strategy.variances import subtraction_numbers
 
 #: Of attributes with the subtraction basis.
 SIZES = (1, 2, 3, 5, 12)

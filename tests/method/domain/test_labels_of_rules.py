@@ -13,10 +13,9 @@ from residualplanner.ground.errors import DomainError
 from residualplanner.method.domain.about import About
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.bins import Bins
-from residualplanner.method.domain.domain import Domain
+from residualplanner.method.domain.domain import Domain, omission_of
 from residualplanner.method.domain.families import MISSING, UNKNOWN
 from residualplanner.method.domain.labels import Into
-from residualplanner.method.domain.omission import omission_of
 
 VALUES = [
     ({"size": 3}, ("0", "1", "2")),

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from residualplanner.ground.errors import BudgetError
-from residualplanner.method.noise.weighted_sum import minimize_weighted_variance
+from residualplanner.method.noise.choice import minimize_weighted_variance
 
 entries = st.floats(1e-3, 1e3)
 

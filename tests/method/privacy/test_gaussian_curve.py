@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from residualplanner.ground.errors import BudgetError
 from residualplanner.method.privacy import GDP, ZCDP
 from residualplanner.method.privacy._exact import working_digits
-from residualplanner.method.privacy.gaussian_curve import _PI, mills_ratio
+from residualplanner.method.privacy.curves import _PI, mills_ratio
 
 CLOSE = mpmath.mpf("1e-9")
 checked = settings(derandomize=True, deadline=None, max_examples=200)

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.bins import Bins
 from residualplanner.method.queries.identity import Identity
-from residualplanner.method.queries.kind import tied_kind
-from residualplanner.method.queries.meanings import labels_in_words, meanings_of
+from residualplanner.method.queries.kind import labels_in_words, meanings_of, tied_kind
 from residualplanner.method.queries.runs import Prefix, Range
 from residualplanner.more.classifications.hierarchy import Hierarchy
 

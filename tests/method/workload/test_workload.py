@@ -12,7 +12,7 @@ from residualplanner.method.domain.domain import Domain
 from residualplanner.method.queries.custom import Custom
 from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.runs import Prefix, Range
-from residualplanner.method.workload.blocks import QueryBlock
+from residualplanner.method.workload.attribute_sets import QueryBlock
 from residualplanner.method.workload.families import marginals
 from residualplanner.method.workload.query import written_query
 from residualplanner.method.workload.workload import Workload

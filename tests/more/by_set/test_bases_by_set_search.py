@@ -13,7 +13,7 @@ import residualplanner as rp
 from benchmarks.dense_optimum import workload
 from random_plans import query_rows, workloads_in_kinds
 from residualplanner.ground.errors import WorkloadError
-from residualplanner.method.losses.weights import importance_of
+from residualplanner.method.losses.loss import importance_of
 from residualplanner.more.by_set.basis import GroupBasis, GroupNumbers
 from residualplanner.more.by_set.cost_slopes import Maxima
 from residualplanner.more.by_set.problem import SearchSize, by_set_problem

@@ -11,8 +11,8 @@ from scipy import sparse
 
 from noise_problems import problems
 from residualplanner.ground.errors import BudgetError, SolverError, WorkloadError
+from residualplanner.method.noise.choice import minimize_weighted_variance
 from residualplanner.method.noise.minimax import minimize_maximum_variance
-from residualplanner.method.noise.weighted_sum import minimize_weighted_variance
 from residualplanner.more.convex.convex import minimize_convex_loss
 from residualplanner.more.convex.least_cost import minimize_privacy_cost
 from slowness import slow

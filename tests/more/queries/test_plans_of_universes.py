@@ -13,7 +13,7 @@ import residualplanner as rp
 from dense import Matrix
 from random_plans import mechanism
 from residualplanner.ground.errors import DomainError, WorkloadError
-from residualplanner.method.plan.query_names import query_names
+from residualplanner.method.plan.error_table import query_names
 from residualplanner.method.workload.query import written_query
 from universes import DOMAIN, rows_about, universe_workloads
 

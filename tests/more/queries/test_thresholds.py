@@ -15,12 +15,12 @@ from benchmarks.published import DOMAINS
 from benchmarks.thresholds import RMSE
 from random_plans import basis_of, mechanism, plan_by_hand, random_matrix
 from residualplanner.ground.errors import FileFormatError, WorkloadError
-from residualplanner.method.bases.numbers import subtraction_numbers
 from residualplanner.method.plan.files import plan_bytes, plan_of_bytes
 from residualplanner.method.queries.identity import Matching
 from residualplanner.method.queries.json import kind_from_json
 from residualplanner.method.strategy.accuracy import Accuracy
 from residualplanner.method.strategy.strategy import constant_strategy
+from residualplanner.method.strategy.variances import subtraction_numbers
 from residualplanner.more.searches.cell_weights import cell_groups
 from strategies import NAMES
 from thresholds import rows_of, threshold_workloads

@@ -14,8 +14,7 @@ from residualplanner.method.bases.matrix import integer_basis
 from residualplanner.method.bases.subtraction import subtraction_basis
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.privacy import Neighbors
-from residualplanner.method.strategy.costs import cost_upper_bound
-from residualplanner.method.strategy.neighbor_costs import with_token_cost
+from residualplanner.method.strategy.costs import cost_upper_bound, with_token_cost
 from residualplanner.method.strategy.strategy import constant_strategy, subtraction_strategy
 from residualplanner.method.workload.families import marginals
 from residualplanner.method.workload.workload import Workload

@@ -63,8 +63,7 @@ def test_the_same_budget_and_the_same_accuracy_are_what_planning_anew_says(probl
 
 def least_cost(plan, whole, added, moe) -> float:
     """By a convex solver: the least cost at which no query is worse than now, and the added ones are as asked."""
-    from residualplanner.method.strategy.attributes import workload_numbers
-    from residualplanner.method.strategy.variances import variance_matrix
+    from residualplanner.method.strategy.variances import variance_matrix, workload_numbers
 
     closure = whole.closure
     numbers = workload_numbers(whole, select(whole, budget=pcost(1)).strategy.of_attributes)
