@@ -16,14 +16,11 @@ _AT_REST = 2**28
 
 
 class Effort(NamedTuple):
-    """What a step would take: time in seconds, memory and disk in bytes.
-
-    How long the counting takes depends on the records, and is left out where they are counted.
-    """
+    """What a step would take, but for the counting, as that depends on the records."""
 
     seconds: float = 0.0
-    memory: float = 0.0
-    disk: int = 0
+    memory: float = 0.0  # bytes
+    disk: int = 0  # bytes
     is_counting: bool = False
 
 

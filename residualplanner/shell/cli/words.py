@@ -67,7 +67,7 @@ def say_plan(plan: Plan, output: Output) -> None:
     )
     say_omission(plan, output)
     if set(plan.basis_summary) != {"subtraction"}:
-        output.fact("Bases", bases_text(plan), *by_set_hint(plan))
+        output.fact("Bases", bases_text(plan), *_by_set_hint(plan))
     rmse, worst, unit = plan.rmse, math.sqrt(plan.max_variance), plan.domain.unit
     output.fact(
         "Accuracy",
@@ -77,7 +77,7 @@ def say_plan(plan: Plan, output: Output) -> None:
         max_std_err=worst,
     )
     if plan.targets is not None:
-        output.fact("Targets", targets_text(plan))
+        output.fact("Targets", _targets_text(plan))
     loss_value, gap = number_text(plan.loss_value), optimality_text(plan.gap, plan.basis_summary)
     output.fact(
         "Minimized",
@@ -187,17 +187,8 @@ def say_means(plan: Plan, level: float, output: Output) -> None:
     )
 
 
-def targets_text(plan: Plan) -> str:
-    """Whether a plan's targets are met, and if not, which budget meets them.
-
-    Example:
-        >>> from residualplanner import Domain, Targets, select, zcdp
-        >>> workload = Workload(Domain({"age": 3, "sex": 2}), [("age",), ("sex",)])
-        >>> targets_text(select(workload, loss=Targets({("sex",): 5}, level=0.9)))
-        'met by the table that has one, at level 0.9'
-        >>> targets_text(select(workload, loss=Targets(5), budget=zcdp("0.05")))
-        'missed by 2 of the 2 tables that have one, at level 0.95, by a factor of up to 1.551; rho 0.1203 would do'
-    """
+def _targets_text(plan: Plan) -> str:
+    """Whether a plan's targets are met, and if not, which budget meets them."""
     assert plan.targets is not None
     ratios = plan.targets.ratios(plan.workload, plan.max_variances)
     ratios = ratios[~np.isnan(ratios)]
@@ -220,15 +211,8 @@ def bases_text(plan: Plan) -> str:
     )
 
 
-def by_set_hint(plan: Plan) -> list[str]:
-    """A line on bases by set, where they may be worth a try: large tables have several kinds of query on one attribute.
-
-    Example:
-        >>> from residualplanner import Domain, Prefix, select, zcdp
-        >>> domain = Domain({"age": 3, "sex": 2})
-        >>> by_set_hint(select(Workload(domain, [{"age": Prefix()}, ("age", "sex")]), budget=zcdp(1)))
-        ['age: several kinds of query; bases = "optimal_by_set" may be more accurate, and takes longer']
-    """
+def _by_set_hint(plan: Plan) -> list[str]:
+    """A line on bases by set, worth a try where large tables have several kinds of query on one attribute."""
     is_for_it = plan.loss.allows_bases_by_set and not plan.neighbors.has_public_total
     if (
         plan.strategy.varying.any()
@@ -246,7 +230,6 @@ def by_set_hint(plan: Plan) -> list[str]:
 
 
 def _privacy_facts(plan: Plan, claim: PrivacyClaim) -> dict[str, Any]:
-    """The privacy of a plan as numbers, rounded up, and the neighbors that they are about."""
     return claim.facts | {"neighbors": plan.neighbors.notion, "records_per_person": plan.neighbors.records_per_person}
 
 

@@ -18,7 +18,7 @@ from residualplanner.method.plan.select import Bases, select
 from residualplanner.method.workload.query import QueryLike
 from residualplanner.method.workload.query_numbers import query_numbers
 from residualplanner.method.workload.workload import Workload
-from residualplanner.shell.questions.restriction import plan_of_part, restriction, scaled_plan
+from residualplanner.shell.questions.comparison import plan_of_part, restriction, scaled_plan
 
 if TYPE_CHECKING:
     import pandas as pd

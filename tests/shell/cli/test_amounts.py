@@ -25,7 +25,7 @@ from residualplanner.publish.report import write_report
 from residualplanner.release.reconstruct import reconstruct
 from residualplanner.shell.cli.spec.file import read_spec, spec_schema
 from residualplanner.shell.cli.spec.objects import domain_of_spec, workload_of_spec
-from residualplanner.shell.cli.starting.starting_spec import spec_text
+from residualplanner.shell.cli.spec.starting import spec_text
 
 NUMERIC = Numeric(0, 200_000, unit=100, bins=[50_000], outside="clip")
 PAY = Attribute("pay", numeric=NUMERIC, missing="Not stated", about=About(title="Salary", unit="US dollars"))

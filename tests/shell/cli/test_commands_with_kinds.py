@@ -27,7 +27,7 @@ from residualplanner.release.reconstruct import reconstruct
 from residualplanner.shell.cli import sizes
 from residualplanner.shell.cli.sizes import require_writable
 from residualplanner.shell.cli.spec.file import read_spec, spec_schema
-from residualplanner.shell.cli.starting.starting_spec import spec_text
+from residualplanner.shell.cli.spec.starting import spec_text
 from slowness import slow
 
 KINDS = """

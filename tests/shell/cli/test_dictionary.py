@@ -12,11 +12,11 @@ from residualplanner.method.domain.about import About
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.bins import Bins
 from residualplanner.method.domain.domain import Domain
+from residualplanner.shell.cli.spec.declared import of_values
+from residualplanner.shell.cli.spec.described import HEADERS, is_dictionary_header, read_dictionary
 from residualplanner.shell.cli.spec.file import read_spec
 from residualplanner.shell.cli.spec.objects import domain_of_spec
-from residualplanner.shell.cli.starting.declared import of_values
-from residualplanner.shell.cli.starting.dictionary import HEADERS, is_dictionary_header, read_dictionary
-from residualplanner.shell.cli.starting.starting_spec import starting_spec
+from residualplanner.shell.cli.spec.starting import starting_spec
 
 CANARY = "canary-3e77"
 

@@ -10,7 +10,7 @@ import pytest
 
 from residualplanner.gate.ledger import Ledger
 from residualplanner.method.plan.files import load_plan
-from residualplanner.shell.cli import gates
+from residualplanner.shell.cli import measuring
 from residualplanner.shell.cli.sizes import measurement_bytes
 
 COMMANDS = {
@@ -42,7 +42,7 @@ def never(*_arguments, **_options):
 def test_nothing_is_read_spent_or_written_and_then_the_run_itself_works(run, ready, monkeypatch, command, options):
     before = _content(ready)
     with monkeypatch.context() as patch:
-        patch.setattr(gates, "measure", never)
+        patch.setattr(measuring, "measure", never)
         told = run(*COMMANDS[command], "--dry-run", *options)
     assert told.exit_code == 0, told.output
     assert _content(ready) == before
@@ -173,7 +173,7 @@ def test_newlines_in_values_are_for_csv_files(run, ready):
 
 @pytest.mark.parametrize("command", ["release", "reconstruct"])
 def test_a_level_and_names_that_no_table_can_have_are_found_before_anything_is_spent(run, ready, command, monkeypatch):
-    monkeypatch.setattr(gates, "measure", never)
+    monkeypatch.setattr(measuring, "measure", never)
     for options in (("--level", "1.5"), ("--level", "1.5", "--dry-run")):
         assert "level must be between 0 and 1" in run(*COMMANDS[command], *options).stderr
     text = (ready / "spec.toml").read_text().replace("grade = 5", "estimate = 5")

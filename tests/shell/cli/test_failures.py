@@ -17,7 +17,7 @@ from residualplanner.ground.errors import MissingExtraError, SolverError
 from residualplanner.method.plan import files as plan_files
 from residualplanner.method.plan import plan as plan_layer
 from residualplanner.release import release as reconstruction
-from residualplanner.shell.cli import gates, planning
+from residualplanner.shell.cli import measuring, planning
 
 CANARY = "canary-5d3f"
 
@@ -79,7 +79,7 @@ def test_missing_and_wrong_files_are_refused(run, spec, records, folder, command
 def test_what_is_there_is_never_overwritten_nor_is_work_done_for_it(run, spec, records, folder, command, monkeypatch):
     run("plan", spec, "-o", "p")
     run("measure", "p", records, "-o", "m")
-    work = {"measure": gates, "plan_of_spec": planning, "load_plan": plan_files}
+    work = {"measure": measuring, "plan_of_spec": planning, "load_plan": plan_files}
     if command[0] == "plan":
         del work["load_plan"]  # it looks whether what is there is a plan, which --force would replace
     for verb, layer in work.items():
@@ -281,9 +281,9 @@ def test_a_run_that_fails_has_status_1(run, spec, monkeypatch, error, status, me
 
 
 def test_the_text_of_an_unexpected_error_is_withheld(run, spec, records, monkeypatch):
-    monkeypatch.setattr(gates, "measure", _raiser(LookupError(f"no such thing as {CANARY}")))
+    monkeypatch.setattr(measuring, "measure", _raiser(LookupError(f"no such thing as {CANARY}")))
     result = run("release", spec, records, "-o", "out")
-    _failed(result, "unexpected LookupError at residualplanner/shell/cli/gates.py, line ", "please report it")
+    _failed(result, "unexpected LookupError at residualplanner/shell/cli/measuring.py, line ", "please report it")
     assert CANARY not in result.output
 
 

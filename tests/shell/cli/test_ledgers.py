@@ -10,7 +10,7 @@ import pytest
 from residualplanner.gate.ledger import Ledger
 from residualplanner.method.plan.files import load_plan, plan_hash
 from residualplanner.method.privacy import approx_dp, pcost, zcdp
-from residualplanner.shell.cli import gates
+from residualplanner.shell.cli import measuring
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ def test_a_run_with_a_ledger_that_cannot_be_used_reads_no_record(run, spec, reco
     run("plan", spec, "-o", "p")
     if content is not None:
         (folder / "l").write_bytes(content)
-    monkeypatch.setattr(gates, "measure", never)
+    monkeypatch.setattr(measuring, "measure", never)
     for command in (("measure", "p", records, "-o", "m"), ("release", spec, records, "-o", "out")):
         result = run(*command, "--ledger", "l")
         assert result.exit_code == 2

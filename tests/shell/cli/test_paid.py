@@ -23,7 +23,7 @@ from residualplanner.method.workload.families import marginals
 from residualplanner.method.workload.workload import Workload
 from residualplanner.release import release as reconstruction
 from residualplanner.release.reconstruct import reconstruct
-from residualplanner.shell.cli import gates, sizes
+from residualplanner.shell.cli import measuring, sizes
 
 
 def failing(error):
@@ -94,7 +94,7 @@ def test_a_measurement_that_waits_for_its_tables_is_not_paid_for_twice(run, spec
     with monkeypatch.context() as patch:
         patch.setattr(reconstruction.Release, "tables", failing(MemoryError()))
         run("release", spec, records, "-o", "out")
-    monkeypatch.setattr(gates, "measure", failing(AssertionError("records were read")))
+    monkeypatch.setattr(measuring, "measure", failing(AssertionError("records were read")))
     refused = run("release", spec, records, "-o", "out", "--ledger", ledger)
     assert refused.exit_code == 2
     assert "out.measurement exists already" in refused.stderr
@@ -147,7 +147,7 @@ def test_an_interrupt_just_after_measuring_tells_of_the_charge(run, spec, record
         measure(*arguments, **options)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(gates, "measure", interrupted)
+    monkeypatch.setattr(measuring, "measure", interrupted)
     told = run(command, {"measure": "p", "release": spec}[command], records, "-o", "out", "--ledger", ledger).stderr
     assert "Error: interrupted\nThe charge stays: pcost 1, entry 1 of the ledger." in told
 
@@ -210,7 +210,7 @@ def test_a_file_system_that_cannot_set_space_aside_is_taken_at_its_word(tmp_path
 def test_a_release_into_the_current_folder_is_refused(run, spec, records, folder, monkeypatch):
     (folder / "empty").mkdir()
     monkeypatch.chdir(folder / "empty")
-    monkeypatch.setattr(gates, "measure", failing(AssertionError("records were read")))
+    monkeypatch.setattr(measuring, "measure", failing(AssertionError("records were read")))
     refused = run("release", spec, records, "-o", ".")
     assert refused.exit_code == 2
     assert "name a new folder" in refused.stderr
@@ -258,7 +258,7 @@ def test_semicolons_are_told_before_the_charge(run, spec, folder, ledger):
 def test_a_disk_that_cannot_take_the_tables_is_found_before_the_charge(
     run, spec, records, ledger, monkeypatch, found, told, form
 ):
-    monkeypatch.setattr(gates, "measure", failing(AssertionError("records were read")))
+    monkeypatch.setattr(measuring, "measure", failing(AssertionError("records were read")))
     for name, replacement in found.items():
         monkeypatch.setattr(shutil if name == "disk_usage" else os, name, replacement)
     result = run("release", spec, records, "-o", "out", "--ledger", ledger, "--format", form)

@@ -17,7 +17,7 @@ from residualplanner.more.classifications.hierarchy import Hierarchy
 from residualplanner.more.queries.thresholds import Threshold
 from residualplanner.shell.cli.spec.file import read_spec, spec_schema
 from residualplanner.shell.cli.spec.objects import domain_of_spec, workload_of_spec
-from residualplanner.shell.cli.starting.starting_spec import spec_text
+from residualplanner.shell.cli.spec.starting import spec_text
 
 HEAD = """\
 budget = { zcdp = 1 }

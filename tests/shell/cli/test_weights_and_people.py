@@ -9,7 +9,7 @@ import pytest
 import residualplanner as rp
 from residualplanner.shell.cli.spec.file import read_spec
 from residualplanner.shell.cli.spec.objects import domain_of_spec
-from residualplanner.shell.cli.starting.starting_spec import spec_text
+from residualplanner.shell.cli.spec.starting import spec_text
 
 SPEC = """\
 budget = {{ pcost = {pcost} }}

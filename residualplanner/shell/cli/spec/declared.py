@@ -17,7 +17,7 @@ from residualplanner.method.domain.entries import day_of
 from residualplanner.method.domain.labels import Into, Label
 from residualplanner.more.amounts.numeric import Numeric
 from residualplanner.more.amounts.weight import Weight
-from residualplanner.shell.cli.spec.attributes import UNDECLARED
+from residualplanner.shell.cli.spec.tables import UNDECLARED
 
 #: The most values of a column that is declared by a smallest and a largest integer.
 RANGE_LIMIT = 1000
@@ -30,18 +30,11 @@ _NOTHING = About()
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """One column, as far as it is declared.
-
-    Attributes:
-        name: of the column.
-        attribute: its values; None where they are still to be declared.
-        note: what is known in place of values.
-        about: its title, unit, source and notes.
-    """
+    """One column, as far as it is declared."""
 
     name: str
-    attribute: Attribute | None
-    note: str = ""
+    attribute: Attribute | None  # None where its values are still to be declared
+    note: str = ""  # what is known in place of values
     about: About = _NOTHING
 
     def lines(self) -> list[str]:
@@ -63,12 +56,7 @@ def of_values(name: str, values: Sequence[Label], meanings: Sequence[str] = ()) 
     """A column whose values are listed.
 
     If all values are integers in their usual spelling, they are integers, and 0, 1, .. are codes; "true" and "false"
-    are booleans; all others are strings, as which the values in CSV files are matched.
-
-    Args:
-        name: of the column.
-        values: in their order; repeated values are left out.
-        meanings: the meaning of each, which tables will show; empty where there is none.
+    are booleans; all others are strings, as which the values in CSV files are matched.  Meanings stand beside values.
 
     Example:
         >>> of_values("sex", ["F", "M"]).attribute
