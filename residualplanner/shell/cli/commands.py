@@ -11,13 +11,7 @@ import typer
 from residualplanner.ground import file_kinds as kinds
 from residualplanner.ground.atomic import write_atomically
 from residualplanner.shell.cli import options as opt
-from residualplanner.shell.cli.options import (
-    MeasuringOptions,
-    MessageOptions,
-    NumberOptions,
-    PlanOptions,
-    with_groups,
-)
+from residualplanner.shell.cli.options import MeasuringOptions, MessageOptions, NumberOptions, PlanOptions, with_groups
 from residualplanner.shell.cli.output import Output, naming, telling_outputs
 from residualplanner.shell.cli.paths import (
     ANSWERS,

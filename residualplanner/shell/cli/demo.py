@@ -88,7 +88,6 @@ def run_demo(folder: Path, *, order: int, max_cells: int, output: Output) -> Non
 
 
 def _say_expected(plan: Plan, output: Output) -> None:
-    """Print how accurate some tables will be."""
     rows = []
     queries = set(map(frozenset, plan.workload))
     for names in (names for names in _SHOWN if frozenset(names) in queries):

@@ -46,7 +46,7 @@ Format = Annotated[
     FormatName | None,
     typer.Option(
         help="The type of the tables' files; xlsx: an Excel workbook for each; workbook: one for all; parts: Parquet "
-        f"of many tables each. By default parquet, and parts for more than {MOST_FILES:,} tables.",
+        f"of many tables each. By default parquet, and parts for more than {MOST_FILES:,} tables."
     ),
 ]
 Workers = Annotated[int, typer.Option(min=1, help="With the format parts: how many processes write.", metavar="NUMBER")]
@@ -54,7 +54,7 @@ Profile = Annotated[
     ProfileName | None,
     typer.Option(
         help="The columns beside the labels: 95% margins and intervals; 90% margins, as E and M (acs); standard "
-        "deviations, for generalized least squares (gls).",
+        "deviations, for generalized least squares (gls)."
     ),
 ]
 SpecFormat = Annotated[FormatName | None, typer.Option(help="The type of the tables' files, in place of the spec's.")]
@@ -71,10 +71,7 @@ IsNonNegative = Annotated[
 RoundTo = Annotated[
     int | None,
     typer.Option(
-        min=1,
-        max=10**9,
-        help="Round to multiples of this number that add up; 1: to integers.",
-        metavar="NUMBER",
+        min=1, max=10**9, help="Round to multiples of this number that add up; 1: to integers.", metavar="NUMBER"
     ),
 ]
 WithUnbiased = Annotated[
@@ -122,8 +119,7 @@ PersonKey = Annotated[
     ),
 ]
 LedgerFile = Annotated[
-    Path | None,
-    typer.Option(help="The ledger to charge; for release, in place of the spec's.", metavar="LEDGER"),
+    Path | None, typer.Option(help="The ledger to charge; for release, in place of the spec's.", metavar="LEDGER")
 ]
 Again = Annotated[
     bool,
@@ -261,7 +257,7 @@ RecordsMethod = Annotated[
     RoundingName,
     typer.Option(
         help="How they are made of the model: near its tables of pairs; spread evenly; four times as many of weight "
-        "1/4; independent of one another.",
+        "1/4; independent of one another."
     ),
 ]
 RecordsSeed = Annotated[int, typer.Option(min=0, help="Of the model and the records; the noise does not depend on it.")]
@@ -290,8 +286,7 @@ PublicationSpec = Annotated[
     ),
 ]
 PageCells = Annotated[
-    int,
-    typer.Option(min=0, help="The most cells of tables in the page, all together; 0 for none.", metavar="NUMBER"),
+    int, typer.Option(min=0, help="The most cells of tables in the page, all together; 0 for none.", metavar="NUMBER")
 ]
 NewPage = Annotated[Path, typer.Option("-o", "--output", help="The page to write.", metavar="HTML")]
 ForceReport = Annotated[

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -73,11 +73,7 @@ def run_plan(changed: SpecFile, spec: Path, path: Path, errors: Path, output: Ou
 def make_plan(spec: SpecFile, output: Output, *, is_written: bool = False, gate: Gate = AT_ONCE) -> Plan:
     """The plan of a spec, which is described; tables that are to be written next are refused if that is impossible."""
     workload = workload_of_spec(spec, domain_of_spec(spec))
-    if is_written:
-        require_tables(workload, spec.output)
-    else:
-        with suppress(MissingExtraError):  # tables may be written on another machine
-            _require_exportable(workload, spec.output)
+    require_tables(workload, spec.output, is_here=is_written)  # else they may be written on another machine
     require_shapes(workload, maps_of_spec(spec))
     say_workload(workload, output, gate.estimate(workload))
     if spec.bases == "optimal_by_set":
@@ -88,14 +84,12 @@ def make_plan(spec: SpecFile, output: Output, *, is_written: bool = False, gate:
     return plan
 
 
-def require_tables(workload: Workload, wanted: OutputTable) -> None:
-    """Refuse tables that could not be written, before anything is spent on them."""
-    require_writable(workload)
-    _require_exportable(workload, wanted)
-
-
-def _require_exportable(workload: Workload, wanted: OutputTable) -> None:
-    require_exportable(workload, wanted.file_format(workload), wanted.profile, quality=wanted.chosen_quality)
+def require_tables(workload: Workload, wanted: OutputTable, *, is_here: bool = True) -> None:
+    """Refuse tables that could not be written, before anything is spent on them; unless it is this machine's fault."""
+    if is_here:
+        require_writable(workload)
+    with nullcontext() if is_here else suppress(MissingExtraError):
+        require_exportable(workload, wanted.file_format(workload), wanted.profile, quality=wanted.chosen_quality)
 
 
 def run_report(source: Path, page: Path, options: Mapping[str, Any], output: Output) -> None:

@@ -30,19 +30,15 @@ class Step(Protocol):
     @property
     def path(self) -> Path:
         """The file or folder."""
-        ...
 
     def check(self) -> None:
         """Refuse what can be refused without a record; nothing is spent, and nothing stays written."""
-        ...
 
     def say(self) -> Effort:
         """Say what would be read, spent and written."""
-        ...
 
     def do(self) -> None:
         """Do it, and say what was done."""
-        ...
 
 
 def carry_out(steps: Sequence[Step], output: Output, *, dry_run: bool) -> None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -168,22 +169,26 @@ def say_errors(errors: "pd.DataFrame", output: Output) -> None:
 
 def say_means(plan: Plan, level: float, output: Output) -> None:
     """Say how accurate means are, in the unit of their amounts; nothing where no table is for means."""
-    found = {row: mean_std_err_of_query(plan, row, records=_RECORDS) for row in _rows_of_statistics(plan.workload)}
-    margins = {
-        row: margin_factor(level) * float(std_err.max()) for row, std_err in found.items() if std_err is not None
-    }
+    workload, margins, lines = plan.workload, [], []
+    if not any(isinstance(kind, Statistic) for kind in workload.kinds):
+        return
+    axes = ((row, workload.query_at(row).table_axes) for row in range(len(workload)))
+    found = ((row, positions, statistic_among(kinds)) for row, (positions, kinds) in axes)
+    for row, positions, axis in islice((each for each in found if each[2] is not None), _MEANS):
+        std_err = mean_std_err_of_query(plan, row, records=_RECORDS)
+        if std_err is not None and axis is not None:
+            margins.append(margin_factor(level) * float(std_err.max()))
+            words, unit = workload.query_at(row).words(plan.domain), unit_of(plan.domain.attributes[positions[axis]])
+            lines.append(f"{words}: ± {number_text(margins[-1])} {unit}")
     if not margins:
         return
     output.fact(
         "Means",
         f"the errors above are those of the answers that means are computed from.  The mean of {_RECORDS:,} records",
         f"has at most the following margin of error ({level:.0%}), and that of {_RECORDS // 10:,} ten times as much:",
-        *(
-            f"{plan.workload.query_at(row).words(plan.domain)}: ± {number_text(margin)} {_unit_of_amounts(plan, row)}"
-            for row, margin in margins.items()
-        ),
+        *lines,
         records=_RECORDS,
-        moe=list(margins.values()),
+        moe=margins,
     )
 
 
@@ -242,19 +247,3 @@ def _rows_to_show(errors: "pd.DataFrame") -> "pd.DataFrame":
     plain, others = np.flatnonzero(has_identities), np.flatnonzero(~has_identities)
     others = others[: max(_ROWS // 2, _ROWS - len(plain))]
     return errors.iloc[np.sort(np.concatenate([plain[: _ROWS - len(others)], others]))]
-
-
-def _rows_of_statistics(workload: Workload) -> list[int]:
-    """The first queries that are for statistics, by their numbers."""
-    if not any(isinstance(kind, Statistic) for kind in workload.kinds):
-        return []
-    rows = (row for row in range(len(workload)) if statistic_among(workload.query_at(row).table_axes.kinds) is not None)
-    return [row for row, _ in zip(rows, range(_MEANS), strict=False)]
-
-
-def _unit_of_amounts(plan: Plan, row: int) -> str:
-    """The unit of the amounts that a query for a statistic is about."""
-    positions, kinds = plan.workload.query_at(row).table_axes
-    axis = statistic_among(kinds)
-    assert axis is not None
-    return unit_of(plan.domain.attributes[positions[axis]])

@@ -128,11 +128,7 @@ def cost_of_more(
         variances[new] = (require_positive("moe", moe) / margin_factor(level)) ** 2
     goal = plan.loss.with_more(old, variances) if loss is None else _proportional_loss(loss)
     planned = partial(
-        select,
-        whole,
-        gap=gap,
-        neighbors=plan.neighbors.notion,
-        records_per_person=plan.neighbors.records_per_person,
+        select, whole, gap=gap, neighbors=plan.neighbors.notion, records_per_person=plan.neighbors.records_per_person
     )
     same_budget = planned(budget=plan.budget, loss=goal, bases=_bases(plan, goal))
     if moe is None:

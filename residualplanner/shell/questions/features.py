@@ -208,7 +208,6 @@ def with_history(prespecified: Workload, historical: Workload, *, history_weight
 
 
 def _times(workload: Workload, factor: float) -> Workload:
-    """The same queries with weights ``factor`` times as large."""
     blocks = [replace(block, weights=factor * block.weights) for block in workload.blocks]
     return Workload.from_blocks(workload.domain, blocks, workload.kinds)
 

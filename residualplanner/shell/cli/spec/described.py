@@ -190,7 +190,6 @@ def _wide(path: Path, number: int, row: Row) -> Declared:
 
 
 def _about(path: Path, name: str, row: Row) -> About:
-    """The words about a column in a row of a dictionary."""
     try:
         return About(**{word: row.get(word, "") for word in _ABOUT})
     except DomainError as error:
@@ -290,7 +289,6 @@ def _described(column: Declared, words: Json) -> Declared:
 
 
 def _of_frictionless(field: Json) -> Declared:
-    """A field of a Table Schema."""
     name, kind = str(field.get("name", "")), str(field.get("type", "any"))
     limits = field["constraints"] if isinstance(field.get("constraints"), Mapping) else {}
     if kind == "boolean" and "enum" not in limits:
@@ -334,7 +332,6 @@ def _title(titles: Any) -> str:
 
 
 def _of_json_schema(name: str, schema: Json) -> Declared:
-    """A property of the objects that are records."""
     kinds = schema.get("type", "any")
     kind = next((str(each) for each in kinds if each != "null"), "any") if isinstance(kinds, list) else str(kinds)
     choices = schema.get("oneOf", schema.get("anyOf"))

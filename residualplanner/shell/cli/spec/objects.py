@@ -235,7 +235,6 @@ def query_of_spec(
 
 
 def _kind(table: KindTable, where: str, name: str, hierarchies: SpecHierarchies) -> Kind:
-    """The kind of query on an attribute that a spec describes at ``where``."""
     with _located(where):
         match table.kind:
             case "hierarchy":

@@ -79,22 +79,16 @@ class OutputTable(SpecTable):
     )
 
     nonnegative: bool = Field(
-        False,
-        description="Whether tables have no negative cell, and agree with one another and with what is known.",
+        False, description="Whether tables have no negative cell, and agree with one another and with what is known."
     )
     known: list[KnownTable] = Field(
         [], max_length=1000, description="Tables that are public anyway; they are not protected."
     )
     impossible: list[Cells] = Field(
-        [],
-        max_length=1000,
-        description='Cells that cannot occur, such as { age = "0-11", marital = "married" }.',
+        [], max_length=1000, description='Cells that cannot occur, such as { age = "0-11", marital = "married" }.'
     )
     round_to: int | None = Field(
-        None,
-        ge=1,
-        le=10**9,
-        description="Round to multiples of this that add up, table by table; 1: to integers.",
+        None, ge=1, le=10**9, description="Round to multiples of this that add up, table by table; 1: to integers."
     )
     with_unbiased: bool = Field(
         False, description="Whether the unbiased estimates stand beside numbers that were made from them."

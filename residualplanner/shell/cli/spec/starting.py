@@ -232,7 +232,6 @@ def _declared_start(columns: list[Declared], source: Literal["schema", "dictiona
 
 
 def _start_of_json(path: Path, table: str | None) -> StartingSpec:
-    """A spec for a public schema, or for a domain."""
     text = read_limited(path)
     try:
         value = parse_json(text)

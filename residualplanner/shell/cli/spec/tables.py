@@ -282,9 +282,7 @@ class KnownTable(SpecTable):
 
     query: Query = Field(description="Which table, written as in [[workload]]; [] is the number of records.")
     counts: Annotated[
-        Any,
-        PlainValidator(_counts),
-        WithJsonSchema({"type": ["number", "array"], "examples": [38045, [19000, 19045]]}),
+        Any, PlainValidator(_counts), WithJsonSchema({"type": ["number", "array"], "examples": [38045, [19000, 19045]]})
     ] = Field(None, description="A number for each cell: in a list for each attribute, one within the other.")
     file: str | None = Field(
         None, description='A CSV file beside the spec, with a column for each attribute and a column "count".'

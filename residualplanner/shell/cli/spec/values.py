@@ -204,7 +204,6 @@ def _is_branch(part: str | int) -> bool:
 
 
 def _fields(model: type[BaseModel], where: Sequence[str | int]) -> list[str]:
-    """The fields of the table at a location in the file."""
     if where and where[0] == "domain" and len(where) > 1:
         where = (where[0], *where[2:])
     for part in where:
@@ -215,7 +214,6 @@ def _fields(model: type[BaseModel], where: Sequence[str | int]) -> list[str]:
 
 
 def _tables(annotation: Any) -> list[type[BaseModel]]:
-    """The models that occur in a type."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [table for part in get_args(annotation) for table in _tables(part)]
