@@ -152,11 +152,7 @@ def test_the_error_table_beside_a_plan_is_not_overwritten(run, spec, folder):
     [
         ('zcdp = "0.5"', 'zcdp = "-1"', "spec.toml: rho must be positive and finite"),
         ("up_to = 2", "up_to = 2\nup_too = 2", "[[workload]] number 1: unknown field 'up_too'"),
-        (
-            "up_to = 2",
-            'queries = [["age", "height"]]',
-            "spec.toml: [[workload]] number 1: unknown attribute 'height'",
-        ),
+        ("up_to = 2", 'queries = [["age", "height"]]', "spec.toml: [[workload]] number 1: unknown attribute 'height'"),
         ("grade = 5", "grade = 5.5", "[domain] grade: expected a size"),
     ],
 )

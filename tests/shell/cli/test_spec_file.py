@@ -98,8 +98,7 @@ def test_a_budget_is_the_librarys_own(read, text, budget):
 
 
 @pytest.mark.parametrize(
-    ("text", "weights"),
-    [('"sum"', "cells"), ('{ sum = "equal" }', "equal"), ('{ sum = "sqrt" }', "sqrt")],
+    ("text", "weights"), [('"sum"', "cells"), ('{ sum = "equal" }', "equal"), ('{ sum = "sqrt" }', "sqrt")]
 )
 def test_a_sum_is_the_librarys_own(read, text, weights):
     loss = read(f"loss = {text}\n{BUDGET}{DOMAIN}{WORKLOAD}").loss
