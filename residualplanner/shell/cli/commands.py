@@ -12,14 +12,13 @@ from residualplanner.ground import file_kinds as kinds
 from residualplanner.ground.atomic import write_atomically
 from residualplanner.shell.cli import options as opt
 from residualplanner.shell.cli.options import MeasuringOptions, MessageOptions, NumberOptions, PlanOptions, with_groups
-from residualplanner.shell.cli.output import Output, naming, telling_outputs
+from residualplanner.shell.cli.output import Output, telling_outputs
 from residualplanner.shell.cli.paths import (
     ANSWERS,
     PLAN,
     REPORTED,
     SOURCE,
     SPEC,
-    require_apart,
     require_different,
     require_files,
     require_free_file,
@@ -142,17 +141,12 @@ def measure(  # noqa: PLR0913
     require_files("measure", PLAN, plan)
     require_records(data, "measure")
     require_free_file(path)
-    from residualplanner.method.plan.files import load_plan
-    from residualplanner.shell.cli.ledgers import WantedLedger
-    from residualplanner.shell.cli.records import RecordsFile
     from residualplanner.shell.cli.releasing import run_measure
     from residualplanner.shell.cli.spec.file import typed_people
 
-    ledger, gate = measuring.ledger, measuring.gate
-    require_different(path, *gate.folders, *([] if ledger is None else [ledger]))
-    records = RecordsFile(data, measuring.newlines_in_values, typed_people(person, order, key))
-    charged = None if ledger is None else WantedLedger(ledger)
-    run_measure(load_plan(plan), records, path, charged, gate, messages.output, dry_run=dry_run)
+    require_different(path, *measuring.gate.folders, *filter(None, [measuring.ledger]))
+    people = typed_people(person, order, key)
+    run_measure(plan, data, people, path, measuring, messages.output, dry_run=dry_run)
 
 
 @with_groups
@@ -214,22 +208,13 @@ def release(  # noqa: PLR0913
     require_files("release", SPEC, spec)
     require_records(data, "release")
     require_new_folder(folder)
-    from residualplanner.shell.cli.ledgers import wanted_ledger
-    from residualplanner.shell.cli.measuring import measurement_beside, require_no_measurement
-    from residualplanner.shell.cli.records import RecordsFile
     from residualplanner.shell.cli.releasing import run_release
     from residualplanner.shell.cli.spec.file import read_spec
-    from residualplanner.shell.cli.spec.wanted import WantedOutput, overridden, typed_output
+    from residualplanner.shell.cli.spec.wanted import overridden, typed_output
 
     typed, output = typed_output(level, numbers, format=format, profile=profile), messages.output
     changed = overridden(read_spec(spec), spec, changes, typed, output)
-    measured, gate = measurement_beside(folder), measuring.gate
-    require_no_measurement(measured, folder, WantedOutput(changed.output, spec).options)
-    with naming(spec):
-        charged = wanted_ledger(measuring.ledger, changed, spec)
-    require_apart(folder, measured, *gate.folders, *([] if charged is None else [charged.path]))
-    records = RecordsFile(data, measuring.newlines_in_values, changed.people)
-    run_release(changed, spec, records, folder, charged, gate, output, dry_run=dry_run)
+    run_release(changed, spec, data, folder, measuring, output, dry_run=dry_run)
 
 
 @with_groups

@@ -10,18 +10,27 @@ from residualplanner.fits.nonnegative.published_errors_simulation import publish
 from residualplanner.gate.measurement.measurement import load_measurement
 from residualplanner.gate.measurement.resource_estimate import bytes_text, resource_estimate
 from residualplanner.ground.words import count_text
+from residualplanner.method.plan.files import load_plan
 from residualplanner.method.plan.plan import Plan
 from residualplanner.publish.files.export_files import MOST_FILES, PARTS_FORMAT
 from residualplanner.publish.files.reading import load_tables
 from residualplanner.release.reconstruct import reconstruct
 from residualplanner.release.release import Release
-from residualplanner.shell.cli.ledgers import WantedLedger
-from residualplanner.shell.cli.measuring import Gate, Measure, measurement_beside, reconstructing, telling_measurement
+from residualplanner.shell.cli.ledgers import WantedLedger, wanted_ledger
+from residualplanner.shell.cli.measuring import (
+    Measure,
+    measurement_beside,
+    reconstructing,
+    require_no_measurement,
+    telling_measurement,
+)
+from residualplanner.shell.cli.options import MeasuringOptions
 from residualplanner.shell.cli.output import Output, naming, telling_outputs
+from residualplanner.shell.cli.paths import require_apart
 from residualplanner.shell.cli.planning import make_plan, require_tables
 from residualplanner.shell.cli.records import RecordsFile
 from residualplanner.shell.cli.sizes import measurement_bytes, require_room_for_tables, require_writable
-from residualplanner.shell.cli.spec.file import SpecFile
+from residualplanner.shell.cli.spec.file import PeopleTable, SpecFile
 from residualplanner.shell.cli.spec.objects import domain_of_spec
 from residualplanner.shell.cli.spec.output import OutputTable
 from residualplanner.shell.cli.spec.wanted import WantedOutput
@@ -118,13 +127,22 @@ def save_tables(tables: Release, folder: Path, wanted: OutputTable, output: Outp
 
 
 def run_measure(
-    plan: Plan, data: RecordsFile, path: Path, ledger: WantedLedger | None, gate: Gate, output: Output, *, dry_run: bool
+    plan_path: Path,
+    data: Path,
+    people: PeopleTable | None,
+    path: Path,
+    measuring: MeasuringOptions,
+    output: Output,
+    *,
+    dry_run: bool,
 ) -> None:
     """Write the measurement of the records."""
-    folder = path.with_suffix(".tables")
+    plan, folder, gate = load_plan(plan_path), path.with_suffix(".tables"), measuring.gate
+    records = RecordsFile(data, measuring.newlines_in_values, people)
+    ledger = None if measuring.ledger is None else WantedLedger(measuring.ledger)
     with telling_measurement(path, folder, is_release=False, kept=gate.kept):
         say_workload(plan.workload, output, gate.estimate(plan.workload))
-        carry_out([Measure(plan, data, path, ledger, gate, output)], output, dry_run=dry_run)
+        carry_out([Measure(plan, records, path, ledger, gate, output)], output, dry_run=dry_run)
         if not dry_run:
             output.wrote(path, ": the noisy answers, and nothing else of the records.")
             output.next((reconstructing(path, folder), "at no further cost, as often as you like"))
@@ -157,23 +175,27 @@ def release_of_paths(paths: Sequence[Path], *, mapped: bool = False) -> Release:
 def run_release(
     changed: SpecFile,
     spec: Path,
-    data: RecordsFile,
+    data: Path,
     folder: Path,
-    ledger: WantedLedger | None,
-    gate: Gate,
+    measuring: MeasuringOptions,
     output: Output,
     *,
     dry_run: bool,
 ) -> None:
     """Plan, measure and reconstruct; the measurement is beside the folder until that is complete, and then in it."""
-    measured, wanted = measurement_beside(folder), WantedOutput(changed.output, spec)
+    measured, gate, wanted = measurement_beside(folder), measuring.gate, WantedOutput(changed.output, spec)
+    require_no_measurement(measured, folder, wanted.options)
+    with naming(spec):
+        ledger = wanted_ledger(measuring.ledger, changed, spec)
+    require_apart(folder, measured, *gate.folders, *([] if ledger is None else [ledger.path]))
+    records = RecordsFile(data, measuring.newlines_in_values, changed.people)
     with telling_measurement(measured, folder, is_release=True, options=wanted.options, kept=gate.kept):
         if ledger is not None:
             ledger.rehearsed()  # a ledger that cannot be charged is found before the search for the best noise
         with naming(spec):
             adjustments = wanted.adjustments(domain_of_spec(changed))
             plan = make_plan(changed, output, is_written=True, gate=gate)
-        answers = Measure(plan, data, measured, ledger, gate, output, until=f", until {folder} holds them")
+        answers = Measure(plan, records, measured, ledger, gate, output, until=f", until {folder} holds them")
         tables = WriteTables(
             plan, lambda: reconstruct(answers.done), folder, wanted, adjustments, output, measured=measured
         )

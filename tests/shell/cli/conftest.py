@@ -53,6 +53,12 @@ def records(folder):
 
 @pytest.fixture
 def run():
-    """Run a command in this process: ``run("plan", "spec.toml")``."""
+    """Run a command in this process, which has to end with the status, if one is given."""
     runner = CliRunner()
-    return lambda *arguments: runner.invoke(app, [str(argument) for argument in arguments])
+
+    def run(*arguments, status=None):
+        result = runner.invoke(app, [str(argument) for argument in arguments])
+        assert status in (None, result.exit_code), result.output
+        return result
+
+    return run
