@@ -52,6 +52,12 @@ def records(folder):
 
 
 @pytest.fixture
+def spoil(records):
+    """Make the records such that whoever reads them refuses them, and says nothing else."""
+    return lambda: records.write_text("age,sex,region,grade\nolder,none,nowhere,high\n")
+
+
+@pytest.fixture
 def run():
     """Run a command in this process, which has to end with the status, if one is given."""
     runner = CliRunner()

@@ -2,7 +2,6 @@
 
 import json
 from fractions import Fraction
-from importlib import import_module
 
 import pytest
 
@@ -18,10 +17,6 @@ def counted(spec):
     """The spec, with a ledger that has room for one release and a half."""
     spec.write_text(LEDGER + spec.read_text())
     return spec
-
-
-def never(*_arguments, **_options):
-    raise AssertionError("records were read")
 
 
 def test_the_first_release_begins_the_ledger_and_every_one_is_charged(run, counted, records, folder):
@@ -41,9 +36,9 @@ def test_the_first_release_begins_the_ledger_and_every_one_is_charged(run, count
     assert len(made.entries) == 2
 
 
-def test_a_release_that_does_not_fit_is_refused_before_records_are_read(run, counted, records, folder, monkeypatch):
+def test_a_release_that_does_not_fit_is_refused_before_records_are_read(run, counted, records, folder, spoil):
     run("release", counted, records, "-o", "one")
-    monkeypatch.setattr(import_module("residualplanner.gate.measurement.measure"), "open_source", never)
+    spoil()
     refused = run("release", counted, records, "-o", "two", "--again", status=2)
     assert "left of 0.8-zCDP; this costs" in refused.stderr
     assert "a plan for 0.3" in refused.stderr

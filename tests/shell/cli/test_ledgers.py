@@ -3,14 +3,12 @@
 import os
 import re
 from fractions import Fraction
-from importlib import import_module
 
 import pytest
 
 from residualplanner.gate.ledger import Ledger
 from residualplanner.method.plan.files import load_plan, plan_hash
 from residualplanner.method.privacy import approx_dp, pcost, zcdp
-from residualplanner.shell.cli import measuring
 
 
 @pytest.fixture
@@ -18,10 +16,6 @@ def ledger(run, folder):
     """A ledger with room for two releases of the spec."""
     run("ledger", "l", "--create", "census 2030", "--budget", "zcdp=1", status=0)
     return folder / "l"
-
-
-def never(*_arguments, **_options):
-    raise AssertionError("records were read")
 
 
 @pytest.mark.parametrize(
@@ -49,7 +43,7 @@ def test_a_ledger_without_a_limit_keeps_the_reason(run, folder):
     assert Ledger.open(folder / "l").reason == "made-up records"
 
 
-def test_measure_and_release_charge_the_ledger_until_it_is_spent(run, spec, records, folder, ledger, monkeypatch):
+def test_measure_and_release_charge_the_ledger_until_it_is_spent(run, spec, records, folder, ledger, spoil):
     run("plan", spec, "-o", "p")
     first = run("measure", "p", records, "-o", "m", "--ledger", "l", status=0)
     assert "Charged     pcost 1, entry 1 of the ledger; 0.5-zCDP (pcost 1) is left" in first.stdout
@@ -61,7 +55,7 @@ def test_measure_and_release_charge_the_ledger_until_it_is_spent(run, spec, reco
     assert all(Fraction(999_999, 1_000_000) < entry.cost <= 1 for entry in entries)
 
     before = sorted(os.listdir(folder))
-    monkeypatch.setattr(import_module("residualplanner.gate.measurement.measure"), "open_source", never)
+    spoil()
     for command in (("measure", "p", records, "-o", "m2"), ("release", spec, records, "-o", "out2")):
         refused = run(*command, "--ledger", "l", "--again", status=2)
         assert "Error: the ledger has next to nothing left of 1-zCDP" in refused.stderr
@@ -141,11 +135,11 @@ def test_what_cannot_be_is_refused_with_status_2(run, spec, ledger, folder, argu
 
 
 @pytest.mark.parametrize("content", [None, b"x", b"{}\n"])
-def test_a_run_with_a_ledger_that_cannot_be_used_reads_no_record(run, spec, records, folder, monkeypatch, content):
+def test_a_run_with_a_ledger_that_cannot_be_used_reads_no_record(run, spec, records, folder, spoil, content):
     run("plan", spec, "-o", "p")
     if content is not None:
         (folder / "l").write_bytes(content)
-    monkeypatch.setattr(measuring, "measure", never)
+    spoil()
     for command in (("measure", "p", records, "-o", "m"), ("release", spec, records, "-o", "out")):
         result = run(*command, "--ledger", "l", status=2)
         assert "l: line 1 " in result.stderr if content is not None else "there is no ledger" in result.stderr

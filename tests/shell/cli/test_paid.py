@@ -90,11 +90,13 @@ def test_what_was_measured_is_on_the_disk_before_the_first_table(run, spec, reco
     assert len(seen) == 1
 
 
-def test_a_measurement_that_waits_for_its_tables_is_not_paid_for_twice(run, spec, records, folder, ledger, monkeypatch):
+def test_a_measurement_that_waits_for_its_tables_is_not_paid_for_twice(
+    run, spec, records, folder, ledger, monkeypatch, spoil
+):
     with monkeypatch.context() as patch:
         patch.setattr(reconstruction.Release, "tables", failing(MemoryError()))
         run("release", spec, records, "-o", "out")
-    monkeypatch.setattr(measuring, "measure", failing(AssertionError("records were read")))
+    spoil()
     refused = run("release", spec, records, "-o", "out", "--ledger", ledger, status=2)
     assert "out.measurement exists already" in refused.stderr
     assert "residualplanner reconstruct out.measurement -o out\n" in refused.stderr
@@ -204,10 +206,10 @@ def test_a_file_system_that_cannot_set_space_aside_is_taken_at_its_word(tmp_path
     assert os.listdir(tmp_path) == []
 
 
-def test_a_release_into_the_current_folder_is_refused(run, spec, records, folder, monkeypatch):
+def test_a_release_into_the_current_folder_is_refused(run, spec, records, folder, monkeypatch, spoil):
     (folder / "empty").mkdir()
     monkeypatch.chdir(folder / "empty")
-    monkeypatch.setattr(measuring, "measure", failing(AssertionError("records were read")))
+    spoil()
     refused = run("release", spec, records, "-o", ".", status=2)
     assert "name a new folder" in refused.stderr
 
@@ -251,12 +253,12 @@ def test_semicolons_are_told_before_the_charge(run, spec, folder, ledger):
 )
 @pytest.mark.parametrize("form", ["csv", "parquet", "xlsx"])
 def test_a_disk_that_cannot_take_the_tables_is_found_before_the_charge(
-    run, spec, records, ledger, monkeypatch, found, told, form
+    run, spec, ledger, monkeypatch, spoil, found, told, form
 ):
-    monkeypatch.setattr(measuring, "measure", failing(AssertionError("records were read")))
+    spoil()
     for name, replacement in found.items():
         monkeypatch.setattr(shutil if name == "disk_usage" else os, name, replacement)
-    result = run("release", spec, records, "-o", "out", "--ledger", ledger, "--format", form)
+    result = run("release", spec, "records.csv", "-o", "out", "--ledger", ledger, "--format", form)
     monkeypatch.undo()
     assert result.exit_code == 1
     assert told in result.stderr
