@@ -115,7 +115,7 @@ def compare_plans(
     require_files("compare", PLAN, *plans)
     if path is not None:
         require_free_file(path)
-    from residualplanner.shell.cli.comparing import run_compare
+    from residualplanner.shell.cli.planning import run_compare
 
     run_compare(plans, path, level, messages.output)
 
