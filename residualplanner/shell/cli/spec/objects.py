@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from residualplanner.ground.errors import DomainError, FileFormatError, WorkloadError
 from residualplanner.ground.words import listed, names_text
@@ -140,7 +140,7 @@ def _attribute(name: str, table: AttributeTable, hierarchies: SpecHierarchies) -
 
 def _bins(table: AttributeTable) -> Bins | None:
     if table.bins is not None:
-        return Bins(table.bins, table.labels)
+        return Bins(table.bins, cast("list[str] | None", table.labels))  # it refuses other labels
     if table.months is not None:
         return Bins.months(*table.months)
     return None if table.years is None else Bins.years(*table.years)
