@@ -22,7 +22,12 @@ _COST = re.compile(r"[0-9]{1,400}(\.[0-9]{1,400})?(/[1-9][0-9]{0,400})?")
 
 
 def cost_of_text(text: str) -> Fraction:
-    """The exact cost that was typed; BudgetError where it is none."""
+    """The exact cost that was typed; BudgetError where it is none.
+
+    Example:
+        >>> cost_of_text("1/3"), cost_of_text("0.5")
+        (Fraction(1, 3), Fraction(1, 2))
+    """
     if not _COST.fullmatch(text) or ("." in text and "/" in text):
         raise BudgetError(f"a pcost is written as 1, 0.5 or 1/3; got {text[:80]!r}")
     return Fraction(text)

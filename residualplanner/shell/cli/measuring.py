@@ -221,7 +221,12 @@ def gate_of_options(
 
 
 def bytes_of_text(text: str) -> int:
-    """The number of bytes that was typed, such as 4GB, 1.5 MiB or 70000; ArgumentError where it is none, or 0."""
+    """The number of bytes that was typed; ArgumentError where it is none, or 0.
+
+    Example:
+        >>> bytes_of_text("4GB"), bytes_of_text("1.5 MiB"), bytes_of_text("70000")
+        (4000000000, 1572864, 70000)
+    """
     from pydantic import ByteSize, TypeAdapter, ValidationError
 
     try:
