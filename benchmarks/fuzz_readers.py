@@ -35,7 +35,7 @@ from residualplanner.publish.maps.projection import plane_rings
 from residualplanner.publish.report.promises import promise_of
 from residualplanner.publish.report.report import subject_of
 from residualplanner.shell.cli.spec.file import read_spec
-from residualplanner.shell.cli.spec.objects import budget_of_spec, domain_of_spec, targets_of_spec, workload_of_spec
+from residualplanner.shell.cli.spec.objects import domain_of_spec, targets_of_spec, workload_of_spec
 
 _SPEC = """
 budget = { zcdp = "0.5" }
@@ -289,7 +289,7 @@ def _read_spec(path: Path) -> None:
     spec = read_spec(path)
     _read_all(
         lambda: workload_of_spec(spec, domain_of_spec(spec)),
-        lambda: budget_of_spec(spec),
+        lambda: None if spec.budget is None else spec.budget.budget,
         lambda: targets_of_spec(spec),
     )
 

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 import residualplanner as rp
 from benchmarks.naive_ascent import seconds_to_gap
 from benchmarks.trees_cases import counties
-from residualplanner.datasets.adult import adult
+from residualplanner.datasets import adult
 from residualplanner.fits.nonnegative import many_cells
 from residualplanner.fits.nonnegative.newton import DualPoint, candidate
 from residualplanner.fits.nonnegative.problem import WEIGHTS, DualProblem, FreedomWeights

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 import residualplanner as rp
-from residualplanner.datasets.adult import adult
+from residualplanner.datasets import adult
 from residualplanner.fits.rap.tiles import ThresholdTable, thresholds_of
 from residualplanner.gate.sources.counting import count_groups
 from residualplanner.more.queries.thresholds import threshold_map

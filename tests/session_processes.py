@@ -6,11 +6,15 @@ Forks a process for each step, so that the package is imported once, and prints 
 races of two sessions; and for each of the `SCENES`, which is killed before the call FIRST to the system that changes
 what is on the disk, before the call FIRST + EVERY, and so on, until one ends by itself.  Of calls that the same lines
 of the package have led to only the first one counts; with ``steps`` every call does.
+
+Where EVERY is 0 a scene runs once, and before each such call its folder is copied, if it is not as it was before the
+last one: a process that is killed there leaves just that, as its locks and its files without a name go with it.
 """
 
 import json
 import os
 import random
+import shutil
 import signal
 import sys
 import time
@@ -68,6 +72,31 @@ def kill_before(step: int, every_step: bool) -> Callable[[Any, str, Any], None]:
     return count
 
 
+def copied(base: Path, scene: str) -> None:
+    """Run a scene once, and copy its folder before each call to the system that finds it changed."""
+    folder, copies, last = _with_ledger(base / "whole"), base / "copies", None
+    copies.mkdir()
+
+    def copy(_frame: FrameType, event: str, called: Any) -> None:
+        nonlocal last
+        if event == "c_call" and called.__name__ in _CHANGES:
+            paths = sorted(folder.rglob("*"))
+            found = [(path, path.is_dir() or path.read_bytes()) for path in paths]
+            if found != last:
+                last, new = found, copies / str(len(os.listdir(copies)))
+                shutil.copytree(folder, new)
+                print(json.dumps({"scene": scene, "folder": str(new), "status": None}), flush=True)
+
+    def work() -> None:
+        note_steps(folder)
+        sys.setprofile(copy)
+        SCENES[scene](folder)
+        sys.setprofile(None)
+
+    status = os.waitpid(forked(work), 0)[1]
+    print(json.dumps({"scene": scene, "folder": str(folder), "status": status}), flush=True)
+
+
 def note_steps(folder: Path) -> None:
     """Copy the ledger, as it is then, when records are counted, and when noise is drawn."""
     for name, owner, method in (("counting", Source, "count"), ("drawing", OperatingSystemBits, "read")):
@@ -104,6 +133,9 @@ def killed(base: Path, scene: str, every: int, first: int, every_step: bool) -> 
     """Begin a scene again and again, and kill it a few calls later each time, until it ends by itself."""
     base.mkdir()
     SCENES[scene](_with_ledger(base / "before"))  # what is imported when it is needed is there before all forks
+    if not every:
+        copied(base, scene)
+        return
     step = first
     while True:
         folder = _with_ledger(base / str(step))

@@ -25,7 +25,7 @@ _IMPORTED = (
     "residualplanner.shell.cli.app",
     "residualplanner.shell.cli.releasing",
     "residualplanner.shell.cli.planning",
-    "residualplanner.shell.cli.spec.overrides",
+    "residualplanner.shell.cli.spec.wanted",
     "residualplanner.publish.report",
     "residualplanner.fits.synthesis",
 )

@@ -1,6 +1,7 @@
 """A session: one data set, one budget, and every measurement charged."""
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, final
@@ -245,14 +246,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedTerms:
-    """What a ledger states, as far as a user has said it: the terms of a new one, and a check of one that exists.
-
-    Attributes:
-        budget: the most that all releases may cost together.
-        data_set: the name of the data set.
-        neighbors: the notion of neighbors of all charges.
-        records_per_person: the most records of one person.
-    """
+    """What a ledger states, as far as a user has said it: the terms of a new one, and a check of one that exists."""
 
     budget: Budget | None = None
     data_set: str | None = None
@@ -263,7 +257,10 @@ class ExpectedTerms:
         """Raise BudgetError where the ledger states something else; its terms never change."""
         for name in self.__slots__:
             expected, stated = getattr(self, name), getattr(ledger, name)
-            if expected is not None and not _is_same(expected, stated):
+            is_same = expected == stated
+            if isinstance(expected, Budget) and isinstance(stated, Budget):  # however they are written
+                is_same = expected.pcost_exact == stated.pcost_exact
+            if expected is not None and not is_same:
                 words = repr(expected) if isinstance(expected, type(stated)) else value_text(expected)
                 raise BudgetError(
                     f"the ledger was begun with {name} {stated!r}, which never changes; got {words}: "
@@ -271,12 +268,7 @@ class ExpectedTerms:
                 )
 
     def begin(self, path: PathLike | None) -> Ledger:
-        """Begin a ledger with these terms: in a new file, or in memory.
-
-        Raises:
-            BudgetError: there is no budget, or a term is invalid.
-            FileExistsError, OSError: as `Ledger.create`.
-        """
+        """Begin a ledger with these terms: in a new file, or in memory; BudgetError without a budget."""
         if self.budget is None:
             missing = "" if path is None else f"there is no ledger {os.fspath(path)} yet; "
             raise BudgetError(
@@ -290,38 +282,19 @@ class ExpectedTerms:
         return Ledger.create(path, budget=self.budget, **({"data_set": Path(path).stem} | terms))
 
 
-def _is_same(expected: object, stated: object) -> bool:
-    """Whether two terms mean the same; budgets do where they allow the same cost, however they are written."""
-    if isinstance(expected, Budget) and isinstance(stated, Budget):
-        return expected.pcost_exact == stated.pcost_exact
-    return expected == stated
-
-
 def opened_ledger(ledger: Ledger | PathLike | None, expected: ExpectedTerms) -> Ledger:
     """The ledger itself; the one in a file; or a new one, where there is no such file or none is named.
 
-    Raises:
-        BudgetError: it states something other than what is expected; or there is none, and no budget to begin one.
-        FileFormatError: the file is damaged.
-        OSError: it cannot be read, made or locked.
+    BudgetError where it states something other than what is expected, or there is none, and no budget to begin one.
     """
     if ledger is None:
         return expected.begin(None)
-    if isinstance(ledger, Ledger):
-        found = ledger
-    elif isinstance(ledger, str | os.PathLike):
-        found = _in_file(ledger, expected)
-    else:
+    if not isinstance(ledger, Ledger | str | os.PathLike):
         raise BudgetError(f"ledger must be a Ledger or the path of one, got {type(ledger).__name__}")
-    expected.require_stated(found)
-    return found
-
-
-def _in_file(path: PathLike, expected: ExpectedTerms) -> Ledger:
-    """The ledger in a file, which another process may begin at the same time."""
-    if not os.path.lexists(path):
-        try:
-            return expected.begin(path)
-        except FileExistsError:
-            pass
-    return Ledger.open(path)
+    if not isinstance(ledger, Ledger):
+        if not os.path.lexists(ledger):
+            with suppress(FileExistsError):  # another process may begin it at the same time
+                return expected.begin(ledger)
+        ledger = Ledger.open(ledger)
+    expected.require_stated(ledger)
+    return ledger

@@ -29,7 +29,7 @@ from residualplanner.method.queries.runs import Prefix
 from residualplanner.method.workload.workload import Workload
 
 pytestmark = pytest.mark.usefixtures("memory_asked_once")
-RUNS, FEW = 4_000, 1_000
+RUNS, FEW, FAULTY = 2_000, 1_000, 500
 NOISE = import_module("residualplanner.gate.measurement.discrete")
 DOMAIN = Domain({"sex": ["F", "M"], "age": 3})
 PLAN = select(Workload(DOMAIN, [("sex",), ("age",), ("sex", "age")]), budget=zcdp("0.5"))
@@ -86,9 +86,9 @@ def test_the_released_tables_are_unbiased_and_vary_as_the_plan_says(before):
 
 def test_the_best_adversary_achieves_the_claim_and_no_more(before, after):
     found = audit(scores(before, CENTER), scores(after, CENTER), mu=1.0)
-    assert abs(found.mu - 1) <= 5 * found.mu_error < 0.12
+    assert abs(found.mu - 1) <= 5 * found.mu_error < 0.17
     assert found.epsilon <= gaussian_epsilon(1.0) <= PLAN.budget.epsilon(DELTA)
-    assert found.epsilon >= 0.85 * expected_epsilon(1.0, RUNS) > 0.44 * gaussian_epsilon(1.0)
+    assert found.epsilon >= 0.85 * expected_epsilon(1.0, RUNS) > 0.35 * gaussian_epsilon(1.0)
 
 
 def test_an_adversary_who_picks_a_cell_achieves_what_its_variance_says(before, after):
@@ -106,7 +106,7 @@ def test_a_larger_change_than_claimed_is_found(fault, records, before):
     changed = [records.count(record) - RECORDS.count(record) for record in [(s, a) for s in "FM" for a in range(3)]]
     weights = np.linalg.inv(COVARIANCE) @ changed
     weights /= math.sqrt(weights @ changed)
-    found = audit((before[:FEW] - CENTER) @ weights, (tables(records, FEW, 3) - CENTER) @ weights, mu=1.4)
+    found = audit((before[:FAULTY] - CENTER) @ weights, (tables(records, FAULTY, 3) - CENTER) @ weights, mu=1.4)
     assert found.contradicts(1.0)
 
 

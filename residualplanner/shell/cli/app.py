@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 from residualplanner.ground.errors import ArgumentError
 from residualplanner.shell.cli import commands
 from residualplanner.shell.cli import options as opt
-from residualplanner.shell.cli.failures import reported_failures
+from residualplanner.shell.cli.output import reported_failures
 
 
 class _Commands(TyperGroup):

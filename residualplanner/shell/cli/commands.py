@@ -11,24 +11,16 @@ import typer
 from residualplanner.ground import file_kinds as kinds
 from residualplanner.ground.atomic import write_atomically
 from residualplanner.shell.cli import options as opt
-from residualplanner.shell.cli.failures import naming, telling_outputs
-from residualplanner.shell.cli.option_groups import (
-    MeasuringOptions,
-    MessageOptions,
-    NumberOptions,
-    PlanOptions,
-    with_groups,
-)
-from residualplanner.shell.cli.output import Output
+from residualplanner.shell.cli.options import MeasuringOptions, MessageOptions, NumberOptions, PlanOptions, with_groups
+from residualplanner.shell.cli.output import Output, telling_outputs
 from residualplanner.shell.cli.paths import (
     ANSWERS,
     PLAN,
     REPORTED,
     SOURCE,
     SPEC,
-    require_apart,
     require_different,
-    require_file,
+    require_files,
     require_free_file,
     require_free_plan_path,
     require_free_records_path,
@@ -71,11 +63,11 @@ def init(
     Of a data file only the names of the columns are read, of a CSV file with --header: its first line is written into
     the spec, so it must hold names. The values they can take are declared by hand, never read from the records.
     """
-    require_file(source, "init", SOURCE)
+    require_files("init", SOURCE, source)
     path = Path(Path(source.name.removesuffix(".gz")).stem + ".toml") if spec is None else spec
     require_kind_of_name(path, kinds.SPEC, "end the name of a spec in .toml")
     require_free_file(path)
-    from residualplanner.shell.cli.starting.starting_spec import say_start, starting_spec
+    from residualplanner.shell.cli.spec.starting import say_start, starting_spec
 
     start = starting_spec(source, is_dictionary=is_dictionary, has_header=has_header, table=table)
     start = start.with_ledger(f"{path.stem}.ledger")
@@ -105,9 +97,9 @@ def plan(
     """
     from residualplanner.shell.cli.planning import run_plan
     from residualplanner.shell.cli.spec.file import read_spec
-    from residualplanner.shell.cli.spec.overrides import overridden, typed_output
+    from residualplanner.shell.cli.spec.wanted import overridden, typed_output
 
-    require_file(spec, "plan", SPEC)
+    require_files("plan", SPEC, spec)
     path = spec.with_suffix(".plan") if path is None else path
     errors = path.parent / f"{path.name}.errors.csv" if errors is None else errors
     require_free_plan_path(path, errors, force=force)
@@ -120,11 +112,10 @@ def compare_plans(
     plans: opt.Plans, path: opt.NewCsv = None, level: opt.Level = 0.95, *, messages: MessageOptions
 ) -> None:
     """Put plans side by side, without data: what they cost, and which tables each makes more accurate."""
-    for each in plans:
-        require_file(each, "compare", PLAN)
+    require_files("compare", PLAN, *plans)
     if path is not None:
         require_free_file(path)
-    from residualplanner.shell.cli.comparing import run_compare
+    from residualplanner.shell.cli.planning import run_compare
 
     run_compare(plans, path, level, messages.output)
 
@@ -147,20 +138,15 @@ def measure(  # noqa: PLR0913
     Every run spends the plan's budget once more, and is charged to the ledger if one is named; but with --store the
     same command goes on with what an earlier run began, and spends nothing twice.
     """
-    require_file(plan, "measure", PLAN)
+    require_files("measure", PLAN, plan)
     require_records(data, "measure")
     require_free_file(path)
-    from residualplanner.method.plan.files import load_plan
-    from residualplanner.shell.cli.ledgers import WantedLedger
-    from residualplanner.shell.cli.records import RecordsFile
     from residualplanner.shell.cli.releasing import run_measure
     from residualplanner.shell.cli.spec.file import typed_people
 
-    ledger, gate = measuring.ledger, measuring.gate
-    require_different(path, *gate.folders, *([] if ledger is None else [ledger]))
-    records = RecordsFile(data, measuring.newlines_in_values, typed_people(person, order, key))
-    charged = None if ledger is None else WantedLedger(ledger)
-    run_measure(load_plan(plan), records, path, charged, gate, messages.output, dry_run=dry_run)
+    require_different(path, *measuring.gate.folders, *filter(None, [measuring.ledger]))
+    people = typed_people(person, order, key)
+    run_measure(plan, data, people, path, measuring, messages.output, dry_run=dry_run)
 
 
 @with_groups
@@ -182,16 +168,13 @@ def reconstruct(  # noqa: PLR0913
     The folder of a release holds its measurement, whatever its tables are. Several measurements of the same records are
     averaged, each weighted by its precision; their costs add up.
     """
-    for path in paths:
-        require_file(path, "reconstruct", ANSWERS)
-    if spec is not None:
-        require_file(spec, "reconstruct", SPEC)
+    require_files("reconstruct", ANSWERS, *paths)
+    require_files("reconstruct", SPEC, spec)
     require_new_folder(folder)
     from residualplanner.shell.cli.releasing import run_reconstruct
-    from residualplanner.shell.cli.spec.adjustments import WantedOutput
     from residualplanner.shell.cli.spec.file import read_spec
     from residualplanner.shell.cli.spec.output import OutputTable
-    from residualplanner.shell.cli.spec.overrides import typed_output
+    from residualplanner.shell.cli.spec.wanted import WantedOutput, typed_output
 
     typed = typed_output(level, numbers, format=format, profile=profile)
     table = OutputTable() if spec is None else read_spec(spec).output
@@ -222,26 +205,16 @@ def release(  # noqa: PLR0913
     DIR holds the measurement, too: reconstruct DIR makes other tables of it, such as non-negative ones, at no cost. It
     is written before any table, beside DIR as DIR.measurement, which is removed once DIR is complete.
     """
-    require_file(spec, "release", SPEC)
+    require_files("release", SPEC, spec)
     require_records(data, "release")
     require_new_folder(folder)
-    from residualplanner.shell.cli.ledgers import wanted_ledger
-    from residualplanner.shell.cli.measuring import measurement_beside, require_no_measurement
-    from residualplanner.shell.cli.records import RecordsFile
     from residualplanner.shell.cli.releasing import run_release
-    from residualplanner.shell.cli.spec.adjustments import WantedOutput
     from residualplanner.shell.cli.spec.file import read_spec
-    from residualplanner.shell.cli.spec.overrides import overridden, typed_output
+    from residualplanner.shell.cli.spec.wanted import overridden, typed_output
 
     typed, output = typed_output(level, numbers, format=format, profile=profile), messages.output
     changed = overridden(read_spec(spec), spec, changes, typed, output)
-    measured, gate = measurement_beside(folder), measuring.gate
-    require_no_measurement(measured, folder, WantedOutput(changed.output, spec).options)
-    with naming(spec):
-        charged = wanted_ledger(measuring.ledger, changed, spec)
-    require_apart(folder, measured, *gate.folders, *([] if charged is None else [charged.path]))
-    records = RecordsFile(data, measuring.newlines_in_values, changed.people)
-    run_release(changed, spec, records, folder, charged, gate, output, dry_run=dry_run)
+    run_release(changed, spec, data, folder, measuring, output, dry_run=dry_run)
 
 
 @with_groups
@@ -259,7 +232,7 @@ def check(
     records each rule leaves out. Nothing is charged or published, and no file is written unless -o names one. The exit
     status is 1 where measure would refuse the records.
     """
-    require_file(spec, "check", SPEC)
+    require_files("check", SPEC, spec)
     require_records(data, "check")
     if path is not None:
         require_free_file(path)
@@ -288,13 +261,11 @@ def synthesize(  # noqa: PLR0913
     No record is that of a person. Beside the records comes a JSON file that says what they are. What is printed tells
     how well their tables fit what was measured.
     """
-    for path in paths:
-        require_file(path, "synthesize", ANSWERS)
-    if spec is not None:
-        require_file(spec, "synthesize", SPEC)
-    from residualplanner.shell.cli.spec.adjustments import WantedOutput
+    require_files("synthesize", ANSWERS, *paths)
+    require_files("synthesize", SPEC, spec)
     from residualplanner.shell.cli.spec.file import read_spec
     from residualplanner.shell.cli.spec.output import OutputTable
+    from residualplanner.shell.cli.spec.wanted import WantedOutput
     from residualplanner.shell.cli.synthesizing import run_synthesize
 
     require_free_records_path(file)
@@ -321,16 +292,16 @@ def report(
     """
     if not source.exists():
         raise FileNotFoundError(f"there is no file or folder {source}; check the name and the folder you are in")
-    require_file(source, "report", REPORTED)
+    require_files("report", REPORTED, source)
     require_kind_of_name(page, kinds.PAGE, "end the name of a page in .html; browsers print it as PDF")
     from residualplanner.shell.cli.planning import run_report
     from residualplanner.shell.cli.spec.file import read_spec
-    from residualplanner.shell.cli.spec.hierarchies import maps_of_spec
+    from residualplanner.shell.cli.spec.objects import maps_of_spec
 
     require_free_report_path(page, force=force)
     publication, maps = None, {}
     if spec is not None:
-        require_file(spec, "report", SPEC)
+        require_files("report", SPEC, spec)
         read = read_spec(spec)
         publication, maps = read.output.publication.publication, maps_of_spec(read)
     options = {"level": level, "publication": publication, "cells": cells, "replace": force, "maps": maps}

@@ -11,12 +11,12 @@ from residualplanner.ground.words import number_text
 from residualplanner.method.plan.plan import Plan
 from residualplanner.release.reconstruct import reconstruct
 from residualplanner.release.table import Table
-from residualplanner.shell.cli.gates import AT_ONCE
+from residualplanner.shell.cli.measuring import AT_ONCE
 from residualplanner.shell.cli.output import Output
 from residualplanner.shell.cli.planning import make_plan
 from residualplanner.shell.cli.releasing import save_tables
 from residualplanner.shell.cli.spec.file import read_spec
-from residualplanner.shell.cli.starting.starting_spec import spec_text
+from residualplanner.shell.cli.spec.starting import spec_text
 from residualplanner.shell.cli.words import say_spending
 
 #: The confidence level of what is printed.
@@ -88,7 +88,6 @@ def run_demo(folder: Path, *, order: int, max_cells: int, output: Output) -> Non
 
 
 def _say_expected(plan: Plan, output: Output) -> None:
-    """Print how accurate some tables will be."""
     rows = []
     queries = set(map(frozenset, plan.workload))
     for names in (names for names in _SHOWN if frozenset(names) in queries):

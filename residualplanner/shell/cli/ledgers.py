@@ -12,10 +12,9 @@ from residualplanner.ground.errors import BudgetError
 from residualplanner.ground.words import decimal_text_down, decimal_text_up
 from residualplanner.method.privacy import Neighbors, PrivacyClaim, claim_of_budget
 from residualplanner.shell.cli.output import Output, command_text
-from residualplanner.shell.cli.paths import LEDGER, require_file
+from residualplanner.shell.cli.paths import LEDGER, require_files
 from residualplanner.shell.cli.spec.budgets import budget_of_text, typed_text
 from residualplanner.shell.cli.spec.file import SpecFile
-from residualplanner.shell.cli.spec.objects import budget_of_table
 from residualplanner.shell.cli.words import say_caution
 from residualplanner.shell.session import ExpectedTerms, opened_ledger
 
@@ -51,17 +50,15 @@ def existing_ledger(path: Path, command: str) -> Ledger:
     if not path.exists():
         making = command_text("ledger", path, "--create", "NAME", "--budget", "zcdp=1")
         raise FileNotFoundError(f"there is no ledger {path}; begin one for all releases from these records: {making}")
-    require_file(path, command, LEDGER)
+    require_files(command, LEDGER, path)
     return Ledger.open(path)
 
 
 @dataclass(frozen=True, slots=True)
 class WantedLedger:
-    """The ledger that a run is to charge: the one that was typed, or that of a spec.
+    """The ledger in a file that a run is to charge: the one that was typed, or that of a spec, and what it says of it.
 
-    Attributes:
-        path: of its file.
-        expected: what the spec says of it; with a budget it is begun where there is no such file.
+    Where there is no such file it is begun, if the spec has a budget for it.
     """
 
     path: Path
@@ -79,11 +76,6 @@ class WantedLedger:
         existing = existing_ledger(self.path, "--ledger")
         self.expected.require_stated(existing)
         return existing
-
-    @property
-    def option(self) -> tuple[str, str]:
-        """What names it on the command line."""
-        return ("--ledger", str(self.path))
 
     @property
     def beginning(self) -> str | None:
@@ -109,7 +101,7 @@ def wanted_ledger(typed: Path | None, spec: SpecFile, path: Path) -> WantedLedge
     if typed is not None or spec.ledger is None:
         return None if typed is None else WantedLedger(typed)
     try:
-        budget = None if spec.ledger.budget is None else budget_of_table(spec.ledger.budget)
+        budget = None if spec.ledger.budget is None else spec.ledger.budget.budget
     except BudgetError as error:
         raise BudgetError(f"ledger, budget: {error}") from None
     expected = ExpectedTerms(budget, neighbors=spec.neighbors, records_per_person=spec.most_records)
@@ -163,9 +155,7 @@ def say_ledger(ledger: Ledger, output: Output) -> None:
     )
     entries = ledger.entries
     if entries:
-        rows = [
-            (entry.label, entry.plan_sha256[:12], str(entry.sequence), decimal_text_up(entry.cost)) for entry in entries
-        ]
+        rows = [(each.label, each.plan_sha256[:12], str(each.sequence), decimal_text_up(each.cost)) for each in entries]
         facts = [
             {"entry": each.sequence, "pcost": each.cost, "plan_sha256": each.plan_sha256, "label": each.label}
             for each in entries

@@ -1,43 +1,246 @@
 """The step that sees records: they are counted and charged for, and the noisy answers are on the disk at once.
 
-What has been paid for is kept: errors say what is on the disk by then, and what to do about it.
+What has been paid for is kept: errors say what is on the disk by then, and what to do about it.  A command measures in
+this process, at once or block by block; or into a store, which keeps answers: the command that was killed is typed
+again, and charges nothing twice.
 """
 
+import tempfile
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from residualplanner.gate.ledger import CHARGE_UNKNOWN, Ledger, charged_text
+from residualplanner.gate.ledger import CHARGE_UNKNOWN, Ledger, LedgerEntry, charged_text
+from residualplanner.gate.measurement.measure import measure, require_measurable
 from residualplanner.gate.measurement.measurement import Measurement
-from residualplanner.gate.measurement.resource_estimate import bytes_text
-from residualplanner.ground.errors import FileFormatError, ResidualPlannerError
-from residualplanner.ground.words import decimal_text_up, listed
+from residualplanner.gate.measurement.resource_estimate import ResourceEstimate, bytes_text, resource_estimate
+from residualplanner.gate.spend import ChargeTime
+from residualplanner.ground.errors import (
+    ArgumentError,
+    BudgetError,
+    FileFormatError,
+    NoLedgerWarning,
+    ResidualPlannerError,
+)
+from residualplanner.ground.stores import path_at
+from residualplanner.ground.words import count_text, decimal_text_up, listed
+from residualplanner.method.plan.files import plan_hash
 from residualplanner.method.plan.plan import Plan
-from residualplanner.shell.cli.failures import notes_of
-from residualplanner.shell.cli.gates import Foreseen, Gate
+from residualplanner.method.workload.workload import Workload
+from residualplanner.scale.stored import (
+    StoreState,
+    measure_in_store,
+    require_storable,
+    resume_measuring,
+    state_of_store,
+)
 from residualplanner.shell.cli.ledgers import WantedLedger, left_text, say_balance, say_charge
-from residualplanner.shell.cli.output import Output, command_text
+from residualplanner.shell.cli.output import Output, command_text, notes_of
+from residualplanner.shell.cli.paths import require_folder_around
 from residualplanner.shell.cli.records import RecordsFile
 from residualplanner.shell.cli.sizes import measurement_bytes, require_space
 from residualplanner.shell.cli.spec.budgets import require_drawable_budget
 from residualplanner.shell.cli.steps import Effort, say_writing
 from residualplanner.shell.cli.words import say_spending
 
+#: What measuring into a store holds at once, in bytes: counts of one pass, answers of a task; and of a larger table,
+#: for each cell.
+_PASS, _CELL = 2**28 + 2**26, 40
+
+
+class _Foreseen(NamedTuple):
+    """What measuring would do, found without a record."""
+
+    cost: Fraction  # the exact pcost that would be charged now
+    text: str = ""  # what would be written besides the measurement, and where: a folder or an address
+    where: str = ""
+    size: int = 0  # of that, in bytes, about
+    has_records: bool = True  # whether records would be read
+    entry: LedgerEntry | None = None  # of the ledger, if the release was charged before
+
+
+@dataclass(frozen=True, slots=True)
+class LocalGate:
+    """Measuring in this process, which keeps the answers until they are written."""
+
+    memory: int | None = None  # the most bytes of counts and noise at once; None for all
+    scratch: Path | None = None  # with it, the folder where answers are kept; None for that of temporary files
+    charge: ChargeTime = "counted"
+    again: bool = False  # whether a plan that the ledger holds already is charged again
+
+    folders: tuple[Path, ...] = field(default=(), init=False)  # those that it makes on this machine
+    kept: str | None = field(default=None, init=False)  # what is told of a measurement that could not be written
+    repeated: str = field(default="measuring again spends it again", init=False)  # by the same command, in words
+
+    def estimate(self, workload: Workload) -> ResourceEstimate:
+        """What measuring takes."""
+        return resource_estimate(workload, memory=self.memory)
+
+    def foreseen(self, plan: Plan, _records: object, ledger: Ledger | None) -> _Foreseen:
+        """What measuring would do; its refusals.  No record is read, nothing charged or written."""
+        cost = require_measurable(plan, ledger=ledger, again=self.again, memory=self.memory, scratch=self.scratch)
+        if self.memory is None:
+            return _Foreseen(cost)
+        where, size = str(self.scratch or tempfile.gettempdir()), measurement_bytes(plan)
+        text = f"the noisy answers, some {bytes_text(size)}, in a file without a name that vanishes"
+        return _Foreseen(cost, text, where, size)
+
+    def measured(self, plan: Plan, records: object, ledger: Ledger | None, output: Output) -> Measurement:
+        """Measure, with exact noise."""
+        given: dict[str, Any] = {"charge": self.charge, "memory": self.memory, "scratch": self.scratch}
+        with _measuring(output) as progress:
+            return measure(plan, records, ledger=ledger, again=self.again, progress=progress, **given)
+
+
+#: The gate where no option says otherwise: all counts are held at once.
+AT_ONCE = LocalGate()
+
+
+@contextmanager
+def _measuring(output: Output) -> Iterator[Any]:
+    with output.progress("measuring", is_private=True) as progress, warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoLedgerWarning)  # the command says so itself
+        yield progress
+
+
+@dataclass(frozen=True, slots=True)
+class StoreGate:
+    """Measuring into a store, a folder or an address, where what is in it already is not measured again."""
+
+    store: str
+    scratch: Path | None = None
+    charge: ChargeTime = "counted"
+    again: bool = False
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """The store, if it is a folder."""
+        path = path_at(self.store)
+        return (path,) if isinstance(path, Path) else ()
+
+    @property
+    def kept(self) -> str | None:
+        """As of `LocalGate`."""
+        return f"What was drawn is in {self.store}: the same command again goes on from there, for the same charge."
+
+    @property
+    def repeated(self) -> str:
+        """As of `LocalGate`."""
+        return f"the same command again reads the answers from {self.store}, and spends nothing"
+
+    def estimate(self, workload: Workload) -> ResourceEstimate:
+        """As of `LocalGate`."""
+        return resource_estimate(workload, memory=_PASS + _CELL * int(workload.cells.max()))
+
+    def foreseen(self, plan: Plan, records: object, ledger: Ledger | None) -> _Foreseen:
+        """As of `LocalGate`."""
+        state = self._own(plan, ledger)
+        if state is not None and state.is_complete:
+            return _Foreseen(Fraction(0), has_records=False, entry=state.entry(ledger))
+        again, entry = (self.again, None) if state is None else (state.again, state.entry(ledger))
+        is_to_be_charged = ledger if entry is None else None
+        cost, tasks, size = require_storable(plan, records, self.store, ledger=is_to_be_charged, again=again)
+        text = f"the noisy answers of {count_text(tasks, 'task')}, some {bytes_text(size)}, which stay there"
+        return _Foreseen(cost if entry is None else Fraction(0), text, self.store, size, entry=entry)
+
+    def measured(self, plan: Plan, records: object, ledger: Ledger | None, output: Output) -> Measurement:
+        """As of `LocalGate`."""
+        state = self._own(plan, ledger)
+        if state is not None:
+            done = "complete; no record is read" if state.is_complete else "not complete; what is missing is drawn"
+            output.fact("Store", f"{self.store}: a release of this plan, {done}", path=self.store)
+        given: dict[str, Any] = {"ledger": ledger, "charge": self.charge, "scratch": self.scratch}
+        with _measuring(output) as progress:
+            try:
+                if state is None:
+                    return measure_in_store(plan, records, self.store, again=self.again, progress=progress, **given)
+                return resume_measuring(self.store, records, progress=progress, **given)
+            except BaseException as error:
+                try:
+                    is_there = state_of_store(self.store) is not None
+                except (ResidualPlannerError, OSError):
+                    is_there = True  # nobody knows
+                if is_there and self.kept is not None:
+                    error.add_note(self.kept)
+                raise
+
+    def _own(self, plan: Plan, ledger: Ledger | None) -> StoreState | None:
+        """The release of this plan and ledger that the store holds, if any; BudgetError where it holds another."""
+        for folder in self.folders:
+            require_folder_around(folder)
+        state = state_of_store(self.store)
+        if state is None:
+            return None
+        if state.plan_sha256 != plan_hash(plan):
+            raise BudgetError(
+                f"{self.store} holds a release of another plan; name another store, or measure the plan that it is of"
+            )
+        if self.again and not state.again:
+            raise BudgetError(
+                f"{self.store} holds a release of this plan already; to go on with it leave out --again, to measure "
+                "once more name another store"
+            )
+        if ledger is None and state.has_ledger and not state.is_complete:
+            raise BudgetError(f"the release in {self.store} is charged to a ledger; name that one with --ledger")
+        is_paid = state.is_complete or (state.has_ledger and state.is_drawn)
+        if ledger is not None and is_paid and state.entry(ledger) is None:
+            raise BudgetError(
+                f"the release in {self.store} was not charged to this ledger; name the one that was charged"
+                + (", or none, since it is complete" if state.is_complete else "")
+            )
+        return state
+
+
+Gate = LocalGate | StoreGate
+
+
+def gate_of_options(
+    memory: str | None, scratch: Path | None, store: str | None, charge: ChargeTime, *, again: bool
+) -> Gate:
+    """The gate that was typed."""
+    if memory is not None and store is not None:
+        raise ArgumentError(
+            "--memory and --store exclude each other: a store is measured into task by task, in little memory anyway; "
+            "give one of them"
+        )
+    if scratch is not None and memory is None and store is None:
+        raise ArgumentError(
+            "--scratch is the folder for answers that are kept on disk, with --memory or --store; give one of them, or "
+            "leave it out"
+        )
+    if scratch is not None and not scratch.is_dir():
+        raise NotADirectoryError(f"--scratch {scratch} is not a folder; make it first, or name another")
+    if store is None:
+        return LocalGate(None if memory is None else bytes_of_text(memory), scratch, charge, again)
+    path_at(store)
+    return StoreGate(store, scratch, charge, again)
+
+
+def bytes_of_text(text: str) -> int:
+    """The number of bytes that was typed; ArgumentError where it is none, or 0.
+
+    Example:
+        >>> bytes_of_text("4GB"), bytes_of_text("1.5 MiB"), bytes_of_text("70000")
+        (4000000000, 1572864, 70000)
+    """
+    from pydantic import ByteSize, TypeAdapter, ValidationError
+
+    try:
+        size = int(TypeAdapter(ByteSize).validate_python(text))
+    except ValidationError:
+        size = 0
+    if size < 1:
+        raise ArgumentError(f"--memory is a number of bytes, such as 4GB, 512MiB or 4000000000; got {text[:40]!r}")
+    return size
+
 
 @dataclass(slots=True)
 class Measure:
-    """The step that measures a plan.
-
-    Attributes:
-        plan: what is measured.
-        data: the records.
-        path: of the measurement.
-        ledger: what is charged; None where nothing adds up what is spent.
-        gate: what it is measured by.
-        output: where messages go.
-        until: what becomes of the file, in words.
-    """
+    """The step that measures a plan, and writes the measurement; without a ledger nothing adds up what is spent."""
 
     plan: Plan
     data: RecordsFile
@@ -45,10 +248,10 @@ class Measure:
     ledger: WantedLedger | None
     gate: Gate
     output: Output
-    until: str = ""
+    until: str = ""  # what becomes of the file, in words
     _measurement: Measurement | None = field(default=None, init=False)
     _found: Ledger | None = field(default=None, init=False)
-    _foreseen: Foreseen | None = field(default=None, init=False)
+    _foreseen: _Foreseen | None = field(default=None, init=False)
 
     def check(self) -> None:
         """Refuse a plan, records or a ledger that do not fit one another, and a disk without room for the answers."""
@@ -88,10 +291,15 @@ class Measure:
         self.data.say_people(self.plan, self.output)
         ledger = None if self.ledger is None else self.ledger.opened(self.output)
         before = 0 if ledger is None else len(ledger.entries)
-        with _telling_charge(ledger):
+        with _telling_charge(ledger, before):
             self._measurement = self.gate.measured(self.plan, self.data.records, ledger, self.output)
-            with _telling_loss(self.path, ledger, self.gate.kept):
+            try:
                 self._measurement.save(self.path)
+            except BaseException as error:
+                if not self.path.exists():
+                    charged = "" if ledger is None else ", and stays charged to the ledger"
+                    error.add_note(self.gate.kept or f"The measurement is lost; its cost counts as spent{charged}.")
+                raise
         say_spending(self._measurement, self.output, repeated=self.gate.repeated)
         say_charge(ledger, self.output, before=before)
 
@@ -123,9 +331,8 @@ def reconstructing(measurement: Path, folder: Path, options: Sequence[str] = ())
 
 
 @contextmanager
-def _telling_charge(ledger: Ledger | None) -> Iterator[None]:
+def _telling_charge(ledger: Ledger | None, before: int) -> Iterator[None]:
     """Add to whatever the block raises what it has charged, even where it is left between two of its steps."""
-    before = 0 if ledger is None else len(ledger.entries)
     try:
         yield
     except BaseException as error:
@@ -141,49 +348,26 @@ def _telling_charge(ledger: Ledger | None) -> Iterator[None]:
 
 
 @contextmanager
-def _telling_loss(measurement: Path, ledger: Ledger | None, kept: str | None) -> Iterator[None]:
-    """Add to an error, where the block fails to write a measurement, that it is lost, though paid for; or is kept."""
-    try:
-        yield
-    except BaseException as error:
-        if not measurement.exists():
-            charged = "" if ledger is None else ", and stays charged to the ledger"
-            error.add_note(kept or f"The measurement is lost; its cost counts as spent{charged}.")
-        raise
-
-
-@contextmanager
 def telling_measurement(
     measurement: Path, folder: Path, *, is_release: bool, options: Sequence[str] = (), kept: str | None = None
 ) -> Iterator[None]:
     """Add to whatever the block raises what is on the disk by then, and what comes next.
 
-    Args:
-        measurement: the path of the measurement; nothing is there before.
-        folder: the folder of its tables, now or later.
-        is_release: whether the block writes these tables, too.
-        options: of the command that makes them.
-        kept: the note on an error that says that answers are kept elsewhere.
+    Nothing is at ``measurement`` before.  A release writes the tables to ``folder``, too, to which ``options`` of
+    reconstruct belong.  ``kept`` is the note on an error that says that answers are kept elsewhere.
     """
     try:
         yield
     except BaseException as error:
-        found = _found(measurement, folder, options, is_release=is_release)
         is_refusal = isinstance(error, ResidualPlannerError) and not notes_of(error)
-        for note in found or ([] if is_refusal or kept in notes_of(error) else ["Nothing was written."]):
-            error.add_note(note)
+        # Files and folders appear whole or not at all.
+        if is_release and folder.is_dir() and any(folder.iterdir()):
+            also = f"; the measurement is safe in {measurement}" if measurement.exists() else ""
+            error.add_note(f"All tables are in {folder}, whole{also}.")
+        elif measurement.exists():
+            tables = "; no tables were written" if is_release else ""
+            error.add_note(f"The measurement, which has been paid for, is safe in {measurement}{tables}.")
+            error.add_note(f"Next: {reconstructing(measurement, folder, options)}")
+        elif not (is_refusal or kept in notes_of(error)):
+            error.add_note("Nothing was written.")
         raise
-
-
-def _found(measurement: Path, folder: Path, options: Sequence[str], *, is_release: bool) -> list[str]:
-    """What is on the disk, if anything: files and folders appear whole or not at all."""
-    if is_release and folder.is_dir() and any(folder.iterdir()):
-        also = f"; the measurement is safe in {measurement}" if measurement.exists() else ""
-        return [f"All tables are in {folder}, whole{also}."]
-    if not measurement.exists():
-        return []
-    tables = "; no tables were written" if is_release else ""
-    return [
-        f"The measurement, which has been paid for, is safe in {measurement}{tables}.",
-        f"Next: {reconstructing(measurement, folder, options)}",
-    ]

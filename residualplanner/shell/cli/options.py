@@ -1,7 +1,14 @@
-"""The arguments and options of the commands."""
+"""The arguments and options of the commands, and groups of options that several commands share.
 
+An option is called as its parameter is, where it is given no other name.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,7 +18,11 @@ from residualplanner.ground.version import __version__
 from residualplanner.method.privacy import Notion
 from residualplanner.publish.files.export_files import MOST_FILES
 from residualplanner.release.profiles import FormatName, ProfileName
+from residualplanner.shell.cli.output import Output
 from residualplanner.shell.cli.spec.budgets import LossName, complete_budget
+
+if TYPE_CHECKING:
+    from residualplanner.shell.cli.measuring import Gate
 
 
 def _print_version(value: bool) -> None:
@@ -34,27 +45,21 @@ Json = Annotated[bool, typer.Option("--json", help="Print messages and errors as
 Format = Annotated[
     FormatName | None,
     typer.Option(
-        "--format",
         help="The type of the tables' files; xlsx: an Excel workbook for each; workbook: one for all; parts: Parquet "
-        f"of many tables each. By default parquet, and parts for more than {MOST_FILES:,} tables.",
+        f"of many tables each. By default parquet, and parts for more than {MOST_FILES:,} tables."
     ),
 ]
-Workers = Annotated[
-    int, typer.Option("--workers", min=1, help="With the format parts: how many processes write.", metavar="NUMBER")
-]
+Workers = Annotated[int, typer.Option(min=1, help="With the format parts: how many processes write.", metavar="NUMBER")]
 Profile = Annotated[
     ProfileName | None,
     typer.Option(
-        "--profile",
         help="The columns beside the labels: 95% margins and intervals; 90% margins, as E and M (acs); standard "
-        "deviations, for generalized least squares (gls).",
+        "deviations, for generalized least squares (gls)."
     ),
 ]
-SpecFormat = Annotated[
-    FormatName | None, typer.Option("--format", help="The type of the tables' files, in place of the spec's.")
-]
+SpecFormat = Annotated[FormatName | None, typer.Option(help="The type of the tables' files, in place of the spec's.")]
 SpecProfile = Annotated[
-    ProfileName | None, typer.Option("--profile", help="The columns beside the labels, in place of the spec's profile.")
+    ProfileName | None, typer.Option(help="The columns beside the labels, in place of the spec's profile.")
 ]
 IsNonNegative = Annotated[
     bool | None,
@@ -66,11 +71,7 @@ IsNonNegative = Annotated[
 RoundTo = Annotated[
     int | None,
     typer.Option(
-        "--round-to",
-        min=1,
-        max=10**9,
-        help="Round to multiples of this number that add up; 1: to integers.",
-        metavar="NUMBER",
+        min=1, max=10**9, help="Round to multiples of this number that add up; 1: to integers.", metavar="NUMBER"
     ),
 ]
 WithUnbiased = Annotated[
@@ -83,7 +84,6 @@ WithUnbiased = Annotated[
 Simulations = Annotated[
     int | None,
     typer.Option(
-        "--published-errors",
         min=10,
         help="Write the errors of non-negative or rounded numbers, from so many simulations, such as 50.",
         metavar="NUMBER",
@@ -106,7 +106,6 @@ Person = Annotated[
 PersonOrder = Annotated[
     str | None,
     typer.Option(
-        "--order",
         help="With --person: the column that orders each person's records, the first of which are counted; without "
         "it they are chosen at random.",
         metavar="COLUMN",
@@ -120,8 +119,7 @@ PersonKey = Annotated[
     ),
 ]
 LedgerFile = Annotated[
-    Path | None,
-    typer.Option("--ledger", help="The ledger to charge; for release, in place of the spec's.", metavar="LEDGER"),
+    Path | None, typer.Option(help="The ledger to charge; for release, in place of the spec's.", metavar="LEDGER")
 ]
 Again = Annotated[
     bool,
@@ -162,7 +160,6 @@ Store = Annotated[
 BudgetText = Annotated[
     str | None,
     typer.Option(
-        "--budget",
         help="In place of the spec's budget: zcdp=0.5, pcost=1 or epsilon=1,delta=1e-9.",
         metavar="BUDGET",
         autocompletion=complete_budget,
@@ -174,14 +171,10 @@ AtMost = Annotated[
 ]
 LossWord = Annotated[
     LossName | None,
-    typer.Option(
-        "--loss", help="In place of the spec's loss: the sum or the max of cell variances, or a sum over tables."
-    ),
+    typer.Option(help="In place of the spec's loss: the sum or the max of cell variances, or a sum over tables."),
 ]
-SpecLevel = Annotated[
-    float | None, typer.Option("--level", help="In place of the spec's confidence level, such as 0.90.")
-]
-Level = Annotated[float, typer.Option("--level", help="The confidence level of margins of error, such as 0.95.")]
+SpecLevel = Annotated[float | None, typer.Option(help="In place of the spec's confidence level, such as 0.90.")]
+Level = Annotated[float, typer.Option(help="The confidence level of margins of error, such as 0.95.")]
 
 # demo
 Order = Annotated[int, typer.Option(help="Tables of up to this many columns.", min=1, max=4)]
@@ -241,12 +234,11 @@ MeasurementFiles = Annotated[
     ),
 ]
 ProfileLevel = Annotated[
-    float | None, typer.Option("--level", help="The confidence level of margins of error; the profile's if not given.")
+    float | None, typer.Option(help="The confidence level of margins of error; the profile's if not given.")
 ]
 OutputSpec = Annotated[
     Path | None,
     typer.Option(
-        "--spec",
         help="A spec whose [output] says what tables look like: what is known anyway, quality, publication, and "
         "whatever is not given here.",
         metavar="SPEC",
@@ -259,27 +251,20 @@ NewRecords = Annotated[
 ]
 RecordCount = Annotated[
     int | None,
-    typer.Option(
-        "--records", min=0, max=10**9, help="How many; their known or estimated number if not given.", metavar="NUMBER"
-    ),
+    typer.Option(min=0, max=10**9, help="How many; their known or estimated number if not given.", metavar="NUMBER"),
 ]
 RecordsMethod = Annotated[
     RoundingName,
     typer.Option(
-        "--method",
         help="How they are made of the model: near its tables of pairs; spread evenly; four times as many of weight "
-        "1/4; independent of one another.",
+        "1/4; independent of one another."
     ),
 ]
-RecordsSeed = Annotated[
-    int, typer.Option("--seed", min=0, help="Of the model and the records; the noise does not depend on it.")
-]
-ShownBins = Annotated[BinsName, typer.Option("--bins", help="Bins as their labels, or as their middles.")]
+RecordsSeed = Annotated[int, typer.Option(min=0, help="Of the model and the records; the noise does not depend on it.")]
+ShownBins = Annotated[BinsName, typer.Option(help="Bins as their labels, or as their middles.")]
 FactsSpec = Annotated[
     Path | None,
-    typer.Option(
-        "--spec", help="A spec whose [output] says what is known anyway: known and impossible.", metavar="SPEC"
-    ),
+    typer.Option(help="A spec whose [output] says what is known anyway: known and impossible.", metavar="SPEC"),
 ]
 
 # compare, report
@@ -296,16 +281,12 @@ Reported = Annotated[
 PublicationSpec = Annotated[
     Path | None,
     typer.Option(
-        "--spec",
         help="A spec whose [output.publication] has title, author and the like, and [output.maps] boundaries.",
         metavar="SPEC",
     ),
 ]
 PageCells = Annotated[
-    int,
-    typer.Option(
-        "--cells", min=0, help="The most cells of tables in the page, all together; 0 for none.", metavar="NUMBER"
-    ),
+    int, typer.Option(min=0, help="The most cells of tables in the page, all together; 0 for none.", metavar="NUMBER")
 ]
 NewPage = Annotated[Path, typer.Option("-o", "--output", help="The page to write.", metavar="HTML")]
 ForceReport = Annotated[
@@ -328,3 +309,89 @@ RecordsPerPerson = Annotated[int, typer.Option(help="With --create: the most rec
 TornCost = Annotated[
     str | None, typer.Option("--settle", help="The pcost to count for a torn last line.", metavar="COST")
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class MessageOptions:
+    """How a command tells what it does."""
+
+    quiet: Quiet = False
+    as_json: Json = False
+
+    @property
+    def output(self) -> Output:
+        """Where its messages go."""
+        return Output(self.quiet, self.as_json)
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuringOptions:
+    """How records are read and measured, and what is charged for it."""
+
+    ledger: LedgerFile = None
+    again: Again = False
+    charge: Charge = "counted"
+    newlines_in_values: NewlinesInValues = False
+    memory: Memory = None
+    scratch: Scratch = None
+    store: Store = None
+
+    @property
+    def gate(self) -> "Gate":
+        """What they are measured by; the library is imported only here, so that help does not wait for it."""
+        from residualplanner.shell.cli.measuring import gate_of_options
+
+        return gate_of_options(self.memory, self.scratch, self.store, self.charge, again=self.again)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions:
+    """What is planned otherwise than the spec says."""
+
+    budget: BudgetText = None
+    at_most: AtMost = None
+    loss: LossWord = None
+
+
+@dataclass(frozen=True, slots=True)
+class NumberOptions:
+    """What the numbers of tables are."""
+
+    nonnegative: IsNonNegative = None
+    round_to: RoundTo = None
+    with_unbiased: WithUnbiased = None
+    published_errors: Simulations = None
+
+
+def with_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose parameters that are groups are replaced, in its signature, by the options of the group.
+
+    Example:
+        >>> def forget(name: str, *, messages: MessageOptions) -> None: ...
+        >>> list(inspect.signature(with_groups(forget)).parameters)
+        ['name', 'quiet', 'as_json']
+    """
+    signature = inspect.signature(command)
+    groups: dict[str, Any] = {
+        name: each.annotation for name, each in signature.parameters.items() if is_dataclass(each.annotation)
+    }
+
+    @wraps(command)
+    def called(**typed: Any) -> None:
+        for name, group in groups.items():
+            typed[name] = group(**{each.name: typed.pop(each.name) for each in fields(group) if each.name in typed})
+        command(**typed)
+
+    parameters = [option for name, each in signature.parameters.items() for option in _options(each, groups.get(name))]
+    called.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return called
+
+
+def _options(parameter: inspect.Parameter, group: Any) -> list[inspect.Parameter]:
+    """The options of a group, all of them with defaults; the parameter itself where it is no group."""
+    if group is None:
+        return [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)]
+    return [
+        inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=each.default, annotation=each.type)
+        for each in fields(group)
+    ]

@@ -1,6 +1,8 @@
-"""Messages, tables and progress, for the person or the program that called a command: lines, or one JSON object each.
+"""Messages, tables, progress and errors, for the person or the program that called a command: lines, or JSON.
 
-Messages while records are read do not depend on them: no times, and progress at fixed steps of the work.
+Messages while records are read do not depend on them: no times, and progress at fixed steps of the work.  What goes
+wrong becomes one clean message and an exit status, without a traceback or the message of an error that this library did
+not raise itself: these might quote a record.
 """
 
 import json
@@ -14,7 +16,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, TextIO
+
+import typer
+
+from residualplanner.ground import errors
 
 #: Called with the number of steps done and their total.
 Progress = Callable[[int, int], None]
@@ -26,18 +33,22 @@ _REPORTS = 10
 #: How long a step may take before a progress bar appears, in seconds.
 PATIENCE = 1.0
 _WIDTH_OF_FILES = 110
+_FAILED, _WRONG_INPUT = 1, 2
+#: The library's errors for which the input is not to blame, and the system's for which it is.
+_FAILURES = (
+    errors.SolverError,
+    errors.DeviceError,
+    errors.MissingExtraError,
+    errors.ResourceError,
+    errors.UnforcedError,
+    errors.UnexpectedError,
+)
+_WRONG_PATHS = (FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError)
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where the messages of a command go.
-
-    Every message has an event and facts, which programs get as a line of JSON, and a text, which people get.
-
-    Attributes:
-        quiet: print nothing but errors.
-        as_json: print messages for programs.
-    """
+    """Where the messages of a command go: a text for people, or for programs an event and facts as a line of JSON."""
 
     quiet: bool = False
     as_json: bool = False
@@ -47,7 +58,7 @@ class Output:
         if self.quiet:
             return
         if self.as_json:
-            write_line(event_line(event, text, facts))
+            _write_line(event_line(event, text, facts))
             return
         from rich.console import Console
 
@@ -62,7 +73,7 @@ class Output:
             text = f"{label:<11} " + f"\n{'':<11} ".join(lines)
         self.say(text, event=event or label.lower(), **facts)
 
-    def wrote(self, path: os.PathLike[str], text: str, *, also: Sequence[os.PathLike[str]] = ()) -> None:
+    def wrote(self, path: Path, text: str, *, also: Sequence[Path] = ()) -> None:
         """Say that a file or folder, and others with it, has been written."""
         self.say(f"Wrote {path}{text}", event="wrote", path=path, also=list(also))
 
@@ -73,8 +84,7 @@ class Output:
             if self.as_json:
                 self.say(purpose, event="next", command=command)
             else:
-                start, end = "Next: " if number == 0 else "      ", f"   ({purpose})" if purpose else ""
-                self.say(start + (f"{command:<{width}}{end}" if end else command))
+                self.say(f"{'' if number else 'Next:':<6}{command:<{width}}   ({purpose})")
 
     def table(
         self,
@@ -114,13 +124,9 @@ class Output:
     def progress(self, label: str, *, is_private: bool = False) -> AbstractContextManager[Progress]:
         """Show a bar on a terminal if the block takes longer than a second; the block reports its steps.
 
-        Args:
-            label: what is being done.
-            is_private: whether records are read: then programs learn nothing of how long it takes.
+        Where it is private, as records are read, programs learn nothing of how long it takes.
         """
-        if self.as_json and not self.quiet:
-            return counted_events(label) if is_private else timed_events(label)
-        return self._bar(label)
+        return _events(label, is_private=is_private) if self.as_json and not self.quiet else self._bar(label)
 
     @contextmanager
     def _bar(self, label: str) -> Iterator[Progress]:
@@ -153,12 +159,7 @@ def _open_end() -> Iterator[None]:
 
 
 def command_text(*words: object) -> str:
-    """A command of this package as one types it, with quotes where a shell needs them.
-
-    Example:
-        >>> command_text("reconstruct", "my file", "-o", "out")
-        "residualplanner reconstruct 'my file' -o out"
-    """
+    """A command of this package as one types it, with quotes where a shell needs them."""
     return shlex.join(["residualplanner", *map(str, words)])
 
 
@@ -173,48 +174,6 @@ def event_line(event: str, text: str, facts: Mapping[str, Any]) -> str:
     return json.dumps({"event": event, "text": " ".join(text.split()), **plain}, allow_nan=False)
 
 
-def write_line(line: str, file: TextIO | None = None) -> None:
-    """Write a line at once; where nobody reads any more, as in ``| head``, go on: the files are what counts."""
-    stream = sys.stdout if file is None else file
-    try:
-        print(line, file=stream, flush=True)
-    except BrokenPipeError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, stream.fileno())
-        os.close(nowhere)
-
-
-@contextmanager
-def timed_events(label: str) -> Iterator[Progress]:
-    """Report the block's progress once a second at most, and the time it took."""
-    start = last = time.monotonic()
-
-    def report(done: int, total: int) -> None:
-        nonlocal last
-        if time.monotonic() - last >= INTERVAL:
-            last = time.monotonic()
-            write_line(event_line("progress", label, {"done": done, "total": total}))
-
-    yield report
-    write_line(event_line("done", label, {"seconds": round(time.monotonic() - start, 3)}))
-
-
-@contextmanager
-def counted_events(label: str) -> Iterator[Progress]:
-    """Report the block's progress at ten steps of the work that are the same whatever the records are, and no time."""
-    reached = 0
-
-    def report(done: int, total: int) -> None:
-        nonlocal reached
-        while reached < _REPORTS and done * _REPORTS >= (reached + 1) * total:
-            reached += 1
-            step = -(-reached * total // _REPORTS)
-            write_line(event_line("progress", label, {"done": step, "total": total}))
-
-    yield report
-    write_line(event_line("done", label, {}))
-
-
 def _plain(value: object) -> object:
     """A value as JSON has it: exact numbers and paths as strings, numbers that are not finite as null."""
     if isinstance(value, Fraction):
@@ -227,3 +186,122 @@ def _plain(value: object) -> object:
         return os.fspath(value)
     number = float(value)  # type: ignore[arg-type]  # NumPy's numbers, too
     return None if not math.isfinite(number) else number
+
+
+def _write_line(line: str, file: TextIO | None = None) -> None:
+    """Write a line at once; where nobody reads any more, go on as `_open_end` does."""
+    stream = sys.stdout if file is None else file
+    try:
+        print(line, file=stream, flush=True)
+    except BrokenPipeError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
+@contextmanager
+def _events(label: str, *, is_private: bool) -> Iterator[Progress]:
+    """Report the block's progress once a second at most, and the time it took.
+
+    Where records are read it is reported at ten steps of the work that are the same whatever they are, without a time.
+    """
+    start = last = time.monotonic()
+    reached = 0
+
+    def report_steps(done: int, total: int) -> None:
+        nonlocal reached
+        while reached < _REPORTS and done * _REPORTS >= (reached + 1) * total:
+            reached += 1
+            _write_line(event_line("progress", label, {"done": -(-reached * total // _REPORTS), "total": total}))
+
+    def report_now(done: int, total: int) -> None:
+        nonlocal last
+        if time.monotonic() - last >= INTERVAL:
+            last = time.monotonic()
+            _write_line(event_line("progress", label, {"done": done, "total": total}))
+
+    yield report_steps if is_private else report_now
+    taken = {} if is_private else {"seconds": round(time.monotonic() - start, 3)}
+    _write_line(event_line("done", label, taken))
+
+
+@contextmanager
+def reported_failures(*, as_json: bool = False) -> Iterator[None]:
+    """Turn what the block raises into a message on standard error and a status: 1 (the run failed), 2 (wrong input)."""
+    try:
+        yield
+    except (typer.Exit, typer.Abort, BrokenPipeError):
+        raise
+    except (Exception, KeyboardInterrupt) as error:  # the outermost frame: a traceback could show records
+        if hasattr(error, "exit_code") and hasattr(error, "show"):  # from the parser of the command line
+            if not as_json:
+                raise  # the parser prints it, with status 2
+            kind, status, text = "UsageError", _WRONG_INPUT, error.format_message()  # type: ignore[union-attr]
+        else:
+            kind, (status, text) = type(error).__name__, _told(error)
+        notes = notes_of(error)
+        if as_json:
+            _write_line(event_line("error", text, {"kind": kind, "status": status, "notes": notes}), sys.stderr)
+        else:
+            typer.secho("Error: ", fg=typer.colors.RED, bold=True, err=True, nl=False)
+            typer.echo("\n".join([text, *notes]), err=True)
+        raise typer.Exit(status) from None
+
+
+def _told(error: BaseException) -> tuple[int, str]:
+    """The exit status and the message of an error: its own text only if this library or the system raised it."""
+    if isinstance(error, OSError):
+        text = str(error) if error.strerror is None else error.strerror
+        named = text if error.strerror is None or error.filename is None else f"{error.filename}: {text}"
+        is_wrong = isinstance(error, (*_WRONG_PATHS, errors.ResidualPlannerError)) and not isinstance(error, _FAILURES)
+        return _WRONG_INPUT if is_wrong else _FAILED, named
+    if isinstance(error, errors.ResidualPlannerError):
+        return _FAILED if isinstance(error, _FAILURES) else _WRONG_INPUT, str(error)
+    if isinstance(error, MemoryError):
+        text = "out of memory; ask for fewer or smaller tables, with a lower up_to, with max_cells or fewer ranges"
+        return _FAILED, text
+    if isinstance(error, KeyboardInterrupt):
+        return _FAILED, "interrupted"
+    what = f"unexpected {type(error).__name__} at {errors.location_of(error)}"
+    return _FAILED, f"{what}; this is a defect, please report it"
+
+
+def notes_of(error: BaseException) -> list[str]:
+    """The notes added to an error: what has been spent all the same, and what to do about it."""
+    return list(getattr(error, "__notes__", []))
+
+
+@contextmanager
+def telling_outputs(*paths: Path) -> Iterator[None]:
+    """Add to an error which of the files and folders that the block writes exist, each whole or not at all.
+
+    A refusal of this library's own comes before anything is written, and needs no such note.
+    """
+    before = [_identity(path) for path in paths]
+    try:
+        yield
+    except BaseException as error:
+        written = [path for path, old in zip(paths, before, strict=True) if _identity(path) not in (None, old)]
+        if written:
+            error.add_note(f"Written all the same, and whole: {', '.join(map(str, written))}.")
+        elif not isinstance(error, errors.ResidualPlannerError):
+            error.add_note("Nothing was written.")
+        raise
+
+
+def _identity(path: Path) -> tuple[int, int, int] | None:
+    """What tells a file or folder from an earlier one at its path; None where there is none."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Name the spec in errors of the block's library calls."""
+    try:
+        yield
+    except (errors.DomainError, errors.WorkloadError, errors.BudgetError) as error:
+        raise errors.FileFormatError(f"{path}: {error}") from None

@@ -38,15 +38,16 @@ REPORTED = ExpectedFile(
 )
 
 
-def require_file(path: Path, command: str, expected: ExpectedFile) -> None:
-    """Raise FileNotFoundError or FileFormatError unless ``path`` can be opened and may be what ``command`` wants."""
-    if not path.is_dir():
-        _require_readable(path)
-    _require_kind(path, kind_of_path(path), command, expected)
+def require_files(command: str, expected: ExpectedFile, *paths: Path | None) -> None:
+    """Raise FileNotFoundError or FileFormatError unless all that are given can be opened and may be what is wanted."""
+    for path in filter(None, paths):
+        if not path.is_dir():
+            _require_readable(path)
+        _require_kind(path, kind_of_path(path), command, expected)
 
 
 def require_records(path: Path, command: str) -> None:
-    """As `require_file` for records, by the name alone: the content of files of records is not looked at."""
+    """As `require_files` for records, by the name alone: the content of files of records is not looked at."""
     if not path.is_dir():
         _require_readable(path)
         if not is_csv(path) and not is_parquet(path):

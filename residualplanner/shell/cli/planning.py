@@ -1,30 +1,37 @@
-"""What the commands that see no data do: plans from specs, and pages on what there is."""
+"""What the commands that see no data do: plans from specs, plans side by side, and pages on what there is."""
 
-from collections.abc import Mapping
-from contextlib import suppress
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from residualplanner.ground.atomic import write_atomically
-from residualplanner.ground.errors import MissingExtraError
+from residualplanner.ground.errors import MissingExtraError, WorkloadError
 from residualplanner.ground.file_kinds import LEDGER, PLAN, RELEASE, kind_of_path
+from residualplanner.ground.words import number_text, rounded_up, table_text
 from residualplanner.method.plan.error_table import error_format, write_error_table
+from residualplanner.method.plan.files import load_plan
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.workload.workload import Workload
 from residualplanner.publish.files.export import require_exportable
 from residualplanner.publish.maps import require_shapes
-from residualplanner.shell.cli.failures import naming, telling_outputs
-from residualplanner.shell.cli.gates import AT_ONCE, Gate
 from residualplanner.shell.cli.ledgers import wanted_ledger
-from residualplanner.shell.cli.output import Output, command_text
+from residualplanner.shell.cli.measuring import AT_ONCE, Gate
+from residualplanner.shell.cli.output import Output, command_text, naming, telling_outputs
 from residualplanner.shell.cli.sizes import require_writable, say_search
-from residualplanner.shell.cli.spec.adjustments import WantedOutput
 from residualplanner.shell.cli.spec.file import SpecFile
-from residualplanner.shell.cli.spec.hierarchies import maps_of_spec
-from residualplanner.shell.cli.spec.objects import domain_of_spec, plan_of_spec, workload_of_spec
+from residualplanner.shell.cli.spec.objects import domain_of_spec, maps_of_spec, plan_of_spec, workload_of_spec
 from residualplanner.shell.cli.spec.output import OutputTable
+from residualplanner.shell.cli.spec.wanted import WantedOutput
 from residualplanner.shell.cli.words import say_errors, say_means, say_plan, say_workload
+from residualplanner.shell.questions import Comparison, compare
 
+#: How many tables of plans side by side are shown: those that they treat most differently.
+_ROWS = 10
 #: What a page is about, by what it is made from.
 _ON_PAGES = {
     PLAN: "the workload, its privacy cost, how accurate every table is",
@@ -53,7 +60,7 @@ def run_plan(changed: SpecFile, spec: Path, path: Path, errors: Path, output: Ou
             write_error_table(table, file, error_format(errors))
             plan.save(path)
         output.wrote(path, f", and the error of every table to {errors}.", also=[errors])
-        beginning, option = (None, ()) if ledger is None else (ledger.beginning, ledger.option)
+        beginning, option = (None, ()) if ledger is None else (ledger.beginning, ("--ledger", ledger.path))
         people = () if changed.people is None else changed.people.options
         measuring = command_text("measure", path, "DATA", "-o", path.with_suffix(".measurement"), *people, *option)
         output.next(
@@ -65,13 +72,8 @@ def run_plan(changed: SpecFile, spec: Path, path: Path, errors: Path, output: Ou
 
 def make_plan(spec: SpecFile, output: Output, *, is_written: bool = False, gate: Gate = AT_ONCE) -> Plan:
     """The plan of a spec, which is described; tables that are to be written next are refused if that is impossible."""
-    domain = domain_of_spec(spec)
-    workload = workload_of_spec(spec, domain)
-    if is_written:
-        require_tables(workload, spec.output)
-    else:
-        with suppress(MissingExtraError):  # tables may be written on another machine
-            _require_exportable(workload, spec.output)
+    workload = workload_of_spec(spec, domain_of_spec(spec))
+    require_tables(workload, spec.output, is_here=is_written)  # else they may be written on another machine
     require_shapes(workload, maps_of_spec(spec))
     say_workload(workload, output, gate.estimate(workload))
     if spec.bases == "optimal_by_set":
@@ -82,14 +84,12 @@ def make_plan(spec: SpecFile, output: Output, *, is_written: bool = False, gate:
     return plan
 
 
-def require_tables(workload: Workload, wanted: OutputTable) -> None:
-    """Refuse tables that could not be written, before anything is spent on them."""
-    require_writable(workload)
-    _require_exportable(workload, wanted)
-
-
-def _require_exportable(workload: Workload, wanted: OutputTable) -> None:
-    require_exportable(workload, wanted.file_format(workload), wanted.profile, quality=wanted.chosen_quality)
+def require_tables(workload: Workload, wanted: OutputTable, *, is_here: bool = True) -> None:
+    """Refuse tables that could not be written, before anything is spent on them; unless it is this machine's fault."""
+    if is_here:
+        require_writable(workload)
+    with nullcontext() if is_here else suppress(MissingExtraError):
+        require_exportable(workload, wanted.file_format(workload), wanted.profile, quality=wanted.chosen_quality)
 
 
 def run_report(source: Path, page: Path, options: Mapping[str, Any], output: Output) -> None:
@@ -106,3 +106,67 @@ def run_report(source: Path, page: Path, options: Mapping[str, Any], output: Out
             return
         output.wrote(figures, ": each figure as SVG, its data as CSV, and the whole error table.")
         output.say(f"Next: open {page} in a browser; it prints, and can be sent as it is.", event="next")
+
+
+def run_compare(paths: Sequence[Path], path: Path | None, level: float, output: Output) -> None:
+    """Say what plans cost and how accurate they are, and write the accuracy of every table to ``path``."""
+    if len(paths) < 2 or len(set(paths)) < len(paths):
+        raise WorkloadError("compare takes two or more different plans, such as: compare one.plan other.plan")
+    names = [each.stem for each in paths]
+    if max(Counter(names).values()) > 1:
+        names = [str(each) for each in paths]
+    plans = dict(zip(names, map(load_plan, paths), strict=True))
+    with output.progress("comparing"):
+        comparison = compare(plans, level)
+    _say_totals(plans, comparison, output)
+    _say_margins(comparison, level, output)
+    if path is not None:
+        import pyarrow as pa
+        import pyarrow.csv
+
+        with telling_outputs(path):
+            queries = comparison.queries.copy()
+            queries.columns = queries.columns.map(":".join)  # such as moe:even
+            table = pa.Table.from_pandas(queries.reset_index(), preserve_index=False)
+            kinds = table.schema.get_field_index("kinds")
+            with write_atomically(path) as file:
+                pyarrow.csv.write_csv(table.set_column(kinds, "kinds", table["kinds"].cast(pa.string())), file)
+            output.wrote(path, ": the error of every table under each plan.")
+
+
+def _say_totals(plans: dict[str, Plan], comparison: Comparison, output: Output) -> None:
+    facts = [
+        {"plan": name, **{str(key): value for key, value in total.items()}}
+        for name, total in zip(plans, comparison.totals.to_dict("records"), strict=True)
+    ]
+    rows = [
+        (
+            name,
+            plan.loss.words,
+            number_text(len(plan.workload)),
+            rounded_up(plan.pcost / 2),
+            number_text(plan.rmse),
+            number_text(math.sqrt(plan.max_variance)),
+        )
+        for name, plan in plans.items()
+    ]
+    columns = ["plan", "minimized", "tables", "rho", "typical error", "worst cell"]
+    output.table(columns, rows, texts=2, event="plan", facts=facts)
+
+
+def _say_margins(comparison: Comparison, level: float, output: Output) -> None:
+    """Say the margins of error of the tables that the plans treat most differently."""
+    margins = comparison.queries["moe"]
+    values = margins.to_numpy()
+    order = np.argsort(-np.nanmax(values, axis=1) / np.nanmin(values, axis=1), kind="stable")[:_ROWS]
+    shown = f"the {len(order)} of {len(values):,} tables that differ most" if len(order) < len(values) else "all tables"
+    output.say(f"Margin of error of a cell ({level:.0%}), {shown}:", event="heading")
+    names = [str(name) for name in margins.columns]
+    rows, facts = [], []
+    for number in order.tolist():
+        query, kinds, cells = margins.index[number]
+        given = values[number].tolist()
+        texts = ["–" if math.isnan(margin) else f"± {number_text(margin)}" for margin in given]
+        rows.append((table_text(query, kinds), number_text(cells), *texts))
+        facts.append({"query": query, "kinds": kinds, "cells": int(cells), "plans": names, "moe": given})
+    output.table(["table", "cells", *names], rows, event="margins-of-table", facts=facts)

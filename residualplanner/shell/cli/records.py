@@ -24,8 +24,7 @@ from residualplanner.ground.checks import open_regular
 from residualplanner.ground.errors import DataError, FileFormatError
 from residualplanner.ground.words import SEPARATORS, count_text, names_text
 from residualplanner.method.plan.plan import Plan
-from residualplanner.shell.cli.failures import naming
-from residualplanner.shell.cli.output import Output
+from residualplanner.shell.cli.output import Output, naming
 from residualplanner.shell.cli.paths import is_csv, is_parquet
 from residualplanner.shell.cli.spec.file import SIZE_LIMIT, PeopleTable, SpecFile
 from residualplanner.shell.cli.spec.objects import domain_of_spec
@@ -35,17 +34,11 @@ _NO_NAMES = "its first line is not a line of column names in UTF-8; save the fil
 
 @dataclass(frozen=True, slots=True)
 class RecordsFile:
-    """A file of records, as a command reads it.
-
-    Attributes:
-        path: of the file, or of the folder of Parquet files.
-        newlines_in_values: whether, in CSV, a newline between quotes belongs to the value.
-        people: whose each record is; None if no column says so.
-    """
+    """A file of records, as a command reads it: CSV, Parquet, or a folder of Parquet files."""
 
     path: Path
-    newlines_in_values: bool = False
-    people: PeopleTable | None = None
+    newlines_in_values: bool = False  # whether, in CSV, a newline between quotes belongs to the value
+    people: PeopleTable | None = None  # whose each record is; None if no column says so
 
     @property
     def records(self) -> object:
@@ -245,7 +238,7 @@ def _text_of_first_line(path: Path) -> str:
 
 
 def _is_name(text: str) -> bool:
-    """Whether a string may be a column's name rather than a value of the first record."""
+    """Whether a string may be a column's name rather than a value of the first record: no number, nor empty."""
     try:
         float(text)
     except ValueError:

@@ -10,23 +10,30 @@ from residualplanner.fits.nonnegative.published_errors_simulation import publish
 from residualplanner.gate.measurement.measurement import load_measurement
 from residualplanner.gate.measurement.resource_estimate import bytes_text, resource_estimate
 from residualplanner.ground.words import count_text
+from residualplanner.method.plan.files import load_plan
 from residualplanner.method.plan.plan import Plan
 from residualplanner.publish.files.export_files import MOST_FILES, PARTS_FORMAT
 from residualplanner.publish.files.reading import load_tables
 from residualplanner.release.reconstruct import reconstruct
 from residualplanner.release.release import Release
-from residualplanner.shell.cli.failures import naming, telling_outputs
-from residualplanner.shell.cli.gates import Gate
-from residualplanner.shell.cli.ledgers import WantedLedger
-from residualplanner.shell.cli.measuring import Measure, measurement_beside, reconstructing, telling_measurement
-from residualplanner.shell.cli.output import Output
+from residualplanner.shell.cli.ledgers import WantedLedger, wanted_ledger
+from residualplanner.shell.cli.measuring import (
+    Measure,
+    measurement_beside,
+    reconstructing,
+    require_no_measurement,
+    telling_measurement,
+)
+from residualplanner.shell.cli.options import MeasuringOptions
+from residualplanner.shell.cli.output import Output, naming, telling_outputs
+from residualplanner.shell.cli.paths import require_apart
 from residualplanner.shell.cli.planning import make_plan, require_tables
 from residualplanner.shell.cli.records import RecordsFile
 from residualplanner.shell.cli.sizes import measurement_bytes, require_room_for_tables, require_writable
-from residualplanner.shell.cli.spec.adjustments import WantedOutput
-from residualplanner.shell.cli.spec.file import SpecFile
+from residualplanner.shell.cli.spec.file import PeopleTable, SpecFile
 from residualplanner.shell.cli.spec.objects import domain_of_spec
 from residualplanner.shell.cli.spec.output import OutputTable
+from residualplanner.shell.cli.spec.wanted import WantedOutput
 from residualplanner.shell.cli.steps import Effort, carry_out, say_reading, say_writing
 from residualplanner.shell.cli.words import say_measured, say_release, say_workload
 
@@ -38,27 +45,16 @@ _IN_PARTS = 8.25
 
 @dataclass(frozen=True, slots=True)
 class WriteTables:
-    """The step that reconstructs and adjusts tables, and writes their folder.
-
-    Attributes:
-        plan: of the tables.
-        release: makes the unbiased tables, once they are measured.
-        path: of the folder.
-        wanted: what the tables are to look like.
-        adjustments: of their numbers.
-        output: where messages go.
-        measured: the file of the measurement beside the folder, which is removed once the folder holds it.
-        workers: how many processes write.
-    """
+    """The step that reconstructs and adjusts tables, and writes their folder."""
 
     plan: Plan
-    release: Callable[[], Release]
+    release: Callable[[], Release]  # makes the unbiased tables, once they are measured
     path: Path
     wanted: WantedOutput
     adjustments: Adjustments
     output: Output
-    measured: Path | None = None
-    workers: int = 1
+    measured: Path | None = None  # the measurement beside the folder, removed once the folder holds it
+    workers: int = 1  # how many processes write
 
     def check(self) -> None:
         """Refuse tables that cannot be written, facts that cannot be true together, and a disk without room."""
@@ -88,12 +84,11 @@ class WriteTables:
     def do(self) -> None:
         """Write the folder; what has been measured is there, too."""
         self._say_format()
-        release = self.release()
-        tables = release
+        tables = self.release()
         with self.wanted.naming():
             if self.adjustments:
                 with self.output.progress("adjusting the tables") as progress:
-                    tables = self.adjustments.of(release, progress)
+                    tables = self.adjustments.of(tables, progress)
             save_tables(tables, self.path, self.wanted.table, self.output, workers=self.workers)
         file_format, options = self.wanted.table.file_format(self.plan.workload), self.wanted.report_options
         say_release(tables, self.path, self.output, file_format=file_format, options=options)
@@ -111,7 +106,12 @@ class WriteTables:
 def save_tables(tables: Release, folder: Path, wanted: OutputTable, output: Output, *, workers: int = 1) -> None:
     """Write the tables of a release, its error table and its manifest to a new folder."""
     require_writable(tables.plan.workload)
-    more = {} if tables.product.is_unbiased else _beside(tables, wanted, output)
+    more: dict[str, Any] = {}
+    if not tables.product.is_unbiased:
+        more = {"with_unbiased": wanted.with_unbiased, "errors": None}
+        if wanted.published_errors is not None:
+            with output.progress("simulating the errors of the published numbers") as progress:
+                more["errors"] = published_errors(tables, simulations=wanted.published_errors, progress=progress)
     with output.progress("writing the tables") as progress:
         tables.save(
             folder,
@@ -126,23 +126,23 @@ def save_tables(tables: Release, folder: Path, wanted: OutputTable, output: Outp
         )
 
 
-def _beside(tables: Release, wanted: OutputTable, output: Output) -> dict[str, Any]:
-    """What is written beside numbers that are not unbiased."""
-    errors = None
-    if wanted.published_errors is not None:
-        with output.progress("simulating the errors of the published numbers") as progress:
-            errors = published_errors(tables, simulations=wanted.published_errors, progress=progress)
-    return {"with_unbiased": wanted.with_unbiased, "errors": errors}
-
-
 def run_measure(
-    plan: Plan, data: RecordsFile, path: Path, ledger: WantedLedger | None, gate: Gate, output: Output, *, dry_run: bool
+    plan_path: Path,
+    data: Path,
+    people: PeopleTable | None,
+    path: Path,
+    measuring: MeasuringOptions,
+    output: Output,
+    *,
+    dry_run: bool,
 ) -> None:
     """Write the measurement of the records."""
-    folder = path.with_suffix(".tables")
+    plan, folder, gate = load_plan(plan_path), path.with_suffix(".tables"), measuring.gate
+    records = RecordsFile(data, measuring.newlines_in_values, people)
+    ledger = None if measuring.ledger is None else WantedLedger(measuring.ledger)
     with telling_measurement(path, folder, is_release=False, kept=gate.kept):
         say_workload(plan.workload, output, gate.estimate(plan.workload))
-        carry_out([Measure(plan, data, path, ledger, gate, output)], output, dry_run=dry_run)
+        carry_out([Measure(plan, records, path, ledger, gate, output)], output, dry_run=dry_run)
         if not dry_run:
             output.wrote(path, ": the noisy answers, and nothing else of the records.")
             output.next((reconstructing(path, folder), "at no further cost, as often as you like"))
@@ -175,23 +175,27 @@ def release_of_paths(paths: Sequence[Path], *, mapped: bool = False) -> Release:
 def run_release(
     changed: SpecFile,
     spec: Path,
-    data: RecordsFile,
+    data: Path,
     folder: Path,
-    ledger: WantedLedger | None,
-    gate: Gate,
+    measuring: MeasuringOptions,
     output: Output,
     *,
     dry_run: bool,
 ) -> None:
     """Plan, measure and reconstruct; the measurement is beside the folder until that is complete, and then in it."""
-    measured, wanted = measurement_beside(folder), WantedOutput(changed.output, spec)
+    measured, gate, wanted = measurement_beside(folder), measuring.gate, WantedOutput(changed.output, spec)
+    require_no_measurement(measured, folder, wanted.options)
+    with naming(spec):
+        ledger = wanted_ledger(measuring.ledger, changed, spec)
+    require_apart(folder, measured, *gate.folders, *([] if ledger is None else [ledger.path]))
+    records = RecordsFile(data, measuring.newlines_in_values, changed.people)
     with telling_measurement(measured, folder, is_release=True, options=wanted.options, kept=gate.kept):
         if ledger is not None:
             ledger.rehearsed()  # a ledger that cannot be charged is found before the search for the best noise
         with naming(spec):
             adjustments = wanted.adjustments(domain_of_spec(changed))
             plan = make_plan(changed, output, is_written=True, gate=gate)
-        answers = Measure(plan, data, measured, ledger, gate, output, until=f", until {folder} holds them")
+        answers = Measure(plan, records, measured, ledger, gate, output, until=f", until {folder} holds them")
         tables = WriteTables(
             plan, lambda: reconstruct(answers.done), folder, wanted, adjustments, output, measured=measured
         )

@@ -91,14 +91,7 @@ def _refusal(workload: Workload) -> str:
 
 
 def _bases_text(workload: Workload) -> str:
-    """How long the choice of bases takes, if that is long: mostly for a step that is cubic in the number of values.
-
-    Example:
-        >>> from residualplanner import Domain, Prefix
-        >>> domain = Domain({"age": 100, "income": 2000, "county": 3200})
-        >>> _bases_text(Workload(domain, [{"age": Prefix()}, {"income": Prefix()}, ("county",)]))
-        'choosing bases for income (2,000 values) takes some 100 seconds or, with loss = "max", some 6 minutes'
-    """
+    """How long the choice of bases takes, if that is long: mostly for a step that is cubic in the number of values."""
     is_other = np.array([not kind.is_identity for kind in workload.kinds])
     own = [workload.domain.attributes[position] for position in np.flatnonzero(workload.uses[:, is_other].any(axis=1))]
     large = [attribute for attribute in own if attribute.size >= LARGE_SIZE]

@@ -16,14 +16,11 @@ _AT_REST = 2**28
 
 
 class Effort(NamedTuple):
-    """What a step would take: time in seconds, memory and disk in bytes.
-
-    How long the counting takes depends on the records, and is left out where they are counted.
-    """
+    """What a step would take, but for the counting, as that depends on the records."""
 
     seconds: float = 0.0
-    memory: float = 0.0
-    disk: int = 0
+    memory: float = 0.0  # bytes
+    disk: int = 0  # bytes
     is_counting: bool = False
 
 
@@ -33,19 +30,15 @@ class Step(Protocol):
     @property
     def path(self) -> Path:
         """The file or folder."""
-        ...
 
     def check(self) -> None:
         """Refuse what can be refused without a record; nothing is spent, and nothing stays written."""
-        ...
 
     def say(self) -> Effort:
         """Say what would be read, spent and written."""
-        ...
 
     def do(self) -> None:
         """Do it, and say what was done."""
-        ...
 
 
 def carry_out(steps: Sequence[Step], output: Output, *, dry_run: bool) -> None:

@@ -18,10 +18,9 @@ from residualplanner.fits.synthesis import (
 )
 from residualplanner.ground.words import JOIN, count_text, number_text
 from residualplanner.release.release import Release
-from residualplanner.shell.cli.failures import telling_outputs
-from residualplanner.shell.cli.output import Output
+from residualplanner.shell.cli.output import Output, telling_outputs
 from residualplanner.shell.cli.releasing import release_of_paths
-from residualplanner.shell.cli.spec.adjustments import WantedOutput
+from residualplanner.shell.cli.spec.wanted import WantedOutput
 from residualplanner.shell.cli.steps import Effort, carry_out, say_reading
 from residualplanner.shell.cli.words import say_measured, say_workload
 
@@ -31,26 +30,15 @@ _NAMED = 10
 
 @dataclass(frozen=True, slots=True)
 class MakeRecords:
-    """The step that makes records, with what is known anyway, and writes them.
-
-    Attributes:
-        release: a measurement, or several.
-        path: of the records.
-        wanted: the [output] that says what is known anyway.
-        output: where messages go.
-        records: how many; None for their known or estimated number.
-        method: how they are made of the model.
-        seed: of the model and the records.
-        bins: how bins are shown.
-    """
+    """The step that makes records, with what an [output] says is known anyway, and writes them."""
 
     release: Release
     path: Path
     wanted: WantedOutput
     output: Output
-    records: int | None
+    records: int | None  # how many; None for their known or estimated number
     method: RoundingName
-    seed: int
+    seed: int  # of the model and the records
     bins: BinsName
 
     def check(self) -> None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,7 +68,7 @@ def say_plan(plan: Plan, output: Output) -> None:
     )
     say_omission(plan, output)
     if set(plan.basis_summary) != {"subtraction"}:
-        output.fact("Bases", bases_text(plan), *by_set_hint(plan))
+        output.fact("Bases", bases_text(plan), *_by_set_hint(plan))
     rmse, worst, unit = plan.rmse, math.sqrt(plan.max_variance), plan.domain.unit
     output.fact(
         "Accuracy",
@@ -77,7 +78,7 @@ def say_plan(plan: Plan, output: Output) -> None:
         max_std_err=worst,
     )
     if plan.targets is not None:
-        output.fact("Targets", targets_text(plan))
+        output.fact("Targets", _targets_text(plan))
     loss_value, gap = number_text(plan.loss_value), optimality_text(plan.gap, plan.basis_summary)
     output.fact(
         "Minimized",
@@ -168,36 +169,31 @@ def say_errors(errors: "pd.DataFrame", output: Output) -> None:
 
 def say_means(plan: Plan, level: float, output: Output) -> None:
     """Say how accurate means are, in the unit of their amounts; nothing where no table is for means."""
-    found = {row: mean_std_err_of_query(plan, row, records=_RECORDS) for row in _rows_of_statistics(plan.workload)}
-    margins = {
-        row: margin_factor(level) * float(std_err.max()) for row, std_err in found.items() if std_err is not None
-    }
+    workload, margins, lines = plan.workload, [], []
+    if not any(isinstance(kind, Statistic) for kind in workload.kinds):
+        return
+    axes = ((row, workload.query_at(row).table_axes) for row in range(len(workload)))
+    found = ((row, positions, statistic_among(kinds)) for row, (positions, kinds) in axes)
+    for row, positions, axis in islice((each for each in found if each[2] is not None), _MEANS):
+        std_err = mean_std_err_of_query(plan, row, records=_RECORDS)
+        if std_err is not None and axis is not None:
+            margins.append(margin_factor(level) * float(std_err.max()))
+            words, unit = workload.query_at(row).words(plan.domain), unit_of(plan.domain.attributes[positions[axis]])
+            lines.append(f"{words}: ± {number_text(margins[-1])} {unit}")
     if not margins:
         return
     output.fact(
         "Means",
         f"the errors above are those of the answers that means are computed from.  The mean of {_RECORDS:,} records",
         f"has at most the following margin of error ({level:.0%}), and that of {_RECORDS // 10:,} ten times as much:",
-        *(
-            f"{plan.workload.query_at(row).words(plan.domain)}: ± {number_text(margin)} {_unit_of_amounts(plan, row)}"
-            for row, margin in margins.items()
-        ),
+        *lines,
         records=_RECORDS,
-        moe=list(margins.values()),
+        moe=margins,
     )
 
 
-def targets_text(plan: Plan) -> str:
-    """Whether a plan's targets are met, and if not, which budget meets them.
-
-    Example:
-        >>> from residualplanner import Domain, Targets, select, zcdp
-        >>> workload = Workload(Domain({"age": 3, "sex": 2}), [("age",), ("sex",)])
-        >>> targets_text(select(workload, loss=Targets({("sex",): 5}, level=0.9)))
-        'met by the table that has one, at level 0.9'
-        >>> targets_text(select(workload, loss=Targets(5), budget=zcdp("0.05")))
-        'missed by 2 of the 2 tables that have one, at level 0.95, by a factor of up to 1.551; rho 0.1203 would do'
-    """
+def _targets_text(plan: Plan) -> str:
+    """Whether a plan's targets are met, and if not, which budget meets them."""
     assert plan.targets is not None
     ratios = plan.targets.ratios(plan.workload, plan.max_variances)
     ratios = ratios[~np.isnan(ratios)]
@@ -220,15 +216,8 @@ def bases_text(plan: Plan) -> str:
     )
 
 
-def by_set_hint(plan: Plan) -> list[str]:
-    """A line on bases by set, where they may be worth a try: large tables have several kinds of query on one attribute.
-
-    Example:
-        >>> from residualplanner import Domain, Prefix, select, zcdp
-        >>> domain = Domain({"age": 3, "sex": 2})
-        >>> by_set_hint(select(Workload(domain, [{"age": Prefix()}, ("age", "sex")]), budget=zcdp(1)))
-        ['age: several kinds of query; bases = "optimal_by_set" may be more accurate, and takes longer']
-    """
+def _by_set_hint(plan: Plan) -> list[str]:
+    """A line on bases by set, worth a try where large tables have several kinds of query on one attribute."""
     is_for_it = plan.loss.allows_bases_by_set and not plan.neighbors.has_public_total
     if (
         plan.strategy.varying.any()
@@ -246,7 +235,6 @@ def by_set_hint(plan: Plan) -> list[str]:
 
 
 def _privacy_facts(plan: Plan, claim: PrivacyClaim) -> dict[str, Any]:
-    """The privacy of a plan as numbers, rounded up, and the neighbors that they are about."""
     return claim.facts | {"neighbors": plan.neighbors.notion, "records_per_person": plan.neighbors.records_per_person}
 
 
@@ -259,19 +247,3 @@ def _rows_to_show(errors: "pd.DataFrame") -> "pd.DataFrame":
     plain, others = np.flatnonzero(has_identities), np.flatnonzero(~has_identities)
     others = others[: max(_ROWS // 2, _ROWS - len(plain))]
     return errors.iloc[np.sort(np.concatenate([plain[: _ROWS - len(others)], others]))]
-
-
-def _rows_of_statistics(workload: Workload) -> list[int]:
-    """The first queries that are for statistics, by their numbers."""
-    if not any(isinstance(kind, Statistic) for kind in workload.kinds):
-        return []
-    rows = (row for row in range(len(workload)) if statistic_among(workload.query_at(row).table_axes.kinds) is not None)
-    return [row for row, _ in zip(rows, range(_MEANS), strict=False)]
-
-
-def _unit_of_amounts(plan: Plan, row: int) -> str:
-    """The unit of the amounts that a query for a statistic is about."""
-    positions, kinds = plan.workload.query_at(row).table_axes
-    axis = statistic_among(kinds)
-    assert axis is not None
-    return unit_of(plan.domain.attributes[positions[axis]])

@@ -1,10 +1,8 @@
 """What one asks of plans before there is one that is kept: comparisons, sweeps, and which queries will be asked."""
 
-from residualplanner.shell.questions.comparison import Comparison, compare
+from residualplanner.shell.questions.comparison import Comparison, compare, sweep
 from residualplanner.shell.questions.cost_of_more import CostOfMore, cost_of_more
-from residualplanner.shell.questions.features import FeatureDistribution, with_history
-from residualplanner.shell.questions.sampling import LAWS, sample_sets
-from residualplanner.shell.questions.sweep import sweep
+from residualplanner.shell.questions.features import LAWS, FeatureDistribution, sample_sets, with_history
 
 __all__ = [
     "LAWS",

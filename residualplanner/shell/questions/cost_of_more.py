@@ -17,7 +17,7 @@ from residualplanner.method.plan.plan import Plan
 from residualplanner.method.plan.select import Bases, select
 from residualplanner.method.workload.query import QueryLike
 from residualplanner.method.workload.workload import Workload, query_numbers
-from residualplanner.shell.questions.restriction import plan_of_part, restriction, scaled_plan
+from residualplanner.shell.questions.comparison import plan_of_part, restriction, scaled_plan
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -127,11 +127,7 @@ def cost_of_more(
         variances[new] = (require_positive("moe", moe) / margin_factor(level)) ** 2
     goal = plan.loss.with_more(old, variances) if loss is None else _proportional_loss(loss)
     planned = partial(
-        select,
-        whole,
-        gap=gap,
-        neighbors=plan.neighbors.notion,
-        records_per_person=plan.neighbors.records_per_person,
+        select, whole, gap=gap, neighbors=plan.neighbors.notion, records_per_person=plan.neighbors.records_per_person
     )
     same_budget = planned(budget=plan.budget, loss=goal, bases=_bases(plan, goal))
     if moe is None:

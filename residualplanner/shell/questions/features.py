@@ -1,19 +1,38 @@
-"""How often people are interested in each attribute, how that drifts, and what was asked before.
+"""How often people are interested in each attribute, sets of attributes drawn by that, and what was asked before.
 
-Source: docs/adaptive-projection.md eqs. (j) and (k).
+Source: docs/adaptive-projection.md eqs. (i) to (k).
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from residualplanner.ground.checks import FloatArray, float_of, frozen, is_integer, require_type, value_text
+from residualplanner.ground.checks import (
+    FloatArray,
+    IntArray,
+    entry_named,
+    float_of,
+    frozen,
+    is_integer,
+    require_type,
+    value_text,
+)
 from residualplanner.ground.errors import WorkloadError
+from residualplanner.ground.words import count_text
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.workload.workload import Workload
+
+#: So many draws in succession that are left out, or came before, end the search for another set.
+_TRIES = 10**5
+#: So many draws are made together.
+_BATCH = 256
+#: Draws sets (m, k) of attributes from masses (d,).
+_Law = Callable[[FloatArray, int, int, np.random.Generator], IntArray]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +86,8 @@ class FeatureDistribution:
             exponent: positive; the paper leaves it open.
             seed: of the order of the attributes, which is random; nothing private depends on it.
         """
-        _require_positive("exponent", exponent)
+        if not 0 < float_of(exponent) < np.inf:
+            raise WorkloadError(f"exponent must be positive and finite, got {value_text(exponent)}")
         return cls._ranked(domain, lambda ranks: np.asarray((ranks + 1) ** -exponent), seed)
 
     @classmethod
@@ -91,7 +111,7 @@ class FeatureDistribution:
     @classmethod
     def _ranked(cls, domain: Domain, mass: Callable[[FloatArray], FloatArray], seed: int | None) -> Self:
         require_type("FeatureDistribution", "domain", domain, Domain, "write zipf(domain) or geometric(domain)")
-        require_seed(seed)
+        _require_seed(seed)
         masses = mass(np.random.default_rng(seed).permutation(len(domain)).astype(np.float64))
         _require_present(masses)
         return cls(domain, masses)
@@ -115,7 +135,7 @@ class FeatureDistribution:
         """
         if not 0 <= float_of(amount) <= 1:
             raise WorkloadError(f"amount must be a number from 0 to 1, got {value_text(amount)}")
-        require_seed(seed)
+        _require_seed(seed)
         count = len(self.masses)
         by_mass = np.argsort(-self.masses, kind="stable")
         ranks = np.arange(count)
@@ -138,21 +158,14 @@ class FeatureDistribution:
         return float(np.abs(self.masses - other.masses).sum() / 2)
 
 
-def require_seed(seed: object) -> None:
-    """Raise WorkloadError unless a seed is None, or an integer from 0."""
+def _require_seed(seed: object) -> None:
     if not (seed is None or is_integer(seed)):
         raise WorkloadError(f"seed must be an integer from 0, or None, got {value_text(seed)}")
 
 
 def _require_present(masses: FloatArray) -> None:
-    """Raise WorkloadError where a mass is 0 beside the largest."""
     if not (masses > 0).all():
         raise WorkloadError("the least mass is 0 beside the largest, so far are they apart; bring them nearer together")
-
-
-def _require_positive(name: str, value: float) -> None:
-    if not 0 < float_of(value) < np.inf:
-        raise WorkloadError(f"{name} must be positive and finite, got {value_text(value)}")
 
 
 def with_history(prespecified: Workload, historical: Workload, *, history_weight: float) -> Workload:
@@ -195,6 +208,108 @@ def with_history(prespecified: Workload, historical: Workload, *, history_weight
 
 
 def _times(workload: Workload, factor: float) -> Workload:
-    """The same queries with weights ``factor`` times as large."""
     blocks = [replace(block, weights=factor * block.weights) for block in workload.blocks]
     return Workload.from_blocks(workload.domain, blocks, workload.kinds)
+
+
+def sample_sets(
+    distribution: FeatureDistribution,
+    order: int,
+    count: int,
+    *,
+    replace: bool = False,
+    law: str = "product",
+    max_cells: int | None = None,
+    seed: int | None = None,
+) -> list[tuple[str, ...]]:
+    """Draw sets of attributes that queries may be about.
+
+    Args:
+        distribution: how probable each attribute is.
+        order: k, how many attributes each set has.
+        count: how many sets.
+        replace: whether a set may come several times; else each comes once, as if draws that repeat were left out.
+        law: "product": the probability of a set is in proportion to the product of its masses; "successive": one
+            attribute after the other is drawn from those that are left, which is another law.
+        max_cells: leave out sets whose table has more cells.
+        seed: nothing private depends on it.
+
+    Returns:
+        Sets of names, each in the order of the domain.
+
+    Raises:
+        WorkloadError: there are fewer such sets than asked for, or so few that 100,000 draws found no other; an
+            argument is invalid.
+
+    Cost: O(d k) for each draw; sets are not enumerated.
+    Source: docs/adaptive-projection.md eq. (i).
+
+    Example:
+        >>> from residualplanner import Domain
+        >>> interests = FeatureDistribution(Domain({"a": 2, "b": 2, "c": 2}), [1, 1, 1e-9])
+        >>> sample_sets(interests, 2, 1, seed=0)
+        [('a', 'b')]
+    """
+    remedy = "write sample_sets(FeatureDistribution.uniform(domain), 2, 10)"
+    require_type("sample_sets", "distribution", distribution, FeatureDistribution, remedy)
+    if max_cells is not None and not float_of(max_cells) > 0:
+        raise WorkloadError(f"max_cells must be positive, or None, got {value_text(max_cells)}")
+    _require_seed(seed)
+    for name, value in (("order", order), ("count", count)):
+        if not is_integer(value, least=1):
+            raise WorkloadError(f"{name} must be an integer, at least 1, got {value_text(value)}")
+    drawn_by, domain = entry_named("law", law, LAWS), distribution.domain
+    if order > len(domain):
+        raise WorkloadError(f"order={order}, but the domain has only {count_text(len(domain), 'attribute')}")
+    if not replace and count > math.comb(len(domain), order):
+        raise WorkloadError(f"there are {math.comb(len(domain), order):,} sets of {order} attributes; ask for no more")
+    generator = np.random.default_rng(seed)
+    batches = (np.sort(drawn_by(distribution.masses, order, _BATCH, generator), axis=1) for _ in repeat(None))
+    found: dict[tuple[int, ...], None] = {}
+    drawn: list[tuple[int, ...]] = []
+    for tries, one in enumerate(tuple(draw) for batch in batches for draw in batch.tolist()):
+        names = [domain.names[position] for position in one]
+        fits = max_cells is None or domain.cells(names) <= max_cells
+        if fits and (replace or one not in found):
+            found[one] = None
+            drawn.append(one)
+            if len(drawn) == count:
+                break
+        if tries >= _TRIES * (len(drawn) + 1):
+            raise WorkloadError(
+                "too few sets of attributes fit, or are probable enough to be found; ask for fewer, allow larger "
+                "tables with max_cells, or write replace=True"
+            )
+    return [tuple(domain.names[position] for position in one) for one in drawn]
+
+
+def _product(masses: FloatArray, order: int, draws: int, generator: np.random.Generator) -> IntArray:
+    """Sets (draws, order) whose probability is in proportion to the product of their masses.
+
+    With e[j, i] the elementary symmetric polynomial of degree j of the first i masses, and j attributes still to be
+    found among the first i, the i-th is among them with probability p_i e[j - 1, i - 1] / e[j, i].  Logarithms are
+    taken, because products of small masses are too small for floats.
+    """
+    logs = np.log(masses)
+    e = np.full((order + 1, len(masses) + 1), -np.inf)
+    e[0] = 0
+    for i, log in enumerate(logs, start=1):
+        e[1:, i] = np.logaddexp(e[1:, i - 1], log + e[:-1, i - 1])
+    left = np.full(draws, order)
+    is_in = np.zeros((draws, len(masses)), dtype=np.bool_)
+    for i in range(len(masses), 0, -1):
+        # e[j, i] is 0 only where j > i, which cannot come up: the i-th is taken with certainty where j = i
+        may = (left > 0) & (left < i)
+        chance = np.exp(logs[i - 1] + e[left - 1, i - 1] - np.where(may, e[left, i], 0), where=may, out=np.zeros(draws))
+        is_in[:, i - 1] = generator.random(draws) < np.where(left == i, 1, chance)
+        left -= is_in[:, i - 1]
+    return np.nonzero(is_in)[1].reshape(draws, order)
+
+
+def _successive(masses: FloatArray, order: int, draws: int, generator: np.random.Generator) -> IntArray:
+    """Sets (draws, order) drawn attribute by attribute: those with the largest sums of log mass and Gumbel noise."""
+    keys = np.log(masses) + generator.gumbel(size=(draws, len(masses)))
+    return np.argpartition(-keys, order - 1, axis=1)[:, :order].astype(np.int64)
+
+
+LAWS: dict[str, _Law] = {"product": _product, "successive": _successive}

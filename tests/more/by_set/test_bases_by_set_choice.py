@@ -16,7 +16,7 @@ from residualplanner.method.privacy import Neighbors
 from residualplanner.method.strategy.costs import exact_cost
 from residualplanner.more.by_set.choice import choose_by_set
 from residualplanner.more.by_set.problem import by_set_problem
-from residualplanner.shell.questions.restriction import plan_of_part, scaled_plan
+from residualplanner.shell.questions.comparison import plan_of_part, scaled_plan
 from slowness import slow
 from workloads_by_set import EXCHANGED, IDENTITY, ODD, PREFIX, RING, SAME_BASES, THREE, TINY
 

@@ -52,7 +52,19 @@ def records(folder):
 
 
 @pytest.fixture
+def spoil(records):
+    """Make the records such that whoever reads them refuses them, and says nothing else."""
+    return lambda: records.write_text("age,sex,region,grade\nolder,none,nowhere,high\n")
+
+
+@pytest.fixture
 def run():
-    """Run a command in this process: ``run("plan", "spec.toml")``."""
+    """Run a command in this process, which has to end with the status, if one is given."""
     runner = CliRunner()
-    return lambda *arguments: runner.invoke(app, [str(argument) for argument in arguments])
+
+    def run(*arguments, status=None):
+        result = runner.invoke(app, [str(argument) for argument in arguments])
+        assert status in (None, result.exit_code), result.output
+        return result
+
+    return run

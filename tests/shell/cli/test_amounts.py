@@ -25,7 +25,7 @@ from residualplanner.publish.report import write_report
 from residualplanner.release.reconstruct import reconstruct
 from residualplanner.shell.cli.spec.file import read_spec, spec_schema
 from residualplanner.shell.cli.spec.objects import domain_of_spec, workload_of_spec
-from residualplanner.shell.cli.starting.starting_spec import spec_text
+from residualplanner.shell.cli.spec.starting import spec_text
 
 NUMERIC = Numeric(0, 200_000, unit=100, bins=[50_000], outside="clip")
 PAY = Attribute("pay", numeric=NUMERIC, missing="Not stated", about=About(title="Salary", unit="US dollars"))
@@ -94,17 +94,16 @@ def test_amounts_in_a_spec_that_are_wrong_are_refused(folder, wrong, message):
 
 @pytest.mark.slow
 def test_plan_and_release_are_those_of_the_library_and_say_their_units(run, amounts, people, folder):
-    told = run("plan", amounts)
-    assert told.exit_code == 0, told.output
+    told = run("plan", amounts, status=0)
     assert "errors of sums in units of the largest amount" in " ".join(told.output.split())
     plan = load_plan(folder / "pay.plan")
     assert (plan.noise_variances == select(WORKLOAD, budget=zcdp("0.5")).noise_variances).all()
-    assert run("release", amounts, folder / "people.csv", "-o", folder / "out").exit_code == 0
+    run("release", amounts, folder / "people.csv", "-o", folder / "out", status=0)
     tables = load_tables(folder / "out")
     truth = people["pay"].clip(0, 200_000).groupby(people["sex"]).sum().to_numpy()
     assert (np.abs(tables[SUMS].estimate.ravel() - truth) < 6 * tables[SUMS].std_err.ravel()).all()
     assert tables[SUMS].unit == "US dollars"
-    assert run("report", folder / "out").exit_code == 0
+    run("report", folder / "out", status=0)
 
 
 @pytest.fixture(scope="module")
@@ -186,7 +185,7 @@ def test_commands_tell_of_means_in_the_unit_of_the_amounts(folder, people, run):
     found = re.search(r"sex × pay: ± (\S+) US dollars", told)
     assert float(found[1].replace(",", "")) == pytest.approx(margin, rel=1e-3)
     assert "Means  " in told
-    assert run("measure", "pay.plan", "people.csv", "-o", "m").exit_code == 0
+    run("measure", "pay.plan", "people.csv", "-o", "m", status=0)
     for folder_name, options in ("unbiased", ()), ("adjusted", ("--nonnegative",)):
         said = run("reconstruct", "m", "-o", folder_name, *options).stdout
         assert "statistics/ has the means of" in said

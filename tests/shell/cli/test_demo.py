@@ -11,8 +11,7 @@ from residualplanner.shell.cli.spec.objects import domain_of_spec, workload_of_s
 
 
 def test_the_demo_writes_what_it_says(run, folder):
-    result = run("demo", "--order", "2")
-    assert result.exit_code == 0, result.output
+    result = run("demo", "--order", "2", status=0)
     made = folder / "residualplanner-demo"
     for name in ("adult.toml", "adult.plan", "adult.parquet", "release/errors.csv", "release/index.csv"):
         assert name in result.stdout
@@ -43,12 +42,11 @@ def test_the_commands_that_the_demo_recommends_work(run, folder):
     assert [command[0] for command in commands] == ["report", "plan", "release", "init"]
     (folder / "YOUR.csv").write_text("age,sex\n31,F\n")
     for command in commands:
-        assert run(*command).exit_code == 0
+        run(*command, status=0)
 
 
 def test_the_demo_overwrites_nothing(run, folder):
     (folder / "residualplanner-demo").mkdir()
     (folder / "residualplanner-demo" / "mine").write_text("mine")
-    result = run("demo")
-    assert result.exit_code == 2
+    result = run("demo", status=2)
     assert "residualplanner-demo is not empty; name a new folder" in result.stderr

@@ -12,11 +12,11 @@ from residualplanner.method.domain.about import About
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.bins import Bins
 from residualplanner.method.domain.domain import Domain
+from residualplanner.shell.cli.spec.declared import of_values
+from residualplanner.shell.cli.spec.described import HEADERS, is_dictionary_header, read_dictionary
 from residualplanner.shell.cli.spec.file import read_spec
 from residualplanner.shell.cli.spec.objects import domain_of_spec
-from residualplanner.shell.cli.starting.declared import of_values
-from residualplanner.shell.cli.starting.dictionary import HEADERS, is_dictionary_header, read_dictionary
-from residualplanner.shell.cli.starting.starting_spec import starting_spec
+from residualplanner.shell.cli.spec.starting import starting_spec
 
 CANARY = "canary-3e77"
 
@@ -189,14 +189,13 @@ def test_what_is_no_dictionary_is_refused_and_not_shown(tmp_path, text):
 
 def test_a_dictionary_is_read_only_if_its_user_says_it_is_one(run, folder):
     (folder / "codes.csv").write_text(f"variable,value\nsex,{CANARY}\n")
-    told = run("init", "codes.csv")
-    assert told.exit_code == 0
+    told = run("init", "codes.csv", status=0)
     assert CANARY not in (folder / "codes.toml").read_text()
     assert 'variable = "?"' in (folder / "codes.toml").read_text()
     assert "are named like those of a data dictionary" in told.stdout
     (folder / "codes.toml").unlink()
     assert "init codes.csv --dictionary -o codes.toml" in told.stdout
-    assert run("init", "codes.csv", "--dictionary", "-o", "codes.toml").exit_code == 0
+    run("init", "codes.csv", "--dictionary", "-o", "codes.toml", status=0)
     assert CANARY in (folder / "codes.toml").read_text()
 
 
@@ -315,7 +314,7 @@ def test_one_of_several_tables_is_chosen(tmp_path, run, folder):
     (folder / "package.json").write_text(json.dumps({"resources": resources}))
     assert "it describes the tables a, b; choose one with --table" in run("init", "package.json").stderr
     assert "it describes no table 'c', only a, b" in run("init", "package.json", "--table", "c").stderr
-    assert run("init", "package.json", "--table", "b").exit_code == 0
+    run("init", "package.json", "--table", "b", status=0)
     assert domain_of_spec(read_spec(folder / "package.toml")) == Domain({"b": [1, 2]})
 
 
@@ -349,8 +348,7 @@ def test_what_a_schema_does_not_tell_is_left_to_its_user(run, folder, field, not
 )
 def test_a_schema_without_columns_is_refused(run, folder, schema, told):
     (folder / "s.json").write_text(json.dumps(schema))
-    result = run("init", "s.json")
-    assert result.exit_code == 2
+    result = run("init", "s.json", status=2)
     assert f"s.json: {told}" in result.stderr
 
 
@@ -365,8 +363,7 @@ def test_a_schema_without_columns_is_refused(run, folder, schema, told):
 def test_options_that_do_not_fit_the_file_are_refused(run, folder, arguments, told):
     (folder / "records.csv").write_text(RECORDS)
     (folder / "d.json").write_text('{"age": 85}')
-    result = run("init", *arguments)
-    assert result.exit_code == 2
+    result = run("init", *arguments, status=2)
     assert told in result.stderr
 
 

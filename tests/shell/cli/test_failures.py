@@ -17,7 +17,7 @@ from residualplanner.ground.errors import MissingExtraError, SolverError
 from residualplanner.method.plan import files as plan_files
 from residualplanner.method.plan import plan as plan_layer
 from residualplanner.release import release as reconstruction
-from residualplanner.shell.cli import gates, planning
+from residualplanner.shell.cli import measuring, planning
 
 CANARY = "canary-5d3f"
 
@@ -79,7 +79,7 @@ def test_missing_and_wrong_files_are_refused(run, spec, records, folder, command
 def test_what_is_there_is_never_overwritten_nor_is_work_done_for_it(run, spec, records, folder, command, monkeypatch):
     run("plan", spec, "-o", "p")
     run("measure", "p", records, "-o", "m")
-    work = {"measure": gates, "plan_of_spec": planning, "load_plan": plan_files}
+    work = {"measure": measuring, "plan_of_spec": planning, "load_plan": plan_files}
     if command[0] == "plan":
         del work["load_plan"]  # it looks whether what is there is a plan, which --force would replace
     for verb, layer in work.items():
@@ -152,11 +152,7 @@ def test_the_error_table_beside_a_plan_is_not_overwritten(run, spec, folder):
     [
         ('zcdp = "0.5"', 'zcdp = "-1"', "spec.toml: rho must be positive and finite"),
         ("up_to = 2", "up_to = 2\nup_too = 2", "[[workload]] number 1: unknown field 'up_too'"),
-        (
-            "up_to = 2",
-            'queries = [["age", "height"]]',
-            "spec.toml: [[workload]] number 1: unknown attribute 'height'",
-        ),
+        ("up_to = 2", 'queries = [["age", "height"]]', "spec.toml: [[workload]] number 1: unknown attribute 'height'"),
         ("grade = 5", "grade = 5.5", "[domain] grade: expected a size"),
     ],
 )
@@ -257,8 +253,7 @@ def test_a_level_that_cannot_be_is_refused(run, spec, records, folder, level):
     "arguments", [("plan",), ("plan", "a", "b"), ("frobnicate",), ("measure", "p", "d"), ("demo", "--order", "9")]
 )
 def test_what_cannot_be_a_command_has_status_2(run, arguments):
-    result = run(*arguments)
-    assert result.exit_code == 2
+    result = run(*arguments, status=2)
     assert "Usage: " in result.stderr
 
 
@@ -281,9 +276,9 @@ def test_a_run_that_fails_has_status_1(run, spec, monkeypatch, error, status, me
 
 
 def test_the_text_of_an_unexpected_error_is_withheld(run, spec, records, monkeypatch):
-    monkeypatch.setattr(gates, "measure", _raiser(LookupError(f"no such thing as {CANARY}")))
+    monkeypatch.setattr(measuring, "measure", _raiser(LookupError(f"no such thing as {CANARY}")))
     result = run("release", spec, records, "-o", "out")
-    _failed(result, "unexpected LookupError at residualplanner/shell/cli/gates.py, line ", "please report it")
+    _failed(result, "unexpected LookupError at residualplanner/shell/cli/measuring.py, line ", "please report it")
     assert CANARY not in result.output
 
 
@@ -315,7 +310,7 @@ def _slow_release(run, folder):
     """A release of the Adult data, caught while its tables are being written; the process and its folder's name."""
     _, data = adult()
     (folder / "domain.json").write_text(json.dumps(adult()[0].to_json()))
-    assert run("init", "domain.json", "-o", "s.toml", "-q").exit_code == 0
+    run("init", "domain.json", "-o", "s.toml", "-q", status=0)
     text = (folder / "s.toml").read_text()
     (folder / "s.toml").write_text(text.replace("\nup_to = 2\n", "\nup_to = 3\n").replace('"parquet"  ', '"csv"  '))
     command = [sys.executable, "-m", "residualplanner", "release", "s.toml", str(data), "-o", "out"]

@@ -64,8 +64,7 @@ def numbers(folder):
     "options", [(), ("--memory", "4GB"), ("--memory", "2200", "--scratch", "."), ("--store", "s", "--scratch", ".")]
 )
 def test_whatever_measures_the_charge_is_the_plans_and_so_is_what_is_stated(run, folder, command, options):
-    done = run(*command, *options)
-    assert done.exit_code == 0, done.output
+    run(*command, *options, status=0)
     (entry,) = entries()
     assert entry.cost == measured(folder).noise.pcost
     assert 1 - Fraction(1, 10**6) < entry.cost <= 1
@@ -81,7 +80,7 @@ def test_in_several_blocks_the_charge_and_what_is_stated_are_the_same(run, folde
     rehearsed = told(run(*command, "--memory", SEVERAL_BLOCKS, "--scratch", ".", "--dry-run", "--json"))
     assert Fraction(rehearsed["would-spend"]["pcost"]) == load_measurement("at-once").noise.pcost
     assert rehearsed["would-take"]["bytes"] < 2**28 + 2**26
-    assert run(*command, "--memory", SEVERAL_BLOCKS, "--scratch", ".").exit_code == 0
+    run(*command, "--memory", SEVERAL_BLOCKS, "--scratch", ".", status=0)
     assert [entry.cost for entry in entries()] == [load_measurement("at-once").noise.pcost]
     assert measured(folder).noise.guarantee == load_measurement("at-once").noise.guarantee
 
@@ -143,8 +142,7 @@ def test_a_command_that_was_killed_after_its_charge_is_typed_again_and_completes
     assert rehearsed["would-spend"]["pcost"] == "0/1"
     assert rehearsed["would-spend"]["text"] == "pcost 0; entry 1 of the ledger is for the release in the store"
     assert listed(folder) == before
-    again = run(*killed)
-    assert again.exit_code == 0, again.output
+    again = run(*killed, status=0)
     assert "Store       s: a release of this plan, not complete; what is missing is drawn" in again.stdout
     assert "Charged     nothing now: what is in the store was charged before" in again.stdout
     assert entries() == entry
@@ -180,13 +178,12 @@ def test_a_release_that_was_killed_is_for_its_own_plan_and_ledger(run, folder, k
 
 
 def test_a_store_that_is_complete_is_read_and_no_record_is(run, folder, command):
-    assert run(*command, "--store", "s").exit_code == 0
+    run(*command, "--store", "s", status=0)
     first, entry = numbers(folder), entries()
     shutil.rmtree(folder / command[4]) if command[0] == "release" else os.remove(folder / command[4])
     (folder / "records.csv").write_bytes(b"age,sex,region,grade\n\xff\xff no records at all")
     assert told(run(*command, "--store", "s", "--dry-run", "--json"))["would-read"]["columns"] == []
-    again = run(*command, "--store", "s")
-    assert again.exit_code == 0, again.output
+    again = run(*command, "--store", "s", status=0)
     assert "complete; no record is read" in again.stdout
     assert "measuring again spends" not in again.stdout
     assert "the same command again reads the answers from s, and spends nothing" in again.stdout.replace("\n", " ")
@@ -204,7 +201,7 @@ def test_a_measurement_that_cannot_be_written_is_in_the_store(run, folder, comma
     assert (failed.exit_code, kept in failed.stderr) == (1, True)
     assert "lost" not in failed.stderr
     assert "Nothing was written" not in failed.stderr
-    assert run(*command, "--store", "s").exit_code == 0
+    run(*command, "--store", "s", status=0)
     assert len(entries()) == 1
 
 
@@ -225,7 +222,7 @@ def test_an_address_is_a_store(run, folder, command, monkeypatch):
         address = f"s3://curator/{command[0]}"
         rehearsed = run(*command, "--store", address, "--dry-run")
         assert f"Would write {address}: the noisy answers of 1 task" in rehearsed.stdout, rehearsed.output
-        assert run(*command, "--store", address).exit_code == 0
+        run(*command, "--store", address, status=0)
         stored = load_stored_measurement(address)
     assert stored.residuals.integers.tolist() == numbers(folder)
     assert len(entries()) == 1

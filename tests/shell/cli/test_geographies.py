@@ -30,10 +30,7 @@ SHAPES = {
         {
             "type": "Feature",
             "properties": {"GEOID": code},
-            "geometry": {
-                "type": "Polygon",
-                "coordinates": [[[x, 0], [x + 1, 0], [x + 1, 1], [x, 1], [x, 0]]],
-            },
+            "geometry": {"type": "Polygon", "coordinates": [[[x, 0], [x + 1, 0], [x + 1, 1], [x, 1], [x, 0]]]},
         }
         for x, code in enumerate(COUNTIES)
     ],

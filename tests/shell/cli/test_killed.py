@@ -92,7 +92,7 @@ RELEASES = """
 import os, signal, sys
 import pandas, pyarrow.csv, pyarrow.parquet, scipy.optimize  # as much as can be before the fork
 import residualplanner.shell.cli.app, residualplanner.shell.cli.releasing, residualplanner.shell.cli.planning
-import residualplanner.shell.cli.spec.overrides
+import residualplanner.shell.cli.spec.wanted
 from residualplanner.shell.cli import main
 from steps import CountDown
 

@@ -23,7 +23,7 @@ from residualplanner.method.workload.families import marginals
 from residualplanner.method.workload.workload import Workload
 from residualplanner.release import release as reconstruction
 from residualplanner.release.reconstruct import reconstruct
-from residualplanner.shell.cli import gates, sizes
+from residualplanner.shell.cli import measuring, sizes
 
 
 def failing(error):
@@ -64,7 +64,7 @@ def test_the_command_that_a_failed_release_tells_makes_its_tables(
     assert not (folder / "out").exists()
     assert len(Ledger.open(ledger).entries) == 1
 
-    assert run(*lines[2].split()[2:], "--format", "csv").exit_code == 0
+    run(*lines[2].split()[2:], "--format", "csv", status=0)
     expected = reconstruct(load_measurement(folder / "out.measurement"))["sex"].to_frame()
     index = pd.read_csv(folder / "out" / "index.csv").set_index("query")
     found = pd.read_csv(folder / "out" / index.loc["sex", "file"])
@@ -74,7 +74,7 @@ def test_the_command_that_a_failed_release_tells_makes_its_tables(
 
 def test_a_release_that_succeeds_leaves_its_folder_alone(run, spec, records, folder):
     before = os.listdir(folder)
-    assert run("release", spec, records, "-o", "out").exit_code == 0
+    run("release", spec, records, "-o", "out", status=0)
     assert sorted(os.listdir(folder)) == sorted([*before, "out"])
 
 
@@ -86,17 +86,18 @@ def test_what_was_measured_is_on_the_disk_before_the_first_table(run, spec, reco
         return tables(release, *arguments)
 
     monkeypatch.setattr(reconstruction.Release, "tables", watched)
-    assert run("release", spec, records, "-o", "out").exit_code == 0
+    run("release", spec, records, "-o", "out", status=0)
     assert len(seen) == 1
 
 
-def test_a_measurement_that_waits_for_its_tables_is_not_paid_for_twice(run, spec, records, folder, ledger, monkeypatch):
+def test_a_measurement_that_waits_for_its_tables_is_not_paid_for_twice(
+    run, spec, records, folder, ledger, monkeypatch, spoil
+):
     with monkeypatch.context() as patch:
         patch.setattr(reconstruction.Release, "tables", failing(MemoryError()))
         run("release", spec, records, "-o", "out")
-    monkeypatch.setattr(gates, "measure", failing(AssertionError("records were read")))
-    refused = run("release", spec, records, "-o", "out", "--ledger", ledger)
-    assert refused.exit_code == 2
+    spoil()
+    refused = run("release", spec, records, "-o", "out", "--ledger", ledger, status=2)
     assert "out.measurement exists already" in refused.stderr
     assert "residualplanner reconstruct out.measurement -o out\n" in refused.stderr
     assert Ledger.open(ledger).spent == 0
@@ -108,8 +109,7 @@ def test_records_that_do_not_fit_cost_nothing_unless_the_charge_comes_first(run,
     run("plan", spec, "-o", "p")
     (folder / "bad.csv").write_text("age,sex,region,grade\n30,X,01,0\n")
     first = {"measure": "p", "release": spec}[command]
-    told = run(command, first, "bad.csv", "-o", "out", "--ledger", ledger, "--charge", charge)
-    assert told.exit_code == 2
+    told = run(command, first, "bad.csv", "-o", "out", "--ledger", ledger, "--charge", charge, status=2)
     is_charged = charge == "first"
     assert ("The charge stays: pcost 1, entry 1 of the ledger." in told.stderr) == is_charged
     assert ("Nothing was charged to the ledger." in told.stderr) != is_charged
@@ -125,8 +125,7 @@ def test_a_missing_column_is_found_before_the_charge(run, spec, folder, ledger, 
     records.to_csv(folder / "bad.csv", index=False)
     records.to_parquet(folder / "bad.parquet")
     first = {"measure": "p", "release": spec}[command]
-    told = run(command, first, name, "-o", "out", "--ledger", ledger)
-    assert told.exit_code == 2
+    told = run(command, first, name, "-o", "out", "--ledger", ledger, status=2)
     assert f"columns 'region' and 'grade' are missing from {name}; columns are matched by exact name" in told.stderr
     assert "canary" not in told.output
     assert "charge" not in told.stderr
@@ -147,7 +146,7 @@ def test_an_interrupt_just_after_measuring_tells_of_the_charge(run, spec, record
         measure(*arguments, **options)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(gates, "measure", interrupted)
+    monkeypatch.setattr(measuring, "measure", interrupted)
     told = run(command, {"measure": "p", "release": spec}[command], records, "-o", "out", "--ledger", ledger).stderr
     assert "Error: interrupted\nThe charge stays: pcost 1, entry 1 of the ledger." in told
 
@@ -186,8 +185,8 @@ def test_the_space_set_aside_is_what_a_measurement_takes(run, spec, records, fol
     (folder / "domain.toml").write_text(text)
     for name, data in (("domain.toml", "none.csv"), (spec, records)):
         (folder / "none.csv").write_text(",".join(f"a{n}" for n in range(30)) + "\n")
-        assert run("plan", name, "-o", f"{name}.p").exit_code == 0
-        assert run("measure", f"{name}.p", data, "-o", f"{name}.m").exit_code == 0
+        run("plan", name, "-o", f"{name}.p", status=0)
+        run("measure", f"{name}.p", data, "-o", f"{name}.m", status=0)
         written, expected = (folder / f"{name}.m").stat().st_size, sizes.measurement_bytes(load_plan(f"{name}.p"))
         assert written <= expected <= 1.5 * written + 2**17
 
@@ -207,12 +206,11 @@ def test_a_file_system_that_cannot_set_space_aside_is_taken_at_its_word(tmp_path
     assert os.listdir(tmp_path) == []
 
 
-def test_a_release_into_the_current_folder_is_refused(run, spec, records, folder, monkeypatch):
+def test_a_release_into_the_current_folder_is_refused(run, spec, records, folder, monkeypatch, spoil):
     (folder / "empty").mkdir()
     monkeypatch.chdir(folder / "empty")
-    monkeypatch.setattr(gates, "measure", failing(AssertionError("records were read")))
-    refused = run("release", spec, records, "-o", ".")
-    assert refused.exit_code == 2
+    spoil()
+    refused = run("release", spec, records, "-o", ".", status=2)
     assert "name a new folder" in refused.stderr
 
 
@@ -223,13 +221,12 @@ def test_lines_that_are_no_records_are_told_before_the_charge_and_newlines_in_va
     run("plan", spec, "-o", "p")
     (folder / "notes.csv").write_text('age,sex,region,grade,note\n30,F,01,0,"two\nlines"\n')
     first = {"measure": "p", "release": spec}[command]
-    told = run(command, first, "notes.csv", "-o", "out", "--ledger", ledger)
-    assert told.exit_code == 2
+    told = run(command, first, "notes.csv", "-o", "out", "--ledger", ledger, status=2)
     assert "has lines in which a quote does not close" in told.stderr
     assert "--newlines-in-values" in told.stderr
     assert "Nothing was charged to the ledger." in told.stderr
     assert Ledger.open(ledger).spent == 0
-    assert run(command, first, "notes.csv", "-o", "out", "--ledger", ledger, "--newlines-in-values").exit_code == 0
+    run(command, first, "notes.csv", "-o", "out", "--ledger", ledger, "--newlines-in-values", status=0)
     assert len(Ledger.open(ledger).entries) == 1
 
 
@@ -256,12 +253,12 @@ def test_semicolons_are_told_before_the_charge(run, spec, folder, ledger):
 )
 @pytest.mark.parametrize("form", ["csv", "parquet", "xlsx"])
 def test_a_disk_that_cannot_take_the_tables_is_found_before_the_charge(
-    run, spec, records, ledger, monkeypatch, found, told, form
+    run, spec, ledger, monkeypatch, spoil, found, told, form
 ):
-    monkeypatch.setattr(gates, "measure", failing(AssertionError("records were read")))
+    spoil()
     for name, replacement in found.items():
         monkeypatch.setattr(shutil if name == "disk_usage" else os, name, replacement)
-    result = run("release", spec, records, "-o", "out", "--ledger", ledger, "--format", form)
+    result = run("release", spec, "records.csv", "-o", "out", "--ledger", ledger, "--format", form)
     monkeypatch.undo()
     assert result.exit_code == 1
     assert told in result.stderr
@@ -303,8 +300,7 @@ def test_a_first_line_that_has_not_the_names_is_told_from_one_that_has_them_othe
     run, spec, folder, content, remedy
 ):
     (folder / "records.csv").write_text(content)
-    told = run("release", spec, "records.csv", "-o", "new", "--dry-run")
-    assert told.exit_code == 2
+    told = run("release", spec, "records.csv", "-o", "new", "--dry-run", status=2)
     assert remedy in told.stderr
     assert "Sex" not in told.stderr
     assert "31" not in told.stderr

@@ -65,8 +65,7 @@ def test_other_tables_of_a_measurement_take_the_output_of_a_spec(run, files):
 )
 def test_what_cannot_be_published_is_refused_before_records_are_opened(run, files, output, message):
     (files / "spec.toml").write_text(SPEC.format(output=output))
-    found = run("release", files / "spec.toml", files / "records.csv", "-o", files / "out")
-    assert found.exit_code == 2
+    found = run("release", files / "spec.toml", files / "records.csv", "-o", files / "out", status=2)
     assert message in found.stderr
     assert not (files / "out").exists()
 

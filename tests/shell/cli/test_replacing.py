@@ -9,35 +9,33 @@ from residualplanner import load_plan
 @pytest.fixture
 def plan(folder, spec, run):
     """A plan that is there already, with its error table."""
-    assert run("plan", spec, "-o", "small.plan", "--quiet").exit_code == 0
+    run("plan", spec, "-o", "small.plan", "--quiet", status=0)
     return folder / "small.plan"
 
 
 def test_a_plan_is_not_replaced_unless_it_is_forced(folder, plan, spec, run):
     errors, old = folder / "small.plan.errors.csv", plan.read_bytes()
     old_errors = errors.read_bytes()
-    refused = run("plan", spec, "-o", "small.plan", "--budget", "zcdp=2")
-    assert refused.exit_code == 2
+    refused = run("plan", spec, "-o", "small.plan", "--budget", "zcdp=2", status=2)
     assert "small.plan exists already and is not overwritten; replace it with --force" in " ".join(
         refused.output.split()
     )
     assert plan.read_bytes() == old
-    forced = run("plan", spec, "-o", "small.plan", "--budget", "zcdp=2", "--force")
-    assert forced.exit_code == 0, forced.output
+    run("plan", spec, "-o", "small.plan", "--budget", "zcdp=2", "--force", status=0)
     assert plan.read_bytes() != old
     assert errors.read_bytes() != old_errors
 
 
 def test_a_run_that_fails_leaves_the_old_plan(folder, plan, spec, run):
     before = {path: path.read_bytes() for path in folder.iterdir()}
-    assert run("plan", spec, "-o", "small.plan", "--budget", "zcdp=-2", "--force").exit_code == 2
+    run("plan", spec, "-o", "small.plan", "--budget", "zcdp=-2", "--force", status=2)
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
 def test_an_error_table_left_alone_is_replaced_by_force(folder, plan, spec, run):
     plan.unlink()
     assert "small.plan.errors.csv exists already" in run("plan", spec, "-o", "small.plan").output
-    assert run("plan", spec, "-o", "small.plan", "--force", "--quiet").exit_code == 0
+    run("plan", spec, "-o", "small.plan", "--force", "--quiet", status=0)
     assert plan.is_file()
 
 
@@ -45,9 +43,9 @@ def test_an_error_table_left_alone_is_replaced_by_force(folder, plan, spec, run)
 def test_no_other_file_is_replaced_even_by_force(kind, folder, plan, spec, records, run):
     target = folder / "target"
     if kind == "measurement":
-        assert run("measure", plan, records, "-o", target, "--quiet").exit_code == 0
+        run("measure", plan, records, "-o", target, "--quiet", status=0)
     elif kind == "ledger":
-        assert run("ledger", target, "--create", "census", "--budget", "zcdp=1", "--quiet").exit_code == 0
+        run("ledger", target, "--create", "census", "--budget", "zcdp=1", "--quiet", status=0)
     elif kind == "folder":
         target.mkdir()
     elif kind == "link":
@@ -57,8 +55,7 @@ def test_no_other_file_is_replaced_even_by_force(kind, folder, plan, spec, recor
         target.write_bytes(texts[kind])
     before = None if kind == "folder" else target.read_bytes()
     for options in (["--force"], []):
-        refused = run("plan", spec, "-o", target, *options)
-        assert refused.exit_code == 2
+        refused = run("plan", spec, "-o", target, *options, status=2)
         word = "target is a folder" if kind == "folder" and not options else "target exists already and is not"
         assert word in " ".join(refused.output.split())
         assert ("--force does not replace it" in " ".join(refused.output.split())) == bool(options)
@@ -68,20 +65,18 @@ def test_no_other_file_is_replaced_even_by_force(kind, folder, plan, spec, recor
 def test_records_beside_a_plan_are_not_taken_for_its_error_table(folder, spec, run):
     records = folder / "new.plan.errors.csv"
     records.write_text("query,sex\n3,F\n")
-    refused = run("plan", spec, "-o", "new.plan", "--force")
-    assert refused.exit_code == 2
+    refused = run("plan", spec, "-o", "new.plan", "--force", status=2)
     assert "is not an error table" in " ".join(refused.output.split())
     assert records.read_text() == "query,sex\n3,F\n"
 
 
 def test_the_error_table_is_written_where_and_as_one_says(folder, spec, run):
-    assert run("plan", spec, "-o", "p", "--errors-file", "e.parquet").exit_code == 0
+    run("plan", spec, "-o", "p", "--errors-file", "e.parquet", status=0)
     written = pd.read_parquet("e.parquet")
     pd.testing.assert_frame_equal(written, load_plan("p").errors())
     assert not (folder / "p.errors.csv").exists()
     assert "e.parquet exists already" in run("plan", spec, "-o", "q", "--errors-file", "e.parquet").output
-    forced = run("plan", spec, "-o", "q", "--errors-file", "e.parquet", "--budget", "zcdp=2", "--force")
-    assert forced.exit_code == 0, forced.output
+    run("plan", spec, "-o", "q", "--errors-file", "e.parquet", "--budget", "zcdp=2", "--force", status=0)
     assert (pd.read_parquet("e.parquet")["std_err"] < written["std_err"]).all()
 
 
@@ -93,14 +88,12 @@ def test_no_other_parquet_file_is_taken_for_an_error_table(folder, spec, run, co
     else:
         other.write_bytes(content)
     before = other.read_bytes()
-    refused = run("plan", spec, "-o", "p", "--errors-file", other, "--force")
-    assert refused.exit_code == 2
+    refused = run("plan", spec, "-o", "p", "--errors-file", other, "--force", status=2)
     assert "is not an error table" in " ".join(refused.output.split())
     assert other.read_bytes() == before
 
 
 def test_an_error_table_of_another_type_is_refused_before_planning(folder, spec, run):
-    refused = run("plan", spec, "-o", "p", "--errors-file", "e.xlsx")
-    assert refused.exit_code == 2
+    refused = run("plan", spec, "-o", "p", "--errors-file", "e.xlsx", status=2)
     assert "end it in .csv or .parquet" in " ".join(refused.output.split())
     assert not (folder / "p").exists()

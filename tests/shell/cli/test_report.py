@@ -9,43 +9,39 @@ import pytest
 @pytest.fixture
 def tables(folder, spec, records, run):
     """A release folder."""
-    assert run("release", spec, records, "-o", "tables", "--quiet").exit_code == 0
+    run("release", spec, records, "-o", "tables", "--quiet", status=0)
     return folder / "tables"
 
 
 @pytest.mark.slow
 def test_a_release_folder_becomes_a_page(folder, tables, run):
-    result = run("report", "tables")
-    assert result.exit_code == 0, result.output
+    result = run("report", "tables", status=0)
     assert "Wrote report.html: the tables, how accurate each is, how they were made" in result.output
     assert "report-figures" in result.output
     assert "Next: open report.html" in result.output
     assert (folder / "report.html").read_text().startswith("<!DOCTYPE html>")
     assert (folder / "report-figures" / "fairness.svg").is_file()
-    again = run("report", "tables")
-    assert again.exit_code == 2
+    again = run("report", "tables", status=2)
     assert "report.html or its folder report-figures exists already and is not overwritten" in again.output
     assert "replace both with --force" in again.output
 
 
 @pytest.mark.slow
 def test_a_report_is_replaced_by_force_and_other_files_are_not(folder, spec, run):
-    assert run("plan", spec, "-o", "small.plan", "--quiet").exit_code == 0
-    assert run("report", "small.plan", "--quiet").exit_code == 0
+    run("plan", spec, "-o", "small.plan", "--quiet", status=0)
+    run("report", "small.plan", "--quiet", status=0)
     old = (folder / "report.html").read_text()
     (folder / "report-figures" / "errors.csv").write_text("old")
-    assert run("report", "small.plan", "--level", "0.9", "--force", "--quiet").exit_code == 0
+    run("report", "small.plan", "--level", "0.9", "--force", "--quiet", status=0)
     assert (folder / "report.html").read_text() != old
     assert (folder / "report-figures" / "errors.csv").read_text() != "old"
     assert not list(folder.glob(".*"))
     (folder / "report-figures" / "mine.txt").write_text("mine")
-    refused = run("report", "small.plan", "--force")
-    assert refused.exit_code == 2
+    refused = run("report", "small.plan", "--force", status=2)
     assert "report-figures holds more than figures, so it is not replaced" in refused.output
     assert (folder / "report-figures" / "mine.txt").read_text() == "mine"
     (folder / "page.html").write_text("<html>mine</html>")
-    refused = run("report", "small.plan", "-o", "page.html", "--force")
-    assert refused.exit_code == 2
+    refused = run("report", "small.plan", "-o", "page.html", "--force", status=2)
     assert "page.html exists already and is not a report, so it is not replaced" in refused.output
     assert "--force" not in run("report", "small.plan", "-o", "page.html").output
 
@@ -54,22 +50,21 @@ def test_a_report_is_replaced_by_force_and_other_files_are_not(folder, spec, run
 def test_a_report_that_fails_leaves_the_old_one(folder, spec, run, monkeypatch):
     from residualplanner.publish.report import report
 
-    assert run("plan", spec, "-o", "small.plan", "--quiet").exit_code == 0
-    assert run("report", "small.plan", "--quiet").exit_code == 0
+    run("plan", spec, "-o", "small.plan", "--quiet", status=0)
+    run("report", "small.plan", "--quiet", status=0)
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
     def fail(*_arguments):
         raise OSError("no space")
 
     monkeypatch.setattr(report, "_write_csv", fail)
-    assert run("report", "small.plan", "--level", "0.9", "--force").exit_code == 1
+    run("report", "small.plan", "--level", "0.9", "--force", status=1)
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
 def test_a_plan_becomes_a_page(folder, spec, run):
-    assert run("plan", spec, "-o", "small.plan", "--quiet").exit_code == 0
-    result = run("report", "small.plan", "-o", "page.html", "--level", "0.9", "--quiet")
-    assert result.exit_code == 0
+    run("plan", spec, "-o", "small.plan", "--quiet", status=0)
+    result = run("report", "small.plan", "-o", "page.html", "--level", "0.9", "--quiet", status=0)
     assert result.output == ""
     text = (folder / "page.html").read_text()
     assert "Accuracy and privacy of small.plan" in text
@@ -85,23 +80,21 @@ def test_what_cannot_be_reported_is_refused_in_one_line(folder, spec, run):
         (["damaged"], "this is not a residualplanner file, or it is damaged"),
         (["damaged", "-o", "no/where.html"], "the folder no does not exist"),
     ):
-        result = run("report", *arguments)
-        assert result.exit_code == 2
+        result = run("report", *arguments, status=2)
         assert words in " ".join(result.output.split())
     assert sorted(path.name for path in folder.iterdir()) == ["damaged", "spec.toml"]
 
 
 def test_a_missing_extra_is_named(folder, spec, run, monkeypatch):
-    assert run("plan", spec, "-o", "small.plan", "--quiet").exit_code == 0
+    run("plan", spec, "-o", "small.plan", "--quiet", status=0)
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    result = run("report", "small.plan")
-    assert result.exit_code == 1
+    result = run("report", "small.plan", status=1)
     assert "pip install 'residualplanner[report]'" in result.output
     assert not (folder / "report.html").exists()
 
 
 def test_programs_are_told_what_was_written(folder, spec, run):
-    assert run("plan", spec, "-o", "small.plan", "--quiet").exit_code == 0
+    run("plan", spec, "-o", "small.plan", "--quiet", status=0)
     result = run("report", "small.plan", "--json")
     events = [json.loads(line) for line in result.stdout.splitlines()]
     assert [event["path"] for event in events if event["event"] == "wrote"] == ["report.html", "report-figures"]

@@ -10,15 +10,15 @@ import residualplanner as rp
 @pytest.fixture
 def measured(run, spec, records, folder):
     """Two measurements of the same records by one plan."""
-    assert run("plan", spec, "-o", "p").exit_code == 0
+    run("plan", spec, "-o", "p", status=0)
     for name in ("pilot", "survey"):
-        assert run("measure", "p", records, "-o", f"{name}.measurement").exit_code == 0
+        run("measure", "p", records, "-o", f"{name}.measurement", status=0)
     return [f"{name}.measurement" for name in ("pilot", "survey")]
 
 
 @pytest.mark.parametrize("file_format", ["csv", "parts"])
 def test_the_tables_are_those_of_reconstruct(run, measured, folder, file_format):
-    assert run("reconstruct", *measured, "-o", "tables", "--format", file_format).exit_code == 0
+    run("reconstruct", *measured, "-o", "tables", "--format", file_format, status=0)
     expected = rp.reconstruct([rp.load_measurement(path) for path in measured])
     saved = rp.load_tables(folder / "tables")
     for query, table in expected.items():
@@ -46,22 +46,20 @@ def test_a_rehearsal_names_every_file_and_writes_nothing(run, measured, folder):
 
 
 def test_one_measurement_twice_is_refused_and_nothing_is_written(run, measured, folder):
-    result = run("reconstruct", measured[0], measured[0], "-o", "tables")
-    assert result.exit_code == 2
+    result = run("reconstruct", measured[0], measured[0], "-o", "tables", status=2)
     assert "a measurement is there twice" in " ".join(result.output.split())
     assert not (folder / "tables").exists()
 
 
 def test_a_plan_among_measurements_is_named(run, measured):
-    result = run("reconstruct", measured[0], "p", "-o", "tables")
-    assert result.exit_code == 2
+    result = run("reconstruct", measured[0], "p", "-o", "tables", status=2)
     assert "p is a plan, which is for measure" in " ".join(result.output.split())
 
 
 @pytest.mark.slow
 def test_the_report_of_the_folder_lists_the_measurements(run, measured, folder):
-    assert run("reconstruct", *measured, "-o", "tables").exit_code == 0
-    assert run("report", "tables", "-o", "page.html").exit_code == 0
+    run("reconstruct", *measured, "-o", "tables", status=0)
+    run("report", "tables", "-o", "page.html", status=0)
     page = (folder / "page.html").read_text()
     assert "The measurements, whose costs add up to this promise" in page
     assert page.count("rho = 0.5<") == 2

@@ -21,7 +21,7 @@ from residualplanner.method.queries.runs import Prefix
 from residualplanner.method.workload.families import marginals
 from residualplanner.method.workload.workload import Workload
 from residualplanner.shell.cli.spec.file import SIZE_LIMIT, read_spec, spec_schema
-from residualplanner.shell.cli.spec.objects import budget_of_spec, domain_of_spec, plan_of_spec, workload_of_spec
+from residualplanner.shell.cli.spec.objects import domain_of_spec, plan_of_spec, workload_of_spec
 
 BUDGET = "budget = { zcdp = 1 }\n"
 DOMAIN = "[domain]\na = 3\nb = 2\n"
@@ -94,12 +94,11 @@ def test_every_way_to_write_dates_meanings_and_words_is_the_librarys_own(read):
     ],
 )
 def test_a_budget_is_the_librarys_own(read, text, budget):
-    assert budget_of_spec(read(f"budget = {text}\n{DOMAIN}{WORKLOAD}")).pcost_exact == budget.pcost_exact
+    assert read(f"budget = {text}\n{DOMAIN}{WORKLOAD}").budget.budget.pcost_exact == budget.pcost_exact
 
 
 @pytest.mark.parametrize(
-    ("text", "weights"),
-    [('"sum"', "cells"), ('{ sum = "equal" }', "equal"), ('{ sum = "sqrt" }', "sqrt")],
+    ("text", "weights"), [('"sum"', "cells"), ('{ sum = "equal" }', "equal"), ('{ sum = "sqrt" }', "sqrt")]
 )
 def test_a_sum_is_the_librarys_own(read, text, weights):
     loss = read(f"loss = {text}\n{BUDGET}{DOMAIN}{WORKLOAD}").loss
@@ -255,7 +254,7 @@ TARGETS = DOMAIN + WORKLOAD + '[[targets]]\nqueries = [["a"]]\nmoe = 5\n'
         ),
         (
             BUDGET + "[domain]\na = { hierarchy = 'a.csv', levels = { b = { code = 'c' } } }\n" + WORKLOAD,
-            r"\[domain\] a, levels: expected a column of codes, or a pair",
+            r"\[domain\] a, levels, b: expected a column of codes, or a pair",
         ),
         (
             GOOD + "[output]\npublication = { date = 7 }\n",

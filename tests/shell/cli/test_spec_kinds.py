@@ -17,7 +17,7 @@ from residualplanner.more.classifications.hierarchy import Hierarchy
 from residualplanner.more.queries.thresholds import Threshold
 from residualplanner.shell.cli.spec.file import read_spec, spec_schema
 from residualplanner.shell.cli.spec.objects import domain_of_spec, workload_of_spec
-from residualplanner.shell.cli.starting.starting_spec import spec_text
+from residualplanner.shell.cli.spec.starting import spec_text
 
 HEAD = """\
 budget = { zcdp = 1 }
@@ -277,16 +277,8 @@ def test_thresholds_are_written_as_tables_of_which_some_attributes_must_match(wo
         ("order = 2\nat_least = 0", FileFormatError, "expected a number that is at least 1, got 0"),
         ("order = 2\nat_least = 3", WorkloadError, "at_least must be an integer from 1 to 2"),
         ('queries = [["age"]]\nat_least = 2', WorkloadError, "entry 1: at_least must be an integer from 1 to 1"),
-        (
-            'queries = [{ age = "matching", sex = "matching" }]',
-            FileFormatError,
-            "give how many attributes of this",
-        ),
-        (
-            'kinds = { age = { kind = "prefix", at_least = 1 } }\norder = 1',
-            FileFormatError,
-            "'at_least' does not",
-        ),
+        ('queries = [{ age = "matching", sex = "matching" }]', FileFormatError, "give how many attributes of this"),
+        ('kinds = { age = { kind = "prefix", at_least = 1 } }\norder = 1', FileFormatError, "'at_least' does not"),
     ],
 )
 def test_thresholds_that_cannot_be_are_refused(workload_of, text, error, message):

@@ -23,8 +23,8 @@ from residualplanner.method.domain.labels import Into
 from residualplanner.method.privacy import zcdp
 from residualplanner.shell.cli.records import require_columns
 from residualplanner.shell.cli.spec.file import read_spec
-from residualplanner.shell.cli.spec.objects import budget_of_spec, domain_of_spec
-from residualplanner.shell.cli.starting.starting_spec import spec_text, starting_spec
+from residualplanner.shell.cli.spec.objects import domain_of_spec
+from residualplanner.shell.cli.spec.starting import spec_text, starting_spec
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 names = texts.filter(bool)
@@ -91,7 +91,7 @@ def test_a_starting_spec_states_a_budget_and_a_workload(tmp_path):
     path = tmp_path / "spec.toml"
     path.write_text(spec_text(Domain({"a": 2}), up_to=3, max_cells=100))
     spec = read_spec(path)
-    assert budget_of_spec(spec) == zcdp("0.5")
+    assert spec.budget.budget == zcdp("0.5")
     assert [table.up_to for table in spec.workload] == [3]
     assert [table.max_cells for table in spec.workload] == [100]
 

@@ -9,7 +9,7 @@ import pytest
 import residualplanner as rp
 from residualplanner.shell.cli.spec.file import read_spec
 from residualplanner.shell.cli.spec.objects import domain_of_spec
-from residualplanner.shell.cli.starting.starting_spec import spec_text
+from residualplanner.shell.cli.spec.starting import spec_text
 
 SPEC = """\
 budget = {{ pcost = {pcost} }}
@@ -80,7 +80,7 @@ def test_the_next_command_after_a_plan_keeps_the_records_of_each_person(written,
     command = told(run("plan", "spec.toml", "--json"))["next"]["command"]
     assert "--person id --order day" in command
     words = [*command.replace("DATA", "records.csv").split()[1:], "--quiet"]
-    assert run(*words).exit_code == 0
+    run(*words, status=0)
     estimates = rp.reconstruct(rp.load_measurement("spec.measurement"))["job"].estimate
     assert estimates == pytest.approx(np.array([60, 7.5, 0.5]), abs=0.2)
 
@@ -111,8 +111,7 @@ def test_a_missing_column_of_persons_or_order_is_refused_as_the_run_refuses_it(w
 def test_persons_that_are_their_own_order_are_refused_before_the_charge(written, run):
     run("plan", "spec.toml", "--quiet")
     run("ledger", "l", "--create", "jobs", "--budget", f"pcost={2 * 10**10}")
-    refused = run(*MEASURE[:-1], "id", "--ledger", "l")
-    assert refused.exit_code == 2
+    refused = run(*MEASURE[:-1], "id", "--ledger", "l", status=2)
     assert "order them by another column" in refused.stderr
     assert not rp.Ledger.open("l").entries
 
@@ -177,7 +176,7 @@ def test_a_key_makes_the_choice_that_it_makes_in_python(written, run):
     estimates = rp.reconstruct(rp.measure(rp.load_plan("p.plan"), limited))["job"].estimate
     assert totals(written / "tables") == pytest.approx(estimates, abs=0.3)
     command = told(run("plan", "spec.toml", "--json"))["next"]["command"]
-    assert run(*command.replace("DATA", "records.csv").split()[1:], "--quiet").exit_code == 0
+    run(*command.replace("DATA", "records.csv").split()[1:], "--quiet", status=0)
     assert rp.reconstruct(rp.load_measurement("spec.measurement"))["job"].estimate == pytest.approx(estimates, abs=0.3)
     (written / "spec.toml").write_text(spec.replace('key = "7f', 'key = "0x'))
     with pytest.raises(rp.FileFormatError, match="people, key: 64 hexadecimal digits"):
@@ -193,8 +192,7 @@ def test_a_key_makes_the_choice_that_it_makes_in_python(written, run):
 )
 def test_a_key_that_is_none_or_for_nobody_is_refused(written, run, options, message):
     run("plan", "spec.toml", "--quiet")
-    refused = run("measure", "spec.plan", "records.csv", "-o", "new", *options)
-    assert refused.exit_code == 2
+    refused = run("measure", "spec.plan", "records.csv", "-o", "new", *options, status=2)
     assert message in refused.stderr.replace("\n", " ")
 
 
@@ -203,8 +201,7 @@ def test_a_spec_whose_number_of_records_is_public_leaves_none_out(written, run):
     (written / "spec.toml").write_text(spec)
     releasing = ("release", "spec.toml", "records.csv", "-o", "tables")
     for command in (("plan", "spec.toml"), releasing, (*releasing, "--dry-run")):
-        refused = run(*command)
-        assert refused.exit_code == 2
+        refused = run(*command, status=2)
         assert "how many records of all persons together are kept is not" in refused.stderr.replace("\n", " ")
     assert not (written / "tables").exists()
     assert not (written / "spec.plan").exists()

@@ -20,7 +20,7 @@ from residualplanner.method.queries.runs import Prefix, Range
 from residualplanner.method.workload.families import marginals
 from residualplanner.method.workload.workload import Workload
 from residualplanner.shell.questions import compare, sweep
-from residualplanner.shell.questions.restriction import plan_of_part, restriction, scaled_plan
+from residualplanner.shell.questions.comparison import plan_of_part, restriction, scaled_plan
 from strategies import cases
 
 ABC = Domain({"a": 3, "b": 2, "c": 4})
@@ -118,8 +118,6 @@ def test_plans_of_other_domains_are_not_compared():
     other = select(marginals(Domain({"a": 4, "b": 2, "c": 4}), order=1), budget=zcdp(1))
     with pytest.raises(WorkloadError, match="only over the same domain"):
         compare([other, select(WORKLOAD, budget=zcdp(1))])
-    with pytest.raises(WorkloadError, match="only over the same domain"):
-        restriction(other, WORKLOAD)
 
 
 @settings(max_examples=30, deadline=None)

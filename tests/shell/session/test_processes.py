@@ -25,11 +25,12 @@ COST = require_measurable(PLAN)
 SCENES = ("race", *session_processes.SCENES)
 
 
-#: Rounds of the race, every how many kinds of calls a scene is killed, and the first of them.
-FEW, ALL = (2, 12, 6), (20, 1, 0)
+#: Rounds of the race, every how many kinds of calls a scene is killed, and the first of them; or 0, where it is copied
+#: before each call.
+FEW, ALL = (2, 12, 6), (8, 0, 0)
 
 
-@pytest.fixture(scope="module", params=[FEW, slow(ALL)], ids=["some", "all"])
+@pytest.fixture(scope="module", params=[FEW, slow(ALL)], ids=["killed", "copied"])
 def told(request, tmp_path_factory):
     """What the processes of each scene told, in order, and whether these are all."""
     command = [sys.executable, session_processes.__file__, tmp_path_factory.mktemp("scenes"), *request.param]
@@ -57,10 +58,10 @@ def test_two_processes_that_measure_at_once_never_exceed_the_budget(told):
 
 
 def folders_of_killed(lines):
-    """The folders of a scene, all but the last of which a killed process left."""
+    """The folders of a scene, all but the last of which a killed process left, or would have."""
     *killed, whole = [line["status"] for line in lines]
     assert killed
-    assert set(killed) == {signal.SIGKILL}
+    assert set(killed) in ({signal.SIGKILL}, {None})
     assert whole == 0
     return [Path(line["folder"]) for line in lines]
 

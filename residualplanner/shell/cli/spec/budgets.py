@@ -67,11 +67,6 @@ def numbers_by_name(budget: Budget) -> dict[str, str]:
     return dict(zip(_NAMES[budget.notion], budget.given, strict=True))
 
 
-def toml_text(budget: Budget) -> str:
-    """A budget of one number as a spec has it."""
-    return f'{{ {budget.notion} = "{budget.given[0]}" }}'
-
-
 def require_drawable_budget(budget: Budget) -> None:
     """Raise BudgetError, which says what to type, unless a budget holds for the noise that commands draw."""
     require_discrete(budget, spelled=typed_text)

@@ -13,14 +13,20 @@ from pydantic import Field, PrivateAttr, ValidationError, field_validator, model
 from residualplanner.ground.checks import limited_bytes
 from residualplanner.ground.errors import BudgetError, DataError, FileFormatError
 from residualplanner.method.losses import SumOfVariances
-from residualplanner.method.privacy import gdp, require_discrete
+from residualplanner.method.privacy import Budget, approx_dp, gdp, pcost, require_discrete, zcdp
 from residualplanner.more.amounts.weight import Weight
-from residualplanner.shell.cli.spec.attributes import Attribute
-from residualplanner.shell.cli.spec.budgets import toml_text
-from residualplanner.shell.cli.spec.kinds import Kind, Query, Where
-from residualplanner.shell.cli.spec.messages import messages_of
 from residualplanner.shell.cli.spec.output import OutputTable
-from residualplanner.shell.cli.spec.values import BetweenZeroAndOne, Exact, Loss, Real, SpecTable, refusal, unlike
+from residualplanner.shell.cli.spec.tables import Attribute, Kind, Query, Where
+from residualplanner.shell.cli.spec.values import (
+    BetweenZeroAndOne,
+    Exact,
+    Loss,
+    Real,
+    SpecTable,
+    messages_of,
+    refusal,
+    unlike,
+)
 
 #: The longest spec, in bytes.
 SIZE_LIMIT = 2**20
@@ -78,6 +84,10 @@ class ApproxTable(SpecTable):
     delta: Exact
 
 
+def _toml_text(budget: Budget) -> str:
+    return f'{{ {budget.notion} = "{budget.given[0]}" }}'
+
+
 class BudgetTable(SpecTable):
     """The privacy budget, in one notion of privacy."""
 
@@ -94,7 +104,7 @@ class BudgetTable(SpecTable):
             raise refusal('epsilon and delta stand together: { approx_dp = { epsilon = "1", delta = "1e-9" } }')
         if "gdp" in value:
             try:
-                require_discrete(gdp(value["gdp"]), spelled=toml_text)
+                require_discrete(gdp(value["gdp"]), spelled=_toml_text)
             except BudgetError as error:
                 raise refusal(str(error)) from None
         return value
@@ -104,6 +114,16 @@ class BudgetTable(SpecTable):
         if len(self.model_dump(exclude_none=True)) != 1:
             raise refusal("give exactly one of zcdp, approx_dp and pcost")
         return self
+
+    @property
+    def budget(self) -> Budget:
+        """The same as the library's noun; BudgetError where a number is out of range."""
+        if self.approx_dp is not None:
+            return approx_dp(self.approx_dp.epsilon, self.approx_dp.delta)
+        if self.zcdp is not None:
+            return zcdp(self.zcdp)
+        assert self.pcost is not None  # the file has exactly one of the three
+        return pcost(self.pcost)
 
 
 class WeightTable(SpecTable):

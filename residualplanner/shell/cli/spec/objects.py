@@ -1,10 +1,14 @@
-"""What a spec means: the library's own nouns, from a checked file."""
+"""What a spec means: the library's own nouns, from a checked file and the files beside it."""
 
-from dataclasses import replace
-from functools import partial
-from typing import Any
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import Any, cast
 
-from residualplanner.ground.errors import DomainError, WorkloadError
+from residualplanner.ground.errors import DomainError, FileFormatError, WorkloadError
 from residualplanner.ground.words import listed, names_text
 from residualplanner.method.domain.about import About
 from residualplanner.method.domain.attribute import Attribute
@@ -13,7 +17,6 @@ from residualplanner.method.domain.domain import Domain
 from residualplanner.method.losses import Targets
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import Budget, approx_dp, pcost, zcdp
 from residualplanner.method.queries.custom import Custom
 from residualplanner.method.queries.identity import Identity, Matching
 from residualplanner.method.queries.kind import Kind
@@ -24,12 +27,90 @@ from residualplanner.method.workload.workload import Workload
 from residualplanner.more.amounts.amounts import Sum
 from residualplanner.more.amounts.numeric import Numeric
 from residualplanner.more.amounts.statistics import Mean, Quantiles
+from residualplanner.more.classifications.hierarchy import Hierarchy
 from residualplanner.more.queries.among import Among
 from residualplanner.more.queries.thresholds import Threshold
-from residualplanner.shell.cli.spec.attributes import AttributeTable
-from residualplanner.shell.cli.spec.file import BudgetTable, QueriesTable, SpecFile
-from residualplanner.shell.cli.spec.hierarchies import NO_FILES, SpecHierarchies, hierarchies_of_spec, located
-from residualplanner.shell.cli.spec.kinds import KindTable, Query, Where
+from residualplanner.publish.maps import Boundaries
+from residualplanner.shell.cli.spec.file import QueriesTable, SpecFile
+from residualplanner.shell.cli.spec.tables import AttributeTable, KindTable, Query, Where
+
+
+@dataclass(frozen=True, slots=True)
+class SpecHierarchies:
+    """The hierarchies that attributes of a spec have in files of their own, which are beside it in ``folder``."""
+
+    folder: Path = Path()
+    by_name: Mapping[str, Hierarchy] = field(default_factory=dict)
+
+    def kind(self, table: KindTable, name: str) -> Hierarchy:
+        """The hierarchy that a kind of query on an attribute describes: with its own levels, or the attribute's."""
+        if table.levels is not None:
+            return Hierarchy(table.levels, total=table.total, leaves=table.leaves)
+        if name not in self.by_name:
+            above = "state" if name != "state" else "region"
+            raise WorkloadError(
+                "give the levels of the hierarchy, from coarse to fine: levels = [...]; or in [domain] the file that "
+                f'has them, as {name} = {{ hierarchy = "{name}.csv", levels = ["{above}", "{name}"] }}'
+            )
+        found = self.by_name[name]
+        if table.crosswalk is not None:
+            given = dict(table.crosswalk) | {"code_lengths": _lengths(table.crosswalk.code_lengths)}
+            found = found.crosswalk(file_beside(self.folder, given.pop("file")), **given)
+        assert found.classification is not None  # it is from a file
+        return Hierarchy.of_classification(found.classification, total=table.total, leaves=table.leaves)
+
+
+#: Of a spec without such files.
+NO_FILES = SpecHierarchies()
+
+
+def hierarchies_of_spec(spec: SpecFile) -> SpecHierarchies:
+    """The hierarchies in the files that a spec names in its [domain]."""
+    tables = {name: table for name, table in spec.domain.items() if table is not None}
+    found = {name: _hierarchy(spec.folder, name, table) for name, table in tables.items() if table.hierarchy}
+    return SpecHierarchies(spec.folder, found)
+
+
+def _hierarchy(folder: Path, name: str, table: AttributeTable) -> Hierarchy:
+    with _located(f"[domain] {name}"):
+        return Hierarchy.from_file(
+            file_beside(folder, table.hierarchy or ""),
+            table.levels or [],
+            code_lengths=_lengths(table.code_lengths),
+            encoding=table.encoding,
+            separator=table.separator,
+        )
+
+
+def _lengths(declared: Mapping[str, Any]) -> dict[str, int | None]:
+    """The lengths of codes as `Hierarchy.from_file` has them: None where they differ."""
+    return {name: None if length == "any" else length for name, length in declared.items()}
+
+
+def maps_of_spec(spec: SpecFile) -> dict[str, Boundaries]:
+    """The boundaries in the GeoJSON files that a spec names in its [output]."""
+    found = {}
+    for name, table in spec.output.maps.items():
+        with _located(f"[output.maps] {name}"):
+            found[name] = Boundaries.from_geojson(file_beside(spec.folder, table.geojson), table.code)
+    return found
+
+
+def file_beside(folder: Path, name: str) -> Path:
+    """The path of a file that a spec in a folder names; WorkloadError where there is none."""
+    path = folder / name
+    if not path.is_file():
+        raise WorkloadError(f"there is no file {path}; it is looked for beside the spec")
+    return path
+
+
+@contextmanager
+def _located(where: str) -> Iterator[None]:
+    """Say in errors of the block where in the spec the entry stands that it is about, unless they begin with it."""
+    try:
+        yield
+    except (DomainError, WorkloadError, FileFormatError) as error:
+        raise type(error)(str(error) if str(error).startswith(where) else f"{where}: {error}") from None
 
 
 def domain_of_spec(spec: SpecFile) -> Domain:
@@ -46,76 +127,20 @@ def domain_of_spec(spec: SpecFile) -> Domain:
     return Domain(attributes, weight=None if spec.weight is None else spec.weight.weight)
 
 
-def workload_of_spec(spec: SpecFile, domain: Domain) -> Workload:
-    """The tables to publish, with their weights."""
-    found = hierarchies_of_spec(spec)
-    parts = [_entry(table, domain, f"[[workload]] number {n}", found) for n, table in enumerate(spec.workload, 1)]
-    whole = parts[0]
-    for part in parts[1:]:
-        whole = whole + part
-    return whole
-
-
-def budget_of_spec(spec: SpecFile) -> Budget | None:
-    """The budget, or None where the spec states a loss to reach."""
-    return None if spec.budget is None else budget_of_table(spec.budget)
-
-
-def budget_of_table(stated: BudgetTable) -> Budget:
-    """The budget that a table states; BudgetError where a number is out of range."""
-    if stated.approx_dp is not None:
-        return approx_dp(stated.approx_dp.epsilon, stated.approx_dp.delta)
-    if stated.zcdp is not None:
-        return zcdp(stated.zcdp)
-    assert stated.pcost is not None  # the file has exactly one of the three
-    return pcost(stated.pcost)
-
-
-def targets_of_spec(spec: SpecFile) -> Targets | None:
-    """The margins of error to reach, at the level of the output, or None where there are none."""
-    found = hierarchies_of_spec(spec)
-
-    def query_of(query: Any, where: str, at_least: int | None) -> QueryLike:
-        return query_of_spec(query, {}, where, at_least, hierarchies=found)
-
-    margins = [
-        (_about(table.where, query_of(query, where, table.at_least), where), table.moe)
-        for number, table in enumerate(spec.targets, 1)
-        for where, query in _located(table.queries, f"[[targets]] number {number}")
-    ]
-    return Targets(margins, spec.output.chosen_level, spec.reserve) if margins else None
-
-
-def plan_of_spec(spec: SpecFile, workload: Workload) -> Plan:
-    """The best noise for the spec's workload."""
-    return select(
-        workload,
-        budget=budget_of_spec(spec),
-        at_most=spec.at_most,
-        loss=targets_of_spec(spec) or spec.loss,
-        gap=spec.gap,
-        bases=spec.bases,
-        neighbors=spec.neighbors,
-        records_per_person=spec.most_records,
-    )
-
-
 def _attribute(name: str, table: AttributeTable, hierarchies: SpecHierarchies) -> Attribute:
     about = About(title=table.title, unit=table.unit, source=table.source, note=table.note)
     rules: dict[str, Any] = {"unknown": table.unknown, "missing": table.missing, "about": about}
     if name in hierarchies.by_name:
         return hierarchies.by_name[name].attribute(name, **rules)
-    try:
+    with _located(f"[domain] {name}"):
         bins, numeric = _bins(table), None if table.numeric is None else Numeric(**dict(table.numeric))
-    except DomainError as error:
-        raise DomainError(f"[domain] {name}: {error}", attributes=[name]) from None
     labels = None if bins is not None or table.labels is None else _labels(name, table.labels)
     return Attribute(name, table.size, labels=labels, bins=bins, numeric=numeric, **rules)
 
 
 def _bins(table: AttributeTable) -> Bins | None:
     if table.bins is not None:
-        return Bins(table.bins, table.labels)
+        return Bins(table.bins, cast("list[str] | None", table.labels))  # it refuses other labels
     if table.months is not None:
         return Bins.months(*table.months)
     return None if table.years is None else Bins.years(*table.years)
@@ -123,36 +148,43 @@ def _bins(table: AttributeTable) -> Bins | None:
 
 def _labels(name: str, declared: list[Any]) -> Any:
     """The labels as a list, or as a mapping to their meanings where some have one."""
-    if not any(isinstance(entry, list) for entry in declared):
+    if not any(isinstance(entry, tuple) for entry in declared):
         return declared
-    pairs = [(entry[0], entry[1]) if isinstance(entry, list) else (entry, "") for entry in declared]
+    pairs = [entry if isinstance(entry, tuple) else (entry, "") for entry in declared]
     if len({(type(label), label) for label, _ in pairs}) < len(pairs):
         raise DomainError(f"attribute {name!r} has a label twice", attributes=[name])
     return dict(pairs)
 
 
-def _entry(table: QueriesTable, domain: Domain, where: str, found: SpecHierarchies) -> Workload:
-    """The tables of an entry at ``where``, which every refusal names."""
-    try:
-        return _queries(table, domain, where, found)
-    except (DomainError, WorkloadError) as error:
-        message = str(error)
-        raise type(error)(message if message.startswith(where) else f"{where}: {message}") from None
+def workload_of_spec(spec: SpecFile, domain: Domain) -> Workload:
+    """The tables to publish, with their weights."""
+    found, parts = hierarchies_of_spec(spec), []
+    for number, table in enumerate(spec.workload, 1):
+        where = f"[[workload]] number {number}"
+        with _located(where):
+            parts.append(_listed(table, domain, where, found) or _family(table, domain, where, found))
+    return reduce(add, parts)
 
 
-def _queries(table: QueriesTable, domain: Domain, where: str, found: SpecHierarchies) -> Workload:
-    kinds = {name: kind_of_table(kind, f"{where}, kinds, {name}", name, found) for name, kind in table.kinds.items()}
-    if table.queries is not None:
-        listed = _located(table.queries, where)
-        about = partial(query_of_spec, hierarchies=found)
-        queries = [_about(table.where, about(query, kinds, at, table.at_least), at) for at, query in listed]
-        unused = sorted(set(kinds).difference(*table.queries))
-        if unused:
-            absent = names_text("attribute", unused)
-            raise WorkloadError(
-                f"{where}, kinds: no query of this table has the {absent}; add each to a query, or remove its kind"
-            )
-        return Workload(domain, queries, weights=[table.weight] * len(queries))
+def _listed(table: QueriesTable, domain: Domain, where: str, found: SpecHierarchies) -> Workload | None:
+    """The tables that an entry at ``where`` names one by one; None where it names none."""
+    if table.queries is None:
+        return None
+    kinds = _kinds(table, where, found)
+    queries = [
+        query_of_spec(query, kinds, at, table.at_least, hierarchies=found, universe=table.where)
+        for at, query in _with_places(table.queries, where)
+    ]
+    unused = sorted(set(kinds).difference(*table.queries))
+    if unused:
+        problem = f"{where}, kinds: no query of this table has the {names_text('attribute', unused)}"
+        raise WorkloadError(f"{problem}; add each to a query, or remove its kind")
+    return Workload(domain, queries, weights=[table.weight] * len(queries))
+
+
+def _family(table: QueriesTable, domain: Domain, where: str, found: SpecHierarchies) -> Workload:
+    """The tables of so many attributes that an entry at ``where`` asks for."""
+    kinds = _kinds(table, where, found)
     orders: dict[str, Any] = {"order": table.order, "up_to": table.up_to, "max_cells": table.max_cells}
     family = marginals(domain, **orders, kinds=kinds, at_least=table.at_least, where=table.where)
     unused = [name for name in kinds if not family.uses[domain.positions((name,))].any()]
@@ -166,45 +198,44 @@ def _queries(table: QueriesTable, domain: Domain, where: str, found: SpecHierarc
         )
     if table.weight == 1:
         return family
-    # Workload() checks the weight, and refuses an invalid one.
-    Workload(domain, [()], weights=[table.weight])
+    Workload(domain, [()], weights=[table.weight])  # refuses a weight that is none
     blocks = [replace(block, weights=block.weights * table.weight) for block in family.blocks]
     return Workload.from_blocks(domain, blocks, family.kinds)
 
 
-def _located(queries: list[Query], where: str) -> list[tuple[str, Query]]:
-    """Each of the queries of a table at ``where`` with the place where it stands."""
+def _kinds(table: QueriesTable, where: str, found: SpecHierarchies) -> dict[str, Kind]:
+    return {name: _kind(kind, f"{where}, kinds, {name}", name, found) for name, kind in table.kinds.items()}
+
+
+def _with_places(queries: list[Query], where: str) -> list[tuple[str, Query]]:
     return [(f"{where}, queries, entry {entry}", query) for entry, query in enumerate(queries, 1)]
 
 
-def _about(universe: Where, query: QueryLike, where: str) -> QueryLike:
-    """The query at ``where``, about the records of a universe."""
-    with located(where):
-        return Among(query, universe) if universe else query
-
-
 def query_of_spec(
-    query: list[str] | dict[str, KindTable],
-    kinds: dict[str, Kind],
+    query: Query,
+    kinds: Mapping[str, Kind],
     where: str,
     at_least: int | None = None,
     *,
     hierarchies: SpecHierarchies = NO_FILES,
+    universe: Where | None = None,
 ) -> QueryLike:
-    """A query at ``where`` with its own kinds, or those of the whole table, or a threshold."""
-    if isinstance(query, dict):
-        return {name: kind_of_table(kind, f"{where}, {name}", name, hierarchies) for name, kind in query.items()}
-    if at_least is not None:
-        with located(where):
-            return Threshold(query, at_least)
-    if len(set(query)) < len(query) or not kinds:
-        return query  # Workload refuses a repeated name, in its own words
-    return {name: kinds.get(name, Identity()) for name in query}
+    """A query at ``where`` with its own kinds, or those of the whole table, or a threshold; about some records."""
+    found: QueryLike
+    with _located(where):
+        if isinstance(query, dict):
+            found = {name: _kind(kind, f"{where}, {name}", name, hierarchies) for name, kind in query.items()}
+        elif at_least is not None:
+            found = Threshold(query, at_least)
+        elif len(set(query)) < len(query) or not kinds:
+            found = query  # Workload refuses a repeated name, in its own words
+        else:
+            found = {name: kinds.get(name, Identity()) for name in query}
+        return Among(found, universe) if universe else found
 
 
-def kind_of_table(table: KindTable, where: str, name: str, hierarchies: SpecHierarchies) -> Kind:
-    """The kind of query on an attribute that a spec describes at ``where``."""
-    with located(where):
+def _kind(table: KindTable, where: str, name: str, hierarchies: SpecHierarchies) -> Kind:
+    with _located(where):
         match table.kind:
             case "hierarchy":
                 return hierarchies.kind(table, name)
@@ -224,3 +255,28 @@ def kind_of_table(table: KindTable, where: str, name: str, hierarchies: SpecHier
                 return Prefix()
             case "range":
                 return Range()
+
+
+def targets_of_spec(spec: SpecFile) -> Targets | None:
+    """The margins of error to reach, at the level of the output, or None where there are none."""
+    found = hierarchies_of_spec(spec)
+    margins = [
+        (query_of_spec(query, {}, where, table.at_least, hierarchies=found, universe=table.where), table.moe)
+        for number, table in enumerate(spec.targets, 1)
+        for where, query in _with_places(table.queries, f"[[targets]] number {number}")
+    ]
+    return Targets(margins, spec.output.chosen_level, spec.reserve) if margins else None
+
+
+def plan_of_spec(spec: SpecFile, workload: Workload) -> Plan:
+    """The best noise for the spec's workload."""
+    return select(
+        workload,
+        budget=None if spec.budget is None else spec.budget.budget,
+        at_most=spec.at_most,
+        loss=targets_of_spec(spec) or spec.loss,
+        gap=spec.gap,
+        bases=spec.bases,
+        neighbors=spec.neighbors,
+        records_per_person=spec.most_records,
+    )

@@ -10,7 +10,7 @@ from residualplanner.publish.files.export_files import MOST_FILES, chosen_format
 from residualplanner.release.profiles import FormatName, level_of
 from residualplanner.release.publication import Publication
 from residualplanner.release.quality import Quality
-from residualplanner.shell.cli.spec.kinds import Cells, KnownTable
+from residualplanner.shell.cli.spec.tables import Cells, KnownTable
 from residualplanner.shell.cli.spec.values import BetweenZeroAndOne, Real, SpecTable, TextOrDate, refusal
 
 #: How numbers become others than the unbiased estimates.

@@ -2,26 +2,50 @@
 
 import datetime as dt
 import reprlib
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated, Any, get_args
 
-from pydantic import BaseModel, ConfigDict, PlainValidator, WithJsonSchema
-from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WithJsonSchema,
+    WrapValidator,
+)
+from pydantic_core import PydanticCustomError
 
-from residualplanner.method.domain.labels import Into, Label
+from residualplanner.ground.words import suggestion
+from residualplanner.method.domain.labels import Into
 from residualplanner.method.losses import MaxVariance, SumOfVariances
+
+#: How many messages are shown.
+_LIMIT = 20
+_EXPECTED = {
+    "int_type": "expected an integer without quotes",
+    "int_from_float": "expected an integer",
+    "float_type": "expected a number without quotes",
+    "string_type": "expected a string in quotes",
+    "bool_type": "expected true or false",
+    "list_type": "expected a list in [brackets]",
+    "dict_type": "expected a table",
+    "too_short": "the list is too short",
+    "too_long": "the list is too long",
+}
+_MISSING = {
+    ("domain",): 'the table [domain] is missing; it names each column and its values, such as sex = ["F", "M"]',
+    ("workload",): "a table [[workload]] is missing; it names the tables to publish, such as up_to = 2",
+}
+#: The parts that pydantic adds to the location of a wrong value, to tell the two forms of a query apart.
+NAMES, KINDS = "(names)", "(kinds)"
 
 
 class SpecTable(BaseModel):
     """A TOML table: no fields but these, no values converted from one type to another."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-
-def refusal(message: str) -> PydanticCustomError:
-    """The error that becomes this message, after where in the file it is."""
-    return PydanticCustomError("expected", "{message}", {"message": message})
 
 
 class _AsInToml(reprlib.Repr):
@@ -36,153 +60,67 @@ class _AsInToml(reprlib.Repr):
     repr_datetime = repr_time = repr_date
 
 
-#: A value as a message shows it.
-shown = _AsInToml().repr
+_shown = _AsInToml().repr
+
+
+def refusal(message: str) -> PydanticCustomError:
+    """The error that becomes this message, after where in the file it is."""
+    return PydanticCustomError("expected", "{message}", {"message": message})
 
 
 def unlike(expected: str, value: object) -> PydanticCustomError:
     """The refusal of a value that is not what was expected."""
-    return refusal(f"{expected}, got {shown(value)}")
+    return refusal(f"{expected}, got {_shown(value)}")
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Expected:
-    """Accepts what is right, unchanged; of anything else it says what was expected.
+def expected(words: str) -> WrapValidator:
+    """Says in these words what is expected, in place of all that pydantic says of a value that its type refuses."""
 
-    Attributes:
-        words: what is expected.
-        is_right: whether a value, as TOML's parser gives it, is that.
-        schema: the same as JSON Schema, for editors.
-    """
+    def checked(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+        try:
+            return handler(value)
+        except ValidationError:
+            raise unlike(f"expected {words}", value) from None
 
-    words: str
-    is_right: Callable[[Any], bool]
-    schema: dict[str, Any]
-
-    def checked(self, value: Any) -> Any:
-        """The value; pydantic's refusal where it is not right."""
-        if not self.is_right(value):
-            raise unlike(f"expected {self.words}", value)
-        return value
-
-    def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> CoreSchema:
-        return core_schema.no_info_plain_validator_function(self.checked)
-
-    def __get_pydantic_json_schema__(self, _schema: CoreSchema, _handler: Any) -> dict[str, Any]:
-        return dict(self.schema)
+    return WrapValidator(checked)
 
 
-def is_label(value: object) -> bool:
-    """Whether a value can be a label."""
-    return isinstance(value, str | int | bool)
-
-
-def is_number(value: object) -> bool:
-    """Whether a value is an integer or a floating-point number."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def is_integer(value: object) -> bool:
-    """Whether a value is an integer, not a truth value."""
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def is_list_of(is_right: Callable[[Any], bool], value: object) -> bool:
-    """Whether a value is a list of such entries."""
-    return isinstance(value, list) and all(map(is_right, value))
-
-
-def is_text(value: object) -> bool:
-    """Whether a value is a string."""
-    return isinstance(value, str)
-
-
-def _is_declared(value: Any) -> bool:
-    """Whether a value is a label, or a pair of a label and its meaning; dates are labels too."""
-    is_pair = isinstance(value, list) and len(value) == 2 and is_text(value[1])
-    label = value[0] if is_pair else value
-    return is_label(label) or isinstance(label, dt.date)
-
-
-LABEL_SCHEMA: dict[str, Any] = {"type": ["string", "integer", "boolean"]}
-LABELS_SCHEMA = {"anyOf": [LABEL_SCHEMA, {"type": "array", "minItems": 1, "items": LABEL_SCHEMA}]}
-_PAIR_SCHEMA = {"type": "array", "prefixItems": [LABEL_SCHEMA, {"type": "string"}], "minItems": 2, "maxItems": 2}
-_DATE_SCHEMA = {"type": "string", "format": "date"}
-_NUMBER_SCHEMA = {"type": ["string", "number"]}
+Label = bool | int | str
+Date = dt.date | dt.datetime
+_Number = int | float
+_Pair = Annotated[tuple[Label | Date, str], Field(strict=False)]  # TOML has lists alone
 
 DeclaredLabel = Annotated[
-    Any,
-    Expected(
-        'a string, an integer, true, false or a date, or a pair of one and its meaning, as [1, "female"]',
-        _is_declared,
-        {"anyOf": [LABEL_SCHEMA, _PAIR_SCHEMA]},
-    ),
+    Label | Date | _Pair,
+    expected('a string, an integer, true, false or a date, or a pair of one and its meaning, as [1, "female"]'),
 ]
-Edge = Annotated[
-    Any,
-    Expected(
-        "a number or a date without quotes",
-        lambda value: is_number(value) or isinstance(value, dt.date),
-        {"anyOf": [{"type": "number"}, _DATE_SCHEMA]},
-    ),
-]
-Month = Annotated[
-    Any,
-    Expected(
-        'a month in quotes such as "2020-12"',
-        lambda value: isinstance(value, str | dt.date),
-        {"type": "string", "examples": ["2020-12"]},
-    ),
-]
-Exact = Annotated[
-    str | int | float,
-    Expected(
-        'a number, or a number in quotes such as "0.5"',
-        lambda value: is_text(value) or is_number(value),
-        _NUMBER_SCHEMA | {"examples": ["0.5"]},
-    ),
-]
+Edge = Annotated[_Number | Date, expected("a number or a date without quotes")]
+Month = Annotated[str | Date, expected('a month in quotes such as "2020-12"')]
+Exact = Annotated[str | _Number, expected('a number, or a number in quotes such as "0.5"')]
 NumericBins = Annotated[
-    int | list[str | int | float],
-    Expected(
-        "a number of bins, or a list of their edges such as [20, 50]",
-        lambda value: is_integer(value) or is_list_of(lambda edge: is_text(edge) or is_number(edge), value),
-        {"anyOf": [{"type": "integer"}, {"type": "array", "items": _NUMBER_SCHEMA}]},
-    ),
+    int | list[str | _Number], expected("a number of bins, or a list of their edges such as [20, 50]")
 ]
-TextOrDate = Annotated[
-    str | dt.date,
-    Expected(
-        "a date, or a string in quotes",
-        lambda value: isinstance(value, str | dt.date),
-        {"anyOf": [{"type": "string"}, _DATE_SCHEMA]},
-    ),
-]
-Real = Annotated[float, Expected("a number without quotes", is_number, {"type": "number"})]
-BetweenZeroAndOne = Annotated[
-    float,
-    Expected(
-        "a number between 0 and 1",
-        lambda value: is_number(value) and 0 < value < 1,
-        {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
-    ),
-]
+TextOrDate = Annotated[str | Date, expected("a date, or a string in quotes")]
+Real = Annotated[_Number, expected("a number without quotes")]
+BetweenZeroAndOne = Annotated[float, Field(gt=0, lt=1), expected("a number between 0 and 1")]
 
 
 def _rule(value: Any) -> Any:
     """How a record is treated; ``{ into = label }`` is for labels that are called "error" or "drop"."""
-    if isinstance(value, dict) and set(value) == {"into"} and is_label(value["into"]):
+    if isinstance(value, dict) and set(value) == {"into"} and isinstance(value["into"], Label):
         return Into(value["into"])
-    if not is_label(value):
+    if not isinstance(value, Label):
         raise unlike('expected "error", "drop" or a label', value)
     return value
 
 
+_LABEL_SCHEMA: dict[str, Any] = {"type": ["string", "integer", "boolean"]}
 Rule = Annotated[
     Label | Into,
     PlainValidator(_rule),
-    WithJsonSchema({"anyOf": [{"enum": ["error", "drop"]}, LABEL_SCHEMA, {"type": "object", "required": ["into"]}]}),
+    WithJsonSchema({"anyOf": [{"enum": ["error", "drop"]}, _LABEL_SCHEMA, {"type": "object", "required": ["into"]}]}),
 ]
+_WEIGHTS = ["cells", "equal", "sqrt"]
 
 
 def _loss(value: Any) -> SumOfVariances | MaxVariance:
@@ -194,15 +132,88 @@ def _loss(value: Any) -> SumOfVariances | MaxVariance:
     raise unlike('expected "sum", "max" or { sum = "equal" } (or "cells" or "sqrt")', value)
 
 
-_WEIGHTS = ["cells", "equal", "sqrt"]
-_SUM_SCHEMA = {
-    "type": "object",
-    "properties": {"sum": {"enum": _WEIGHTS}},
-    "required": ["sum"],
-    "additionalProperties": False,
-}
+_SUM_SCHEMA = {"type": "object", "properties": {"sum": {"enum": _WEIGHTS}}, "required": ["sum"]}
 Loss = Annotated[
     SumOfVariances | MaxVariance,
     PlainValidator(_loss),
-    WithJsonSchema({"anyOf": [{"enum": ["sum", "max"]}, _SUM_SCHEMA]}),
+    WithJsonSchema({"anyOf": [{"enum": ["sum", "max"]}, _SUM_SCHEMA | {"additionalProperties": False}]}),
 ]
+
+
+def messages_of(error: ValidationError, model: type[BaseModel]) -> list[str]:
+    """One line for each error: where in the file, what was expected, what was found; ``model`` is the whole file's."""
+    details = error.errors(include_url=False, include_context=True)
+    messages = list(dict.fromkeys(_message(dict(detail), model) for detail in details))
+    return messages if len(messages) <= _LIMIT else [*messages[:_LIMIT], f"and {len(messages) - _LIMIT} more"]
+
+
+def _message(detail: dict[str, Any], model: type[BaseModel]) -> str:
+    kind, where, found = detail["type"], detail["loc"], detail["input"]
+    if kind == "missing":
+        return _MISSING.get(where, f"{_at(where[:-1])}{where[-1]!r} is missing")
+    if kind == "extra_forbidden":
+        name, fields = str(where[-1]), _fields(model, where[:-1])
+        remedy = suggestion(name, fields) or f"; the fields here are {', '.join(fields)}"
+        return f"{_at(where[:-1])}unknown field {name!r}{remedy}"
+    if kind == "list_type" and len(where) == 1 and isinstance(found, dict):
+        return f"[{where[0]}] is written in double brackets, [[{where[0]}]], once for each entry"
+    if kind in ("model_type", "model_attributes_type"):
+        names = ", ".join(_fields(model, where))
+        return f"{_at(where)}expected a table with fields such as {names}; got {_shown(found)}"
+    match kind:
+        case "expected":
+            return f"{_at(where)}{detail['msg']}"
+        case "literal_error":
+            words = f"expected {detail['ctx']['expected']}"
+        case "greater_than_equal":
+            words = f"expected a number that is at least {detail['ctx']['ge']}"
+        case "less_than_equal":
+            words = f"expected a number that is at most {detail['ctx']['le']}"
+        case _:
+            words = _EXPECTED.get(kind, detail["msg"])
+    return f"{_at(where)}{words}, got {_shown(found)}"
+
+
+def _at(where: Sequence[str | int]) -> str:
+    """A location in the file, as its author sees it.
+
+    Example:
+        >>> _at(("workload", 1, "up_to")), _at(("domain", "age", "bins", 0)), _at(())
+        ('[[workload]] number 2, up_to: ', '[domain] age, bins, entry 1: ', '')
+        >>> _at(("output", "known", 0, "counts"))
+        '[[output.known]] number 1, counts: '
+    """
+    rest = list(where)
+    parts: list[str] = []
+    if len(rest) > 1 and rest[0] in ("workload", "targets"):
+        parts.append(f"[[{rest[0]}]] number {int(rest[1]) + 1}")
+        rest = rest[2:]
+    elif len(rest) > 2 and rest[0] == "output" and isinstance(rest[2], int):
+        parts.append(f"[[output.{rest[1]}]] number {rest[2] + 1}")
+        rest = rest[3:]
+    elif len(rest) > 1 and rest[0] in ("domain", "output"):
+        parts.append(f"[{rest[0]}] {rest[1]}")
+        rest = rest[2:]
+    parts += [f"entry {part + 1}" if isinstance(part, int) else str(part) for part in rest if not _is_branch(part)]
+    return f"{', '.join(parts)}: " if parts else ""
+
+
+def _is_branch(part: str | int) -> bool:
+    """Whether pydantic added this part for itself: the name of a type among several."""
+    return isinstance(part, str) and (part.endswith("Table") or part.startswith("literal[") or part in (NAMES, KINDS))
+
+
+def _fields(model: type[BaseModel], where: Sequence[str | int]) -> list[str]:
+    if where and where[0] == "domain" and len(where) > 1:
+        where = (where[0], *where[2:])
+    for part in where:
+        field = model.model_fields.get(part) if isinstance(part, str) else None
+        tables = [] if field is None else _tables(field.annotation)
+        model = tables[0] if tables else model
+    return list(model.model_fields)
+
+
+def _tables(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [table for part in get_args(annotation) for table in _tables(part)]

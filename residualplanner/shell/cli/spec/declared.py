@@ -5,9 +5,11 @@ import itertools
 import json
 import math
 import re
+import textwrap
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 from residualplanner.ground.errors import DomainError
 from residualplanner.method.domain.about import About
@@ -17,37 +19,31 @@ from residualplanner.method.domain.entries import day_of
 from residualplanner.method.domain.labels import Into, Label
 from residualplanner.more.amounts.numeric import Numeric
 from residualplanner.more.amounts.weight import Weight
-from residualplanner.shell.cli.spec.attributes import UNDECLARED
+from residualplanner.shell.cli.spec.tables import UNDECLARED
 
 #: The most values of a column that is declared by a smallest and a largest integer.
 RANGE_LIMIT = 1000
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _MONTH, _YEAR = re.compile("[0-9]{4}-[0-9]{2}"), re.compile("[0-9]{4}")
 _TRUTH = {"true": True, "false": False}
-_WIDTH = 110
+_WIDTH = 112
+_WHOLE_WORDS: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
 _NOTHING = About()
 
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """One column, as far as it is declared.
-
-    Attributes:
-        name: of the column.
-        attribute: its values; None where they are still to be declared.
-        note: what is known in place of values.
-        about: its title, unit, source and notes.
-    """
+    """One column, as far as it is declared."""
 
     name: str
-    attribute: Attribute | None
-    note: str = ""
+    attribute: Attribute | None  # None where its values are still to be declared
+    note: str = ""  # what is known in place of values
     about: About = _NOTHING
 
     def lines(self) -> list[str]:
         """The column's entry in a spec, below a comment with the note."""
         if self.attribute is None:
-            notes = [*_comment(", ".join(about_entries(self.about))), *_comment(self.note)]
+            notes = [*_comment(", ".join(_about_entries(self.about))), *_comment(self.note)]
             return [*notes, f'{key_text(self.name)} = "{UNDECLARED}"']
         return [*_comment(self.note), f"{key_text(self.name)} = {attribute_text(self.attribute)}"]
 
@@ -63,12 +59,7 @@ def of_values(name: str, values: Sequence[Label], meanings: Sequence[str] = ()) 
     """A column whose values are listed.
 
     If all values are integers in their usual spelling, they are integers, and 0, 1, .. are codes; "true" and "false"
-    are booleans; all others are strings, as which the values in CSV files are matched.
-
-    Args:
-        name: of the column.
-        values: in their order; repeated values are left out.
-        meanings: the meaning of each, which tables will show; empty where there is none.
+    are booleans; all others are strings, as which the values in CSV files are matched.  Meanings stand beside values.
 
     Example:
         >>> of_values("sex", ["F", "M"]).attribute
@@ -82,7 +73,10 @@ def of_values(name: str, values: Sequence[Label], meanings: Sequence[str] = ()) 
     labels = _labels(list(meaning_of))
     in_words = ["" if meaning == str(value) else meaning for value, meaning in meaning_of.items()]
     if any(in_words):
-        return Declared(name, Attribute(name, labels=_mapping(name, labels, in_words)))
+        mapping = dict(zip(labels, in_words, strict=True))
+        if len(mapping) < len(labels):  # two values are one label, as "true" and "True"
+            raise DomainError(f"attribute {name!r} has a label twice", attributes=[name])
+        return Declared(name, Attribute(name, labels=mapping))
     is_code = labels == list(range(len(labels))) and not any(isinstance(label, bool) for label in labels)
     return Declared(name, Attribute(name, len(labels)) if is_code else Attribute(name, labels=labels))
 
@@ -126,14 +120,6 @@ def of_dates(name: str, smallest: object, largest: object) -> Declared:
     )
 
 
-def _mapping(name: str, labels: list[Label], meanings: list[str]) -> dict[Label, str]:
-    """Each label with its meaning; DomainError where two values are one label, as "true" and "True"."""
-    mapping = dict(zip(labels, meanings, strict=True))
-    if len(mapping) < len(labels):
-        raise DomainError(f"attribute {name!r} has a label twice", attributes=[name])
-    return mapping
-
-
 def _labels(values: list[Label]) -> list[Label]:
     """The values as strings, integers or booleans, whichever they all are."""
     strings = [str(value) for value in values]
@@ -146,22 +132,12 @@ def _labels(values: list[Label]) -> list[Label]:
 
 def _comment(note: str) -> list[str]:
     """A note as lines of a comment, without characters that would end one."""
-    lines, line = [], ""
-    for word in re.sub(r"[\x00-\x1f\x7f]", " ", note).split():
-        if line and len(line) + len(word) > _WIDTH:
-            lines.append(f"#{line}")
-            line = ""
-        line += f" {word}"
-    return [*lines, f"#{line}"] if line else lines
+    words = " ".join(re.sub(r"[\x00-\x1f\x7f]", " ", note).split())
+    return textwrap.wrap(words, _WIDTH, initial_indent="# ", subsequent_indent="# ", **_WHOLE_WORDS)
 
 
 def key_text(name: str) -> str:
-    """A name as the key of a TOML entry, in quotes where it needs them.
-
-    Example:
-        >>> key_text("age"), key_text("income>50K")
-        ('age', '"income>50K"')
-    """
+    """A name as the key of a TOML entry, in quotes where it needs them."""
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name, re.ASCII) else string_text(name)
 
 
@@ -171,12 +147,7 @@ def string_text(text: str) -> str:
 
 
 def attribute_text(attribute: Attribute) -> str:
-    """The value of an attribute's entry in a spec, in the shortest form.
-
-    Example:
-        >>> attribute_text(Attribute("sex", labels=["F", "M", "?"], unknown="?", missing="drop"))
-        '{ labels = ["F", "M", "?"], unknown = "?", missing = "drop" }'
-    """
+    """The value of an attribute's entry in a spec, in the shortest form."""
     fields = _value_fields(attribute)
     for word, rule in (("unknown", attribute.unknown), ("missing", attribute.missing)):
         if isinstance(rule, Into):
@@ -187,7 +158,7 @@ def attribute_text(attribute: Attribute) -> str:
     if set(fields) in ({"size"}, {"labels"}) and not attribute.about:
         return next(iter(fields.values()))
     entries = [f"{word} = {value}" for word, value in fields.items()]
-    return "{ " + ", ".join([*entries, *about_entries(attribute.about)]) + " }"
+    return "{ " + ", ".join([*entries, *_about_entries(attribute.about)]) + " }"
 
 
 def weight_text(weight: Weight) -> str:
@@ -196,8 +167,7 @@ def weight_text(weight: Weight) -> str:
     return f"{{ column = {string_text(weight.name)}, {numbers}, above = {string_text(weight.above)} }}"
 
 
-def about_entries(about: About) -> list[str]:
-    """The entries for the words about a column."""
+def _about_entries(about: About) -> list[str]:
     return [f"{word} = {string_text(text)}" for word, text in about.to_json().items()]
 
 
@@ -223,7 +193,6 @@ def _value_fields(attribute: Attribute) -> dict[str, str]:
 
 
 def _numeric_text(numeric: Numeric) -> str:
-    """The table of amounts, in exact numbers."""
     edges = [string_text(str(edge * numeric.unit)) for edge in numeric.edges]
     fields = {"low": edges[0], "high": edges[-1], "unit": string_text(str(numeric.unit)), "bins": _list(edges[1:-1])}
     rules = {"outside": string_text(numeric.outside), "between_units": string_text(numeric.between_units)}
@@ -256,16 +225,11 @@ def number_text(number: float) -> str:
 
 
 def _list(items: list[str]) -> str:
-    """A list on one line, or on several where it is long."""
+    """A list on one line, or on several of about 100 letters where it is long."""
     line = f"[{', '.join(items)}]"
     if len(line) <= 100:
         return line
-    rows = (", ".join(row) for row in _rows(items))
-    return "[\n    " + ",\n    ".join(rows) + ",\n]"
-
-
-def _rows(items: list[str]) -> list[list[str]]:
-    """The items in rows of about 100 letters."""
     ends = itertools.accumulate(len(item) + 2 for item in items)
     grouped = itertools.groupby(zip(items, ends, strict=True), key=lambda pair: pair[1] // 100)
-    return [[item for item, _ in group] for _, group in grouped]
+    rows = (", ".join(item for item, _ in group) for _, group in grouped)
+    return "[\n    " + ",\n    ".join(rows) + ",\n]"

@@ -12,12 +12,11 @@ from residualplanner.more.amounts.weight import Weight
 from residualplanner.shell.cli.output import Output, command_text
 from residualplanner.shell.cli.paths import is_csv, is_parquet
 from residualplanner.shell.cli.records import csv_names, parquet_types
-from residualplanner.shell.cli.spec.attributes import UNDECLARED
+from residualplanner.shell.cli.spec.declared import Declared, attribute_text, key_text, string_text, weight_text
+from residualplanner.shell.cli.spec.described import columns_of_schema, is_dictionary_header, read_dictionary
 from residualplanner.shell.cli.spec.file import read_limited, read_spec
 from residualplanner.shell.cli.spec.objects import domain_of_spec
-from residualplanner.shell.cli.starting.declared import Declared, attribute_text, key_text, string_text, weight_text
-from residualplanner.shell.cli.starting.dictionary import is_dictionary_header, read_dictionary
-from residualplanner.shell.cli.starting.public_schema import columns_of_schema
+from residualplanner.shell.cli.spec.tables import UNDECLARED
 
 #: Where the weight of a domain stands.
 _WEIGHT = '# weight = { column = "hours", maximum = 60, unit = "0.5", above = "clip" }\n'
@@ -137,16 +136,10 @@ _NO_LEDGER = '# ledger = { file = "people.ledger",'
 
 
 class StartingSpec(NamedTuple):
-    """A spec to start from.
-
-    Attributes:
-        text: of the spec.
-        undeclared: the attributes whose values are still to be declared by hand.
-        source: the kind of file that was read.
-    """
+    """A spec to start from, and the kind of file that was read."""
 
     text: str
-    undeclared: tuple[str, ...]
+    undeclared: tuple[str, ...]  # attributes whose values are still to be declared by hand
     source: Literal["schema", "dictionary", "records", "records like a dictionary"]
 
     def with_ledger(self, name: str) -> "StartingSpec":
@@ -157,15 +150,10 @@ class StartingSpec(NamedTuple):
 def starting_spec(
     path: Path, *, is_dictionary: bool = False, has_header: bool = False, table: str | None = None
 ) -> StartingSpec:
-    """A spec for what ``path`` describes.
+    """A spec for what ``path`` describes: JSON of a schema, another spec, a data dictionary, or records.
 
-    Args:
-        path: a schema as JSON (a domain such as {"age": 85}, a Frictionless schema or package, a JSON Schema, metadata
-            of CSV on the Web), another spec (.toml), a data dictionary (.csv), or records (.csv, .csv.gz, .parquet).
-        is_dictionary: whether the file describes columns; else, of a CSV file nothing but the first line is read.
-        has_header: whether the first line of a CSV file of records holds names, not a record, which the line itself
-            does not show.
-        table: the name of the table, in a schema of several.
+    Of a CSV file nothing but the first line is read unless it is a dictionary; only ``has_header`` tells that this line
+    holds names, not a record.  A schema of several tables needs the name of one.
     """
     kind = path.suffix.lower()
     if is_dictionary:
@@ -217,13 +205,7 @@ def say_start(start: StartingSpec, source: Path, path: Path, output: Output) -> 
 
 
 def spec_text(domain: Domain, *, up_to: int = 2, max_cells: int | None = None) -> str:
-    """A spec with this domain, and defaults for everything else.
-
-    Args:
-        domain: the schema.
-        up_to: the workload is all tables of at most this many attributes.
-        max_cells: leave out tables with more cells; None to leave out none.
-    """
+    """A spec with this domain: tables of at most so many attributes and cells, and defaults for everything else."""
     lines = [f"{key_text(name)} = {attribute_text(domain[name])}" for name in domain]
     entry = f"up_to = {up_to}\n" if max_cells is None else f"up_to = {up_to}\nmax_cells = {max_cells}\n"
     head = _HEAD.replace("\nup_to = 2\n", f"\n{entry}")
@@ -250,7 +232,6 @@ def _declared_start(columns: list[Declared], source: Literal["schema", "dictiona
 
 
 def _start_of_json(path: Path, table: str | None) -> StartingSpec:
-    """A spec for a public schema, or for a domain."""
     text = read_limited(path)
     try:
         value = parse_json(text)

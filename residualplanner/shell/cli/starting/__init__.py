@@ -1,4 +1,0 @@
-"""Commented specs to start from.
-
-The values of a column are never read from records.
-"""
