@@ -89,6 +89,7 @@ DOORS: dict[str, set[str]] = {
     "release.release": {
         "fits.for_mbi",
         "publish.saving",
+        "publish.style",
     },
     "release.table": {
         "publish.pictures.picture",

@@ -1,4 +1,4 @@
-"""The names of the files of tables: readable, different for every query, allowed on every system and in every URL."""
+"""The names of formats, files and sheets: readable, different for every query, allowed on every system and in URLs."""
 
 import hashlib
 import re
@@ -10,6 +10,11 @@ from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.kind import Kind
 from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.method.workload.workload import Workload
+
+#: The format of one workbook for all tables, and that of very many tables, which has Parquet files of many each; and
+#: the formats that all have a file for each table, or a sheet.
+BOOK_FORMAT, PARTS_FORMAT = "workbook", "parts"
+FORMATS = ("parquet", "csv", "xlsx", BOOK_FORMAT)
 
 #: From an attribute's position and a kind of query on it to what the two contribute to file names.
 NameParts = dict[tuple[int, Kind], str]
@@ -47,7 +52,7 @@ def encoded_names(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def parts_of_kinds(name: str, kinds: Sequence[Kind]) -> list[str]:
-    """What an attribute, by its encoded ``name``, contributes to file names for each of the ``kinds`` of query on it.
+    """What an attribute, by its encoded name, contributes to file names for each of the kinds of query on it.
 
     That is the name alone for the identity, else the name, an ``@``, which no encoded name contains, and the kind's
     name; with a number where several of the kinds have the same name.  A selection is called after the first letters
@@ -70,8 +75,26 @@ def parts_of_kinds(name: str, kinds: Sequence[Kind]) -> list[str]:
     return parts
 
 
+def parts_of_workload(workload: Workload) -> NameParts:
+    """What each attribute contributes to file names for each kind of query on it in the workload."""
+    names = encoded_names(workload.domain.names)
+    kinds_of: dict[int, list[Kind]] = {}
+    for position, kind in workload.attribute_kinds:
+        kinds_of.setdefault(position, []).append(kind)
+    return {
+        (position, kind): part
+        for position, kinds in kinds_of.items()
+        for kind, part in zip(kinds, parts_of_kinds(names[position], kinds), strict=True)
+    }
+
+
+def table_name(parts: Sequence[str]) -> str:
+    """The name of a table, however long, from what its attributes contribute: no two queries have the same."""
+    return ".".join(parts) or TOTAL
+
+
 def file_stem(parts: Sequence[str]) -> str:
-    """The name of a table's file without its ending, from what its attributes contribute.
+    """The name of a table's file without its ending: the table's name, or its beginning and its hash.
 
     Example:
         >>> file_stem(["age", "sex"]), file_stem([])
@@ -93,40 +116,8 @@ def sheet_names(names: Sequence[str]) -> list[str]:
     return [f"{number} {name}"[:_LONGEST_SHEET] for number, name in enumerate(names, start=1)]
 
 
-def parts_of_workload(workload: Workload) -> NameParts:
-    """What each attribute contributes to file names for each kind of query on it in the workload.
-
-    Example:
-        >>> from residualplanner import Domain, Prefix
-        >>> workload = Workload(Domain({"age": 3, "sex": 2}), [("sex",), {"age": Prefix()}])
-        >>> list(parts_of_workload(workload).values())
-        ['age@prefix', 'sex']
-    """
-    names = encoded_names(workload.domain.names)
-    kinds_of: dict[int, list[Kind]] = {}
-    for position, kind in workload.attribute_kinds:
-        kinds_of.setdefault(position, []).append(kind)
-    return {
-        (position, kind): part
-        for position, kinds in kinds_of.items()
-        for kind, part in zip(kinds, parts_of_kinds(names[position], kinds), strict=True)
-    }
-
-
-def table_name(parts: Sequence[str]) -> str:
-    """The name of a table, however long, from what its attributes contribute: no two queries have the same."""
-    return ".".join(parts) or TOTAL
-
-
 def written_queries(workload: Workload) -> Iterator[WrittenQuery]:
-    """The queries of a workload in its order, each with its attributes as they were written.
-
-    Example:
-        >>> from residualplanner import Domain
-        >>> workload = Workload(Domain({"age": 3, "sex": 2}), [("sex", "age"), ()])
-        >>> [query.positions for query in written_queries(workload)]
-        [(), (1, 0)]
-    """
+    """The queries of a workload in its order, each with its attributes as they were written."""
     for block in workload.blocks:
         for positions, codes in zip(block.written_attributes.tolist(), block.written_kinds.tolist(), strict=True):
             yield WrittenQuery(tuple(positions), tuple(workload.kinds[code] for code in codes))
@@ -147,5 +138,4 @@ def _encoded(name: str, kept: frozenset[str]) -> str:
 
 
 def _bytes_of(letter: str, sign: str) -> str:
-    """The bytes of a letter in UTF-8, each as a sign and two hexadecimal digits."""
     return "".join(f"{sign}{byte:02X}" for byte in letter.encode())

@@ -15,8 +15,8 @@ from residualplanner.ground.errors import ArgumentError, FileFormatError, Worklo
 from residualplanner.ground.stores import AnyPath, BucketPath, path_at
 from residualplanner.method.plan.files import load_plan
 from residualplanner.method.plan.plan import Plan
-from residualplanner.publish.files.reading import load_tables
 from residualplanner.publish.files.sidecar import PUBLISHED_ERRORS_FILE
+from residualplanner.publish.loading import load_tables
 from residualplanner.publish.maps import Boundaries
 from residualplanner.publish.pictures import require_package
 from residualplanner.publish.report.cells import CELLS, page_tables

@@ -11,8 +11,8 @@ from residualplanner.ground.file_kinds import LEDGER, PLAN, RELEASE, kind_of_pat
 from residualplanner.method.plan.error_table_file import error_format, write_error_table
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.workload.workload import Workload
-from residualplanner.publish.files.export import require_exportable
 from residualplanner.publish.maps import require_shapes
+from residualplanner.publish.style import require_exportable
 from residualplanner.shell.cli.failures import naming, telling_outputs
 from residualplanner.shell.cli.gates import AT_ONCE, Gate
 from residualplanner.shell.cli.ledgers import wanted_ledger

@@ -8,8 +8,7 @@ import pytest
 from html_pages import read_page
 from made_releases import any_release
 from random_plans import plan_by_set, sample_workload
-from residualplanner import Identity, Range
-from residualplanner.publish.files.reading import load_tables
+from residualplanner import Identity, Range, load_tables
 from residualplanner.publish.report import write_report
 from residualplanner.publish.report.fairness import fairness_of
 from residualplanner.publish.report.report import subject_of
