@@ -50,7 +50,7 @@ DOORS: dict[str, set[str]] = {
     "method.plan.plan": {
         "gate.measurement.resource_estimate",
         "method.plan.files",
-        "publish.pictures.picture",
+        "publish.pictures.drawing",
         "publish.pictures.plots",
     },
     "method.plan.select": {
@@ -92,7 +92,7 @@ DOORS: dict[str, set[str]] = {
         "publish.style",
     },
     "release.table": {
-        "publish.pictures.picture",
+        "publish.pictures.drawing",
         "publish.pictures.plots",
         "publish.pictures.shown_table",
     },

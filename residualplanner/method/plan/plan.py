@@ -23,7 +23,7 @@ from residualplanner.method.workload.closure import Closure
 
 if TYPE_CHECKING:
     from residualplanner.gate.measurement.resource_estimate import ResourceEstimate
-    from residualplanner.publish.pictures.picture import Picture
+    from residualplanner.publish.pictures.drawing import Picture
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -148,6 +148,7 @@ def test_numbers_of_any_size_keep_every_bit_in_a_workbook(scale, seed):
 
     from residualplanner.publish.files import workbook
     from residualplanner.publish.files.reading import read_columns
+
     values = np.random.default_rng(seed).normal(size=5) * 10.0**scale
     found = read_columns(workbook.write(pa.table({"x": values}), []), Path("x.xlsx"), {"x": "double"}, 5)
     assert found["x"].to_pylist() == values.tolist()
@@ -308,7 +309,6 @@ def test_rows_in_another_order_are_refused_though_their_hash_is_right(saved, tmp
     import pyarrow as pa
 
     from residualplanner.publish.files import csv, parquet, workbook
-
 
     folder = Path(shutil.copytree(saved / f"{file_format}-default", tmp_path / "copy"))
     turned = pa.Table.from_pandas(load_tables(folder).numbers.frame("b").iloc[::-1], preserve_index=False)
