@@ -6,7 +6,7 @@ import pytest
 import residualplanner as rp
 from residualplanner.fits.adjusted.rounding import require_base
 from residualplanner.method.privacy import Neighbors
-from residualplanner.publish.parts.writers import workers_of
+from residualplanner.publish.parts.writing import workers_of
 
 PAIRS = rp.marginals(rp.Domain({"a": 3, "b": 2}), order=2)
 

@@ -4,9 +4,9 @@ Parts are written in their own room.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.gate.sources.source import Progress
@@ -41,33 +41,18 @@ from residualplanner.publish.files.statistics import (
 )
 from residualplanner.publish.parts.saving import save_parts
 from residualplanner.publish.style import Style, require_free_columns
-from residualplanner.release.devices import HOST, Device
-from residualplanner.release.numbers import Numbers
+from residualplanner.release.devices import HOST
 from residualplanner.release.profiles import level_of, profile_named
 from residualplanner.release.publication import Publication
 from residualplanner.release.published_errors import PublishedErrors, require_errors_of
+from residualplanner.release.release import Release
 from residualplanner.release.table import Table
 from residualplanner.scale.workers import Workers
 
 
-class Saveable(Protocol):
-    """What is read of a `Release` to save it; the door to here stands there, so that it cannot be named."""
-
-    @property
-    def measurement(self) -> NoisyAnswers: ...  # noqa: D102
-
-    @property
-    def numbers(self) -> Numbers: ...  # noqa: D102
-
-    @property
-    def device(self) -> Device: ...  # noqa: D102
-
-    def tables(self, progress: Progress | None = None) -> Iterator[Table]: ...  # noqa: D102
-
-
 @memory_for("to write these tables; write smaller ones, or use a machine with more memory")
 def save(
-    release: Saveable,
+    release: Release,
     folder: PathLike,
     style: Style,
     *,

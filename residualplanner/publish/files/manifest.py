@@ -23,16 +23,24 @@ from residualplanner.gate.measurement.answers import FloatResiduals, IntegerResi
 from residualplanner.gate.measurement.combined import NoisyAnswers, as_one, noise_of_release
 from residualplanner.gate.measurement.measurement import Measurement, load_measurement
 from residualplanner.gate.measurement.noise_record import NoiseRecord
+from residualplanner.ground.archive import HEADER_LIMIT
+from residualplanner.ground.checks import limited_bytes
 from residualplanner.ground.errors import FileFormatError, ResidualPlannerError
 from residualplanner.ground.json import json_text, parse_json
+from residualplanner.ground.margins import require_level
 from residualplanner.ground.stores import AnyPath, local_file
 from residualplanner.ground.version import __version__
 from residualplanner.method.bases.basis import basis_codes
-from residualplanner.method.plan.files import plan_bytes, plan_hash
+from residualplanner.method.plan.files import plan_bytes, plan_hash, plan_of_bytes
 from residualplanner.method.plan.plan import Plan
+from residualplanner.publish.files.file_names import FORMATS, PARTS_FORMAT
 from residualplanner.publish.files.sidecar import Description
+from residualplanner.release.product import product_of_json
+from residualplanner.release.profiles import PROFILES
+from residualplanner.release.publication import Publication
+from residualplanner.release.quality import quality_of_json
 
-FORMAT, FORMAT_VERSION = "residualplanner/release", 8
+_FORMAT, _FORMAT_VERSION = "residualplanner/release", 8
 #: The plan, beside the manifest.
 PLAN_FILE = "release.plan"
 #: What to do about a folder that is damaged.
@@ -60,8 +68,7 @@ def content_of(folder: AnyPath, name: str, digest: object) -> bytes:
     return content
 
 
-def json_of(path: AnyPath, content: bytes) -> Any:
-    """The JSON values in the bytes of a file."""
+def _json_of(path: AnyPath, content: bytes) -> Any:
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:
@@ -78,8 +85,8 @@ def manifest_bytes(described: Description, hashes: Mapping[str, str], count: int
 
     plan, noise = described.plan, described.noise
     manifest = {
-        "format": FORMAT,
-        "version": FORMAT_VERSION,
+        "format": _FORMAT,
+        "version": _FORMAT_VERSION,
         "package_versions": {
             "residualplanner": __version__,
             "python": platform.python_version(),
@@ -132,13 +139,66 @@ def _basis(plan: Plan, attribute: int) -> dict[str, Any]:
     return about | {"bases": len(set(basis_codes(every).tolist()))}
 
 
-def noise_of_manifest(manifest: Mapping[str, Any], plan: Plan, plans: Sequence[Plan]) -> NoiseRecord:
-    """How the noise was drawn, if what the manifest says of plan and noise is true of the plan.
+def read_manifest(home: AnyPath) -> dict[str, Any]:
+    """The content of the manifest of a folder, of this version."""
+    path = home / "manifest.json"
+    if not path.is_file():
+        raise FileFormatError(f"{home} has no manifest.json; name the folder of a release")
+    manifest = _json_of(path, limited_bytes(path, HEADER_LIMIT, name=path, remedy=AGAIN))
+    if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:
+        raise FileFormatError(f"{path} is not the manifest of a release; name the folder of one")
+    number = manifest.get("version")
+    if type(number) is not int or number > _FORMAT_VERSION:
+        raise FileFormatError(
+            f"{path}: written by a newer version (format {number!r}, this reads {_FORMAT_VERSION}); "
+            "upgrade residualplanner"
+        )
+    if number < _FORMAT_VERSION:
+        raise FileFormatError(f"{path}: format {number} is no longer read; save the release again with this version")
+    return manifest
 
-    Several measurements have ``plans`` of their own, in the files of `measured_files`.
+
+def read_description(home: AnyPath, manifest: Mapping[str, Any]) -> tuple[Description, Mapping[str, Any]]:
+    """How the release in a folder was written, as far as that is true of its plan, and its metadata.
 
     Raises:
-        FileFormatError: a field says something else, or is missing or superfluous.
+        FileFormatError: a file is missing or was altered, or says what does not follow from the plan.
+        LookupError, TypeError, ValueError, AttributeError: the manifest has other entries.
+    """
+    hashes, about, path = manifest["files"], manifest["tables"], home / "manifest.json"
+    names = (PLAN_FILE, *checked(path, partial(_measured_files, manifest["noise"])))
+    contents = ((name, content_of(home, name, hashes[name])) for name in names)
+    plan, *plans = (checked(home / name, partial(plan_of_bytes, content)) for name, content in contents)
+    noise = checked(path, partial(_noise_of, manifest, plan, plans))
+    file_format, level = about["format"], about["conf_level"]
+    if file_format not in (*FORMATS, PARTS_FORMAT) or about["profile"] not in PROFILES or not isinstance(level, float):
+        raise LookupError
+    require_level(level)
+    product = checked(path, partial(product_of_json, about.get("product")))
+    with_unbiased = about.get("with_unbiased", False)
+    if not isinstance(with_unbiased, bool):
+        raise LookupError
+    quality = checked(path, partial(quality_of_json, about.get("quality")))
+    path = home / "metadata.json"
+    metadata = _json_of(path, content_of(home, "metadata.json", hashes["metadata.json"]))
+    publication = checked(path, partial(_publication_of, metadata))
+    profile = PROFILES[about["profile"]].of(product, with_unbiased=with_unbiased).graded(quality)
+    described = Description(plan, noise, file_format, profile, level, publication)
+    checked(path, partial(_require_true_metadata, metadata, described))
+    return described, metadata
+
+
+def _publication_of(metadata: Mapping[str, Any]) -> Publication:
+    try:
+        return Publication(**metadata.get("publication", {}))
+    except TypeError:
+        raise FileFormatError("it does not say what the publication is") from None
+
+
+def _noise_of(manifest: Mapping[str, Any], plan: Plan, plans: Sequence[Plan]) -> NoiseRecord:
+    """How the noise was drawn, if what the manifest says of it, and of the plan, is true of the plan.
+
+    Several measurements have ``plans`` of their own.
     """
     stated, true = manifest["plan"], about_plan(plan)
     if not isinstance(stated, Mapping):
@@ -152,7 +212,7 @@ def noise_of_manifest(manifest: Mapping[str, Any], plan: Plan, plans: Sequence[P
         raise FileFormatError(f"what it says of the noise is not true of {PLAN_FILE} beside it: {error}") from None
 
 
-def require_true_metadata(metadata: Mapping[str, Any], described: Description) -> None:
+def _require_true_metadata(metadata: Mapping[str, Any], described: Description) -> None:
     """Raise FileFormatError where metadata say of plan, privacy or tables something other than follows from the plan.
 
     Only words for people, such as what a column means, may be others.
@@ -184,9 +244,8 @@ def files_beside(described: Description, about_statistics: Mapping[str, Any]) ->
     }
 
 
-def measured_files(manifest: Mapping[str, Any]) -> list[str]:
-    """The names of the plans of several measurements, none where there was one; FileFormatError where that is open."""
-    noise = manifest["noise"]
+def _measured_files(noise: Any) -> list[str]:
+    """The names of the plans of several measurements, by a manifest's entry on the noise; none where there was one."""
     if not isinstance(noise, Mapping) or not isinstance(noise.get("measurements", []), list):
         raise FileFormatError("it does not say what the noise was")
     return [_measured_file(number) for number, _ in enumerate(noise.get("measurements", []), 1)]

@@ -18,9 +18,16 @@ from residualplanner.method.plan.plan import Plan
 from residualplanner.method.workload.query import QueryLike, WrittenQuery, written_query
 from residualplanner.publish.files import csv, parquet, workbook
 from residualplanner.publish.files.columns import are_labels, frame_of_columns, not_the_table, typed
-from residualplanner.publish.files.file_names import BOOK_FILE, BOOK_FORMAT, sheet_names
+from residualplanner.publish.files.file_names import (
+    BOOK_FILE,
+    BOOK_FORMAT,
+    file_stem,
+    sheet_names,
+    table_name,
+    written_queries,
+)
 from residualplanner.publish.files.manifest import AGAIN, PLAN_FILE, content_of
-from residualplanner.publish.files.sidecar import NUMBER, PUBLISHED_ERRORS_FILE, TEXT, Description, label_type
+from residualplanner.publish.files.sidecar import INTEGER, NUMBER, PUBLISHED_ERRORS_FILE, TEXT, Description, label_type
 from residualplanner.publish.files.statistic_form import StatisticForm, statistic_form
 from residualplanner.publish.files.statistics import statistic_file, statistic_sheet
 from residualplanner.release.batches import TableBatch
@@ -35,6 +42,8 @@ from residualplanner.release.tidy_form import label_columns
 if TYPE_CHECKING:
     import pandas as pd
 
+#: The columns of the index that are read.
+_INDEX = {"query": TEXT, "kinds": TEXT, "cells": INTEGER, "name": TEXT, "file": TEXT, "sha256": TEXT}
 #: The columns of intervals in the files of tables that are not unbiased.
 _INTERVAL = ("ci_low_unbiased", "ci_high_unbiased")
 
@@ -45,12 +54,6 @@ class Saved(Numbers):
     """The numbers in a folder that ``Release.save`` wrote, each read when it is looked up.
 
     Estimates are those that were saved, bit for bit; variances follow from the plan.
-
-    Attributes:
-        home: the folder.
-        manifest: the content of ``manifest.json``: how the tables were made, and what that cost.
-        metadata: the content of ``metadata.json``: what their columns mean.
-        described: how they were written.
     """
 
     home: AnyPath
@@ -296,6 +299,38 @@ class InFiles(Saved):
         )
 
 
+def open_files(
+    home: AnyPath, manifest: Mapping[str, Any], metadata: Mapping[str, Any], described: Description
+) -> InFiles:
+    """The numbers of a release in files, whose manifest, metadata and plan have been checked.
+
+    Raises:
+        FileFormatError: the index is missing, was altered, or names other tables or files than the plan has.
+    """
+    path = home / "index.csv"
+    index = csv.read(content_of(home, "index.csv", manifest["files"]["index.csv"]), path, _INDEX)
+    saved = map(SavedTable, *(index[name].to_pylist() for name in ("file", "sha256", "cells")))
+    files = dict(zip(index["name"].to_pylist(), saved, strict=True))
+    if manifest["tables"]["count"] != len(files) or not _are_of_workload(files, described):
+        raise FileFormatError(f"{path} names other tables or files than {PLAN_FILE} has; {AGAIN}")
+    return InFiles(home, manifest, metadata, described, files)
+
+
+def _are_of_workload(files: Mapping[str, SavedTable], described: Description) -> bool:
+    """Whether these are the tables of the plan's workload, in its order, each of its cells in the file of its name."""
+    workload, ending = described.plan.workload, described.file_format
+    if len(files) != len(workload):
+        return False
+    rows = zip(files.items(), written_queries(workload), workload.cells.tolist(), strict=True)
+    every = (((name, saved), described.parts_of(*query), cells) for (name, saved), query, cells in rows)
+    return all(
+        name == table_name(parts)
+        and saved.file == (BOOK_FILE if ending == BOOK_FORMAT else f"tables/{file_stem(parts)}.{ending}")
+        and saved.cells == cells
+        for (name, saved), parts, cells in every
+    )
+
+
 def read_columns(
     content: bytes,
     path: AnyPath,
@@ -308,14 +343,8 @@ def read_columns(
 ) -> dict[str, Any]:
     """The columns of a table of a release, by name, as PyArrow arrays, from the bytes of its file.
 
-    Args:
-        content: the bytes.
-        path: of the file; its ending says the format.
-        types: the type of each column, in their order.
-        cells: the number of rows that there must be.
-        axes: for each axis the labels that there must be in its columns, in C order: the last axis changes fastest.
-        optional: the names of columns that may have nothing in a row.
-        sheet: of a workbook.
+    There must be columns of these types, as many rows as cells, for each axis its labels in its columns, in C order,
+    and, but in ``optional`` columns, a value in each row.
 
     Raises:
         FileFormatError: it is another table, or not a table.

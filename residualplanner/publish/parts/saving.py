@@ -10,7 +10,6 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +24,18 @@ from residualplanner.method.plan.files import plan_hash
 from residualplanner.publish.files import parquet
 from residualplanner.publish.files.manifest import files_beside, manifest_bytes, save_measurements
 from residualplanner.publish.files.sidecar import Description
-from residualplanner.publish.parts.part_file import HASHES, PartFile, part_lists
+from residualplanner.publish.parts.part_file import HASHES, part_lists
 from residualplanner.publish.parts.statistics import about_statistics, write_statistics
-from residualplanner.publish.parts.writers import remove_answers, workers_of, writing
 from residualplanner.publish.parts.writing import (
     ANSWERS_SHA256,
     PartWriter,
     labels_table,
+    remove_answers,
     tables_tables,
+    workers_of,
     write_tables,
     write_whole,
+    writing,
 )
 from residualplanner.release.layout import LABELS, PARTS, TABLES, Layout, layout_of, part_name
 from residualplanner.release.numbers import Numbers
@@ -62,7 +63,7 @@ def save_parts(
     They hold ``numbers``, which say how they follow from the answers; ``more`` are further files by their names.
     """
     require_guarded_main("save")
-    found_workers = workers_of(workers)
+    engine = workers_of(workers)
     plan, with_unbiased = described.plan, described.profile.with_unbiased
     about: dict[str, Any] = {
         "plan_sha256": plan_hash(plan),
@@ -72,6 +73,7 @@ def save_parts(
     about |= {**numbers.about, **({"with_unbiased": True} if with_unbiased else {})}
     layout = layout_of(plan.workload)
     parts = layout.chosen(only)
+    count = sum(layout.count_of(part) for part in parts)
     writer = PartWriter(measurement, layout, about, numbers, with_unbiased)
     some = parts if len(parts) < len(layout) else ()
     digest = hashlib.sha256(json.dumps([about, *some], sort_keys=True).encode()).hexdigest()
@@ -79,11 +81,15 @@ def save_parts(
         _remove_leftovers(hidden, parts)
         _require_room(hidden, layout, parts, measurement)
         saved = save_measurements(measurement, hidden)
-        with _of_unaltered_answers(measurement, hidden), writing(writer, hidden, parts, found_workers) as written:
+        with _of_unaltered_answers(measurement, hidden), writing(writer, hidden, parts, engine) as written:
             files = saved | _write_about(described, writer, hidden, parts)  # while other processes write parts
-            found = list(_reported(written, layout, parts, progress))
+            found, done = [], 0
+            for part, file in zip(parts, written, strict=True):
+                found.append(file)
+                done += layout.count_of(part)
+                if progress is not None:
+                    progress(done, count)
         files |= _write_all(hidden, {**part_lists(layout, parts, found), **more})
-        count = sum(layout.count_of(part) for part in parts)
         write_whole(hidden / "manifest.json", manifest_bytes(described, files, count))
 
 
@@ -112,17 +118,6 @@ def _of_unaltered_answers(measurement: NoisyAnswers, folder: AnyPath) -> Iterato
         for path in (folder / PARTS).iterdir():
             path.unlink()
         raise
-
-
-def _reported(
-    written: Iterator[PartFile], layout: Layout, parts: Sequence[int], progress: Progress | None
-) -> Iterator[PartFile]:
-    """The same, with the number of tables done reported after each part."""
-    counts = [layout.count_of(part) for part in parts]
-    for done, file in zip(accumulate(counts), written, strict=True):
-        if progress is not None:
-            progress(done, sum(counts))
-        yield file
 
 
 def _write_about(described: Description, writer: PartWriter, folder: AnyPath, parts: Sequence[int]) -> dict[str, str]:
