@@ -33,10 +33,9 @@ class Style:
     with_unbiased: bool = False  # whether unbiased estimates stand beside numbers that were made from them
 
     def format_for(self, workload: Workload, only: Iterable[int] | None = None) -> FormatName:
-        """The format of the files of a workload: the one that is named, "parts" for some of these, or the usual one.
+        """The format of the files of a workload, which can be written so: the one named, or the usual one.
 
-        Raises:
-            WorkloadError, MissingExtraError: the tables cannot be written so.
+        Some parts are "parts", whether that is named or not.
         """
         if only is not None and self.format not in (PARTS_FORMAT, None):
             raise WorkloadError(f'only= is for format="parts", not {self.format!r}')
@@ -52,10 +51,7 @@ def chosen_format(
     """The format of the tables of a workload: the given one, or else "parquet", or "parts" where there are very many.
 
     In a profile other than "default", and where their quality is said, many are "parquet", too, since parts have no
-    such columns.
-
-    Raises:
-        WorkloadError: there is no such format.
+    such columns.  WorkloadError, where there is no such format.
 
     Example:
         >>> from residualplanner import Domain, marginals

@@ -42,10 +42,8 @@ def encoded_names(names: Sequence[str]) -> tuple[str, ...]:
     which some file systems ignore, and so is the first letter of a name that Windows keeps for a device.
 
     Example:
-        >>> encoded_names(["age", "pay/hour", "Größe"])
-        ('age', 'pay~2Fhour', 'Gr~C3~B6~C3~9Fe')
-        >>> encoded_names(["sex", "SEX", "aux"])
-        ('sex', '~53~45~58', '~61ux')
+        >>> encoded_names(["pay/hour", "sex", "SEX", "aux"])
+        ('pay~2Fhour', 'sex', '~53~45~58', '~61ux')
     """
     differ = len({name.lower() for name in names}) == len(names)
     return tuple(_encoded(name, _PLAIN if differ else _LOWER) for name in names)
@@ -56,14 +54,7 @@ def parts_of_kinds(name: str, kinds: Sequence[Kind]) -> list[str]:
 
     That is the name alone for the identity, else the name, an ``@``, which no encoded name contains, and the kind's
     name; with a number where several of the kinds have the same name.  A selection is called after the first letters
-    of what is selected.
-
-    Example:
-        >>> from residualplanner import Custom, Prefix, Selection
-        >>> parts_of_kinds("age", [Identity(), Prefix(), Custom([[1, 1], [1, 0]]), Custom([[1, 1], [2, 0]])])
-        ['age', 'age@prefix', 'age@custom1', 'age@custom2']
-        >>> parts_of_kinds("age", [Selection("[18, 65)"), Selection("(18, 65]")])
-        ['age@among-18-65_1', 'age@among-18-65_2']
+    of what is selected: ``age@prefix``, ``age@custom1``, ``age@among-18-65_1``.
     """
     total, seen, parts = Counter(kind.file_word for kind in kinds), Counter[str](), []
     for kind in kinds:
@@ -94,12 +85,7 @@ def table_name(parts: Sequence[str]) -> str:
 
 
 def file_stem(parts: Sequence[str]) -> str:
-    """The name of a table's file without its ending: the table's name, or its beginning and its hash.
-
-    Example:
-        >>> file_stem(["age", "sex"]), file_stem([])
-        ('age.sex', '_total')
-    """
+    """The name of a table's file without its ending: the table's name, or its beginning and its hash."""
     stem = table_name(parts)
     if len(stem) <= _LONGEST:
         return stem
@@ -107,12 +93,7 @@ def file_stem(parts: Sequence[str]) -> str:
 
 
 def sheet_names(names: Sequence[str]) -> list[str]:
-    """The names of the sheets of tables in one workbook: at most 31 letters, each different from all others.
-
-    Example:
-        >>> sheet_names(["age.sex", "the_first_of_two_very_long_names.age"])
-        ['1 age.sex', '2 the_first_of_two_very_long_na']
-    """
+    """The names of the sheets of tables in one workbook, as ``1 age.sex``: at most 31 letters, and all different."""
     return [f"{number} {name}"[:_LONGEST_SHEET] for number, name in enumerate(names, start=1)]
 
 

@@ -159,11 +159,9 @@ def read_manifest(home: AnyPath) -> dict[str, Any]:
 
 
 def read_description(home: AnyPath, manifest: Mapping[str, Any]) -> tuple[Description, Mapping[str, Any]]:
-    """How the release in a folder was written, as far as that is true of its plan, and its metadata.
+    """How the release in a folder was written, if what is said of it is true of its plan, and its metadata.
 
-    Raises:
-        FileFormatError: a file is missing or was altered, or says what does not follow from the plan.
-        LookupError, TypeError, ValueError, AttributeError: the manifest has other entries.
+    Where the manifest has other entries, or values of other types, whatever that raises is raised.
     """
     hashes, about, path = manifest["files"], manifest["tables"], home / "manifest.json"
     names = (PLAN_FILE, *checked(path, partial(_measured_files, manifest["noise"])))
@@ -287,11 +285,7 @@ class SavedAnswers:
 
     @cached_property
     def measurements(self) -> tuple[Measurement, ...]:
-        """One, or several that were averaged.
-
-        Raises:
-            FileFormatError: a file is missing, was altered, or is another measurement than the manifest is about.
-        """
+        """One, or several that were averaged; FileFormatError where a file is not what the manifest is about."""
         expected = self.noise.measured or ((self.plan, self.noise),)
         return tuple(
             _opened(self.folder / name, self.hashes.get(name), *own)

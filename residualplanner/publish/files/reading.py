@@ -90,11 +90,7 @@ class Saved(Numbers):
 
     @abstractmethod
     def cells_of(self, number: int) -> FloatArray:
-        """The numbers of a table by its number in the order of the workload, (cells,), as the query was saved.
-
-        Raises:
-            FileFormatError: the file of the table is missing, was altered, or is another.
-        """
+        """The numbers of a table by its number in the order of the workload, (cells,), as the query was saved."""
 
     def require(self, plan: Plan, query: WrittenQuery) -> None:
         """Raise WorkloadError unless the folder has a table for the query."""
@@ -302,11 +298,7 @@ class InFiles(Saved):
 def open_files(
     home: AnyPath, manifest: Mapping[str, Any], metadata: Mapping[str, Any], described: Description
 ) -> InFiles:
-    """The numbers of a release in files, whose manifest, metadata and plan have been checked.
-
-    Raises:
-        FileFormatError: the index is missing, was altered, or names other tables or files than the plan has.
-    """
+    """The numbers of a release in files, whose manifest, metadata and plan have been checked; now the index."""
     path = home / "index.csv"
     index = csv.read(content_of(home, "index.csv", manifest["files"]["index.csv"]), path, _INDEX)
     saved = map(SavedTable, *(index[name].to_pylist() for name in ("file", "sha256", "cells")))
@@ -344,11 +336,7 @@ def read_columns(
     """The columns of a table of a release, by name, as PyArrow arrays, from the bytes of its file.
 
     There must be columns of these types, as many rows as cells, for each axis its labels in its columns, in C order,
-    and, but in ``optional`` columns, a value in each row.
-
-    Raises:
-        FileFormatError: it is another table, or not a table.
-        MissingExtraError: it is a workbook, and openpyxl is not installed.
+    and, but in ``optional`` columns, a value in each row; else FileFormatError.
     """
     columns: Mapping[str, Any]
     if path.suffix == ".xlsx":

@@ -53,12 +53,9 @@ class _Exact(float):
 
 
 def require_workbooks(workload: Workload, *, is_one: bool) -> None:
-    """Raise unless every table of the workload fits a sheet, of one workbook or of its own, and XlsxWriter is there.
+    """Raise WorkloadError unless every table of the workload fits a sheet, of one workbook or of its own.
 
-    Raises:
-        WorkloadError: there are too many tables for one, a table has too many rows, or a name or label has too many
-            letters, or some that XML cannot hold.
-        MissingExtraError: XlsxWriter is not installed.
+    MissingExtraError, where XlsxWriter is not installed.
     """
     if is_one and len(workload) > _MOST_SHEETS:
         raise WorkloadError(
@@ -171,8 +168,13 @@ class Book:
         sheet.set_landscape()
         sheet.fit_to_pages(1, 0)
         sheet.set_margins(left=0.5, right=0.5, top=0.8, bottom=0.7)
+
+        def shown(text: str) -> str:
+            short = text if len(text) <= _HEADER_LIMIT else f"{text[: _HEADER_LIMIT - 1]}…"
+            return short.replace("&", "&&")  # an "&" begins a command
+
         header = {"&L": self.publication.title, "&R": title}
-        sheet.set_header("".join(f"{side}{_header_text(text)}" for side, text in header.items() if text))
+        sheet.set_header("".join(f"{side}{shown(text)}" for side, text in header.items() if text))
         sheet.set_footer("&L&A&R&P / &N")
         for column, head in enumerate(heads):
             sheet.write_string(0, column, head, self._styles[f"head of {self.formats.get(head, 'text')}"])
@@ -241,12 +243,6 @@ def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError("a string was expected")
     return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), value)
-
-
-def _header_text(text: str) -> str:
-    """A text as it stands in the header of a printed page, where ``&`` begins a command."""
-    short = text if len(text) <= _HEADER_LIMIT else f"{text[: _HEADER_LIMIT - 1]}…"
-    return short.replace("&", "&&")
 
 
 def _lines(text: str, width: float) -> int:

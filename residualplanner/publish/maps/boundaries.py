@@ -63,19 +63,17 @@ class Boundaries:
             >>> Boundaries.from_geojson({"type": "FeatureCollection", "features": [feature]}, code="GEOID")
             <Boundaries of 1 area>
         """
-        if isinstance(source, str | os.PathLike):
-            return cls(_rings_of_features(Path(source).name, _value_of_file(source), code))
-        return cls(_rings_of_features("the GeoJSON", source, code))
-
-
-def _value_of_file(path: PathLike) -> Any:
-    content = limited_bytes(path, SIZE_LIMIT, name=Path(path).name, remedy="simplify its shapes")
-    try:
-        return parse_json(content.decode("utf-8-sig"))
-    except UnicodeDecodeError:
-        raise FileFormatError(f"{Path(path).name} is not UTF-8 text, as GeoJSON is") from None
-    except FileFormatError as error:
-        raise FileFormatError(f"{Path(path).name} is not GeoJSON: {error}") from None
+        if not isinstance(source, str | os.PathLike):
+            return cls(_rings_of_features("the GeoJSON", source, code))
+        name = Path(source).name
+        content = limited_bytes(source, SIZE_LIMIT, name=name, remedy="simplify its shapes")
+        try:
+            value = parse_json(content.decode("utf-8-sig"))
+        except UnicodeDecodeError:
+            raise FileFormatError(f"{name} is not UTF-8 text, as GeoJSON is") from None
+        except FileFormatError as error:
+            raise FileFormatError(f"{name} is not GeoJSON: {error}") from None
+        return cls(_rings_of_features(name, value, code))
 
 
 def _rings_of_features(name: str, value: Any, code: str) -> dict[str, tuple[FloatArray, ...]]:
@@ -119,7 +117,7 @@ def _code_of(where: str, feature: Mapping[str, Any], code: str) -> str:
 
 
 def _rings(where: str, geometry: Any) -> Iterator[FloatArray]:
-    """The rings of a polygon or multipolygon; none where a feature has no shape."""
+    """The closed rings of a polygon or multipolygon, (m, 2) each; none where a feature has no shape."""
     if geometry is None:
         return
     kind = geometry.get("type") if isinstance(geometry, Mapping) else None
@@ -127,8 +125,13 @@ def _rings(where: str, geometry: Any) -> Iterator[FloatArray]:
         raise FileFormatError(f"{where}: the geometry must be a Polygon or a MultiPolygon, got {value_text(kind)}")
     coordinates = geometry.get("coordinates")
     for polygon in [coordinates] if kind == "Polygon" else _listed(where, coordinates):
-        for number, ring in enumerate(_listed(where, polygon)):
-            yield _oriented(_ring(where, ring), is_outer=number == 0)
+        for number, positions in enumerate(_listed(where, polygon)):
+            ring = _ring(where, positions)
+            x, y = ring.T
+            is_counterclockwise = (x[:-1] * y[1:] - x[1:] * y[:-1]).sum() > 0
+            # Outer rings are turned counterclockwise, others clockwise: so holes stay open however they were written.
+            is_right = is_counterclockwise == (number == 0)
+            yield frozen(ring if is_right else ring[::-1].copy())
 
 
 def _listed(where: str, value: Any) -> list[Any]:
@@ -138,7 +141,7 @@ def _listed(where: str, value: Any) -> list[Any]:
 
 
 def _ring(where: str, positions: Any) -> FloatArray:
-    """A closed ring, (m, 2)."""
+
     if not all(_is_position(each) for each in _listed(where, positions)):
         raise FileFormatError(f"{where}: a position must be a list of two numbers, such as [-86.5, 32.5]")
     if len(positions) < 4 or positions[0][:2] != positions[-1][:2]:
@@ -150,13 +153,6 @@ def _is_position(value: Any) -> bool:
     if not isinstance(value, list) or not 2 <= len(value) <= 4:
         return False
     return all(isinstance(each, int | float) and not isinstance(each, bool) and abs(each) < 1e12 for each in value)
-
-
-def _oriented(ring: FloatArray, *, is_outer: bool) -> FloatArray:
-    """The ring counterclockwise if it is an outer one, else clockwise: so holes stay open however it was written."""
-    x, y = ring.T
-    is_counterclockwise = (x[:-1] * y[1:] - x[1:] * y[:-1]).sum() > 0
-    return frozen(ring.copy() if is_counterclockwise == is_outer else ring[::-1].copy())
 
 
 def plane_rings(rings: Rings) -> dict[str, tuple[FloatArray, ...]]:

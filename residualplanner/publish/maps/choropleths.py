@@ -56,12 +56,6 @@ class Areas:
         """Whether some of them have a shape."""
         return any(boundaries.rings.get(code) for code in self.codes)
 
-    def without_shape(self, boundaries: Boundaries) -> list[str]:
-        """The codes, with the names, of areas that have no shape."""
-        pairs = zip(self.codes, self.names, strict=True)
-        lacking = [(code, name) for code, name in pairs if not boundaries.rings.get(code)]
-        return [code if code == name else f"{code} ({name})" for code, name in lacking]
-
     def picture(self, boundaries: Boundaries, shown: Shown, quality: Quality) -> Picture:
         """A map of the numbers."""
         numbers = self.numbers(shown, quality)
@@ -73,11 +67,7 @@ class Areas:
 
 
 def _areas_of_table(table: Table) -> list[Areas]:
-    """The areas that the cells of a table of one attribute are about, level by level from coarse to fine.
-
-    Raises:
-        WorkloadError: the table has another number of attributes.
-    """
+    """The areas that the cells of a table of one attribute are about, level by level from coarse to fine."""
     if len(table.names) != 1:
         raise WorkloadError(f"a map is of a table of one attribute, got {list(table.names)}; sum over the others first")
     attribute, kind = table.plan.domain[table.names[0]], next(kind for kind in table.kinds if kind.is_axis)
@@ -95,12 +85,7 @@ def _areas_of_table(table: Table) -> list[Areas]:
 
 
 def require_shapes(workload: Workload, maps: Mapping[str, Boundaries]) -> None:
-    """Raise unless, as far as queries tell, some answers about each mapped attribute are about areas with a shape.
-
-    Raises:
-        DomainError: an attribute is not in the domain.
-        WorkloadError: no query of an attribute has an area with a shape.
-    """
+    """Raise unless, as far as queries tell, some answers about each mapped attribute are about areas with a shape."""
     domain = workload.domain
     unknown = [name for name in maps if name not in domain]
     if unknown:
@@ -183,12 +168,7 @@ class ColorClasses:
 
 
 def classes_of_estimates(numbers: FloatArray) -> ColorClasses:
-    """Five classes of about as many numbers each, (n,), or fewer where these hardly differ; limits are round.
-
-    Example:
-        >>> classes_of_estimates(np.array([12.0, 55, 118, 260, 990, 4100])).texts
-        ('below 55', '55 to 120', '120 to 260', '260 to 990', '990 or more')
-    """
+    """Five classes of about as many numbers each, (n,), or fewer where these hardly differ; limits are round."""
     known = numbers[np.isfinite(numbers)]
     inner = np.quantile(known, [0.2, 0.4, 0.6, 0.8]) if known.size else np.empty(0)
     limits = sorted({float(f"{limit:.{_DIGITS}g}") for limit in inner.tolist()})

@@ -57,8 +57,7 @@ class PartFile:
     def row_group(self, path: AnyPath, group: int) -> Any:
         """The file at a path as a PyArrow buffer in which only one row group and the footer are, and zeros elsewhere.
 
-        Raises:
-            FileFormatError: the file is missing, or has another size; or the hash of one of these two is another.
+        FileFormatError, where the file is missing, or has another size; or the hash of one of these two is another.
         """
         import pyarrow as pa
 
@@ -106,7 +105,7 @@ def _altered(path: AnyPath) -> FileFormatError:
 
 
 def state_part(folder: AnyPath, part: int, file: PartFile) -> None:
-    """Write down what a part will be; done before the part itself is written, so that none is there without it."""
+    """Write down what a part will be: before the part itself is written, so that none is there without it."""
     with write_atomically(_statement(folder, part)) as statement:
         statement.write(file.to_bytes())
 
@@ -154,11 +153,7 @@ def part_lists(layout: Layout, parts: Sequence[int], files: Sequence[PartFile]) 
 
 
 def listed_parts(folder: AnyPath, hashes: Mapping[str, str], layout: Layout) -> dict[int, PartFile]:
-    """What the parts of a folder are, by their numbers, ascending, given the hashes of its other files by name.
-
-    Raises:
-        FileFormatError: a list is missing, was altered, or names other parts or row groups than the plan has.
-    """
+    """What the parts of a folder are, by their numbers, ascending, given the hashes of its other files by name."""
     listed = _columns(folder, PART_LIST, hashes, _PARTS)
     numbers = {part_name(part): part for part in range(len(layout))}
     parts = [numbers.get(file, -1) for file in listed["file"]]

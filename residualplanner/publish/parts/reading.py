@@ -158,11 +158,7 @@ class InParts(Saved):
 def open_parts(
     folder: AnyPath, manifest: Mapping[str, Any], metadata: Mapping[str, Any], described: Description
 ) -> InParts:
-    """The numbers of a release in parts, whose manifest, metadata and plan have been checked.
-
-    Raises:
-        FileFormatError: the list of parts is missing, was altered, or names other parts than the plan has.
-    """
+    """The numbers of a release in parts, whose manifest, metadata and plan have been checked; now the list of parts."""
     layout = layout_of(described.plan.workload)
     files = listed_parts(folder, manifest["files"], layout)
     if manifest["tables"]["count"] != sum(map(layout.count_of, files)):

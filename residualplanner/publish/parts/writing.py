@@ -287,11 +287,6 @@ def writing(
     """Write parts to the folder of a release, those that are complete aside; leaving the block early ends the work.
 
     The result is what each part is, in order, as they are written.  Workers read the answers from files in the folder.
-
-    Raises:
-        FileFormatError: the file of the measurement was altered.
-        OSError: a worker cannot read the measurement, or write to the folder.
-        ResourceError: an engine's workers do not serve, or it failed.
     """
     if workers is None:
         yield map(partial(writer.write, folder), parts)

@@ -8,7 +8,8 @@ import numpy as np
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.words import JOIN, count_text, listed
-from residualplanner.publish.maps import LEGENDS, Areas, Boundaries, Shown, areas_with_shapes, no_shapes, require_shapes
+from residualplanner.publish.maps import Boundaries, require_shapes
+from residualplanner.publish.maps.choropleths import LEGENDS, Areas, Shown, areas_with_shapes, no_shapes
 from residualplanner.publish.pictures import ShownTable, draw_intervals, svg_of
 from residualplanner.publish.report.figures import Figure
 from residualplanner.publish.report.statistics import shown_statistic_of
@@ -136,10 +137,6 @@ def maps_of(subject: Subject, maps: Mapping[str, Boundaries]) -> Iterator[Figure
     """For each level of each attribute whose areas have shapes two maps: of estimates, and how noisy they are.
 
     The numbers are those of a table of the attribute alone; where there is none, of one that is summed over the others.
-
-    Raises:
-        DomainError: an attribute is not in the domain.
-        WorkloadError: no table has areas with shapes, or there are no tables.
     """
     number = 0
     for name, boundaries in maps.items():
@@ -153,7 +150,7 @@ def maps_of(subject: Subject, maps: Mapping[str, Boundaries]) -> Iterator[Figure
 
 
 def require_mapped(subject: Subject, maps: Mapping[str, Boundaries]) -> None:
-    """Raise unless the maps are of attributes of a release with areas; arguments and errors as in `maps_of`."""
+    """Raise WorkloadError or DomainError unless the maps are of attributes of a release with areas."""
     if maps and subject.tables is None:
         raise WorkloadError("maps are for the report on a release, not on a plan")
     require_shapes(subject.plan.workload, maps)
@@ -230,9 +227,12 @@ def _map(subject: Subject, areas: Areas, boundaries: Boundaries, shown: Shown, n
 
 def _lacking(areas: Areas, boundaries: Boundaries) -> Iterator[str]:
     """Which areas have no shape, and which shapes no number."""
-    lacking, codes = areas.without_shape(boundaries), set(areas.codes)
+    pairs = zip(areas.codes, areas.names, strict=True)
+    lacking = [(code, name) for code, name in pairs if not boundaries.rings.get(code)]
     if lacking:
-        yield f"Without a shape, and not on the map: {listed(lacking, _LISTED)}."
+        names = [code if code == name else f"{code} ({name})" for code, name in lacking]
+        yield f"Without a shape, and not on the map: {listed(names, _LISTED)}."
+    codes = set(areas.codes)
     shapes = [code for code in boundaries.rings if code not in codes]
     if shapes:
         yield f"Shapes without a number: {listed(shapes, _LISTED)}."

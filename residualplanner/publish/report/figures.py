@@ -150,6 +150,9 @@ def _fairness(subject: Subject) -> Figure:
     low, high = (f"{number_text(end)} for {name}" for end, name in zip((plan.min(), plan.max()), names, strict=True))
     in_units = "Of sums it is in units of the largest amount. " if subject.plan.workload.has_sums else ""
     others = [f"{ratio_text(spread(frame))} times with weights “{name}”" for name, frame in data.items()][1:]
+    wide = data["plan"][["query", "order", "cells"]].assign(
+        **{f"std_err_{name}": frame["std_err"].to_numpy() for name, frame in data.items()}
+    )
     together = " and ".join(filter(None, (", ".join(others[:-1]), *others[-1:])))
     beside = (
         f"For the same budget these would be {together}."
@@ -163,7 +166,7 @@ def _fairness(subject: Subject) -> Figure:
         f"{ratio_text(spread(data['plan']))} times the least. {in_units}{beside} "
         "A slope downwards means that large tables are favored, upwards that small ones are.",
         svg=svg_of(partial(fairness_figure, data, titles, unit=subject.plan.domain.unit)),
-        data=wide_table(data),
+        data=wide,
         head=("Weights", "Order", "Tables", "Least", "Median", "Largest standard error"),
         rows=[
             ("this plan" if name == "plan" else name, *row)
@@ -256,14 +259,6 @@ def spread_by_order(data: "pd.DataFrame") -> list[tuple[int, int, float, float, 
 def spread(data: "pd.DataFrame") -> float:
     """How many times as large as the least standard error the largest one is."""
     return float(data["std_err"].max() / data["std_err"].min())
-
-
-def wide_table(data: Mapping[str, "pd.DataFrame"]) -> "pd.DataFrame":
-    """All standard errors in one table: ``query``, ``order``, ``cells``, and ``std_err_NAME`` for each plan."""
-    wide = data["plan"][["query", "order", "cells"]].copy()
-    for name, frame in data.items():
-        wide[f"std_err_{name}"] = np.asarray(frame["std_err"])
-    return wide
 
 
 def _other_plan(plan: Plan, weights: Literal["equal", "cells", "sqrt"]) -> Plan | None:

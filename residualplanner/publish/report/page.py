@@ -11,7 +11,6 @@ from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.labels import label_text
 from residualplanner.method.domain.omission import remarks_of
 from residualplanner.method.plan.files import plan_hash
-from residualplanner.method.plan.plan import Plan
 from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.meanings import labels_in_words
 from residualplanner.more.classifications.from_sources import origins_of
@@ -102,11 +101,7 @@ def _values(contents: Contents) -> dict[str, Any]:
         "omission": subject.tables.noise.omission if subject.tables else remarks_of(subject.plan.domain),
         "promise": promise,
         "facts": _facts(subject, promise) + ([contents.total] if contents.total else []),
-        "by_order": _by_order(subject),
-        "attributes": [_attribute_texts(attribute) for attribute in subject.plan.domain.attributes],
-        "origins": _origins(subject.plan),
-        "bases": _bases(subject.plan),
-        "optimality": optimality_text(subject.plan.gap, subject.plan.basis_summary),
+        **_workload(subject),
         "level": level_text(subject.level),
         "print_rows": _PRINT_ROWS,
         "version": __version__,
@@ -169,7 +164,7 @@ def _facts(subject: Subject, promise: Promise) -> list[tuple[str, str, str]]:
         ("Typical error", f"{number_text(subject.rmse)}", f"root mean square over all cells{of}, {subject.unit}"),
         (
             "Worst margin",
-            f"± {number_text(float(subject.worst_margins.max()))}",
+            f"± {number_text(subject.worst_margin)}",
             f"{level_text(subject.level)}, least accurate cell{of}, {subject.unit}",
         ),
     ]
@@ -180,19 +175,24 @@ def _facts(subject: Subject, promise: Promise) -> list[tuple[str, str, str]]:
     return facts
 
 
-def _by_order(subject: Subject) -> list[tuple[str, ...]]:
-    """For each order its tables, their cells, and the least, median and largest standard error."""
-    cells = subject.errors.groupby("order")["cells"].sum()
-    return [
-        (order, tables, number_text(float(count)), *spread)
-        for (order, tables, *spread), count in zip(spread_rows(comparable(subject.errors)), cells, strict=True)
-    ]
-
-
-def _origins(plan: Plan) -> list[tuple[str, str]]:
-    """The files that codes and names of hierarchies are from: their names and hashes."""
-    every = (origin for kind in plan.workload.kinds for origin in origins_of(kind))
-    return [(origin.file, origin.sha256) for origin in dict.fromkeys(every)]
+def _workload(subject: Subject) -> dict[str, Any]:
+    """What the page says of the workload."""
+    plan, errors = subject.plan, subject.errors
+    cells = errors.groupby("order")["cells"].sum()
+    spreads = zip(spread_rows(comparable(errors)), cells, strict=True)
+    origins = dict.fromkeys(origin for kind in plan.workload.kinds for origin in origins_of(kind))
+    bases = sorted(plan.basis_summary.items())
+    return {
+        # of each order its tables, their cells, and the least, median and largest standard error
+        "by_order": [(order, tables, number_text(float(of)), *rest) for (order, tables, *rest), of in spreads],
+        "attributes": [_attribute_texts(attribute) for attribute in plan.domain.attributes],
+        # the files that codes and names of hierarchies are from
+        "origins": [(origin.file, origin.sha256) for origin in origins],
+        "bases": ", ".join(
+            f"{family.replace('_', ' ')} for {count_text(number, 'attribute')}" for family, number in bases
+        ),
+        "optimality": optimality_text(plan.gap, plan.basis_summary),
+    }
 
 
 def _attribute_texts(attribute: Attribute) -> tuple[str, str, str, str]:
@@ -226,11 +226,3 @@ def _described_name(attribute: Attribute) -> str:
     unit = f", in {about.unit}" if about.unit else ""
     notes = "; ".join(text for text in (about.note, f"source: {about.source}" if about.source else "") if text)
     return title + unit + (f" ({notes})" if notes else "")
-
-
-def _bases(plan: Plan) -> str:
-    """How many attributes are measured by a basis of each family."""
-    return ", ".join(
-        f"{family.replace('_', ' ')} for {count_text(number, 'attribute')}"
-        for family, number in sorted(plan.basis_summary.items())
-    )

@@ -155,12 +155,7 @@ def _write_csv(data: "pd.DataFrame", path: Path) -> None:
 
 
 def figures_folder(page: Path) -> Path:
-    """The folder of the figures of a page, beside it.
-
-    Example:
-        >>> figures_folder(Path("census.html")).name
-        'census-figures'
-    """
+    """The folder of the figures of a page, beside it: ``census-figures`` of ``census.html``."""
     return page.with_name(f"{page.stem}-figures")
 
 

@@ -86,14 +86,14 @@ class Subject:
 
     @property
     def rmse(self) -> float:
-        """The root of the average variance over all cells of all tables, in counts; of sums as for margins."""
+        """The root of the average variance over all cells of all tables, in counts; of sums as for `worst_margin`."""
         cells, std_err = self.errors["cells"].to_numpy(dtype=np.float64), self.errors["std_err"] / self._scales
         return math.sqrt(float(cells @ std_err.to_numpy() ** 2 / cells.sum()))
 
     @property
-    def worst_margins(self) -> "pd.Series[float]":
-        """The margin of error of the worst cell of every table, in counts; of sums in units of the largest amount."""
-        return self.errors["max_std_err"] / self._scales * margin_factor(self.level)
+    def worst_margin(self) -> float:
+        """The margin of error of the worst cell of all tables, in counts; of sums in units of the largest amount."""
+        return float((self.errors["max_std_err"] / self._scales * margin_factor(self.level)).max())
 
     @property
     def unit(self) -> str:

@@ -92,12 +92,7 @@ def column_texts(numbers: Sequence[float]) -> list[str]:
 
 
 def ratio_text(ratio: float) -> str:
-    """How many times as large something is, with three significant digits.
-
-    Example:
-        >>> ratio_text(1.2982), ratio_text(11034.2)
-        ('1.3', '11,000')
-    """
+    """How many times as large something is, with three significant digits."""
     return number_text(float(f"{ratio:.3g}"))
 
 
