@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -217,6 +217,7 @@ def draw_choropleth(
     axes.set_aspect("equal")
     handles = []
     looks = enumerate(zip(classes.colors, classes.texts, strict=True))
+    every: list[tuple[int, str, dict[str, Any]]]
     every = [(number, text, {"facecolor": color}) for number, (color, text) in looks]
     if (found < 0).any():
         every.append((-1, _NOTHING, {"facecolor": "none", "hatch": _HATCH}))

@@ -183,7 +183,8 @@ def _targets(subject: Subject) -> Figure:
     targets = targets.iloc[np.argsort(-ratio, kind="stable")]
     met = targets["meets_target"].astype(bool)
     shown = targets.iloc[:_NAMED_TARGETS]
-    names, numbers = table_names(shown), (shown[name].to_numpy(dtype=np.float64) for name in ("margin", "target"))
+    names = table_names(shown)
+    margins, limits = (shown[name].to_numpy(dtype=np.float64) for name in ("margin", "target"))
     nearest = f" Shown are the {len(shown)} that come nearest to their target or miss it by most."
     return Figure(
         name="targets",
@@ -191,7 +192,7 @@ def _targets(subject: Subject) -> Figure:
         caption=f"{int(met.sum()):,} of {count_text(len(targets), 'table')} with a target "
         f"{'meets' if len(targets) == 1 else 'meet'} it: the {level_text(subject.target_level)} margin of error "
         "of the worst cell is no larger." + (nearest if len(shown) < len(targets) else ""),
-        svg=svg_of(partial(draw_targets, names, *numbers, met.iloc[: len(shown)].tolist())),
+        svg=svg_of(partial(draw_targets, names, margins, limits, met.iloc[: len(shown)].tolist())),
         data=targets[["query", "kinds", "cells", "margin", "target", "meets_target"]],
         head=("Table", "Margin of the worst cell", "Target", "Met"),
         rows=[
