@@ -31,9 +31,9 @@ from residualplanner.gate.measurement.measurement import Measurement, groups_of_
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.gate.measurement.precision import lattice_divisors, measured_cost, precision_of
 from residualplanner.ground.errors import ResidualPlannerError
-from residualplanner.publish.maps.projection import plane_rings
-from residualplanner.publish.report.promises import promise_of
-from residualplanner.publish.report.report import subject_of
+from residualplanner.publish.maps.boundaries import plane_rings
+from residualplanner.publish.report.privacy import promise_of
+from residualplanner.publish.report.subject import subject_of
 from residualplanner.shell.cli.spec.file import read_spec
 from residualplanner.shell.cli.spec.objects import domain_of_spec, targets_of_spec, workload_of_spec
 

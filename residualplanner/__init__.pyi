@@ -57,7 +57,7 @@ from .more.queries.among import Among
 from .more.queries.selection import Selection
 from .more.queries.thresholds import Threshold
 from .more.searches.orthogonal import orthogonal_residuals
-from .publish.files.reading import load_tables
+from .publish.loading import load_tables
 from .publish.maps import Boundaries, choropleth
 from .publish.report import write_report
 from .release.publication import Publication

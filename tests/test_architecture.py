@@ -50,7 +50,7 @@ DOORS: dict[str, set[str]] = {
     "method.plan.plan": {
         "gate.measurement.resource_estimate",
         "method.plan.files",
-        "publish.pictures.picture",
+        "publish.pictures.drawing",
         "publish.pictures.plots",
     },
     "method.plan.select": {
@@ -88,9 +88,10 @@ DOORS: dict[str, set[str]] = {
     "release.release": {
         "fits.for_mbi",
         "publish.saving",
+        "publish.style",
     },
     "release.table": {
-        "publish.pictures.picture",
+        "publish.pictures.drawing",
         "publish.pictures.plots",
         "publish.pictures.shown_table",
     },

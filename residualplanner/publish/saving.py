@@ -1,81 +1,58 @@
-"""A release as a folder of files, in any format, whole or not at all."""
+"""A release as a folder of files, in any format, whole or not at all; a few tables at a time are in memory.
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+Parts are written in their own room.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
 
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import require_path
-from residualplanner.ground.errors import ArgumentError, WorkloadError, memory_for
-from residualplanner.method.workload.workload import Workload
-from residualplanner.publish.files.export import require_exportable, save_tables
-from residualplanner.publish.files.export_files import PARTS_FORMAT, chosen_format
+from residualplanner.ground.errors import ArgumentError, memory_for
+from residualplanner.ground.stores import new_folder, path_at
+from residualplanner.ground.words import TOTAL
+from residualplanner.method.workload.query import WrittenQuery
+from residualplanner.publish.files import csv, parquet, workbook
+from residualplanner.publish.files.columns import TidyWriter, described_table
+from residualplanner.publish.files.file_names import (
+    BOOK_FILE,
+    BOOK_FORMAT,
+    PARTS_FORMAT,
+    file_stem,
+    sheet_names,
+    table_name,
+    written_queries,
+)
+from residualplanner.publish.files.manifest import files_beside, manifest_bytes, save_measurements
 from residualplanner.publish.files.sidecar import PUBLISHED_ERRORS_FILE, Description
+from residualplanner.publish.files.statistic_form import FOLDER
+from residualplanner.publish.files.statistics import (
+    StatisticWriter,
+    about_statistics,
+    statistic_columns,
+    statistic_file,
+    statistic_formats,
+    statistic_sheet,
+    with_statistics,
+)
 from residualplanner.publish.parts.saving import save_parts
-from residualplanner.release.devices import HOST, Device
-from residualplanner.release.numbers import Numbers
-from residualplanner.release.profiles import FormatName, ProfileName, level_of, profile_named
+from residualplanner.publish.style import Style, require_free_columns
+from residualplanner.release.devices import HOST
+from residualplanner.release.profiles import level_of, profile_named
 from residualplanner.release.publication import Publication
 from residualplanner.release.published_errors import PublishedErrors, require_errors_of
-from residualplanner.release.quality import Quality
+from residualplanner.release.release import Release
 from residualplanner.release.table import Table
 from residualplanner.scale.workers import Workers
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Style:
-    """How a release is written; see `Release.save`.
-
-    Attributes:
-        format: of the files; chosen by how many tables there are where it is None.
-        profile: which columns there are beside the labels.
-        level: the confidence level of margins and intervals; the profile's where it is None.
-        quality: which estimates are reliable, if that is to be said.
-        publication: what is said to readers about all tables together.
-        with_unbiased: whether unbiased estimates stand beside numbers that were made from them.
-    """
-
-    format: FormatName | None = None
-    profile: ProfileName = "default"
-    level: float | None = None
-    quality: Quality | None = None
-    publication: Publication | None = None
-    with_unbiased: bool = False
-
-    def format_for(self, workload: Workload, only: Iterable[int] | None = None) -> FormatName:
-        """The format of the files of a workload: the one that is named, "parts" for some of these, or the usual one.
-
-        Raises:
-            WorkloadError, MissingExtraError: the tables cannot be written so.
-        """
-        if only is not None and self.format not in (PARTS_FORMAT, None):
-            raise WorkloadError(f'only= is for format="parts", not {self.format!r}')
-        chosen: FormatName | None = self.format if only is None else "parts"
-        found = chosen_format(workload, chosen, self.profile, quality=self.quality)
-        require_exportable(workload, found, self.profile, quality=self.quality)
-        return found
-
-
-class Saveable(Protocol):
-    """What is read of a `Release` to save it; the door to here stands there, so that it cannot be named."""
-
-    @property
-    def measurement(self) -> NoisyAnswers: ...  # noqa: D102
-
-    @property
-    def numbers(self) -> Numbers: ...  # noqa: D102
-
-    @property
-    def device(self) -> Device: ...  # noqa: D102
-
-    def tables(self, progress: Progress | None = None) -> Iterator[Table]: ...  # noqa: D102
-
-
 @memory_for("to write these tables; write smaller ones, or use a machine with more memory")
 def save(
-    release: Saveable,
+    release: Release,
     folder: PathLike,
     style: Style,
     *,
@@ -86,46 +63,164 @@ def save(
 ) -> None:
     """Write the tables of a release's workload to a new folder; arguments and errors as of `Release.save`."""
     require_path("release.save", folder, 'release.save("release")')
-    _require_made_here(release.numbers)
     measurement, numbers = release.measurement, release.numbers
-    chosen = style.format_for(measurement.plan.workload, only)
-    more = _files_of(release, errors)
-    profile = profile_named(style.profile).of(numbers.product, with_unbiased=style.with_unbiased).graded(style.quality)
-    described = Description(
-        measurement.plan,
-        measurement.noise,
-        chosen,
-        profile,
-        level_of(style.profile, style.level),
-        style.publication or Publication(),
-    )
-    if chosen == PARTS_FORMAT:
-        _require_host(release.device)
-        save_parts(described, measurement, numbers, folder, workers=workers, only=only, progress=progress, more=more)
-    else:
-        save_tables(described, release.tables(progress), measurement, folder, more=more)
-
-
-def _require_made_here(numbers: Numbers) -> None:
-    """Raise ArgumentError for a release that was read: intervals of its numbers do not follow from these alone."""
-    if numbers.folder is not None:
+    plan = measurement.plan
+    if numbers.folder is not None:  # intervals of numbers that were read do not follow from these alone
         raise ArgumentError(
             f"release.save: this release is in {numbers.folder} already; copy the folder, or write "
             "reconstruct(tables).save(folder) for another form of what was measured"
         )
-
-
-def _require_host(device: Device) -> None:
-    if device is not HOST:
+    chosen = style.format_for(plan.workload, only)
+    more = {}
+    if errors is not None:
+        require_errors_of(plan, numbers.product, errors)
+        more = csv.write_frames({PUBLISHED_ERRORS_FILE: errors.to_frame()})
+    profile = profile_named(style.profile).of(numbers.product, with_unbiased=style.with_unbiased).graded(style.quality)
+    level, publication = level_of(style.profile, style.level), style.publication or Publication()
+    described = Description(plan, measurement.noise, chosen, profile, level, publication)
+    if chosen != PARTS_FORMAT:
+        _save_tables(described, release.tables(progress), measurement, folder, more=more)
+        return
+    if release.device is not HOST:
         raise ArgumentError(
             "release.save: parts are computed by NumPy, the same bytes each time; write "
             'reconstruct(measurement).save(folder, format="parts"), without device'
         )
+    save_parts(described, measurement, numbers, folder, workers=workers, only=only, progress=progress, more=more)
 
 
-def _files_of(release: Saveable, errors: PublishedErrors | None) -> Mapping[str, Any]:
-    """The errors of published numbers as a data frame, by the name of its file."""
-    if errors is None:
-        return {}
-    require_errors_of(release.measurement.plan, release.numbers.product, errors)
-    return {PUBLISHED_ERRORS_FILE: errors.to_frame()}
+def _save_tables(
+    described: Description,
+    tables: Iterable[Table],
+    answers: NoisyAnswers,
+    folder: PathLike,
+    *,
+    more: Mapping[str, Any],
+) -> None:
+    """Write all tables of a plan's workload, in its order, the answers that they are made from, and more files."""
+    workload = described.plan.workload
+    require_free_columns(workload, described.profile)
+    with new_folder(path_at(folder)) as unfinished:
+        hashes = _write_files(tables, unfinished, described) | save_measurements(answers, unfinished)
+        hashes |= {name: write_new(unfinished / name, [content]) for name, content in more.items()}
+        write_new(unfinished / "manifest.json", [manifest_bytes(described, hashes, len(workload))])
+
+
+def _write_files(tables: Iterable[Table], folder: Path, described: Description) -> dict[str, str]:
+    """Write everything but answers and manifest; return the hashes of the files that are not tables."""
+    import pyarrow as pa
+
+    plan = described.plan
+    errors = pa.Table.from_pandas(plan.errors(described.level), preserve_index=False)
+    index = errors.select(["query", "kinds", "cells", *(["unit"] if "unit" in errors.column_names else [])])
+    statistics: dict[str, str] = {}
+    write = _write_book if described.file_format == BOOK_FORMAT else _write_tables
+    for name, values in write(tables, folder, described, index, statistics).items():
+        index = index.append_column(name, [values])
+    beside = files_beside(described, about_statistics(described))
+    files: dict[str, Iterable[Any]] = {
+        "errors.csv": [csv.write(errors)],
+        "index.csv": [csv.write(index)],
+        **{name: [content] for name, content in beside.items()},
+    }
+    if described.file_format == "csv":
+        files |= csv.metadata_files(described, index)
+    if described.profile.has_noise:
+        sets = list(plan.noise_variance_of)
+        names, orders = [" × ".join(members) or TOTAL for members in sets], [len(members) for members in sets]
+        noise = pa.table({"query": names, "order": orders, "noise_variance": plan.noise_variances})
+        files["noise.csv"] = [csv.write(noise)]
+    return statistics | {name: write_new(folder / name, pieces) for name, pieces in files.items()}
+
+
+def _write_tables(
+    tables: Iterable[Table], folder: Path, described: Description, index: Any, statistics: dict[str, str]
+) -> dict[str, list[str]]:
+    """Write one file per table; return their names, files and hashes, in the order of the workload.
+
+    The statistics that tables are for get files, too, whose hashes are added to ``statistics``.
+    """
+    writer = TidyWriter(described.plan, described.profile, described.level)
+    of_statistics = StatisticWriter(described, writer)
+    found: dict[str, list[str]] = {"name": [], "file": [], "sha256": []}
+    (folder / "tables").mkdir()
+    pairs = zip(tables, described.plan.average_variances.tolist(), strict=True)
+    for number, (table, variance) in enumerate(pairs):
+        parts = described.parts_of(table.positions, table.kinds)
+        file = f"tables/{file_stem(parts)}.{described.file_format}"
+        content = _content(described, index, number, writer.tidy(table, variance))
+        for name, value in zip(found, (table_name(parts), file, write_new(folder / file, [content])), strict=True):
+            found[name].append(value)
+        statistic = of_statistics.tidy(table)
+        if statistic is not None:
+            file = statistic_file(described, WrittenQuery(table.positions, table.kinds))
+            (folder / FOLDER).mkdir(exist_ok=True)
+            content = _content(described, index, number, statistic, is_statistic=True)
+            statistics[file] = write_new(folder / file, [content])
+    return found
+
+
+def _content(described: Description, index: Any, number: int, table: Any, *, is_statistic: bool = False) -> Any:
+    """The bytes of the file of a table, or of its statistic, given its number in the workload."""
+    if described.file_format == "csv":
+        return csv.write(table)
+    query, name = described.plan.workload.query_at(number), index["query"][number].as_py()
+    about = described.about_query(name, index["kinds"][number].as_py(), query)
+    if is_statistic:
+        columns = [*described.about_attributes(query.positions), *statistic_columns(described, query)]
+    else:
+        columns = described.about_columns(query.positions, query.unit(described.plan.domain))
+    if described.file_format == "parquet":
+        return parquet.write(described_table(table, about, columns))
+    return workbook.write(
+        table,
+        [*about, ("", ""), ("column", "unit", "meaning"), *columns],
+        statistic_formats(described) if is_statistic else described.number_formats,
+        title=described.title_of(query) or name,
+        publication=described.publication,
+    )
+
+
+def _write_book(
+    tables: Iterable[Table], folder: Path, described: Description, index: Any, _: dict[str, str]
+) -> dict[str, list[str]]:
+    """Write one workbook for all tables; return what `_write_tables` returns, and the names of their sheets.
+
+    A statistic has the sheet after that of its table.
+    """
+    plan, queries = described.plan, list(written_queries(described.plan.workload))
+    writer = TidyWriter(plan, described.profile, described.level)
+    of_statistics = StatisticWriter(described, writer)
+    book = workbook.Book(described.number_formats | statistic_formats(described), described.publication)
+    names = [table_name(described.parts_of(*query)) for query in queries]
+    sheets = sheet_names(names)
+    titles = [described.title_of(query) for query in queries]
+    heads = tuple(index.column_names)
+    texts = {"title": titles} if any(titles) else {}
+    rows = list(zip(sheets, *(index[name].to_pylist() for name in heads), *texts.values(), strict=True))
+    book.add_index(("sheet", *heads, *texts), with_statistics(rows, described, queries))
+    about = [*described.publication.to_json().items(), ("tables", str(len(names))), *described.about_every, ("", "")]
+    positions = sorted({position for query in queries for position in query.table_axes.positions})
+    about_columns = described.about_columns(positions, described.plan.domain.unit)
+    about_columns += dict.fromkeys(column for query in queries for column in statistic_columns(described, query))
+    book.add_texts(workbook.ABOUT_SHEET, [*about, ("column", "unit", "meaning"), *about_columns])
+    titled = [title or query for title, query in zip(titles, index["query"].to_pylist(), strict=True)]
+    for sheet, title, table, variance in zip(sheets, titled, tables, plan.average_variances.tolist(), strict=True):
+        book.add_table(sheet, writer.tidy(table, variance), title)
+        statistic = of_statistics.tidy(table)
+        if statistic is not None:
+            book.add_table(statistic_sheet(sheet), statistic, title)
+    digest = write_new(folder / BOOK_FILE, [book.close()])
+    return {"name": names, "file": [BOOK_FILE] * len(names), "sha256": [digest] * len(names), "sheet": sheets}
+
+
+def write_new(path: Path, pieces: Iterable[Any]) -> str:
+    """Write a new file, piece by piece, and return the SHA-256 of its bytes."""
+    digest = hashlib.sha256()
+    with open(path, "xb", buffering=0) as file:
+        for piece in pieces:
+            digest.update(piece)
+            waiting = memoryview(piece)
+            while waiting:  # a system may write less than it was given, as where the disk is nearly full
+                waiting = waiting[file.write(waiting) :]
+    return digest.hexdigest()

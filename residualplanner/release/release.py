@@ -258,7 +258,8 @@ class Release(Mapping[Any, Table]):
             MissingExtraError: the format is "xlsx" or "workbook", and XlsxWriter is not installed.
             OSError: the folder cannot be written.
         """
-        from residualplanner.publish.saving import Style, save
+        from residualplanner.publish.saving import save
+        from residualplanner.publish.style import Style
 
         style = Style(
             format=format,

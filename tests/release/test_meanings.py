@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from made_releases import any_release
+from residualplanner import load_tables
 from residualplanner.gate.measurement.measurement import Measurement, load_measurement
 from residualplanner.gate.measurement.noise_record import NoiseRecord, noise_from_json, noise_to_json
 from residualplanner.ground.errors import FileFormatError, WorkloadError
@@ -24,8 +25,7 @@ from residualplanner.method.privacy import pcost
 from residualplanner.method.queries.runs import Prefix
 from residualplanner.method.workload.families import marginals
 from residualplanner.method.workload.workload import Workload
-from residualplanner.publish.files.export import require_exportable
-from residualplanner.publish.files.reading import load_tables
+from residualplanner.publish.style import require_exportable
 
 DOMAIN = Domain(
     {

@@ -11,7 +11,7 @@ import pytest
 
 import residualplanner as rp
 from made_releases import any_release, exact_release
-from residualplanner.publish.files.export import require_exportable
+from residualplanner.publish.style import require_exportable
 
 DOMAIN = rp.Domain({"age": rp.Bins([0, 18, 65, 120]), "sex": rp.Attribute("sex", labels={"1": "female", "2": "male"})})
 PLAN = rp.select(rp.marginals(DOMAIN, up_to=2), budget=rp.zcdp("0.5"))

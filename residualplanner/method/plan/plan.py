@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from residualplanner.gate.measurement.resource_estimate import ResourceEstimate
-    from residualplanner.publish.pictures.picture import Picture
+    from residualplanner.publish.pictures.drawing import Picture
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""The names of the files of tables: readable, different for every query, allowed on every system and in every URL."""
+"""The names of formats, files and sheets: readable, different for every query, allowed on every system and in URLs."""
 
 import hashlib
 import re
@@ -10,6 +10,11 @@ from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.kind import Kind
 from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.method.workload.workload import Workload
+
+#: The format of one workbook for all tables, and that of very many tables, which has Parquet files of many each; and
+#: the formats that all have a file for each table, or a sheet.
+BOOK_FORMAT, PARTS_FORMAT = "workbook", "parts"
+FORMATS = ("parquet", "csv", "xlsx", BOOK_FORMAT)
 
 #: From an attribute's position and a kind of query on it to what the two contribute to file names.
 NameParts = dict[tuple[int, Kind], str]
@@ -37,28 +42,19 @@ def encoded_names(names: Sequence[str]) -> tuple[str, ...]:
     which some file systems ignore, and so is the first letter of a name that Windows keeps for a device.
 
     Example:
-        >>> encoded_names(["age", "pay/hour", "Größe"])
-        ('age', 'pay~2Fhour', 'Gr~C3~B6~C3~9Fe')
-        >>> encoded_names(["sex", "SEX", "aux"])
-        ('sex', '~53~45~58', '~61ux')
+        >>> encoded_names(["pay/hour", "sex", "SEX", "aux"])
+        ('pay~2Fhour', 'sex', '~53~45~58', '~61ux')
     """
     differ = len({name.lower() for name in names}) == len(names)
     return tuple(_encoded(name, _PLAIN if differ else _LOWER) for name in names)
 
 
 def parts_of_kinds(name: str, kinds: Sequence[Kind]) -> list[str]:
-    """What an attribute, by its encoded ``name``, contributes to file names for each of the ``kinds`` of query on it.
+    """What an attribute, by its encoded name, contributes to file names for each of the kinds of query on it.
 
     That is the name alone for the identity, else the name, an ``@``, which no encoded name contains, and the kind's
     name; with a number where several of the kinds have the same name.  A selection is called after the first letters
-    of what is selected.
-
-    Example:
-        >>> from residualplanner import Custom, Prefix, Selection
-        >>> parts_of_kinds("age", [Identity(), Prefix(), Custom([[1, 1], [1, 0]]), Custom([[1, 1], [2, 0]])])
-        ['age', 'age@prefix', 'age@custom1', 'age@custom2']
-        >>> parts_of_kinds("age", [Selection("[18, 65)"), Selection("(18, 65]")])
-        ['age@among-18-65_1', 'age@among-18-65_2']
+    of what is selected: ``age@prefix``, ``age@custom1``, ``age@among-18-65_1``.
     """
     total, seen, parts = Counter(kind.file_word for kind in kinds), Counter[str](), []
     for kind in kinds:
@@ -70,38 +66,8 @@ def parts_of_kinds(name: str, kinds: Sequence[Kind]) -> list[str]:
     return parts
 
 
-def file_stem(parts: Sequence[str]) -> str:
-    """The name of a table's file without its ending, from what its attributes contribute.
-
-    Example:
-        >>> file_stem(["age", "sex"]), file_stem([])
-        ('age.sex', '_total')
-    """
-    stem = table_name(parts)
-    if len(stem) <= _LONGEST:
-        return stem
-    return f"{stem[: _LONGEST - 33]}~{hashlib.sha256(stem.encode()).hexdigest()[:32]}"
-
-
-def sheet_names(names: Sequence[str]) -> list[str]:
-    """The names of the sheets of tables in one workbook: at most 31 letters, each different from all others.
-
-    Example:
-        >>> sheet_names(["age.sex", "the_first_of_two_very_long_names.age"])
-        ['1 age.sex', '2 the_first_of_two_very_long_na']
-    """
-    return [f"{number} {name}"[:_LONGEST_SHEET] for number, name in enumerate(names, start=1)]
-
-
 def parts_of_workload(workload: Workload) -> NameParts:
-    """What each attribute contributes to file names for each kind of query on it in the workload.
-
-    Example:
-        >>> from residualplanner import Domain, Prefix
-        >>> workload = Workload(Domain({"age": 3, "sex": 2}), [("sex",), {"age": Prefix()}])
-        >>> list(parts_of_workload(workload).values())
-        ['age@prefix', 'sex']
-    """
+    """What each attribute contributes to file names for each kind of query on it in the workload."""
     names = encoded_names(workload.domain.names)
     kinds_of: dict[int, list[Kind]] = {}
     for position, kind in workload.attribute_kinds:
@@ -118,15 +84,21 @@ def table_name(parts: Sequence[str]) -> str:
     return ".".join(parts) or TOTAL
 
 
-def written_queries(workload: Workload) -> Iterator[WrittenQuery]:
-    """The queries of a workload in its order, each with its attributes as they were written.
+def file_stem(parts: Sequence[str]) -> str:
+    """The name of a table's file without its ending: the table's name, or its beginning and its hash."""
+    stem = table_name(parts)
+    if len(stem) <= _LONGEST:
+        return stem
+    return f"{stem[: _LONGEST - 33]}~{hashlib.sha256(stem.encode()).hexdigest()[:32]}"
 
-    Example:
-        >>> from residualplanner import Domain
-        >>> workload = Workload(Domain({"age": 3, "sex": 2}), [("sex", "age"), ()])
-        >>> [query.positions for query in written_queries(workload)]
-        [(), (1, 0)]
-    """
+
+def sheet_names(names: Sequence[str]) -> list[str]:
+    """The names of the sheets of tables in one workbook, as ``1 age.sex``: at most 31 letters, and all different."""
+    return [f"{number} {name}"[:_LONGEST_SHEET] for number, name in enumerate(names, start=1)]
+
+
+def written_queries(workload: Workload) -> Iterator[WrittenQuery]:
+    """The queries of a workload in its order, each with its attributes as they were written."""
     for block in workload.blocks:
         for positions, codes in zip(block.written_attributes.tolist(), block.written_kinds.tolist(), strict=True):
             yield WrittenQuery(tuple(positions), tuple(workload.kinds[code] for code in codes))
@@ -147,5 +119,4 @@ def _encoded(name: str, kept: frozenset[str]) -> str:
 
 
 def _bytes_of(letter: str, sign: str) -> str:
-    """The bytes of a letter in UTF-8, each as a sign and two hexadecimal digits."""
     return "".join(f"{sign}{byte:02X}" for byte in letter.encode())

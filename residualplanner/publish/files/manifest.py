@@ -1,47 +1,92 @@
-"""The manifest of a release: how its tables were made and what that cost, as it is written and as it is checked.
+"""The files of a release beside its tables: manifest, plans and noisy answers, as they are written and checked.
 
 Hashes find accidents; whoever edits a manifest can edit the hashes in it.  So no sentence about privacy is read from a
-file: what follows from the plan is computed again, and a file that says anything else is refused.
+file: what follows from the plan is computed again, and a file that says anything else is refused.  A seed is in no
+folder.
 """
 
+import hashlib
 import json
 import math
+import os
 import platform
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy
 
-from residualplanner.gate.measurement.combined import noise_of_release
+from residualplanner.gate.measurement.answers import FloatResiduals, IntegerResiduals
+from residualplanner.gate.measurement.combined import NoisyAnswers, as_one, noise_of_release
+from residualplanner.gate.measurement.measurement import Measurement, load_measurement
 from residualplanner.gate.measurement.noise_record import NoiseRecord
+from residualplanner.ground.archive import HEADER_LIMIT
+from residualplanner.ground.checks import limited_bytes
 from residualplanner.ground.errors import FileFormatError, ResidualPlannerError
-from residualplanner.ground.json import json_text
+from residualplanner.ground.json import json_text, parse_json
+from residualplanner.ground.margins import require_level
+from residualplanner.ground.stores import AnyPath, local_file
 from residualplanner.ground.version import __version__
 from residualplanner.method.bases.basis import basis_codes
-from residualplanner.method.plan.files import plan_bytes, plan_hash
+from residualplanner.method.plan.files import plan_bytes, plan_hash, plan_of_bytes
 from residualplanner.method.plan.plan import Plan
+from residualplanner.publish.files.file_names import FORMATS, PARTS_FORMAT
 from residualplanner.publish.files.sidecar import Description
+from residualplanner.release.product import product_of_json
+from residualplanner.release.profiles import PROFILES
+from residualplanner.release.publication import Publication
+from residualplanner.release.quality import quality_of_json
 
-FORMAT, FORMAT_VERSION = "residualplanner/release", 8
+_FORMAT, _FORMAT_VERSION = "residualplanner/release", 8
 #: The plan, beside the manifest.
 PLAN_FILE = "release.plan"
+#: What to do about a folder that is damaged.
+AGAIN = "copy the folder again, or save the release again"
+
+Checked = TypeVar("Checked")
+
+
+def checked(path: AnyPath, check: Callable[[], Checked]) -> Checked:
+    """The result of a check of a file; a refusal names the file."""
+    try:
+        return check()
+    except ResidualPlannerError as error:
+        raise FileFormatError(f"{path}: {error}; {AGAIN}") from None
+
+
+def content_of(folder: AnyPath, name: str, digest: object) -> bytes:
+    """The bytes of a file of the folder, after its hash has been compared."""
+    path = folder / name
+    if not path.is_file():
+        raise FileFormatError(f"{path} is missing; {AGAIN}")
+    content = path.read_bytes()
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise FileFormatError(f"{path} was altered: its SHA-256 is not the one in the manifest or index; {AGAIN}")
+    return content
+
+
+def _json_of(path: AnyPath, content: bytes) -> Any:
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise FileFormatError(f"{path} is not UTF-8 text; {AGAIN}") from None
+    return checked(path, partial(parse_json, text))
 
 
 def manifest_bytes(described: Description, hashes: Mapping[str, str], count: int) -> bytes:
-    """What the release is and what it cost; never a seed, a count of records, a time or a machine.
+    """What the release of so many tables is and what it cost; never a seed, a count of records, a time or a machine.
 
-    Args:
-        described: the release as it is written.
-        hashes: the SHA-256 of each file that is not a table.
-        count: how many tables are written.
+    The hashes are those of the files that are not tables.
     """
     import pyarrow as pa
 
     plan, noise = described.plan, described.noise
     manifest = {
-        "format": FORMAT,
-        "version": FORMAT_VERSION,
+        "format": _FORMAT,
+        "version": _FORMAT_VERSION,
         "package_versions": {
             "residualplanner": __version__,
             "python": platform.python_version(),
@@ -61,26 +106,6 @@ def manifest_bytes(described: Description, hashes: Mapping[str, str], count: int
         "files": dict(hashes),
     }
     return json.dumps(manifest, allow_nan=False, indent=2).encode("ascii") + b"\n"
-
-
-def plan_files(described: Description) -> dict[str, bytes]:
-    """The plan of a release as a file, and where there were several measurements those of each."""
-    measured = (plan_bytes(plan) for plan, _ in described.noise.measured)
-    return {PLAN_FILE: plan_bytes(described.plan)} | {
-        _measured_file(number): content for number, content in enumerate(measured, 1)
-    }
-
-
-def measured_files(manifest: Mapping[str, Any]) -> list[str]:
-    """The names of the plans of several measurements; none where there was one.
-
-    Raises:
-        FileFormatError: the manifest does not say what the noise was.
-    """
-    noise = manifest["noise"]
-    if not isinstance(noise, Mapping) or not isinstance(noise.get("measurements", []), list):
-        raise FileFormatError("it does not say what the noise was")
-    return [_measured_file(number) for number, _ in enumerate(noise.get("measurements", []), 1)]
 
 
 def about_plan(plan: Plan) -> dict[str, Any]:
@@ -103,16 +128,75 @@ def about_plan(plan: Plan) -> dict[str, Any]:
     return about if plan.targets is None else about | {"target_level": plan.targets.level}
 
 
-def noise_of_manifest(manifest: Mapping[str, Any], plan: Plan, plans: Sequence[Plan]) -> NoiseRecord:
-    """How the noise was drawn, if what the manifest says of plan and noise is true of the plan.
+def _basis(plan: Plan, attribute: int) -> dict[str, Any]:
+    """The basis of an attribute: its family, answers and cost; or how many bases it has, if it varies."""
+    strategy = plan.strategy
+    basis = strategy.of_attributes[attribute]
+    about = {"family": basis.family, "answers": basis.answers}
+    if not strategy.varying[attribute]:
+        return about | {"pcost": str(basis.pcost)}
+    every = [strategy.bases[number] for number in strategy.numbers_of(attribute)]
+    return about | {"bases": len(set(basis_codes(every).tolist()))}
 
-    Args:
-        manifest: from a folder.
-        plan: of the release.
-        plans: of its measurements, where there are several; in the files of `measured_files`.
 
-    Raises:
-        FileFormatError: a field says something else, or is missing or superfluous.
+def read_manifest(home: AnyPath) -> dict[str, Any]:
+    """The content of the manifest of a folder, of this version."""
+    path = home / "manifest.json"
+    if not path.is_file():
+        raise FileFormatError(f"{home} has no manifest.json; name the folder of a release")
+    manifest = _json_of(path, limited_bytes(path, HEADER_LIMIT, name=path, remedy=AGAIN))
+    if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:
+        raise FileFormatError(f"{path} is not the manifest of a release; name the folder of one")
+    number = manifest.get("version")
+    if type(number) is not int or number > _FORMAT_VERSION:
+        raise FileFormatError(
+            f"{path}: written by a newer version (format {number!r}, this reads {_FORMAT_VERSION}); "
+            "upgrade residualplanner"
+        )
+    if number < _FORMAT_VERSION:
+        raise FileFormatError(f"{path}: format {number} is no longer read; save the release again with this version")
+    return manifest
+
+
+def read_description(home: AnyPath, manifest: Mapping[str, Any]) -> tuple[Description, Mapping[str, Any]]:
+    """How the release in a folder was written, if what is said of it is true of its plan, and its metadata.
+
+    Where the manifest has other entries, or values of other types, whatever that raises is raised.
+    """
+    hashes, about, path = manifest["files"], manifest["tables"], home / "manifest.json"
+    names = (PLAN_FILE, *checked(path, partial(_measured_files, manifest["noise"])))
+    contents = ((name, content_of(home, name, hashes[name])) for name in names)
+    plan, *plans = (checked(home / name, partial(plan_of_bytes, content)) for name, content in contents)
+    noise = checked(path, partial(_noise_of, manifest, plan, plans))
+    file_format, level = about["format"], about["conf_level"]
+    if file_format not in (*FORMATS, PARTS_FORMAT) or about["profile"] not in PROFILES or not isinstance(level, float):
+        raise LookupError
+    require_level(level)
+    product = checked(path, partial(product_of_json, about.get("product")))
+    with_unbiased = about.get("with_unbiased", False)
+    if not isinstance(with_unbiased, bool):
+        raise LookupError
+    quality = checked(path, partial(quality_of_json, about.get("quality")))
+    path = home / "metadata.json"
+    metadata = _json_of(path, content_of(home, "metadata.json", hashes["metadata.json"]))
+    publication = checked(path, partial(_publication_of, metadata))
+    profile = PROFILES[about["profile"]].of(product, with_unbiased=with_unbiased).graded(quality)
+    described = Description(plan, noise, file_format, profile, level, publication)
+    checked(path, partial(_require_true_metadata, metadata, described))
+    return described, metadata
+
+
+def _publication_of(metadata: Mapping[str, Any]) -> Publication:
+    try:
+        return Publication(**metadata.get("publication", {}))
+    except TypeError:
+        raise FileFormatError("it does not say what the publication is") from None
+
+
+def _noise_of(manifest: Mapping[str, Any], plan: Plan, plans: Sequence[Plan]) -> NoiseRecord:
+    """How the noise was drawn, if what the manifest says of it, and of the plan, is true of the plan.
+
+    Several measurements have ``plans`` of their own.
     """
     stated, true = manifest["plan"], about_plan(plan)
     if not isinstance(stated, Mapping):
@@ -126,7 +210,7 @@ def noise_of_manifest(manifest: Mapping[str, Any], plan: Plan, plans: Sequence[P
         raise FileFormatError(f"what it says of the noise is not true of {PLAN_FILE} beside it: {error}") from None
 
 
-def require_true_metadata(metadata: Mapping[str, Any], described: Description) -> None:
+def _require_true_metadata(metadata: Mapping[str, Any], described: Description) -> None:
     """Raise FileFormatError where metadata say of plan, privacy or tables something other than follows from the plan.
 
     Only words for people, such as what a column means, may be others.
@@ -142,22 +226,99 @@ def require_true_metadata(metadata: Mapping[str, Any], described: Description) -
         raise FileFormatError(f"its {wrong[0]!r} is not what follows from {PLAN_FILE} beside it")
 
 
-def _measured_file(number: int) -> str:
-    """The name of the plan of one of several measurements, counted from 1."""
-    return f"measured-{number}.plan"
-
-
-def _basis(plan: Plan, attribute: int) -> dict[str, Any]:
-    """The basis of an attribute: its family, answers and cost; or how many bases it has, if it varies."""
-    strategy = plan.strategy
-    basis = strategy.of_attributes[attribute]
-    about = {"family": basis.family, "answers": basis.answers}
-    if not strategy.varying[attribute]:
-        return about | {"pcost": str(basis.pcost)}
-    every = [strategy.bases[number] for number in strategy.numbers_of(attribute)]
-    return about | {"bases": len(set(basis_codes(every).tolist()))}
-
-
 def _are_equal(stated: Mapping[str, Any], true: Mapping[str, Any], name: str) -> bool:
     """Whether both have the field with one value; compared as JSON, since True is not 1."""
     return name in stated and name in true and json_text(stated[name]) == json_text(true[name])
+
+
+def files_beside(described: Description, about_statistics: Mapping[str, Any]) -> dict[str, bytes]:
+    """By their names the plan of a release, where there were several measurements those of each, and the metadata."""
+    measured = (plan_bytes(plan) for plan, _ in described.noise.measured)
+    metadata = described.metadata() | dict(about_statistics)
+    return {
+        PLAN_FILE: plan_bytes(described.plan),
+        **{_measured_file(number): content for number, content in enumerate(measured, 1)},
+        "metadata.json": json.dumps(metadata, indent=1).encode("ascii") + b"\n",
+    }
+
+
+def _measured_files(noise: Any) -> list[str]:
+    """The names of the plans of several measurements, by a manifest's entry on the noise; none where there was one."""
+    if not isinstance(noise, Mapping) or not isinstance(noise.get("measurements", []), list):
+        raise FileFormatError("it does not say what the noise was")
+    return [_measured_file(number) for number, _ in enumerate(noise.get("measurements", []), 1)]
+
+
+def _measured_file(number: int) -> str:
+    return f"measured-{number}.plan"
+
+
+def measurement_names(noise: NoiseRecord) -> tuple[str, ...]:
+    """The names of the files of a release's measurement, or of all its measurements, in their order."""
+    several = len(noise.measured)
+    return tuple(f"measured-{number}.measurement" for number in range(1, several + 1)) or ("release.measurement",)
+
+
+def save_measurements(answers: NoisyAnswers, folder: AnyPath) -> dict[str, str]:
+    """Write the measurements of noisy answers to new files in a folder; the hash of each."""
+    found = {}
+    for name, measurement in zip(measurement_names(answers.noise), answers.measurements, strict=True):
+        path = folder / name
+        with open(path, "x+b") if isinstance(path, Path) else path.writing() as file:
+            measurement.published.write(file)
+            file.flush()
+            if isinstance(path, Path):
+                os.fsync(file.fileno())  # what was paid for is on the disk before a copy beside the folder is removed
+            file.seek(0)
+            found[name] = hashlib.file_digest(file, "sha256").hexdigest()
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class SavedAnswers:
+    """The noisy answers in the folder of a release, whose files are opened when they are first needed."""
+
+    plan: Plan
+    noise: NoiseRecord  # as far as the plan can tell
+    folder: AnyPath
+    hashes: Mapping[str, Any]  # by the names of files
+
+    @cached_property
+    def measurements(self) -> tuple[Measurement, ...]:
+        """One, or several that were averaged; FileFormatError where a file is not what the manifest is about."""
+        expected = self.noise.measured or ((self.plan, self.noise),)
+        return tuple(
+            _opened(self.folder / name, self.hashes.get(name), *own)
+            for name, own in zip(measurement_names(self.noise), expected, strict=True)
+        )
+
+    @property
+    def residuals(self) -> IntegerResiduals | FloatResiduals:
+        """The answers."""
+        return self._as_one.residuals
+
+    @property
+    def answers_sha256(self) -> str:
+        """The SHA-256 of the answers: 64 hexadecimal digits."""
+        return self._as_one.answers_sha256
+
+    def with_residuals(self, residuals: FloatResiduals) -> NoisyAnswers:
+        """The same with other answers."""
+        return self._as_one.with_residuals(residuals)
+
+    @cached_property
+    def _as_one(self) -> NoisyAnswers:
+        return as_one(self.measurements)
+
+
+def _opened(path: AnyPath, digest: object, plan: Plan, noise: NoiseRecord) -> Measurement:
+    if not path.is_file():
+        raise FileFormatError(f"{path} is missing; {AGAIN}")
+    with local_file(path) as at, open(at, "rb") as file:
+        if hashlib.file_digest(file, "sha256").hexdigest() != digest:
+            raise FileFormatError(f"{path} was altered: its SHA-256 is not the one in the manifest; {AGAIN}")
+    found = checked(path, partial(load_measurement, path, mapped=True))
+    said = [json_text(each.published(plan)) for each in (found.noise, noise)]
+    if plan_hash(found.plan) != plan_hash(plan) or said[0] != said[1]:
+        raise FileFormatError(f"{path} is another measurement than {PLAN_FILE} and the manifest are about; {AGAIN}")
+    return found

@@ -1,56 +1,187 @@
-"""A release folder read back: the same numbers, after their hashes have been compared.
+"""The numbers in a saved folder, each read when it is looked up; parts are read in their own room."""
 
-Anyone may have made the folder: nothing in it is run, and no path leads out of it.
-"""
-
-from collections.abc import Mapping
+from abc import abstractmethod
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-from residualplanner.ground.archive import HEADER_LIMIT
-from residualplanner.ground.atomic import PathLike
-from residualplanner.ground.checks import FloatArray, limited_bytes
-from residualplanner.ground.errors import FileFormatError
-from residualplanner.ground.margins import require_level
-from residualplanner.ground.stores import AnyPath, Bucket, BucketPath, path_given
-from residualplanner.method.plan.files import plan_of_bytes
+from residualplanner.gate.measurement.combined import NoisyAnswers
+from residualplanner.gate.measurement.noise_record import NoiseRecord, warning_of
+from residualplanner.ground.checks import FloatArray, frozen
+from residualplanner.ground.completion import hides
+from residualplanner.ground.errors import FileFormatError, WorkloadError
+from residualplanner.ground.stores import AnyPath
 from residualplanner.method.plan.plan import Plan
-from residualplanner.method.workload.query import QueryLike, WrittenQuery
-from residualplanner.publish.files.checked_files import AGAIN, checked, content_of, json_of
-from residualplanner.publish.files.export_files import BOOK_FORMAT, FORMATS, PARTS_FORMAT
-from residualplanner.publish.files.file_names import BOOK_FILE, file_stem, sheet_names, table_name, written_queries
-from residualplanner.publish.files.manifest import (
-    FORMAT,
-    FORMAT_VERSION,
-    PLAN_FILE,
-    measured_files,
-    noise_of_manifest,
-    require_true_metadata,
+from residualplanner.method.workload.query import QueryLike, WrittenQuery, written_query
+from residualplanner.publish.files import csv, parquet, workbook
+from residualplanner.publish.files.columns import are_labels, frame_of_columns, not_the_table, typed
+from residualplanner.publish.files.file_names import (
+    BOOK_FILE,
+    BOOK_FORMAT,
+    file_stem,
+    sheet_names,
+    table_name,
+    written_queries,
 )
-from residualplanner.publish.files.reading_files import csv_table, frame_of_columns, read_columns
-from residualplanner.publish.files.saved_folder import Saved
-from residualplanner.publish.files.saved_measurement import SavedAnswers
-from residualplanner.publish.files.sidecar import TEXT, Description, label_type
-from residualplanner.publish.files.statistic_form import StatisticForm
+from residualplanner.publish.files.manifest import AGAIN, PLAN_FILE, content_of
+from residualplanner.publish.files.sidecar import INTEGER, NUMBER, PUBLISHED_ERRORS_FILE, TEXT, Description, label_type
+from residualplanner.publish.files.statistic_form import StatisticForm, statistic_form
 from residualplanner.publish.files.statistics import statistic_file, statistic_sheet
-from residualplanner.publish.files.workbook import TABLE_SHEET
-from residualplanner.publish.parts.reading import open_parts
-from residualplanner.release.product import product_of_json
-from residualplanner.release.profiles import PROFILES
+from residualplanner.release.batches import TableBatch
+from residualplanner.release.devices import HOST, Device
+from residualplanner.release.numbers import Numbers, one_by_one
+from residualplanner.release.product import Product
 from residualplanner.release.publication import Publication
-from residualplanner.release.quality import quality_of_json
-from residualplanner.release.release import Release
+from residualplanner.release.published_errors import PUBLISHED_ERRORS
+from residualplanner.release.quality import Quality
 from residualplanner.release.tidy_form import label_columns
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_INDEX = {"query": TEXT, "kinds": TEXT, "cells": "integer", "name": TEXT, "file": TEXT, "sha256": TEXT}
+#: The columns of the index that are read.
+_INDEX = {"query": TEXT, "kinds": TEXT, "cells": INTEGER, "name": TEXT, "file": TEXT, "sha256": TEXT}
 #: The columns of intervals in the files of tables that are not unbiased.
 _INTERVAL = ("ci_low_unbiased", "ci_high_unbiased")
+
+
+@hides("cells_of", "chunks", "described", "estimate", "home")
+@dataclass(frozen=True, eq=False, repr=False)
+class Saved(Numbers):
+    """The numbers in a folder that ``Release.save`` wrote, each read when it is looked up.
+
+    Estimates are those that were saved, bit for bit; variances follow from the plan.
+    """
+
+    home: AnyPath
+    manifest: Mapping[str, Any]
+    metadata: Mapping[str, Any]
+    described: Description
+
+    @property
+    def folder(self) -> AnyPath:
+        """Where the tables are."""
+        return self.home
+
+    @property
+    def product(self) -> Product:
+        """What the numbers are."""
+        return self.described.product
+
+    def of(self, measurement: NoisyAnswers, device: Device = HOST) -> Self:
+        """Itself: files are read in the place of answers."""
+        del measurement, device
+        return self
+
+    def estimate(self, query: WrittenQuery) -> FloatArray:
+        """The numbers of one table, with an axis for each attribute, in the order in which the query is written."""
+        plan = self.described.plan
+        number = plan.workload.number_of(query)
+        saved = plan.workload.query_at(number)
+        axes = [saved.positions.index(position) for position in query.positions]
+        return frozen(self.cells_of(number).reshape(saved.shape(plan.domain)).transpose(axes))
+
+    def chunks(self, first: int, last: int) -> Iterator[list[TableBatch]]:
+        """The tables of the queries from one number on up to another, one at a time."""
+        return one_by_one(self.described.plan.workload, self.estimate, first, last)
+
+    @abstractmethod
+    def cells_of(self, number: int) -> FloatArray:
+        """The numbers of a table by its number in the order of the workload, (cells,), as the query was saved."""
+
+    def require(self, plan: Plan, query: WrittenQuery) -> None:
+        """Raise WorkloadError unless the folder has a table for the query."""
+        if plan.workload.number_of(query) < 0:
+            names = tuple(plan.domain.names[position] for position in query.positions)
+            raise WorkloadError(
+                f"{self.folder} has no table for {names!r} in these kinds; reconstruct(tables) may have it"
+            )
+
+    def words(self, noise: NoiseRecord) -> str:
+        """Where they are."""
+        return f" in {self.folder}: {self.product.name}, profile {self.profile}{warning_of(noise)}"
+
+    def has_intervals(self, level: float) -> bool:
+        """Whether files have intervals of numbers that are not unbiased, at a level."""
+        del level
+        return False
+
+    @property
+    def publication(self) -> Publication:
+        """What is said to readers about all tables together."""
+        return self.described.publication
+
+    @property
+    def quality(self) -> Quality | None:
+        """Which estimates are reliable, where the files say it; those that these leave out are nan in tables."""
+        return self.described.profile.quality
+
+    @property
+    def profile(self) -> str:
+        """The profile that the tables were saved in."""
+        return self.described.profile.name
+
+    def statistic(self, query: QueryLike) -> "pd.DataFrame":
+        """The means or quantiles that a query is for, as their file has them: with intervals, at the level saved.
+
+        `means` and `quantiles` compute them again from unbiased tables, at any level; of tables that are not unbiased
+        the file alone has them.
+
+        Args:
+            query: one of the workload for a `Mean` or `Quantiles`, its attributes in any order.
+
+        Returns:
+            A row for each group (and probability), with its labels and the columns that ``metadata.json`` describes.
+
+        Raises:
+            DomainError, WorkloadError: there is no table for the query, it is for counts, or there is no such file.
+            FileFormatError: the file is missing, was altered, or is another table.
+        """
+        plan, number = self.described.plan, self._number_of(query)
+        written = plan.workload.query_at(number)
+        form = statistic_form(plan.domain, self.described.profile, written)
+        if form is None:
+            raise WorkloadError(f"{query!r} is for counts or sums; name a query for Mean() or Quantiles()")
+        return frame_of_columns(self._statistic(number, written, form))
+
+    def _number_of(self, query: QueryLike) -> int:
+        """The number of a query in the workload; errors as of a look-up."""
+        plan = self.described.plan
+        written = written_query(plan.domain, query)
+        self.require(plan, written)
+        return plan.workload.number_of(written)
+
+    @abstractmethod
+    def _statistic(self, number: int, query: WrittenQuery, form: StatisticForm) -> dict[str, Any]:
+        """The columns of the statistic of a query of the workload, given its number, after they have been checked."""
+
+    def _statistics_of(self, name: str) -> bytes:
+        """The bytes of a file of statistics; WorkloadError where the release was saved without it."""
+        if name not in self.manifest["files"]:
+            raise WorkloadError(f"{self.folder} has no {name}: it was saved without; save the release again")
+        return content_of(self.folder, name, self.manifest["files"][name])
+
+    @property
+    def published_errors(self) -> "pd.DataFrame | None":
+        """The errors of the published numbers, from ``published-errors.csv``; None where there is no such file.
+
+        Raises:
+            FileFormatError: the file was altered, or is about other tables.
+        """
+        digest = self.manifest["files"].get(PUBLISHED_ERRORS_FILE)
+        if digest is None:
+            return None
+        content, path = content_of(self.folder, PUBLISHED_ERRORS_FILE, digest), self.folder / PUBLISHED_ERRORS_FILE
+        found: pd.DataFrame = csv.read(content, path, PUBLISHED_ERRORS).to_pandas()
+        numbers = [name for name, word in PUBLISHED_ERRORS.items() if word == NUMBER]
+        if list(found) != list(PUBLISHED_ERRORS) or list(found["query"]) != list(self.described.plan.errors()["query"]):
+            raise FileFormatError(f"{path} is about other tables than {PLAN_FILE}; {AGAIN}")
+        if not (found[numbers] >= 0).all(axis=None) or not np.isfinite(found[numbers]).all(axis=None):
+            raise FileFormatError(f"{path} has errors that are no numbers; {AGAIN}")
+        return found
 
 
 class SavedTable(NamedTuple):
@@ -87,8 +218,7 @@ class InFiles(Saved):
     def errors(self) -> "pd.DataFrame":
         """The error table of the plan, from ``errors.csv``."""
         content = content_of(self.folder, "errors.csv", self.manifest["files"].get("errors.csv"))
-        types = {"query": TEXT, "kinds": TEXT}
-        found: pd.DataFrame = csv_table(content, self.folder / "errors.csv", types).to_pandas()
+        found: pd.DataFrame = csv.read(content, self.folder / "errors.csv", {"query": TEXT, "kinds": TEXT}).to_pandas()
         return found
 
     def frame(self, query: QueryLike) -> "pd.DataFrame":
@@ -106,7 +236,7 @@ class InFiles(Saved):
         return frame_of_columns(self._columns(self._number_of(query)))
 
     def cells_of(self, number: int) -> FloatArray:
-        """The numbers of a table by its number in the order of the workload, (cells,), as the query was saved."""
+        """As `Saved.cells_of`."""
         found: FloatArray = self._columns(number)[self.described.profile.estimate_name].to_numpy()
         return found.astype(np.float64, copy=False)
 
@@ -132,6 +262,13 @@ class InFiles(Saved):
     def _names(self) -> list[str]:
         return list(self.files)
 
+    @cached_property
+    def _sheets(self) -> dict[str, str]:
+        """By the name of a table its sheet, where all are in one workbook."""
+        if self.described.file_format != BOOK_FORMAT:
+            return {}
+        return dict(zip(self._names, sheet_names(self._names), strict=True))
+
     def _columns(self, number: int) -> dict[str, Any]:
         """The columns of the file of a table by its number, after they have been checked."""
         plan, profile, name = self.described.plan, self.described.profile, self._names[number]
@@ -141,11 +278,11 @@ class InFiles(Saved):
         types = {name: label_type(labels) for columns in axes for name, labels in columns.items()}
         types |= {name: self.described.datatype(name) for name in profile.value_names}
         content = content_of(self.folder, saved.file, saved.sha256)
-        path, sheet = self.folder / saved.file, self._sheets.get(name, TABLE_SHEET)
+        path, sheet = self.folder / saved.file, self._sheets.get(name, workbook.TABLE_SHEET)
         return read_columns(content, path, types, saved.cells, axes, optional=profile.optional_names, sheet=sheet)
 
     def _statistic(self, number: int, query: WrittenQuery, form: StatisticForm) -> dict[str, Any]:
-        sheet, name = TABLE_SHEET, self._names[number]
+        sheet, name = workbook.TABLE_SHEET, self._names[number]
         if self._sheets:
             file, sheet = BOOK_FILE, statistic_sheet(self._sheets[name])
             content = content_of(self.folder, file, self.files[name].sha256)
@@ -157,78 +294,18 @@ class InFiles(Saved):
             content, self.folder / file, form.types, form.rows, form.axes, optional=optional, sheet=sheet
         )
 
-    @cached_property
-    def _sheets(self) -> dict[str, str]:
-        """By the name of a table its sheet, where all are in one workbook."""
-        if self.described.file_format != BOOK_FORMAT:
-            return {}
-        return dict(zip(self.files, sheet_names(list(self.files)), strict=True))
 
-
-def load_tables(folder: PathLike | Bucket | BucketPath) -> Release:
-    """Open the folder of a release, in any format and profile.
-
-    Args:
-        folder: the folder that `Release.save`, or the command line, has written; or its address in a bucket.
-
-    Returns:
-        The release, with the estimates that were saved, bit for bit, of the queries that were saved.  What else the
-        folder holds is in its ``numbers``: `InFiles`, or `InParts` where tables are in parts.
-
-    Raises:
-        FileFormatError: a file is missing, was altered since the release was saved, is of another version, or is not
-            what it should be; the message names it.
-
-    Cost: the manifest, the metadata and the index are read; each table when it is looked up.
-    """
-    home = path_given("load_tables", folder, 'load_tables("release")')
-    path = home / "manifest.json"
-    if not path.is_file():
-        raise FileFormatError(f"{home} has no manifest.json; name the folder of a release")
-    manifest = json_of(path, limited_bytes(path, HEADER_LIMIT, name=path, remedy=AGAIN))
-    _require_version(manifest, path)
-    try:
-        return _opened(home, manifest)
-    except FileFormatError:
-        raise
-    except (LookupError, TypeError, ValueError, AttributeError):  # values of other types, anywhere
-        raise FileFormatError(f"{path} does not hold what a release's does; {AGAIN}") from None
-
-
-def _opened(home: AnyPath, manifest: Mapping[str, Any]) -> Release:
-    hashes, about = manifest["files"], manifest["tables"]
-    names = (PLAN_FILE, *checked(home / "manifest.json", partial(measured_files, manifest)))
-    plan, *plans = (_plan_of(home, name, hashes[name]) for name in names)
-    noise = checked(home / "manifest.json", partial(noise_of_manifest, manifest, plan, plans))
-    file_format, level = about["format"], about["conf_level"]
-    if file_format not in (*FORMATS, PARTS_FORMAT) or about["profile"] not in PROFILES or not isinstance(level, float):
-        raise LookupError
-    require_level(level)
-    product = checked(home / "manifest.json", partial(product_of_json, about.get("product")))
-    with_unbiased = about.get("with_unbiased", False)
-    if not isinstance(with_unbiased, bool):
-        raise LookupError
-    quality = checked(home / "manifest.json", partial(quality_of_json, about.get("quality")))
-    metadata = json_of(home / "metadata.json", content_of(home, "metadata.json", hashes["metadata.json"]))
-    publication = checked(home / "metadata.json", partial(_publication_of, metadata))
-    profile = PROFILES[about["profile"]].of(product, with_unbiased=with_unbiased).graded(quality)
-    described = Description(plan, noise, file_format, profile, level, publication)
-    checked(home / "metadata.json", partial(require_true_metadata, metadata, described))
-    answers = SavedAnswers(plan, noise, home, hashes)
-    if file_format == PARTS_FORMAT:
-        return Release(answers, open_parts(home, manifest, metadata, described))
-    index = csv_table(content_of(home, "index.csv", hashes["index.csv"]), home / "index.csv", _INDEX)
+def open_files(
+    home: AnyPath, manifest: Mapping[str, Any], metadata: Mapping[str, Any], described: Description
+) -> InFiles:
+    """The numbers of a release in files, whose manifest, metadata and plan have been checked; now the index."""
+    path = home / "index.csv"
+    index = csv.read(content_of(home, "index.csv", manifest["files"]["index.csv"]), path, _INDEX)
     saved = map(SavedTable, *(index[name].to_pylist() for name in ("file", "sha256", "cells")))
     files = dict(zip(index["name"].to_pylist(), saved, strict=True))
-    if about["count"] != len(files) or not _are_of_workload(files, described):
-        raise FileFormatError(f"{home / 'index.csv'} names other tables or files than {PLAN_FILE} has; {AGAIN}")
-    return Release(answers, InFiles(home, manifest, metadata, described, files))
-
-
-def _plan_of(home: AnyPath, name: str, digest: object) -> Plan:
-    """One of the plans in a folder, after its hash has been compared."""
-    content = content_of(home, name, digest)
-    return checked(home / name, partial(plan_of_bytes, content))
+    if manifest["tables"]["count"] != len(files) or not _are_of_workload(files, described):
+        raise FileFormatError(f"{path} names other tables or files than {PLAN_FILE} has; {AGAIN}")
+    return InFiles(home, manifest, metadata, described, files)
 
 
 def _are_of_workload(files: Mapping[str, SavedTable], described: Description) -> bool:
@@ -246,22 +323,36 @@ def _are_of_workload(files: Mapping[str, SavedTable], described: Description) ->
     )
 
 
-def _publication_of(metadata: Mapping[str, Any]) -> Publication:
-    """What is said to readers about all tables together."""
-    try:
-        return Publication(**metadata.get("publication", {}))
-    except TypeError:
-        raise FileFormatError("it does not say what the publication is") from None
+def read_columns(
+    content: bytes,
+    path: AnyPath,
+    types: Mapping[str, str],
+    cells: int,
+    axes: Sequence[Mapping[str, Sequence[object]]] = (),
+    *,
+    optional: Collection[str] = (),
+    sheet: str = workbook.TABLE_SHEET,
+) -> dict[str, Any]:
+    """The columns of a table of a release, by name, as PyArrow arrays, from the bytes of its file.
 
-
-def _require_version(manifest: Any, path: AnyPath) -> None:
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise FileFormatError(f"{path} is not the manifest of a release; name the folder of one")
-    number = manifest.get("version")
-    if type(number) is not int or number > FORMAT_VERSION:
-        raise FileFormatError(
-            f"{path}: written by a newer version (format {number!r}, this reads {FORMAT_VERSION}); "
-            "upgrade residualplanner"
-        )
-    if number < FORMAT_VERSION:
-        raise FileFormatError(f"{path}: format {number} is no longer read; save the release again with this version")
+    There must be columns of these types, as many rows as cells, for each axis its labels in its columns, in C order,
+    and, but in ``optional`` columns, a value in each row; else FileFormatError.
+    """
+    columns: Mapping[str, Any]
+    if path.suffix == ".xlsx":
+        columns = workbook.read(content, path, types, cells, sheet)
+    else:
+        is_csv = path.suffix == ".csv"
+        table = csv.read(content, path, types) if is_csv else parquet.read(content, path, types, cells)
+        if table.column_names != list(types) or table.num_rows != cells:
+            raise not_the_table(path)
+        columns = {name: table[name] for name in types}
+    arrays = {name: typed(columns[name], word, path) for name, word in types.items()}
+    if any(array.null_count for name, array in arrays.items() if name not in optional):
+        raise not_the_table(path)
+    shape = tuple(len(next(iter(labels.values()))) for labels in axes)
+    for axis, labels_of_axis in enumerate(axes):
+        for name, labels in labels_of_axis.items():
+            if not are_labels(arrays[name], labels, shape, axis):
+                raise not_the_table(path)
+    return arrays

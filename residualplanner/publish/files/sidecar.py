@@ -1,6 +1,6 @@
 """What the columns of a release's tables mean, for programs: one file for all tables."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,24 +41,13 @@ _NUMBER_FORMATS = {"cv": "0.0%", "conf_level": "0.0##", "quality": "@"}
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Description:
-    """A release as it is written.
-
-    Attributes:
-        plan: what was measured.
-        noise: how its noise was drawn.
-        file_format: of the tables' files.
-        profile: the columns beside the labels.
-        level: the confidence level.
-        publication: what is said to readers about all tables together.
-        parts: what attributes contribute to the names of tables.
-        plan_sha256: the hash of the plan.
-    """
+    """A release as it is written."""
 
     plan: Plan
     noise: NoiseRecord
     file_format: str
     profile: Profile
-    level: float
+    level: float  # of confidence
     publication: Publication = field(default_factory=Publication)
     parts: NameParts = field(init=False)
     plan_sha256: str = field(init=False)
@@ -122,21 +111,11 @@ class Description:
             for name, quantity in self.profile.columns
         }
 
-    def about_table(
-        self, name: str, kinds: str, query: WrittenQuery, columns: Iterable[tuple[str, ...]]
-    ) -> list[tuple[str, ...]]:
-        """What one table is, as rows of strings for people.
-
-        Args:
-            name: the query in words.
-            kinds: the kinds of query on its attributes in words; empty where all are the identity.
-            query: its attributes with their kinds.
-            columns: name, unit and meaning of each.
-        """
-        return [*self.about_query(name, kinds, query), ("", ""), ("column", "unit", "meaning"), *columns]
-
     def about_query(self, name: str, kinds: str, query: WrittenQuery) -> list[tuple[str, str]]:
-        """What one table is, but not its columns, in pairs of strings; arguments as in `about_table`."""
+        """What one table is, but not its columns, in pairs of strings.
+
+        ``name`` is the query in words, and ``kinds`` those of query on its attributes, empty if all are the identity.
+        """
         universe = self._universe(query)
         return [
             *self.publication.to_json().items(),
@@ -145,12 +124,6 @@ class Description:
             *([("universe", f"records with {universe}")] if universe else []),
             *self.about_every,
         ]
-
-    def _universe(self, query: WrittenQuery) -> str:
-        """Which records a table is about, by the headings of attributes and the meanings of values; empty for all."""
-        attributes = self.plan.domain.attributes
-        pairs = [(attributes[position], kind.universe) for position, kind in zip(*query.universe, strict=True)]
-        return ", ".join(f"{attribute.heading}: {labels_in_words(kind, attribute)[0]}" for attribute, kind in pairs)
 
     @property
     def about_every(self) -> list[tuple[str, str]]:
@@ -182,6 +155,12 @@ class Description:
             return ""
         headings = [attributes[position].heading for position in query.table_axes.positions]
         return query_text(headings, [self._universe(query)])
+
+    def _universe(self, query: WrittenQuery) -> str:
+        """Which records a table is about, by the headings of attributes and the meanings of values; empty for all."""
+        attributes = self.plan.domain.attributes
+        pairs = [(attributes[position], kind.universe) for position, kind in zip(*query.universe, strict=True)]
+        return ", ".join(f"{attribute.heading}: {labels_in_words(kind, attribute)[0]}" for attribute, kind in pairs)
 
     def _attribute(self, position: int) -> dict[str, Any]:
         attribute, kinds = self.plan.domain.attributes[position], list(self.plan.workload.kinds)

@@ -17,8 +17,8 @@ from residualplanner.method.queries.kind import Kind, statistic_among
 from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.method.workload.workload import Workload
 from residualplanner.more.amounts.statistics import Statistic
-from residualplanner.publish.files.export_files import BOOK_FORMAT, PARTS_FORMAT, cell_indices
-from residualplanner.publish.files.file_names import written_queries
+from residualplanner.publish.files.columns import cell_indices
+from residualplanner.publish.files.file_names import BOOK_FORMAT, PARTS_FORMAT, written_queries
 from residualplanner.publish.files.sidecar import NUMBER, TRUTH, label_type
 from residualplanner.release.profiles import Profile, clash_text
 from residualplanner.release.statistics import Column, StatisticTable, published_columns, table_of_statistic, unit_of

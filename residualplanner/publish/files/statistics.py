@@ -11,8 +11,8 @@ from typing import Any
 from residualplanner.ground.checks import FloatArray
 from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.more.amounts.statistics import Statistic
-from residualplanner.publish.files.export_files import BOOK_FORMAT, TidyWriter, cell_indices
-from residualplanner.publish.files.file_names import file_stem
+from residualplanner.publish.files.columns import TidyWriter, cell_indices
+from residualplanner.publish.files.file_names import BOOK_FORMAT, file_stem
 from residualplanner.publish.files.sidecar import Description
 from residualplanner.publish.files.statistic_form import (
     FOLDER,

@@ -1,30 +1,38 @@
-"""Tables as Excel workbooks: strings stay strings, numbers keep every digit.  XlsxWriter's home."""
+"""Tables as Excel workbooks: strings stay strings, numbers keep every digit.  XlsxWriter's and openpyxl's home."""
 
 import datetime as dt
 import io
 import re
+import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from residualplanner.ground.errors import MissingExtraError, WorkloadError
+from residualplanner.ground.stores import AnyPath
 from residualplanner.method.workload.workload import Workload
+from residualplanner.publish.files.columns import not_the_table
+from residualplanner.publish.files.parquet import EXPANSION, TEXT_ROOM
+from residualplanner.publish.files.sidecar import INTEGER, TEXT, TRUTH
 from residualplanner.release.publication import Publication
 from residualplanner.release.tidy_form import label_columns
 
-#: The most rows of a sheet, the first of which holds the names, and the most letters of a cell.
-ROW_LIMIT, LETTER_LIMIT = 1_048_576, 32_767
-#: Excel holds integers as floating-point numbers: above this they are written as strings.
-INTEGER_LIMIT = 2**53
 #: The sheet of the table, and the one that describes it; in a workbook of many tables, the list of these.
-TABLE_SHEET, ABOUT_SHEET, INDEX_SHEET = "table", "about", "index"
+TABLE_SHEET, ABOUT_SHEET, _INDEX_SHEET = "table", "about", "index"
+#: The most rows of a sheet, the first of which holds the names, and the most letters of a cell.
+_ROW_LIMIT, _LETTER_LIMIT = 1_048_576, 32_767
+#: Excel holds integers as floating-point numbers: above this they are written as strings.
+_INTEGER_LIMIT = 2**53
 #: The most tables of one workbook: each is a file until the workbook is complete, and systems limit open files.
-MOST_SHEETS = 200
+_MOST_SHEETS = 200
 
 #: Characters that XML cannot hold, and the beginning of strings that XlsxWriter reads as tags.
 _FORBIDDEN = re.compile("[\ufffe\uffff]|^<r>")
+#: How Excel writes a letter that XML cannot hold.
+_ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
 _DATE = dt.datetime(1980, 1, 1)  # a time would make each file differ from the last
 _WIDTHS, _FILTER_WIDTH = (10, 44), 4
 _ABOUT_WIDTHS, _INDEX_WIDTHS = (26, 12, 84), (34, 36, 30, 10, 60)
@@ -32,8 +40,6 @@ _ABOUT_WIDTHS, _INDEX_WIDTHS = (26, 12, 84), (34, 36, 30, 10, 60)
 _LINE_HEIGHT, _LETTERS_PER_WIDTH = 15.0, 1.0
 _HEADER_LIMIT = 120
 _BATCH = 2**14
-
-
 #: The format of columns of words among the numbers, how these are aligned, and the letters of the longest word.
 _TEXT_FORMAT, _WORDS_WIDTH = "@", 18
 _ALIGNED: dict[str, dict[str, object]] = {_TEXT_FORMAT: {"align": "left", "indent": 1}}
@@ -46,35 +52,28 @@ class _Exact(float):
         return float.__repr__(self)
 
 
-def require_workbooks(workload: Workload) -> None:
-    """Raise unless every table of the workload fits a sheet and XlsxWriter is there.
+def require_workbooks(workload: Workload, *, is_one: bool) -> None:
+    """Raise WorkloadError unless every table of the workload fits a sheet, of one workbook or of its own.
 
-    Raises:
-        WorkloadError: a table has too many rows, or a name or label has too many letters, or some that XML cannot hold.
-        MissingExtraError: XlsxWriter is not installed.
+    MissingExtraError, where XlsxWriter is not installed.
     """
+    if is_one and len(workload) > _MOST_SHEETS:
+        raise WorkloadError(
+            f"{len(workload):,} tables are too many for one workbook, which holds up to {_MOST_SHEETS}; write "
+            'format="xlsx", a workbook for each table, or parquet or csv'
+        )
     _xlsxwriter()
     cells = workload.cells
-    if cells.max() >= ROW_LIMIT:
+    if cells.max() >= _ROW_LIMIT:
         (query,) = workload.take(np.array([int(cells.argmax())]))
         raise WorkloadError(
             f"the table of {', '.join(query)} has {int(cells.max()):,} cells; a sheet of Excel holds no more than "
-            f"{ROW_LIMIT - 1:,} and a row of names; write parquet or csv, or choose coarser bins"
+            f"{_ROW_LIMIT - 1:,} and a row of names; write parquet or csv, or choose coarser bins"
         )
-    limit = LETTER_LIMIT // (2 * max(1, int(workload.orders.max())))  # for a cell in words: all of them in one
+    limit = _LETTER_LIMIT // (2 * max(1, int(workload.orders.max())))  # for a cell in words: all of them in one
     for position, kind in workload.attribute_kinds:
         for name, labels in label_columns(workload.domain.attributes[position], kind).items():
             _require_texts(name, labels, limit)
-
-
-def require_one_workbook(workload: Workload) -> None:
-    """Raise WorkloadError if there are too many tables for one workbook; errors else as in `require_workbooks`."""
-    if len(workload) > MOST_SHEETS:
-        raise WorkloadError(
-            f"{len(workload):,} tables are too many for one workbook, which holds up to {MOST_SHEETS}; write "
-            'format="xlsx", a workbook for each table, or parquet or csv'
-        )
-    require_workbooks(workload)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -82,21 +81,16 @@ class Book:
     """A workbook as it is written, sheet after sheet.
 
     Every sheet prints on pages as wide as it is, with its headings, the title and the page's number on each of them.
-
-    Attributes:
-        formats: by the name of a column of numbers how they are shown.
-        publication: title and author of the workbook.
-        stream: the bytes of the workbook, once it is closed.
     """
 
-    formats: Mapping[str, str]
-    publication: Publication = field(default_factory=Publication)
-    stream: io.BytesIO = field(init=False, default_factory=io.BytesIO)
+    formats: Mapping[str, str]  # by the name of a column of numbers how they are shown
+    publication: Publication  # title and author of the workbook
+    _stream: io.BytesIO = field(init=False, default_factory=io.BytesIO)
     _book: Any = field(init=False)
     _styles: dict[str, Any] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        book = _xlsxwriter().Workbook(self.stream, {"constant_memory": True})
+        book = _xlsxwriter().Workbook(self._stream, {"constant_memory": True})
         about = {"title": self.publication.title, "author": self.publication.author}
         book.set_properties({"created": _DATE, **{name: text for name, text in about.items() if text}})
         object.__setattr__(self, "_book", book)
@@ -111,13 +105,7 @@ class Book:
             self._styles[f"head of {style}"] = book.add_format(head | aligned)
 
     def add_table(self, name: str, table: Any, title: str = "") -> None:
-        """Add a sheet with a table, as PyArrow's: row after row, since rows that are done leave memory.
-
-        Args:
-            name: of the sheet.
-            table: the table.
-            title: on top of each printed page, beside the title of the workbook.
-        """
+        """Add a sheet with a PyArrow table, and its title on each printed page: row after row, to save memory."""
         sheet = self._sheet(name, title, heads=table.column_names)
         writers = [_writer(sheet, column) for column in table.columns]
         for index, (head, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
@@ -132,7 +120,7 @@ class Book:
                     if value is not None:
                         writers[index](row, index, value)
         sheet.autofilter(0, 0, row, len(writers) - 1)
-        sheet.ignore_errors({"number_stored_as_text": f"A2:XFD{ROW_LIMIT}"})
+        sheet.ignore_errors({"number_stored_as_text": f"A2:XFD{_ROW_LIMIT}"})
 
     def add_texts(self, name: str, rows: Iterable[Sequence[str]]) -> None:
         """Add a sheet with rows of two or three strings, the first of each in bold; long ones run over several lines.
@@ -144,7 +132,7 @@ class Book:
             sheet.set_column(column, column, width, self._styles["text"])
         for row, (head, *texts) in enumerate(rows):
             widths = [*_ABOUT_WIDTHS[1 : len(texts)], sum(_ABOUT_WIDTHS[max(1, len(texts)) :])]
-            shown = [text[:LETTER_LIMIT] for text in texts]
+            shown = [text[:_LETTER_LIMIT] for text in texts]
             pairs = [(head, _ABOUT_WIDTHS[0]), *zip(shown, widths, strict=True)]
             sheet.set_row(row, _LINE_HEIGHT * max(_lines(text, width) for text, width in pairs))
             sheet.write_string(row, 0, head, self._styles["bold"])
@@ -155,24 +143,24 @@ class Book:
 
     def add_index(self, heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """Add the list of the tables: of each its sheet, which is linked, query, kinds, cells, if any, and texts."""
-        sheet = self._sheet(INDEX_SHEET, "", heads=heads)
+        sheet = self._sheet(_INDEX_SHEET, "", heads=heads)
         for column, width in zip(range(len(heads)), _INDEX_WIDTHS, strict=False):
             sheet.set_column(column, column, width, self._styles["text"])
         row = 0
         for row, (name, query, kinds, cells, *texts) in enumerate(rows, start=1):
             sheet.write_url(row, 0, f"internal:'{name}'!A1", self._styles["link"], name)
-            sheet.write_string(row, 1, query[:LETTER_LIMIT])
-            sheet.write_string(row, 2, kinds[:LETTER_LIMIT])
+            sheet.write_string(row, 1, query[:_LETTER_LIMIT])
+            sheet.write_string(row, 2, kinds[:_LETTER_LIMIT])
             if cells is not None:
                 sheet.write_number(row, 3, cells)
             for column, text in enumerate(texts, start=4):
-                sheet.write_string(row, column, text[:LETTER_LIMIT])
+                sheet.write_string(row, column, text[:_LETTER_LIMIT])
         sheet.autofilter(0, 0, row, len(heads) - 1)
 
     def close(self) -> bytes:
         """The bytes of the workbook, to which nothing more is added."""
         self._book.close()
-        return self.stream.getvalue()
+        return self._stream.getvalue()
 
     def _sheet(self, name: str, title: str, *, heads: Sequence[str] = ()) -> Any:
         """A new sheet, set up to be printed; its ``heads`` stay in view, and are repeated on each page."""
@@ -180,8 +168,13 @@ class Book:
         sheet.set_landscape()
         sheet.fit_to_pages(1, 0)
         sheet.set_margins(left=0.5, right=0.5, top=0.8, bottom=0.7)
+
+        def shown(text: str) -> str:
+            short = text if len(text) <= _HEADER_LIMIT else f"{text[: _HEADER_LIMIT - 1]}…"
+            return short.replace("&", "&&")  # an "&" begins a command
+
         header = {"&L": self.publication.title, "&R": title}
-        sheet.set_header("".join(f"{side}{_header_text(text)}" for side, text in header.items() if text))
+        sheet.set_header("".join(f"{side}{shown(text)}" for side, text in header.items() if text))
         sheet.set_footer("&L&A&R&P / &N")
         for column, head in enumerate(heads):
             sheet.write_string(0, column, head, self._styles[f"head of {self.formats.get(head, 'text')}"])
@@ -191,7 +184,7 @@ class Book:
         return sheet
 
 
-def workbook_bytes(
+def write(
     table: Any,
     about: Iterable[Sequence[str]],
     formats: Mapping[str, str] | None = None,
@@ -199,25 +192,57 @@ def workbook_bytes(
     title: str = "",
     publication: Publication | None = None,
 ) -> bytes:
-    """A workbook whose first sheet is a table, and whose second describes it.
-
-    Args:
-        table: the table, as PyArrow's.
-        about: rows of strings for the second sheet.
-        formats: by the name of a column of numbers how they are shown.
-        title: of the table, on top of each printed page.
-        publication: title and author of the workbook.
-    """
+    """A workbook whose first sheet is a PyArrow table, and whose second has rows of strings about it."""
     book = Book(formats or {}, publication or Publication())
     book.add_table(TABLE_SHEET, table, title)
     book.add_texts(ABOUT_SHEET, about)
     return book.close()
 
 
-def _header_text(text: str) -> str:
-    """A text as it stands in the header of a printed page, where ``&`` begins a command."""
-    short = text if len(text) <= _HEADER_LIMIT else f"{text[: _HEADER_LIMIT - 1]}…"
-    return short.replace("&", "&&")
+def read(content: bytes, path: AnyPath, types: Mapping[str, str], cells: int, sheet: str) -> dict[str, list[Any]]:
+    """The columns of a sheet of a workbook; integers that are too large for Excel are strings in it."""
+    try:
+        import openpyxl  # type: ignore[import-untyped]
+    except ImportError:
+        message = "workbooks are read with openpyxl: pip install 'residualplanner[report]'"
+        raise MissingExtraError(message, extra="report") from None
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            unpacked = sum(info.file_size for info in archive.infolist())
+        if unpacked > TEXT_ROOM + EXPANSION * len(content):
+            raise not_the_table(path)
+        book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, keep_links=False)
+        rows = list(islice(book[sheet].iter_rows(max_col=len(types) + 1, values_only=True), cells + 2))
+        book.close()
+    except Exception:  # noqa: BLE001 - openpyxl raises whatever its parsers stumble over; all of it means one thing
+        raise not_the_table(path) from None
+    width = len(types)
+    if len(rows) != cells + 1 or any(len(row) < width or any(row[width:]) for row in rows):
+        raise not_the_table(path)
+    if _converted(rows[0][:width], TEXT, path) != list(types):
+        raise not_the_table(path)
+    columns = zip(types, zip(*(row[:width] for row in rows[1:]), strict=True), strict=True)
+    return {name: _converted(column, types[name], path) for name, column in columns}
+
+
+def _converted(values: tuple[Any, ...], word: str, path: AnyPath) -> list[Any]:
+    try:
+        if word == TEXT:
+            return [_text(value) for value in values]
+        if word == TRUTH:
+            return [{True: True, False: False}[value] for value in values]
+        return [None if value is None else (int if word == INTEGER else float)(value) for value in values]
+    except (TypeError, ValueError, KeyError):
+        raise not_the_table(path) from None
+
+
+def _text(value: Any) -> str:
+    """The string in a cell; an empty one is read as None."""
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise ValueError("a string was expected")
+    return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), value)
 
 
 def _lines(text: str, width: float) -> int:
@@ -237,7 +262,7 @@ def _writer(sheet: Any, column: Any) -> Callable[[int, int, Any], object]:
         return sheet.write_boolean  # type: ignore[no-any-return]
     if pa.types.is_integer(column.type):
         least, most = pc.min_max(column).as_py().values()
-        if -INTEGER_LIMIT <= least <= most <= INTEGER_LIMIT:
+        if -_INTEGER_LIMIT <= least <= most <= _INTEGER_LIMIT:
             return sheet.write_number  # type: ignore[no-any-return]
         return lambda row, index, value: sheet.write_string(row, index, str(value))
     return sheet.write_string  # type: ignore[no-any-return]

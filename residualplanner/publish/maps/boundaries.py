@@ -1,11 +1,11 @@
-"""The boundaries of areas, by code, from GeoJSON.
+"""The boundaries of areas, by code, from GeoJSON, and from longitudes and latitudes to a picture.
 
-Reads: GeoJSON that may come from anyone; it is public, so messages show its values.  Gives: Boundaries.
+GeoJSON may come from anyone; it is public, so messages show its values.
 Source: RFC 7946, "The GeoJSON Format".
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,10 @@ from residualplanner.ground.words import count_text, listed, suggestion
 
 #: The largest file, in bytes; the most areas, and the most positions of all together.
 SIZE_LIMIT, AREA_LIMIT, POSITION_LIMIT = 2**26, 100_000, 2_000_000
+#: The rings of areas by their codes, (m, 2) each.
+Rings = Mapping[str, tuple[FloatArray, ...]]
+#: How many steps of a grid the longer side of a map has: points that fall on one are drawn once.
+_STEPS = 2_000
 #: What to do about files that are no feature collections.
 _OF_TOPOJSON = "it is TopoJSON, from which ogr2ogr, mapshaper or geopandas makes GeoJSON"
 _OF_OTHERS = 'write {"type": "FeatureCollection", "features": [...]}, with a feature for each area'
@@ -34,7 +38,7 @@ class Boundaries:
             Areas without a shape have none.
     """
 
-    rings: Mapping[str, tuple[FloatArray, ...]]
+    rings: Rings
 
     def __repr__(self) -> str:
         return f"<Boundaries of {count_text(len(self.rings), 'area')}>"
@@ -59,19 +63,17 @@ class Boundaries:
             >>> Boundaries.from_geojson({"type": "FeatureCollection", "features": [feature]}, code="GEOID")
             <Boundaries of 1 area>
         """
-        if isinstance(source, str | os.PathLike):
-            return cls(_rings_of_features(Path(source).name, _value_of_file(source), code))
-        return cls(_rings_of_features("the GeoJSON", source, code))
-
-
-def _value_of_file(path: PathLike) -> Any:
-    content = limited_bytes(path, SIZE_LIMIT, name=Path(path).name, remedy="simplify its shapes")
-    try:
-        return parse_json(content.decode("utf-8-sig"))
-    except UnicodeDecodeError:
-        raise FileFormatError(f"{Path(path).name} is not UTF-8 text, as GeoJSON is") from None
-    except FileFormatError as error:
-        raise FileFormatError(f"{Path(path).name} is not GeoJSON: {error}") from None
+        if not isinstance(source, str | os.PathLike):
+            return cls(_rings_of_features("the GeoJSON", source, code))
+        name = Path(source).name
+        content = limited_bytes(source, SIZE_LIMIT, name=name, remedy="simplify its shapes")
+        try:
+            value = parse_json(content.decode("utf-8-sig"))
+        except UnicodeDecodeError:
+            raise FileFormatError(f"{name} is not UTF-8 text, as GeoJSON is") from None
+        except FileFormatError as error:
+            raise FileFormatError(f"{name} is not GeoJSON: {error}") from None
+        return cls(_rings_of_features(name, value, code))
 
 
 def _rings_of_features(name: str, value: Any, code: str) -> dict[str, tuple[FloatArray, ...]]:
@@ -115,7 +117,7 @@ def _code_of(where: str, feature: Mapping[str, Any], code: str) -> str:
 
 
 def _rings(where: str, geometry: Any) -> Iterator[FloatArray]:
-    """The rings of a polygon or multipolygon; none where a feature has no shape."""
+    """The closed rings of a polygon or multipolygon, (m, 2) each; none where a feature has no shape."""
     if geometry is None:
         return
     kind = geometry.get("type") if isinstance(geometry, Mapping) else None
@@ -123,8 +125,13 @@ def _rings(where: str, geometry: Any) -> Iterator[FloatArray]:
         raise FileFormatError(f"{where}: the geometry must be a Polygon or a MultiPolygon, got {value_text(kind)}")
     coordinates = geometry.get("coordinates")
     for polygon in [coordinates] if kind == "Polygon" else _listed(where, coordinates):
-        for number, ring in enumerate(_listed(where, polygon)):
-            yield _oriented(_ring(where, ring), is_outer=number == 0)
+        for number, positions in enumerate(_listed(where, polygon)):
+            ring = _ring(where, positions)
+            x, y = ring.T
+            is_counterclockwise = (x[:-1] * y[1:] - x[1:] * y[:-1]).sum() > 0
+            # Outer rings are turned counterclockwise, others clockwise: so holes stay open however they were written.
+            is_right = is_counterclockwise == (number == 0)
+            yield frozen(ring if is_right else ring[::-1].copy())
 
 
 def _listed(where: str, value: Any) -> list[Any]:
@@ -134,7 +141,7 @@ def _listed(where: str, value: Any) -> list[Any]:
 
 
 def _ring(where: str, positions: Any) -> FloatArray:
-    """A closed ring, (m, 2)."""
+
     if not all(_is_position(each) for each in _listed(where, positions)):
         raise FileFormatError(f"{where}: a position must be a list of two numbers, such as [-86.5, 32.5]")
     if len(positions) < 4 or positions[0][:2] != positions[-1][:2]:
@@ -148,8 +155,43 @@ def _is_position(value: Any) -> bool:
     return all(isinstance(each, int | float) and not isinstance(each, bool) and abs(each) < 1e12 for each in value)
 
 
-def _oriented(ring: FloatArray, *, is_outer: bool) -> FloatArray:
-    """The ring counterclockwise if it is an outer one, else clockwise: so holes stay open however it was written."""
-    x, y = ring.T
-    is_counterclockwise = (x[:-1] * y[1:] - x[1:] * y[:-1]).sum() > 0
-    return frozen(ring.copy() if is_counterclockwise == is_outer else ring[::-1].copy())
+def plane_rings(rings: Rings) -> dict[str, tuple[FloatArray, ...]]:
+    """The rings of areas in the plane, (m, 2) each, without points that would coincide in a picture.
+
+    Degrees are made of one length in the middle of the map, as in an equirectangular projection, and areas on both
+    sides of the 180th meridian brought together.  Other units are kept.  An area keeps its outline however small it is.
+    """
+    every = np.concatenate([ring for each in rings.values() for ring in each])
+    is_degrees = bool((np.abs(every[:, 0]) <= 180).all() and (np.abs(every[:, 1]) <= 90).all())
+    placed = _in_one_piece(rings) if is_degrees else dict(rings)
+    middle = np.radians((every[:, 1].min() + every[:, 1].max()) / 2) if is_degrees else 0.0
+    scaled = {code: [ring * [np.cos(middle), 1.0] for ring in each] for code, each in placed.items()}
+    points = np.concatenate([ring for each in scaled.values() for ring in each])
+    step = max(float(np.ptp(points, axis=0).max()), 1e-12) / _STEPS
+    return {code: _thinned(each, step) for code, each in scaled.items()}
+
+
+def _in_one_piece(rings: Rings) -> dict[str, tuple[FloatArray, ...]]:
+    """The rings with the map cut along the widest stretch of longitudes without areas, not along the 180th meridian."""
+    ranges = sorted((float(ring[:, 0].min()), float(ring[:, 0].max())) for each in rings.values() for ring in each)
+    end, widest, cut = ranges[0][1], 0.0, None
+    for low, high in ranges[1:]:
+        if low - end > widest:
+            widest, cut = low - end, end
+        end = max(end, high)
+    if cut is None or widest <= ranges[0][0] + 360 - end:
+        return dict(rings)
+    return {
+        code: tuple(ring - [360.0, 0.0] if ring[:, 0].min() > cut else ring for ring in each)
+        for code, each in rings.items()
+    }
+
+
+def _thinned(rings: Sequence[FloatArray], step: float) -> tuple[FloatArray, ...]:
+    """Rings with points on a grid, each once in a row; rings that this makes a point or a line are left out."""
+    kept = []
+    for on_grid in (np.round(ring / step) * step for ring in rings):
+        is_new = np.append(True, (np.diff(on_grid, axis=0) != 0).any(axis=1))
+        if is_new.sum() >= 4:
+            kept.append(on_grid[is_new])
+    return tuple(kept or rings[:1])

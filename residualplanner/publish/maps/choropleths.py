@@ -1,52 +1,52 @@
-"""Maps of a table: its estimates, or how noisy they are, in the shapes of the areas that its cells are about.
+"""Maps of a table: its estimates, or how noisy they are, as colors of the areas that its cells are about."""
 
-Reads: Table, boundaries.  Gives: numbers by area, and pictures of them.
-"""
-
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray, entry_named, require_type, value_text
 from residualplanner.ground.errors import DomainError, WorkloadError
-from residualplanner.ground.words import listed
+from residualplanner.ground.words import listed, number_text
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.labels import label_text
 from residualplanner.method.queries.kind import Kind
 from residualplanner.method.workload.workload import Workload
-from residualplanner.publish.maps.boundaries import Boundaries
-from residualplanner.publish.maps.choropleth import draw_choropleth
-from residualplanner.publish.maps.classes import ColorClasses, classes_of_estimates, classes_of_variation
+from residualplanner.publish.maps.boundaries import Boundaries, plane_rings
 from residualplanner.publish.pictures import Picture
+from residualplanner.publish.pictures.drawing import BLUES, ORANGES, QUIET
 from residualplanner.release.quality import Quality
 from residualplanner.release.table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from matplotlib.path import Path
 
 #: What a map shows: estimates, or their coefficients of variation.
 Shown = Literal["estimate", "cv"]
 #: What is above the legend of a map.
 LEGENDS: Mapping[Shown, str] = {"estimate": "estimate", "cv": "coefficient of variation"}
+#: Two significant digits tell limits of classes apart that are not nearly the same.
+_DIGITS = 2
+#: The width of a map in inches, and its least and largest height.
+_WIDTH, _LOWEST, _HIGHEST = 7.2, 2.4, 7.2
+#: How an area without a number is drawn.
+_NOTHING, _HATCH = "no number", "////"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Areas:
-    """The numbers of the cells of a table that are about areas of one level.
+    """The numbers of the cells of a table that are about areas of one level."""
 
-    Attributes:
-        level: the name of the level; the attribute where it has no levels.
-        codes (n,): of the areas.
-        names (n,): of the areas; their codes where they have none.
-        estimate (n,): in counts.
-        std_err (n,): in counts.
-    """
-
-    level: str
-    codes: tuple[str, ...]
-    names: tuple[str, ...]
-    estimate: FloatArray
-    std_err: FloatArray
+    level: str  # its name; the attribute's where it has no levels
+    codes: tuple[str, ...]  # of the n areas
+    names: tuple[str, ...]  # of the areas; their codes where they have none
+    estimate: FloatArray  # (n,), in counts
+    std_err: FloatArray  # (n,), in counts
 
     def numbers(self, shown: Shown, quality: Quality) -> FloatArray:
         """What a map shows, (n,); nan where there is none."""
@@ -56,33 +56,18 @@ class Areas:
         """Whether some of them have a shape."""
         return any(boundaries.rings.get(code) for code in self.codes)
 
-    def without_shape(self, boundaries: Boundaries) -> list[str]:
-        """The codes, with the names, of areas that have no shape."""
-        pairs = zip(self.codes, self.names, strict=True)
-        lacking = [(code, name) for code, name in pairs if not boundaries.rings.get(code)]
-        return [code if code == name else f"{code} ({name})" for code, name in lacking]
-
     def picture(self, boundaries: Boundaries, shown: Shown, quality: Quality) -> Picture:
         """A map of the numbers."""
         numbers = self.numbers(shown, quality)
         by_code = dict(zip(self.codes, numbers.tolist(), strict=True))
-        draw = partial(draw_choropleth, boundaries, by_code, classes_of(numbers, shown, quality), title=LEGENDS[shown])
+        grades = (quality.reliable, quality.usable)
+        classes = classes_of_estimates(numbers) if shown == "estimate" else classes_of_variation(grades)
+        draw = partial(draw_choropleth, boundaries, by_code, classes, title=LEGENDS[shown])
         return Picture(f"{LEGENDS[shown]} by {self.level}", draw)
 
 
-def classes_of(numbers: FloatArray, shown: Shown, quality: Quality) -> ColorClasses:
-    """The classes of the numbers of a map, (n,)."""
-    if shown == "estimate":
-        return classes_of_estimates(numbers)
-    return classes_of_variation((quality.reliable, quality.usable))
-
-
-def areas_of_table(table: Table) -> list[Areas]:
-    """The areas that the cells of a table of one attribute are about, level by level from coarse to fine.
-
-    Raises:
-        WorkloadError: the table has another number of attributes.
-    """
+def _areas_of_table(table: Table) -> list[Areas]:
+    """The areas that the cells of a table of one attribute are about, level by level from coarse to fine."""
     if len(table.names) != 1:
         raise WorkloadError(f"a map is of a table of one attribute, got {list(table.names)}; sum over the others first")
     attribute, kind = table.plan.domain[table.names[0]], next(kind for kind in table.kinds if kind.is_axis)
@@ -100,16 +85,7 @@ def areas_of_table(table: Table) -> list[Areas]:
 
 
 def require_shapes(workload: Workload, maps: Mapping[str, Boundaries]) -> None:
-    """Raise unless, as far as queries tell, some answers about each mapped attribute are about areas with a shape.
-
-    Args:
-        workload: the queries, perhaps not measured yet.
-        maps: the boundaries of the areas that the values of an attribute are, by its name.
-
-    Raises:
-        DomainError: an attribute is not in the domain.
-        WorkloadError: no query of an attribute has an area with a shape.
-    """
+    """Raise unless, as far as queries tell, some answers about each mapped attribute are about areas with a shape."""
     domain = workload.domain
     unknown = [name for name in maps if name not in domain]
     if unknown:
@@ -135,7 +111,7 @@ def _codes_of(kind: Kind, attribute: Attribute) -> tuple[str, ...]:
 
 def areas_with_shapes(table: Table, boundaries: Boundaries) -> list[Areas]:
     """The areas of the levels of a table of which some have a shape, from coarse to fine."""
-    return [areas for areas in areas_of_table(table) if areas.have_shapes(boundaries)]
+    return [areas for areas in _areas_of_table(table) if areas.have_shapes(boundaries)]
 
 
 def choropleth(
@@ -164,8 +140,8 @@ def choropleth(
     require_type("choropleth", "boundaries", boundaries, Boundaries, 'write Boundaries.from_geojson("x.json", "GEOID")')
     if show not in LEGENDS:
         raise WorkloadError(f"show must be 'estimate' or 'cv', got {value_text(show)}")
-    of_level = {each.level: [each] for each in areas_of_table(table)}
-    chosen = areas_of_table(table) if level is None else entry_named("level", level, of_level)
+    every = _areas_of_table(table)
+    chosen = every if level is None else entry_named("level", level, {each.level: [each] for each in every})
     found = [areas for areas in chosen if areas.have_shapes(boundaries)]
     if not found:
         shapes = listed(map(repr, boundaries.rings), 3)
@@ -175,3 +151,89 @@ def choropleth(
             f"{codes}, and those of the boundaries {shapes}; choose another property as the code"
         )
     return found[-1].picture(boundaries, show, quality or Quality())
+
+
+@dataclass(frozen=True, slots=True)
+class ColorClasses:
+    """Classes of numbers: below the first limit, between two limits, and from the last limit on."""
+
+    limits: tuple[float, ...]  # (m,), ascending
+    colors: tuple[str, ...]  # (m + 1,), of one hue, from pale to deep
+    texts: tuple[str, ...]  # (m + 1,), the ranges of the classes in words
+
+    def of(self, numbers: FloatArray) -> NDArray[np.int64]:
+        """The class of each number, (n,); -1 for nan."""
+        found = np.searchsorted(np.array(self.limits), numbers, side="right")
+        return np.where(np.isnan(numbers), -1, found)
+
+
+def classes_of_estimates(numbers: FloatArray) -> ColorClasses:
+    """Five classes of about as many numbers each, (n,), or fewer where these hardly differ; limits are round."""
+    known = numbers[np.isfinite(numbers)]
+    inner = np.quantile(known, [0.2, 0.4, 0.6, 0.8]) if known.size else np.empty(0)
+    limits = sorted({float(f"{limit:.{_DIGITS}g}") for limit in inner.tolist()})
+    kept = tuple(limit for limit in limits if known.min() < limit <= known.max())
+    return _classes(kept, BLUES, [number_text(limit) for limit in kept])
+
+
+def classes_of_variation(grades: tuple[float, float]) -> ColorClasses:
+    """Five classes of coefficients of variation; below the first of the grades these are reliable, then usable.
+
+    Example:
+        >>> classes_of_variation((0.15, 0.30)).texts
+        ('below 5%', '5% to 15%', '15% to 30%', '30% to 60%', '60% or more')
+    """
+    reliable, usable = grades
+    limits = tuple(sorted({reliable / 3, reliable, usable, 2 * usable}))
+    return _classes(limits, ORANGES, [f"{100 * limit:.3g}%" for limit in limits])
+
+
+def _classes(limits: tuple[float, ...], colors: Sequence[str], texts: Sequence[str]) -> ColorClasses:
+    """The classes between limits; where these are few, colors that are far apart."""
+    if not limits:
+        return ColorClasses((), (colors[len(colors) // 2],), ("all areas",))
+    between = [f"{low} to {high}" for low, high in pairwise(texts)]
+    chosen = np.linspace(0, len(colors) - 1, len(limits) + 1).round().astype(int)
+    ranges = (f"below {texts[0]}", *between, f"{texts[-1]} or more")
+    return ColorClasses(limits, tuple(colors[number] for number in chosen), ranges)
+
+
+def draw_choropleth(
+    boundaries: Boundaries, numbers: Mapping[str, float], classes: ColorClasses, *, title: str
+) -> "Figure":
+    """A map whose areas have the colors of their numbers, by code, with a legend; areas without one are hatched."""
+    from matplotlib.collections import PathCollection
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
+
+    shapes = plane_rings({code: rings for code, rings in boundaries.rings.items() if rings})
+    values = np.array([numbers.get(code, np.nan) for code in shapes])
+    found = classes.of(values)
+    width, height = np.ptp(np.concatenate([ring for rings in shapes.values() for ring in rings]), axis=0)
+    high = float(np.clip(0.8 * _WIDTH * height / max(width, 1e-12), _LOWEST, _HIGHEST))
+    figure = Figure(figsize=(_WIDTH, high), layout="constrained")
+    axes = figure.subplots()
+    axes.set_axis_off()
+    axes.set_aspect("equal")
+    handles = []
+    looks = enumerate(zip(classes.colors, classes.texts, strict=True))
+    every: list[tuple[int, str, dict[str, Any]]]
+    every = [(number, text, {"facecolor": color}) for number, (color, text) in looks]
+    if (found < 0).any():
+        every.append((-1, _NOTHING, {"facecolor": "none", "hatch": _HATCH}))
+    for number, text, look in every:
+        paths = [_path(rings) for rings, each in zip(shapes.values(), found, strict=True) if each == number]
+        if paths:
+            axes.add_collection(PathCollection(paths, linewidth=0.4, edgecolor=QUIET, **look), autolim=True)
+        handles.append(Patch(edgecolor=QUIET, linewidth=0.4, label=text, **look))
+    axes.autoscale_view()
+    figure.legend(handles=handles, loc="outside right center", title=title, alignment="left")
+    return figure
+
+
+def _path(rings: Sequence[FloatArray]) -> "Path":
+    """All rings of an area as one path, so that holes are open."""
+    from matplotlib.path import Path
+
+    codes = [[Path.MOVETO] + [Path.LINETO] * (len(ring) - 2) + [Path.CLOSEPOLY] for ring in rings]
+    return Path(np.concatenate(rings), np.concatenate(codes))

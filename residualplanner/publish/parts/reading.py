@@ -13,15 +13,13 @@ from residualplanner.ground.stores import AnyPath
 from residualplanner.ground.words import count_text
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.workload.query import WrittenQuery
-from residualplanner.publish.files.checked_files import AGAIN, content_of
-from residualplanner.publish.files.manifest import PLAN_FILE
-from residualplanner.publish.files.saved_folder import Saved
+from residualplanner.publish.files.manifest import AGAIN, PLAN_FILE, content_of
+from residualplanner.publish.files.reading import Saved
 from residualplanner.publish.files.sidecar import Description
 from residualplanner.publish.files.statistic_form import StatisticForm, statistics_name
-from residualplanner.publish.parts.dictionary import KINDS, OWN_COLUMNS
-from residualplanner.publish.parts.part_file import PartFile
-from residualplanner.publish.parts.part_list import listed_parts
+from residualplanner.publish.parts.part_file import PartFile, listed_parts
 from residualplanner.publish.parts.statistics import GROUP
+from residualplanner.publish.parts.writing import KINDS, OWN_COLUMNS
 from residualplanner.release.layout import (
     CELL,
     PART_LIST,
@@ -106,11 +104,7 @@ class InParts(Saved):
         return part_name(part) if part in self.files else ""
 
     def cells_of(self, number: int) -> FloatArray:
-        """The numbers of a table by its number in the order of the workload, (cells,), as the query was saved.
-
-        Raises:
-            FileFormatError: the part of the table is missing, was altered where the table stands, or is another.
-        """
+        """As `Saved.cells_of`; only where the table stands need the part be unaltered."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -164,11 +158,7 @@ class InParts(Saved):
 def open_parts(
     folder: AnyPath, manifest: Mapping[str, Any], metadata: Mapping[str, Any], described: Description
 ) -> InParts:
-    """The numbers of a release in parts, whose manifest, metadata and plan have been checked.
-
-    Raises:
-        FileFormatError: the list of parts is missing, was altered, or names other parts than the plan has.
-    """
+    """The numbers of a release in parts, whose manifest, metadata and plan have been checked; now the list of parts."""
     layout = layout_of(described.plan.workload)
     files = listed_parts(folder, manifest["files"], layout)
     if manifest["tables"]["count"] != sum(map(layout.count_of, files)):

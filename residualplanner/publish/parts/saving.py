@@ -1,42 +1,50 @@
 """A release written in parts, by one process or several, from where an interrupted run of the same release stopped.
 
-A part has its own name only when it is complete; the manifest comes last.
+A part has its own name only when it is complete; the manifest comes last.  Until the release is whole its files are in
+a hidden folder, or in the bucket itself with a mark.
 """
 
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.gate.measurement.resource_estimate import bytes_text
 from residualplanner.gate.sources.source import Progress
-from residualplanner.ground.atomic import PathLike
+from residualplanner.ground.atomic import PathLike, force_name, require_free_folder, write_atomically
 from residualplanner.ground.errors import FileFormatError, ResourceError
 from residualplanner.ground.process import require_guarded_main
-from residualplanner.ground.stores import AnyPath, path_at
+from residualplanner.ground.stores import AnyPath, BucketPath, path_at
 from residualplanner.method.plan.files import plan_hash
-from residualplanner.publish.files.export_files import csv_files, parquet_bytes
-from residualplanner.publish.files.manifest import manifest_bytes, plan_files
-from residualplanner.publish.files.saved_measurement import save_measurements
+from residualplanner.publish.files import parquet
+from residualplanner.publish.files.manifest import files_beside, manifest_bytes, save_measurements
 from residualplanner.publish.files.sidecar import Description
-from residualplanner.publish.parts.dictionary import labels_table, tables_tables
-from residualplanner.publish.parts.part_file import HASHES, PartFile
-from residualplanner.publish.parts.part_list import part_lists
+from residualplanner.publish.parts.part_file import HASHES, part_lists
 from residualplanner.publish.parts.statistics import about_statistics, write_statistics
-from residualplanner.publish.parts.unfinished import unfinished
-from residualplanner.publish.parts.writers import PartsJob, elsewhere, remove_answers, writing
-from residualplanner.publish.parts.writing import ANSWERS_SHA256, write_tables, write_whole
+from residualplanner.publish.parts.writing import (
+    ANSWERS_SHA256,
+    PartWriter,
+    labels_table,
+    remove_answers,
+    tables_tables,
+    workers_of,
+    write_tables,
+    write_whole,
+    writing,
+)
 from residualplanner.release.layout import LABELS, PARTS, TABLES, Layout, layout_of, part_name
 from residualplanner.release.numbers import Numbers
 from residualplanner.scale.workers import Workers
 
 #: How many bytes of a part a cell takes at least.
 _CELL_BYTES = 8
+#: The object of a bucket that says which release is being written there; no release has it.
+_MARK = "unfinished.txt"
 
 
 def save_parts(
@@ -48,41 +56,44 @@ def save_parts(
     workers: int | Workers,
     only: Iterable[int] | None,
     progress: Progress | None,
-    more: Mapping[str, Any],
+    more: Mapping[str, bytes],
 ) -> None:
     """Write the tables of a measurement's workload in parts, all or some, as `Release.save` describes.
 
-    They hold ``numbers``, which say how they follow from the answers; ``more`` are data frames by the names of further
-    CSV files.
+    They hold ``numbers``, which say how they follow from the answers; ``more`` are further files by their names.
     """
     require_guarded_main("save")
-    others = elsewhere(workers)
+    engine = workers_of(workers)
     plan, with_unbiased = described.plan, described.profile.with_unbiased
-    answers = measurement.answers_sha256
     about: dict[str, Any] = {
         "plan_sha256": plan_hash(plan),
-        ANSWERS_SHA256: answers,
+        ANSWERS_SHA256: measurement.answers_sha256,
         "guarantee": described.noise.guarantee,
     }
     about |= {**numbers.about, **({"with_unbiased": True} if with_unbiased else {})}
     layout = layout_of(plan.workload)
     parts = layout.chosen(only)
     count = sum(layout.count_of(part) for part in parts)
+    writer = PartWriter(measurement, layout, about, numbers, with_unbiased)
     some = parts if len(parts) < len(layout) else ()
     digest = hashlib.sha256(json.dumps([about, *some], sort_keys=True).encode()).hexdigest()
-    with unfinished(path_at(folder), digest) as hidden:
+    with _unfinished(path_at(folder), digest) as hidden:
         _remove_leftovers(hidden, parts)
-        require_room(hidden, layout, parts, measurement)
+        _require_room(hidden, layout, parts, measurement)
         saved = save_measurements(measurement, hidden)
-        job = PartsJob(measurement, layout, about, hidden, parts, numbers, with_unbiased)
-        with _of_unaltered_answers(job), writing(job, others) as written:
-            files = saved | _write_about(described, job)  # while other processes write parts
-            found = list(_reported(written, layout, parts, progress))
-        files |= _write_all(hidden, part_lists(layout, parts, found) | csv_files(more))
+        with _of_unaltered_answers(measurement, hidden), writing(writer, hidden, parts, engine) as written:
+            files = saved | _write_about(described, writer, hidden, parts)  # while other processes write parts
+            found, done = [], 0
+            for part, file in zip(parts, written, strict=True):
+                found.append(file)
+                done += layout.count_of(part)
+                if progress is not None:
+                    progress(done, count)
+        files |= _write_all(hidden, {**part_lists(layout, parts, found), **more})
         write_whole(hidden / "manifest.json", manifest_bytes(described, files, count))
 
 
-def require_room(folder: AnyPath, layout: Layout, parts: Sequence[int], answers: NoisyAnswers) -> None:
+def _require_room(folder: AnyPath, layout: Layout, parts: Sequence[int], answers: NoisyAnswers) -> None:
     """Raise ResourceError where the disk of a folder has plainly too little room for what it still lacks."""
     if not isinstance(folder, Path):
         return  # an object store states no limit
@@ -98,40 +109,24 @@ def require_room(folder: AnyPath, layout: Layout, parts: Sequence[int], answers:
 
 
 @contextmanager
-def _of_unaltered_answers(job: PartsJob) -> Iterator[None]:
+def _of_unaltered_answers(measurement: NoisyAnswers, folder: AnyPath) -> Iterator[None]:
     """Raise FileFormatError, and remove the parts, if their answers were altered on disk while they were written."""
     try:
         yield
-        _ = job.measurement.answers_sha256
+        _ = measurement.answers_sha256
     except FileFormatError:
-        for path in (job.folder / PARTS).iterdir():
+        for path in (folder / PARTS).iterdir():
             path.unlink()
         raise
 
 
-def _reported(
-    written: Iterator[PartFile], layout: Layout, parts: Sequence[int], progress: Progress | None
-) -> Iterator[PartFile]:
-    """The same, with the number of tables done reported after each part."""
-    counts = [layout.count_of(part) for part in parts]
-    for done, file in zip(accumulate(counts), written, strict=True):
-        if progress is not None:
-            progress(done, sum(counts))
-        yield file
-
-
-def _write_about(described: Description, job: PartsJob) -> dict[str, str]:
+def _write_about(described: Description, writer: PartWriter, folder: AnyPath, parts: Sequence[int]) -> dict[str, str]:
     """Write what the tables are, which follows from the plan, and their statistics; the hashes of the files."""
-    plan, layout, folder, parts = described.plan, job.layout, job.folder, job.parts
+    plan, layout = described.plan, writer.layout
     tables = write_tables(folder / TABLES, tables_tables(plan, layout, described.level, parts))
-    statistics = write_statistics(described, job.measurement, job.numbers, folder, layout=layout, parts=parts)
-    metadata = described.metadata() | about_statistics(described, statistics)
-    files = {
-        LABELS: parquet_bytes(labels_table(plan)),
-        **plan_files(described),
-        "metadata.json": json.dumps(metadata, indent=1).encode("ascii") + b"\n",
-    }
-    return {TABLES: tables} | statistics | _write_all(folder, files)
+    statistics = write_statistics(described, writer.measurement, writer.numbers, folder, layout=layout, parts=parts)
+    beside = files_beside(described, about_statistics(described, statistics))
+    return {TABLES: tables} | statistics | _write_all(folder, {LABELS: parquet.write(labels_table(plan)), **beside})
 
 
 def _write_all(folder: AnyPath, files: Mapping[str, bytes]) -> dict[str, str]:
@@ -149,3 +144,81 @@ def _remove_leftovers(folder: AnyPath, parts: Sequence[int]) -> None:
     for path in (folder / HASHES).iterdir():
         if path.name.replace(".json", ".parquet") not in names:
             path.unlink()
+
+
+@contextmanager
+def _unfinished(target: AnyPath, digest: str) -> Iterator[AnyPath]:
+    """Where the files of a release of this digest are written, which is whole at ``target`` when the block ends.
+
+    Where parts are there when the block raises, or the process is killed, they stay for the next run of the same
+    release; of all else nothing stays.
+
+    Raises:
+        FileExistsError: there is something at ``target``, and it is no unfinished release of this digest.
+        OSError: it cannot be written.
+    """
+    where = _in_folder(target, digest) if isinstance(target, Path) else _in_bucket(target, digest)
+    with where as folder:
+        for path in folder.iterdir():  # what a run writes last, and a run that was killed may have left half written
+            if path.name not in (PARTS, HASHES, _MARK):
+                path.unlink()
+        try:
+            yield folder
+        except BaseException as error:
+            if any((folder / PARTS).iterdir()):
+                error.add_note(
+                    f"the parts that are written are in {folder}: saving the same measurement to {target} again goes "
+                    "on from there; remove that folder if it is not to be finished"
+                )
+            raise
+
+
+@contextmanager
+def _in_folder(target: Path, digest: str) -> Iterator[Path]:
+    """A hidden folder beside the target, which gets its name."""
+    require_free_folder(target)
+    hidden = target.parent / f".{target.name[:50]}.{digest[:16]}.unfinished"
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"the folder {target.parent} does not exist; make it first")
+    (hidden / PARTS).mkdir(parents=True, exist_ok=True)
+    # A process that is killed while it gives the release its name leaves the hashes beside it.
+    aside = hidden.with_suffix(f".{HASHES}")
+    if aside.is_dir() and not (hidden / HASHES).exists():
+        os.rename(aside, hidden / HASHES)
+    (hidden / HASHES).mkdir(exist_ok=True)
+    try:
+        yield hidden
+    except BaseException:
+        if not any((hidden / PARTS).iterdir()):
+            shutil.rmtree(hidden)
+        raise
+    os.rename(hidden / HASHES, aside)
+    if target.is_dir():
+        target.rmdir()
+    os.rename(hidden, target)
+    force_name(target)
+    shutil.rmtree(aside)
+
+
+@contextmanager
+def _in_bucket(target: BucketPath, digest: str) -> Iterator[BucketPath]:
+    """The target itself, with a mark until the release is whole: without a manifest it is none."""
+    mark = target / _MARK
+    if any(target.iterdir()) and not (mark.is_file() and mark.read_bytes() == digest.encode("ascii")):
+        raise FileExistsError(f"{target} is not empty; name a new prefix, or empty this one first")
+    with write_atomically(mark) as file:
+        file.write(digest.encode("ascii"))
+    try:
+        yield target
+    except BaseException:
+        if not any((target / PARTS).iterdir()):
+            _empty(target)
+        raise
+    _empty(target / HASHES)
+    mark.unlink()
+
+
+def _empty(folder: BucketPath) -> None:
+    """Remove all objects below a folder."""
+    for name in folder.bucket.names(f"{folder.key}/" if folder.key else ""):
+        BucketPath(folder.bucket, name).unlink()

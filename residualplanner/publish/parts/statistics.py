@@ -14,7 +14,7 @@ from residualplanner.method.plan.plan import Plan
 from residualplanner.method.queries.kind import statistic_among
 from residualplanner.method.strategy.accuracy import Accuracy
 from residualplanner.more.amounts.statistics import Statistic
-from residualplanner.publish.files.export_files import described_table
+from residualplanner.publish.files.columns import described_table
 from residualplanner.publish.files.sidecar import Description
 from residualplanner.publish.files.statistic_form import columns_in, kinds_of_statistics, queries_with, statistics_name
 from residualplanner.publish.files.statistics import about_columns

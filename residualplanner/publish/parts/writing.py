@@ -1,75 +1,86 @@
-"""One part of a release as the bytes of a Parquet file."""
+"""The Parquet files of a release in parts: the parts themselves, and what their tables and labels are, for SQL.
+
+Parts are written by this process, by other processes, or by an engine's workers.
+"""
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, lru_cache, partial
 from itertools import chain, pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from residualplanner.gate.measurement.combined import NoisyAnswers
+from residualplanner.gate.measurement.combined import NoisyAnswers, map_measurements
+from residualplanner.ground.array_hashes import VerifiedFile
 from residualplanner.ground.atomic import write_atomically
-from residualplanner.ground.checks import FloatArray, IntArray
-from residualplanner.ground.errors import FileFormatError
+from residualplanner.ground.checks import FloatArray, IntArray, is_integer, value_text
+from residualplanner.ground.errors import FileFormatError, WorkloadError
 from residualplanner.ground.json import parse_json
 from residualplanner.ground.stores import AnyPath
+from residualplanner.ground.words import listed
+from residualplanner.method.plan.error_table import ErrorTable
 from residualplanner.method.plan.plan import Plan
+from residualplanner.method.queries.kind import MEANING, meanings_of
 from residualplanner.method.strategy.accuracy import Accuracy
 from residualplanner.method.strategy.variances import has_equal_cells
-from residualplanner.publish.parts.part_file import PartFile, finished_part, part_file_of, state_part
+from residualplanner.method.workload.attribute_sets import QueryBlock
+from residualplanner.publish.files.manifest import measurement_names
+from residualplanner.publish.parts.part_file import (
+    PartFile,
+    finished_part,
+    part_file_of,
+    part_file_of_bytes,
+    state_part,
+)
 from residualplanner.release.batches import TableBatch
 from residualplanner.release.layout import CELL, TABLE_ID, UNBIASED_COLUMN, Layout, part_name
-from residualplanner.release.numbers import UNBIASED_NUMBERS, Estimates, Numbers
+from residualplanner.release.numbers import SENT, UNBIASED_NUMBERS, Estimates, Numbers
+from residualplanner.scale.workers import ProcessWorkers, Workers
 
 #: The key of a part's description of itself.
 _ABOUT = b"residualplanner"
 #: The entry of that description that says from which answers the part was made.
 ANSWERS_SHA256 = "answers_sha256"
-#: How many bytes are read at a time to compute a hash.
-_PIECE = 2**20
+#: How many bytes are read at a time to compute a hash; how many rows of the dictionary of tables are made at a time.
+_PIECE, _ROWS = 2**20, 2**17
+#: The columns of the dictionary of tables that are not those of `Plan.errors`, and what its "kinds" is called there.
+OWN_COLUMNS = ("table_id", "attributes", "kinds", "shape", "part")
+KINDS = "kinds_of_query"
+#: The first byte of what comes back in the place of hashes: a file cannot be read or written, or was altered.
+_PROBLEM, _ALTERED = b"!", b"?"
 
 
 @dataclass(frozen=True, eq=False)
 class PartWriter:
-    """Writes the parts of a release, each by itself.
-
-    Attributes:
-        measurement: the noisy answers that all tables follow from.
-        layout: which tables stand in which part.
-        about: the description of the release in each part, as JSON values.
-        numbers: what the tables hold.
-        with_unbiased: whether the unbiased estimates stand in a column beside them.
-    """
+    """Writes the parts of a release, each by itself."""
 
     measurement: NoisyAnswers
     layout: Layout
-    about: Mapping[str, Any]
-    numbers: Numbers = UNBIASED_NUMBERS
-    with_unbiased: bool = False
-    _estimates: Mapping[str, Estimates] = field(init=False, repr=False)
-    _accuracy: Accuracy = field(init=False, repr=False)
+    about: Mapping[str, Any]  # the description of the release in each part, as JSON values
+    numbers: Numbers = UNBIASED_NUMBERS  # what the tables hold
+    with_unbiased: bool = False  # whether the unbiased estimates stand in a column beside them
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def _estimates(self) -> Mapping[str, Estimates]:
         every = {self.numbers.product.columns[0]: self.numbers}
         if self.with_unbiased:
             every[UNBIASED_COLUMN] = UNBIASED_NUMBERS
-        object.__setattr__(self, "_estimates", {name: each.of(self.measurement) for name, each in every.items()})
-        accuracy = Accuracy(self.plan.workload, self.plan.strategy, self.plan.noise_variances)
-        object.__setattr__(self, "_accuracy", accuracy)
+        return {name: each.of(self.measurement) for name, each in every.items()}
 
-    @property
-    def plan(self) -> Plan:
-        """What was measured, with how much noise."""
-        return self.measurement.plan
+    @cached_property
+    def _accuracy(self) -> Accuracy:
+        plan = self.measurement.plan
+        return Accuracy(plan.workload, plan.strategy, plan.noise_variances)
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         """The columns of the parts: standard errors only where they differ between the cells of a table."""
-        is_equal = has_equal_cells(self.plan.workload, self.plan.strategy)
+        is_equal = has_equal_cells(self.measurement.plan.workload, self.measurement.plan.strategy)
         std_errs = () if is_equal else (self.numbers.product.columns[1],)
         return (TABLE_ID, CELL, *self._estimates, *std_errs)
 
@@ -182,3 +193,171 @@ def _description(content: bytes) -> object:
         return parse_json(metadata.get(_ABOUT, b"null").decode("utf-8"))
     except (pa.ArrowException, OSError, UnicodeDecodeError, FileFormatError):
         return None
+
+
+def tables_tables(plan: Plan, layout: Layout, level: float, parts: Sequence[int]) -> Iterator[Any]:
+    """One row for each table of some parts, as PyArrow tables of many rows each: what `tables.parquet` holds.
+
+    Columns: ``table_id``; ``attributes``, ``kinds`` and ``shape``, lists with one entry for each axis; ``part``; and
+    those of `Plan.errors`.  Nothing loops over tables.
+    """
+    errors = plan.error_table(level)
+    breaks = [0, *(1 + np.flatnonzero(np.diff(parts) > 1)).tolist(), len(parts)]
+    for start, stop in pairwise(breaks):
+        first, last = int(layout.parts[parts[start]]), int(layout.parts[parts[stop - 1] + 1])
+        for low in range(first, last, _ROWS):
+            yield _rows(plan, layout, errors, low, min(low + _ROWS, last))
+
+
+def _rows(plan: Plan, layout: Layout, error_table: ErrorTable, first: int, last: int) -> Any:
+    """The rows of the tables from one number on up to another."""
+    import pyarrow as pa
+
+    workload, numbers = plan.workload, np.arange(first, last)
+    errors = pa.Table.from_pandas(error_table.frame(first, last), preserve_index=False)
+    blocks = [block for _, block in workload.between(first, last)]
+    parts = np.searchsorted(layout.parts, numbers, side="right") - 1
+    answers = workload.answers.astype(np.int64)  # of each attribute in each kind of query
+    names, kinds = pa.array(plan.domain.names), pa.array([kind.name for kind in workload.kinds])
+    columns = {
+        "table_id": pa.array(numbers, pa.int32()),
+        "attributes": _lists(blocks, lambda block: names.take(pa.array(block.written_attributes.ravel()))),
+        "kinds": _lists(blocks, lambda block: kinds.take(pa.array(block.written_kinds.ravel()))),
+        "shape": _lists(blocks, lambda block: pa.array(answers[block.written_attributes, block.written_kinds].ravel())),
+        "part": pa.array(parts, pa.int32()),
+    }
+    for name in errors.column_names:
+        columns[KINDS if name == "kinds" else name] = errors[name]
+    return pa.table(columns)
+
+
+def labels_table(plan: Plan) -> Any:
+    """One row for each answer on each attribute in each kind of query on it.
+
+    Columns: ``attribute``, ``kind`` as in the dictionary of tables, ``index`` of the answer on its axis, ``label``, and
+    ``meaning``: the label in words, or the label itself.  Where a hierarchy is from a file or a frame, also ``level``,
+    ``code``, ``name`` and ``parent``, which are null for all others.
+    """
+    import pyarrow as pa
+
+    axes = [(plan.domain.attributes[position], kind) for position, kind in plan.workload.attribute_kinds]
+    beside = [kind.columns_beside(attribute) for attribute, kind in axes]
+    more = list(dict.fromkeys(word for columns in beside for word in columns if word != MEANING))
+    rows: dict[str, list[Any]] = {word: [] for word in ("attribute", "kind", "index", "label", MEANING, *more)}
+    for (attribute, kind), columns in zip(axes, beside, strict=True):
+        labels = [str(label) for label in kind.labels(attribute)]
+        rows["attribute"] += [attribute.name] * len(labels)
+        rows["kind"] += [kind.name] * len(labels)
+        rows["index"] += range(len(labels))
+        rows["label"] += labels
+        rows[MEANING] += meanings_of(kind, attribute) or labels
+        for word in more:
+            rows[word] += columns.get(word, [None] * len(labels))
+    return pa.table(rows)
+
+
+def _lists(blocks: Sequence[QueryBlock], of: Callable[[QueryBlock], Any]) -> Any:
+    """For each query of each order a list with an entry for each of its attributes."""
+    import pyarrow as pa
+
+    lists = []
+    for block in blocks:
+        values, order = of(block), block.kinds.shape[1]
+        offsets = pa.array(np.arange(len(block) + 1) * order, pa.int32())
+        lists.append(pa.ListArray.from_arrays(offsets, values))
+    return pa.chunked_array(lists)
+
+
+def workers_of(workers: int | Workers) -> Workers | None:
+    """Those that a user has named; None for this process alone, WorkloadError for anything else."""
+    if is_integer(workers, least=1):
+        return None if workers == 1 else ProcessWorkers(int(workers))
+    if isinstance(workers, int) or not hasattr(workers, "require_ready"):
+        raise WorkloadError(
+            "workers must be a number of processes, at least 1, or an engine's, such as SparkWorkers(spark), got "
+            f"{value_text(workers)}"
+        )
+    return workers
+
+
+@contextmanager
+def writing(
+    writer: PartWriter, folder: AnyPath, parts: Sequence[int], workers: Workers | None
+) -> Iterator[Iterator[PartFile]]:
+    """Write parts to the folder of a release, those that are complete aside; leaving the block early ends the work.
+
+    The result is what each part is, in order, as they are written.  Workers read the answers from files in the folder.
+    """
+    if workers is None:
+        yield map(partial(writer.write, folder), parts)
+        return
+    workers.require_ready()
+    seen = folder.absolute() if isinstance(folder, Path) else folder
+    own = zip(measurement_names(writer.measurement.noise), writer.measurement.measurements, strict=True)
+    files = tuple(measurement.file(seen / name) for name, measurement in own)
+    numbers = writer.numbers.sent(seen)
+    write = WritePart(files, seen, json.dumps(writer.about), writer.layout, numbers, writer.with_unbiased)
+    answers = workers.map(write, parts)
+    try:
+        yield map(partial(_part_of_answer, write), answers)
+    finally:
+        if isinstance(answers, Generator):
+            answers.close()
+    remove_answers(folder)
+
+
+def remove_answers(folder: AnyPath) -> None:
+    """Remove the files of adjusted answers that workers have read."""
+    for path in folder.iterdir():
+        if path.name.endswith(SENT):
+            path.unlink()
+
+
+@dataclass(frozen=True, slots=True)
+class WritePart:
+    """Writes parts; it is sent to workers, which map the files of the measurements.
+
+    What was verified of these files is not verified again where they are the same.
+    """
+
+    measurements: tuple[VerifiedFile, ...] = field(hash=False)  # of one measurement, or of several
+    folder: AnyPath  # that of the release, with its absolute path
+    about: str  # the description of the release in each part, as JSON
+    layout: Layout = field(compare=False)
+    numbers: Numbers
+    with_unbiased: bool
+
+    def __call__(self, part: int) -> bytes:
+        """Write a part, unless it is there, and return what it is, or what went wrong with a file."""
+        try:
+            return _writer(self).write(self.folder, part).to_bytes()
+        except FileFormatError as error:
+            return _ALTERED + str(error).encode()
+        except OSError as error:
+            return _PROBLEM + f"{error.strerror or error}: {error.filename or self.folder}".encode()
+
+
+def _part_of_answer(write: WritePart, answer: bytes) -> PartFile:
+    if answer.startswith(_ALTERED):
+        raise FileFormatError(answer[1:].decode())
+    if answer.startswith(_PROBLEM):
+        raise OSError(
+            f"a worker could not write a part ({answer[1:].decode()}); all workers must see {_files_of(write)} and "
+            f"{write.folder} under these names"
+        )
+    return part_file_of_bytes(answer)
+
+
+def _files_of(write: WritePart) -> str:
+    return listed([str(file.path) for file in write.measurements], 3)
+
+
+@lru_cache(maxsize=1)
+def _writer(write: WritePart) -> PartWriter:
+    """What a process writes parts with, from the first one on; FileFormatError where the answers are others."""
+    measurement, about = map_measurements(write.measurements), json.loads(write.about)
+    if measurement.answers_sha256 != about[ANSWERS_SHA256]:
+        raise FileFormatError(
+            f"{_files_of(write)} was altered while it was in use: it holds other answers than were loaded"
+        )
+    return PartWriter(measurement, write.layout, about, write.numbers, write.with_unbiased)

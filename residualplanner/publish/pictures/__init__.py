@@ -1,10 +1,6 @@
-"""Pictures of errors, budgets and estimates, in one style; the only room that knows matplotlib.
+"""Pictures of errors, budgets and estimates, in one style; beside maps the only room that knows matplotlib."""
 
-Reads: numbers and names.  Gives: Picture, matplotlib figures, SVG.
-"""
-
-from residualplanner.publish.pictures.drawing import drawing, inline_svg, require_package, svg_of
-from residualplanner.publish.pictures.picture import Picture
+from residualplanner.publish.pictures.drawing import Picture, drawing, inline_svg, require_package, svg_of
 from residualplanner.publish.pictures.plots import draw_budget, draw_intervals, draw_targets, fairness_figure
 from residualplanner.publish.pictures.shown_table import ShownTable, rows_to_show, shown_statistic, shown_table
 

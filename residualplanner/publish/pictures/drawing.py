@@ -1,6 +1,6 @@
-"""From a matplotlib figure to SVG: the same bytes for the same figure, with its text as text.  matplotlib's home.
+"""Pictures that a notebook shows and a file holds, and SVG: the same bytes for the same figure, its text as text.
 
-Reads: figures.  Gives: SVG files, and elements of a page that have its colors.
+matplotlib's home.
 """
 
 import io
@@ -8,10 +8,13 @@ import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from residualplanner.ground.errors import MissingExtraError
+from residualplanner.ground.atomic import PathLike, write_atomically
+from residualplanner.ground.errors import MissingExtraError, WorkloadError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,17 +27,9 @@ BLUES = ("#eff3ff", "#bdd7e7", "#6baed6", "#3182bd", "#08519c")
 ORANGES = ("#feedde", "#fdbe85", "#fd8d3c", "#e6550d", "#a63603")
 
 #: The names of these colors in a page, which can so have darker and lighter ones.
+_NAMED = {"ink": INK, "quiet": QUIET, "faint": FAINT, "blue": BLUE, "orange": ORANGE, "green": GREEN, "purple": PURPLE}
 _ROLES = {
-    INK: "--ink",
-    QUIET: "--quiet",
-    FAINT: "--faint",
-    BLUE: "--blue",
-    ORANGE: "--orange",
-    GREEN: "--green",
-    PURPLE: "--purple",
-    RED: "--red",
-    SKY: "--sky",
-    "#ffffff": "--paper",
+    **{color: f"--{name}" for name, color in (_NAMED | {"red": RED, "sky": SKY, "paper": "#ffffff"}).items()},
     **{color: f"--blue-{number}" for number, color in enumerate(BLUES, 1)},
     **{color: f"--orange-{number}" for number, color in enumerate(ORANGES, 1)},
 }
@@ -70,6 +65,8 @@ _STYLE: dict[str, Any] = {
     "figure.facecolor": "#ffffff",
     "axes.facecolor": "none",
 }
+#: The kinds of file that a picture is written to, by the end of their names.
+_ENDINGS = (".svg", ".png", ".pdf")
 _NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
 _COLOR = re.compile("|".join(_ROLES))
 _TAG = re.compile("<[^<>]*>")  # matplotlib escapes both signs in texts and values
@@ -88,11 +85,7 @@ def require_package(name: str) -> None:
 
 @contextmanager
 def drawing() -> Iterator[None]:
-    """Draw in this library's style.
-
-    Raises:
-        MissingExtraError: matplotlib is not installed.
-    """
+    """Draw in this library's style; MissingExtraError without matplotlib."""
     require_package("matplotlib")
     import matplotlib as mpl
 
@@ -107,11 +100,7 @@ def drawing() -> Iterator[None]:
 
 
 def svg_of(draw: "Callable[[], Figure]") -> str:
-    """The SVG file of a figure; equal figures give equal files.
-
-    Raises:
-        MissingExtraError: matplotlib is not installed.
-    """
+    """The SVG file of a figure; equal figures give equal files.  MissingExtraError without matplotlib."""
     stream = io.StringIO()
     with drawing():
         draw().savefig(stream, format="svg", metadata=_NO_METADATA)
@@ -119,13 +108,9 @@ def svg_of(draw: "Callable[[], Figure]") -> str:
 
 
 def inline_svg(svg: str, name: str, *, title: str, description: str) -> str:
-    """An SVG file as an element of a page: named and described, in the page's colors, its ids its own.
+    """An SVG file of `svg_of` as an element of a page: named and described, in the page's colors, its ids its own.
 
-    Args:
-        svg: from `svg_of`.
-        name: of the picture, unique in the page.
-        title: of the picture.
-        description: what it shows, for readers who do not see it.
+    The name is unique in the page; the description is for readers who do not see the picture.
     """
     from html import escape  # here, since all entities of HTML come with it
 
@@ -138,3 +123,54 @@ def inline_svg(svg: str, name: str, *, title: str, description: str) -> str:
     ids = f"{name}-title {name}-desc"
     titles = f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">{escape(description)}</desc>'
     return f'{head} role="img" aria-labelledby="{ids}">{titles}{body}'
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Picture:
+    """A picture: notebooks show it as it is, `save` writes it, `figure` gives it to matplotlib.
+
+    Attributes:
+        title: what it shows, in a line.
+        draw: makes the figure, in this library's style.
+    """
+
+    title: str
+    draw: "Callable[[], Figure]"
+
+    def __repr__(self) -> str:
+        return f"<Picture: {self.title}; notebooks show it, .save(path) writes it>"
+
+    def _repr_svg_(self) -> str:
+        return svg_of(self.draw)
+
+    def figure(self) -> "Figure":
+        """A new matplotlib figure, to be changed at will.
+
+        Raises:
+            MissingExtraError: matplotlib is not installed.
+        """
+        with drawing():
+            return self.draw()
+
+    def save(self, path: PathLike) -> None:
+        """Write the picture to a file, whole or not at all; the same picture gives the same SVG, byte for byte.
+
+        Args:
+            path: of the file; its name ends in .svg, .png or .pdf.
+
+        Raises:
+            WorkloadError: the name ends otherwise.
+            MissingExtraError: matplotlib is not installed.
+            OSError: the file cannot be written.
+        """
+        ending = Path(path).suffix.lower()
+        if ending not in _ENDINGS:
+            raise WorkloadError(f"a picture's file must end in one of {list(_ENDINGS)}, got {ending!r}")
+        if ending == ".svg":
+            with write_atomically(path) as file:
+                file.write(svg_of(self.draw).encode("utf-8"))
+            return
+        with drawing():
+            figure = self.draw()
+            with write_atomically(path) as file:
+                figure.savefig(file, format=ending[1:], dpi=200)

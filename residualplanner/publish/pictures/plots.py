@@ -1,7 +1,4 @@
-"""The pictures of a report, each drawn from a small table.
-
-Reads: numbers and names.  Gives: matplotlib figures; draw them within `drawing`.
-"""
+"""The pictures of a report, each drawn from a small table; draw them within `drawing`."""
 
 import math
 import textwrap
@@ -60,11 +57,8 @@ def fairness_figure(
 ) -> "Figure":
     """The standard error of a cell against the size of its table, a panel for each plan, by order, on log axes.
 
-    Args:
-        data: from a name to what `fairness_data` gives.
-        titles: what to write above a panel instead of its name.
-        std_errs: more standard errors that the axis covers, in counts, so that several figures can be compared.
-        unit: of all of them, in words.
+    Of each plan there is what `fairness_data` gives, by its name, and perhaps a title in the place of that.  The axis
+    covers more standard errors, in counts, so that several figures can be compared.
 
     Source: paper section 6.2, figures 1 to 3.
     """
@@ -86,7 +80,8 @@ def fairness_figure(
         panel.set_axis_off()
     figure.supxlabel("cells of the table", fontsize=9, color=INK)
     figure.supylabel(f"standard error of a cell, {short_text(unit, 40)}", fontsize=9, color=INK)
-    handles = {label: handle for panel in panels.ravel() for handle, label in zip(*_legend(panel), strict=True)}
+    legends = [panel.get_legend_handles_labels() for panel in panels.ravel()]  # large orders first, as they are drawn
+    handles = {label: handle for ends in legends for handle, label in zip(ends[0][::-1], ends[1][::-1], strict=True)}
     figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=4, handletextpad=0.2)
     return figure
 
@@ -120,6 +115,8 @@ def draw_intervals(table: ShownTable, *, labels: tuple[str, str]) -> "Figure":
 
     Intervals that were cut at the counts that are possible need not have the estimate in them.
     """
+    from matplotlib.ticker import MaxNLocator
+
     figure, axes = _bars(len(table.labels))
     rows, estimates = np.arange(len(table.labels)), table.estimates
     looks = ((labels[1], QUIET, 1), (labels[0], SKY, 6))
@@ -130,22 +127,16 @@ def draw_intervals(table: ShownTable, *, labels: tuple[str, str]) -> "Figure":
     names = [cell_name(cell) for cell in table.labels]
     _name_rows(axes, names)
     axes.axvline(0, color=QUIET, linewidth=0.8)
-    _plain_ticks(axes, names)
+    # Plain numbers, as many as there is room for beside the names of the rows.
+    longest = max(len(number_text(end)) for end in axes.get_xlim())
+    room = _LETTERS - max((len(name) for name in names), default=0)
+    axes.xaxis.set_major_locator(MaxNLocator(max(2, min(8, room // (longest + 3))), steps=[1, 2, 2.5, 5, 10]))
+    axes.xaxis.set_major_formatter(lambda value, _: number_text(value))
     axes.set_xlabel(short_text(table.unit))
     axes.set_title(short_text(" · ".join(table.names), 90), fontweight="normal", color=QUIET)
     handles, legend = axes.get_legend_handles_labels()
     figure.legend(handles[::-1], legend[::-1], loc="outside upper center", ncols=3)
     return figure
-
-
-def _plain_ticks(axes: "Axes", names: Sequence[str]) -> None:
-    """Ticks with plain numbers, as many as there is room for beside the names of the rows."""
-    from matplotlib.ticker import MaxNLocator
-
-    longest = max(len(number_text(end)) for end in axes.get_xlim())
-    room = _LETTERS - max((len(name) for name in names), default=0)
-    axes.xaxis.set_major_locator(MaxNLocator(max(2, min(8, room // (longest + 3))), steps=[1, 2, 2.5, 5, 10]))
-    axes.xaxis.set_major_formatter(lambda value, _: number_text(value))
 
 
 def cell_name(labels: Sequence[str], longest: int = 44) -> str:
@@ -210,11 +201,6 @@ def _spots(x: Any, y: Any, sizes: tuple[float, float], limits: tuple[float, floa
     spots = np.stack([np.round(ratio / _SPOT) for ratio in ratios], axis=1)
     first = np.unique(spots, axis=0, return_index=True)[1]
     return np.stack([x, y], axis=1)[np.sort(first)]
-
-
-def _legend(panel: "Axes") -> Any:
-    handles, labels = panel.get_legend_handles_labels()
-    return handles[::-1], labels[::-1]
 
 
 def _log_limits(values: Any) -> tuple[float, float]:

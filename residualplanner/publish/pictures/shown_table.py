@@ -1,7 +1,4 @@
-"""A few cells of a table, with intervals that hold however the cells were picked.
-
-Reads: estimates and standard errors.  Gives: ShownTable.
-"""
+"""A few cells of a table, with intervals that hold however the cells were picked."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,34 +16,23 @@ from residualplanner.ground.words import COUNTS, RECORDS
 class ShownTable:
     """Some cells of one table: all if they are few, else those with the largest estimates.
 
-    Attributes:
-        names: the attributes.
-        cells: how many cells the table has.
-        labels (r,): the labels of each row shown, one for each attribute.
-        estimates (r,): in counts.
-        std_errs (r,): in counts.
-        level: the confidence level of the margins.
-        unit: of estimates and errors, in words.
-        has_intervals: whether there are intervals.
-        ends: the low and high ends of the interval of each cell by itself, (r,) each, where the margins are not those
-            of the estimates.
-        joint_ends: those of all cells at once, likewise.
-
     Example:
         >>> shown = ShownTable(("sex",), 2, (("F",), ("M",)), np.array([5.0, 9.0]), np.array([1.0, 1.0]), 0.95)
         >>> shown.margins.round(2).tolist(), shown.joint_margins.round(2).tolist()
         ([1.96, 1.96], [2.24, 2.24])
     """
 
-    names: tuple[str, ...]
-    cells: int
-    labels: tuple[tuple[str, ...], ...]
-    estimates: FloatArray
-    std_errs: FloatArray
-    level: float
-    unit: str = RECORDS
+    names: tuple[str, ...]  # of the attributes
+    cells: int  # how many cells the table has
+    labels: tuple[tuple[str, ...], ...]  # of each of the r rows shown, one for each attribute
+    estimates: FloatArray  # (r,)
+    std_errs: FloatArray  # (r,)
+    level: float  # of confidence
+    unit: str = RECORDS  # of estimates and errors, in words
     has_intervals: bool = True
+    #: The low and high ends of the interval of each cell, (r,) each, where they are not the estimates and a margin.
     ends: tuple[FloatArray, FloatArray] | None = None
+    #: Those of the intervals that hold for all cells at once, likewise.
     joint_ends: tuple[FloatArray, FloatArray] | None = None
 
     @property
@@ -56,12 +42,12 @@ class ShownTable:
 
     @property
     def margins(self) -> FloatArray:
-        """The margin of each cell by itself, (r,), in counts."""
+        """The margin of each cell by itself, (r,)."""
         return margin_factor(self.level) * self.std_errs
 
     @property
     def joint_margins(self) -> FloatArray:
-        """The margins within which all cells of the table are at once, by the union bound, (r,), in counts."""
+        """The margins within which all cells of the table are at once, by the union bound, (r,)."""
         return margin_factor(min(1 - (1 - self.level) / max(self.cells, 1), 1 - 2**-53)) * self.std_errs
 
     @property
@@ -84,16 +70,7 @@ def shown_table(
     level: float,
     unit: str,
 ) -> ShownTable:
-    """The rows to show of a table.
-
-    Args:
-        names: the attributes.
-        labels: of each attribute, in the order of its axis.
-        estimate (q_1, .., q_k): in counts.
-        std_err (q_1, .., q_k): in counts.
-        level: the confidence level of the margins.
-        unit: of both, in words.
-    """
+    """The rows to show of a table: labels of each attribute, estimates and their standard errors, (q_1, .., q_k)."""
     chosen = rows_to_show(estimate.ravel())
     indices = np.stack(np.unravel_index(chosen, estimate.shape or (1,)), axis=1)[:, : estimate.ndim]
     texts = tuple(tuple(str(labels[axis][i]) for axis, i in enumerate(row)) for row in indices.tolist())
@@ -117,28 +94,14 @@ def shown_statistic(
     level: float,
     unit: str,
 ) -> ShownTable:
-    """The rows to show of a statistic, whose intervals are not the estimates and a margin; arguments as `shown_table`.
-
-    Args:
-        names: of the axes.
-        labels: along each axis.
-        estimate (q_1, .., q_k): of the statistic.
-        ends: the low and the high ends of the intervals, (q_1, .., q_k) each.
-        level: their confidence level.
-        unit: of all of them, in words.
-    """
+    """The rows to show of a statistic, whose intervals are not the estimates and a margin; else as `shown_table`."""
     found = shown_table(names, labels, estimate, np.full_like(estimate, np.nan), level=level, unit=unit)
     chosen = rows_to_show(estimate.ravel())
     return replace(found, ends=(frozen(ends[0].ravel()[chosen]), frozen(ends[1].ravel()[chosen])))
 
 
 def rows_to_show(estimate: FloatArray) -> NDArray[np.int64]:
-    """The numbers of the cells of a table (cells,) to show: all, or those with the largest estimates, largest first.
-
-    Example:
-        >>> rows_to_show(np.array([3.0, 9.0])).tolist(), rows_to_show(np.arange(100.0))[:3].tolist()
-        ([0, 1], [99, 98, 97])
-    """
+    """The numbers of the cells of a table (cells,) to show: all, or those with the largest estimates, largest first."""
     if estimate.size <= ROWS:
         return np.arange(estimate.size)
     return np.argsort(-estimate, kind="stable")[:ROWS]

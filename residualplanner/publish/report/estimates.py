@@ -1,7 +1,4 @@
-"""The tables of a release in a report: of each order the largest one, as a picture with its numbers.
-
-Reads: Subject.  Gives: Figures.
-"""
+"""The tables of a release in a report: of each order the largest one, as a picture with its numbers; and maps."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -9,21 +6,28 @@ from functools import partial
 import numpy as np
 
 from residualplanner.ground.checks import FloatArray
-from residualplanner.ground.words import count_text
+from residualplanner.ground.errors import WorkloadError
+from residualplanner.ground.words import JOIN, count_text, listed
+from residualplanner.publish.maps import Boundaries, require_shapes
+from residualplanner.publish.maps.choropleths import LEGENDS, Areas, Shown, areas_with_shapes, no_shapes
 from residualplanner.publish.pictures import ShownTable, draw_intervals, svg_of
 from residualplanner.publish.report.figures import Figure
 from residualplanner.publish.report.statistics import shown_statistic_of
 from residualplanner.publish.report.subject import Subject
 from residualplanner.publish.report.words import apart, decimals_of_errors, level_text, table_names
+from residualplanner.release.quality import Quality
+from residualplanner.release.table import Table
 
 #: The most cells of a table that is read for a report, and the most orders that are shown.
-LARGEST = 2_000_000
-_ORDERS = 4
+_LARGEST, _ORDERS = 2_000_000, 4
 #: What is said of intervals of numbers that are not unbiased.
 _CUT = (
     " Intervals are those of the unbiased estimates, cut at the counts that are possible: a number can be outside "
     "its own."
 )
+#: How many areas are named, in the table of a map and in its caption.
+_ROWS, _LISTED = 15, 10
+_TITLES: Mapping[Shown, str] = {"estimate": "Estimates", "cv": "Coefficients of variation"}
 
 
 def rows_of_tables(subject: Subject) -> list[int]:
@@ -32,7 +36,7 @@ def rows_of_tables(subject: Subject) -> list[int]:
     Orders 1 to 4, or the lowest four there are, without tables of more than two million cells, or that a folder lacks.
     """
     orders, cells = subject.errors["order"].to_numpy(), subject.errors["cells"].to_numpy(dtype=np.float64)
-    possible = np.where((cells <= LARGEST) & (subject.has_table if subject.tables else True), cells, -1.0)
+    possible = np.where((cells <= _LARGEST) & (subject.has_table if subject.tables else True), cells, -1.0)
     found = [int(np.argmax(np.where(orders == order, possible, -1.0))) for order in np.unique(orders[orders > 0])]
     return [row for row in found if possible[row] > 0][:_ORDERS]
 
@@ -103,16 +107,7 @@ def _of_cells(
     columns: Mapping[tuple[str, str], FloatArray],
     decimals: int,
 ) -> Figure:
-    """The picture of cells with their intervals.
-
-    Args:
-        table: the cells.
-        name: of the table.
-        order: of it.
-        caption: what is shown of it.
-        columns: of numbers, by their names in the data and their headings.
-        decimals: that its numbers are shown with.
-    """
+    """The picture of cells with their intervals; columns of numbers by their names in the data and their headings."""
     import pandas as pd
 
     labels = f"{level_text(table.level)} interval of the cell by itself", "of all cells of the table at once"
@@ -136,3 +131,108 @@ def _of_cells(
         ],
         texts=len(table.names),
     )
+
+
+def maps_of(subject: Subject, maps: Mapping[str, Boundaries]) -> Iterator[Figure]:
+    """For each level of each attribute whose areas have shapes two maps: of estimates, and how noisy they are.
+
+    The numbers are those of a table of the attribute alone; where there is none, of one that is summed over the others.
+    """
+    number = 0
+    for name, boundaries in maps.items():
+        found = list(_areas(subject, name, boundaries))
+        if not found:
+            raise no_shapes(name)
+        for areas in found:
+            number += 1
+            for shown in LEGENDS:
+                yield _map(subject, areas, boundaries, shown, f"map-{number}-{shown}")
+
+
+def require_mapped(subject: Subject, maps: Mapping[str, Boundaries]) -> None:
+    """Raise WorkloadError or DomainError unless the maps are of attributes of a release with areas."""
+    if maps and subject.tables is None:
+        raise WorkloadError("maps are for the report on a release, not on a plan")
+    require_shapes(subject.plan.workload, maps)
+
+
+def _areas(subject: Subject, name: str, boundaries: Boundaries) -> Iterator[Areas]:
+    """The areas of each level with shapes, from the first table that has it."""
+    seen: set[str] = set()
+    for table in _tables(subject, name):
+        for areas in areas_with_shapes(table, boundaries):
+            if areas.level not in seen:
+                seen.add(areas.level)
+                yield areas
+
+
+def _tables(subject: Subject, name: str) -> Iterator[Table]:
+    """The tables of an attribute alone; or else one with others, over which it is summed."""
+    queries, orders = subject.errors["query"], subject.errors["order"].to_numpy()
+    alone = np.flatnonzero((queries == name).to_numpy() & (orders == 1) & subject.has_table)
+    for row in alone.tolist():
+        yield subject.table(row)
+    if len(alone):
+        return  # a table of one attribute is about all records
+    with_others = np.array([name in query.split(JOIN) for query in queries], dtype=np.bool_) & subject.has_table
+    for row in np.flatnonzero(with_others)[np.argsort(orders[with_others], kind="stable")].tolist():
+        table = subject.table(row)
+        if table.universe:
+            continue
+        try:
+            yield table.sum(*(other for other in table.names if other != name))
+        except WorkloadError:  # rows of another attribute do not add up
+            continue
+        return
+
+
+def _map(subject: Subject, areas: Areas, boundaries: Boundaries, shown: Shown, name: str) -> Figure:
+    import pandas as pd
+
+    quality = subject.quality or Quality()
+    order = np.argsort(-np.nan_to_num(areas.numbers(shown, quality), nan=-np.inf), kind="stable")[:_ROWS].tolist()
+    variation = areas.numbers("cv", quality)
+    unbiased = "" if subject.product.is_unbiased else " of the unbiased estimate"
+    about = f"The standard error{unbiased}, divided by the estimate: from published numbers alone."
+    if shown == "estimate":
+        about = subject.product.caution
+    data = {
+        "level": areas.level,
+        "code": areas.codes,
+        "name": areas.names,
+        "estimate": areas.estimate,
+        "std_err": areas.std_err,
+        "cv": variation,
+        "has_shape": [bool(boundaries.rings.get(code)) for code in areas.codes],
+    }
+    return Figure(
+        name=name,
+        title=f"{_TITLES[shown]} by {areas.level}",
+        caption=" ".join(filter(None, (about, *_lacking(areas, boundaries)))),
+        svg=svg_of(areas.picture(boundaries, shown, quality).draw),
+        data=pd.DataFrame(data),
+        head=("Code", "Name", "Estimate", "Standard error", "Coefficient of variation"),
+        rows=[
+            (
+                areas.codes[row],
+                areas.names[row],
+                f"{areas.estimate[row]:,.1f}",
+                f"{areas.std_err[row]:,.1f}",
+                "–" if np.isnan(variation[row]) else f"{variation[row]:.1%}",
+            )
+            for row in order
+        ],
+    )
+
+
+def _lacking(areas: Areas, boundaries: Boundaries) -> Iterator[str]:
+    """Which areas have no shape, and which shapes no number."""
+    pairs = zip(areas.codes, areas.names, strict=True)
+    lacking = [(code, name) for code, name in pairs if not boundaries.rings.get(code)]
+    if lacking:
+        names = [code if code == name else f"{code} ({name})" for code, name in lacking]
+        yield f"Without a shape, and not on the map: {listed(names, _LISTED)}."
+    codes = set(areas.codes)
+    shapes = [code for code in boundaries.rings if code not in codes]
+    if shapes:
+        yield f"Shapes without a number: {listed(shapes, _LISTED)}."

@@ -1,57 +1,57 @@
-"""The figures of a report, and the tables of a release in it: each a picture, its caption, and its data.
+"""The figures of a report on budget, fairness and targets: each a picture, its caption, and its data.
 
-Reads: Subject.  Gives: Figures.
+Cell fairness is how the accuracy of a table's cells depends on its size, for this plan and for other weightings.
+Source: paper section 6.2, figures 1 to 3.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from residualplanner.ground.errors import ResidualPlannerError
 from residualplanner.ground.margins import margin_factor
 from residualplanner.ground.words import count_text, number_text, percent_text
 from residualplanner.method.domain.domain import omission_of
+from residualplanner.method.losses import SumOfVariances
+from residualplanner.method.plan.plan import Plan
+from residualplanner.method.plan.select import select
 from residualplanner.publish.pictures import draw_budget, draw_targets, fairness_figure, svg_of
-from residualplanner.publish.report.fairness import WEIGHTINGS, fairness_of, spread, spread_by_order, wide_table
 from residualplanner.publish.report.subject import Subject
 from residualplanner.publish.report.words import column_texts, level_text, ratio_text, table_names
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: How many tables are named in a picture.
-NAMED = 15
-_NAMED_TARGETS = 30
+#: How many tables are named in a picture, and in that of targets.
+_NAMED, _NAMED_TARGETS = 15, 30
 #: The most tables in the data of their picture; the error table holds all.
 _KEPT = 1_000
+#: The weightings of the paper's figures 1, 2 and 3, and their descriptions in a report.
+WEIGHTINGS: Mapping[Literal["equal", "cells", "sqrt"], str] = {
+    "equal": "every table counts the same",
+    "cells": "every cell counts the same",
+    "sqrt": "between the two",
+}
+#: The most sets for which planning takes about a second; where records are replaced there is no closed form.
+_SETS, _SETS_REPLACED = 200_000, 500
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Figure:
-    """A picture of a report.
+    """A picture of a report."""
 
-    Attributes:
-        name: of its files, in lower-case words.
-        title: above it.
-        caption: what it shows.
-        svg: the file.
-        data: all that is drawn, and more that there was no room for.
-        head: the headings of the small table with the numbers of the picture.
-        rows: its rows.
-        texts: how many of their first entries are no numbers.
-    """
-
-    name: str
-    title: str
-    caption: str
-    svg: str
-    data: "pd.DataFrame"
-    head: tuple[str, ...]
+    name: str  # of its files, in lower-case words
+    title: str  # above it
+    caption: str  # what it shows
+    svg: str  # the file
+    data: "pd.DataFrame"  # all that is drawn, and more that there was no room for
+    head: tuple[str, ...]  # the headings of the small table with the numbers of the picture
     rows: list[tuple[str, ...]]
-    texts: int = 1
+    texts: int = 1  # how many of the first entries of a row are no numbers
 
 
 def figures_of(subject: Subject) -> Iterator[Figure]:
@@ -88,13 +88,7 @@ def total_texts(subject: Subject) -> tuple[str, str, str] | None:
     return f"{records} (estimate)", number, remark
 
 
-def order_text(order: int) -> str:
-    """An order in words.
-
-    Example:
-        >>> order_text(0), order_text(2)
-        ('0: the total', '2 attributes')
-    """
+def _order_text(order: int) -> str:
     return "0: the total" if order == 0 else count_text(order, "attribute")
 
 
@@ -102,13 +96,13 @@ def spread_rows(data: "pd.DataFrame") -> list[tuple[str, ...]]:
     """For each order its tables, and the least, median and largest standard error of a cell, as strings."""
     rows = spread_by_order(data)
     texts = iter(column_texts([number for row in rows for number in row[2:]]))
-    return [(order_text(row[0]), number_text(row[1]), *islice(texts, 3)) for row in rows]
+    return [(_order_text(row[0]), number_text(row[1]), *islice(texts, 3)) for row in rows]
 
 
 def _budget_by_order(subject: Subject) -> Figure:
     groups = subject.errors.groupby("order", as_index=False)
     data = groups.agg(tables=("query", "size"), cells=("cells", "sum"), privacy_share=("privacy_share", "sum"))
-    names, parts = [order_text(order) for order in data["order"]], data["privacy_share"].tolist()
+    names, parts = [_order_text(order) for order in data["order"]], data["privacy_share"].tolist()
     largest = int(np.argmax(parts))
     return Figure(
         name="budget-by-order",
@@ -128,7 +122,7 @@ def _budget_by_order(subject: Subject) -> Figure:
 def _budget_by_query(subject: Subject) -> Figure:
     every = subject.errors["privacy_share"].to_numpy()
     first = np.argsort(-every, kind="stable")
-    top = subject.errors.iloc[first[:NAMED]]
+    top = subject.errors.iloc[first[:_NAMED]]
     names, parts = table_names(top), top["privacy_share"].tolist()
     first_ones = f"The {len(parts)} tables of {len(every):,} that use the most"
     return Figure(
@@ -156,8 +150,12 @@ def _fairness(subject: Subject) -> Figure:
     low, high = (f"{number_text(end)} for {name}" for end, name in zip((plan.min(), plan.max()), names, strict=True))
     in_units = "Of sums it is in units of the largest amount. " if subject.plan.workload.has_sums else ""
     others = [f"{ratio_text(spread(frame))} times with weights “{name}”" for name, frame in data.items()][1:]
+    wide = data["plan"][["query", "order", "cells"]].assign(
+        **{f"std_err_{name}": frame["std_err"].to_numpy() for name, frame in data.items()}
+    )
+    together = " and ".join(filter(None, (", ".join(others[:-1]), *others[-1:])))
     beside = (
-        f"For the same budget these would be {_listed(others)}."
+        f"For the same budget these would be {together}."
         if others
         else "Other weightings were not planned here: that would take long, or bases vary between sets."
     )
@@ -168,7 +166,7 @@ def _fairness(subject: Subject) -> Figure:
         f"{ratio_text(spread(data['plan']))} times the least. {in_units}{beside} "
         "A slope downwards means that large tables are favored, upwards that small ones are.",
         svg=svg_of(partial(fairness_figure, data, titles, unit=subject.plan.domain.unit)),
-        data=wide_table(data),
+        data=wide,
         head=("Weights", "Order", "Tables", "Least", "Median", "Largest standard error"),
         rows=[
             ("this plan" if name == "plan" else name, *row)
@@ -186,6 +184,7 @@ def _targets(subject: Subject) -> Figure:
     met = targets["meets_target"].astype(bool)
     shown = targets.iloc[:_NAMED_TARGETS]
     names = table_names(shown)
+    margins, limits = (shown[name].to_numpy(dtype=np.float64) for name in ("margin", "target"))
     nearest = f" Shown are the {len(shown)} that come nearest to their target or miss it by most."
     return Figure(
         name="targets",
@@ -193,15 +192,7 @@ def _targets(subject: Subject) -> Figure:
         caption=f"{int(met.sum()):,} of {count_text(len(targets), 'table')} with a target "
         f"{'meets' if len(targets) == 1 else 'meet'} it: the {level_text(subject.target_level)} margin of error "
         "of the worst cell is no larger." + (nearest if len(shown) < len(targets) else ""),
-        svg=svg_of(
-            partial(
-                draw_targets,
-                names,
-                shown["margin"].to_numpy(),
-                shown["target"].to_numpy(dtype=np.float64),
-                met.iloc[: len(shown)].tolist(),
-            )
-        ),
+        svg=svg_of(partial(draw_targets, names, margins, limits, met.iloc[: len(shown)].tolist())),
         data=targets[["query", "kinds", "cells", "margin", "target", "meets_target"]],
         head=("Table", "Margin of the worst cell", "Target", "Met"),
         rows=[
@@ -211,5 +202,79 @@ def _targets(subject: Subject) -> Figure:
     )
 
 
-def _listed(texts: list[str]) -> str:
-    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
+def fairness_data(plan: Plan) -> "pd.DataFrame":
+    """The standard error of a cell of every table, beside the table's size.
+
+    Returns:
+        Columns ``query``, ``order`` (how many attributes it has), ``cells`` and ``std_err`` (the root of the average
+        cell variance, in counts; of sums of amounts in units of the largest amount, so that tables can be compared),
+        a row for each query of the workload, in its order.
+
+    Source: paper section 6.2; of sums eq. (107).
+
+    Example:
+        >>> from residualplanner import Domain, marginals, pcost
+        >>> plan = select(marginals(Domain({"age": 3, "sex": 2}), up_to=1), budget=pcost(1))
+        >>> fairness_data(plan)[["query", "order", "cells"]].values.tolist()
+        [['(total)', 0, 1], ['age', 1, 3], ['sex', 1, 2]]
+    """
+    return comparable(plan.errors())
+
+
+def comparable(errors: "pd.DataFrame") -> "pd.DataFrame":
+    """The standard errors of an error table in counts, those of sums in units of the largest amount.
+
+    Source: eq. (107).
+    """
+    scaled = errors.assign(std_err=errors["std_err"] / errors.get("scale", 1.0))
+    return scaled[["query", "order", "cells", "std_err"]]
+
+
+def fairness_of(subject: Subject) -> dict[str, "pd.DataFrame"]:
+    """The standard errors of a report's subject, under "plan", and those of the weightings, where planning is cheap.
+
+    The weighting that the plan itself has is not planned again.  Where records are replaced their number is public, and
+    left out: its noise is as small as floating point allows.
+    """
+    is_secret = ~(subject.is_total & subject.plan.neighbors.has_public_total)
+    if not is_secret.any():
+        is_secret = ~is_secret
+    found = {"plan": comparable(subject.errors)[is_secret]}
+    for weights in WEIGHTINGS:
+        if subject.plan.loss.words != SumOfVariances(weights).words:
+            other = _other_plan(subject.plan, weights)
+            if other is None:
+                return {"plan": found["plan"]}
+            found[weights] = fairness_data(other)[is_secret]
+    return found
+
+
+def spread_by_order(data: "pd.DataFrame") -> list[tuple[int, int, float, float, float]]:
+    """For each order: the order, how many tables, and the least, median and largest standard error of a cell."""
+    return [
+        (int(str(order)), len(rows), float(rows.min()), float(rows.median()), float(rows.max()))
+        for order, rows in data.groupby("order")["std_err"]
+    ]
+
+
+def spread(data: "pd.DataFrame") -> float:
+    """How many times as large as the least standard error the largest one is."""
+    return float(data["std_err"].max() / data["std_err"].min())
+
+
+def _other_plan(plan: Plan, weights: Literal["equal", "cells", "sqrt"]) -> Plan | None:
+    """The plan for the same tables, budget and bases with other weights; None where it would take long, or fails."""
+    most = _SETS_REPLACED if plan.neighbors.has_public_total else _SETS
+    if plan.strategy.varying.any() or len(plan.closure) > most:
+        return None
+    try:
+        return select(
+            plan.workload,
+            budget=plan.budget,
+            loss=SumOfVariances(weights),
+            bases=plan.bases,
+            neighbors=plan.neighbors.notion,
+            records_per_person=plan.neighbors.records_per_person,
+        )
+    except ResidualPlannerError:
+        return None

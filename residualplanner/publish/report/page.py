@@ -1,7 +1,4 @@
-"""The page of a report: one HTML file that needs nothing else.
-
-Reads: Subject, figures.  Gives: HTML.
-"""
+"""The page of a report: one HTML file that needs nothing else."""
 
 import json
 from dataclasses import dataclass
@@ -14,60 +11,62 @@ from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.domain import remarks_of
 from residualplanner.method.domain.labels import label_text
 from residualplanner.method.plan.files import plan_hash
-from residualplanner.method.plan.plan import Plan
 from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.kind import labels_in_words
 from residualplanner.more.classifications.from_sources import origins_of
-from residualplanner.publish.report.cells import PageTables, tables_json
-from residualplanner.publish.report.fairness import comparable
-from residualplanner.publish.report.figures import Figure, spread_rows
-from residualplanner.publish.report.html import html_of, ready, script_hash, source
-from residualplanner.publish.report.promises import Promise, promise_of
-from residualplanner.publish.report.published import HEAD, published_rows
-from residualplanner.publish.report.rows import ErrorRows, rows_json
+from residualplanner.publish.report.figures import Figure, comparable, spread_rows
+from residualplanner.publish.report.privacy import Promise, promise_of
 from residualplanner.publish.report.statistics import statistics_of
 from residualplanner.publish.report.subject import Subject
-from residualplanner.publish.report.words import level_text, publication_texts
+from residualplanner.publish.report.tables import ErrorRows, PageTables, rows_json, tables_json
+from residualplanner.publish.report.words import (
+    decimals_for,
+    html_of,
+    level_text,
+    publication_texts,
+    ready,
+    script_hash,
+    source,
+    table_names,
+)
 
 #: How many rows of the error table are shown at a time, and at most in print.
-PAGE_ROWS, PRINT_ROWS = 25, 1_000
+_PAGE_ROWS, _PRINT_ROWS = 25, 1_000
 #: How many files are listed for readers without scripts, too.
-LISTED = 5_000
+_LISTED = 5_000
 #: Labels of a row that have no more letters together are not broken.
-UNBROKEN = 48
+_UNBROKEN = 48
+#: How many labels of an attribute are named.
 _LABELS = 6
+#: The headings of the table of errors of published numbers, its numbers, and the most rows: a file beside has all.
+_PUBLISHED_HEAD = (
+    "Table",
+    "Cells",
+    "RMSE of published numbers",
+    "Simulation error",
+    "Bias of published numbers",
+    "Simulation error",
+    "RMSE of unbiased estimates",
+)
+_PUBLISHED = ("rmse", "rmse_simulation_error", "bias", "bias_simulation_error", "std_err_unbiased")
+_PUBLISHED_ROWS = 100
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Contents:
-    """What a page shows.
-
-    Attributes:
-        subject: what it is about.
-        rows: the error table.
-        tables: of a release, those that the page holds.
-        figures: in their order.
-        estimates: tables of a release.
-        maps: of a release.
-        total: the number of records: what it is, the number, a remark.
-    """
+    """What a page shows."""
 
     subject: Subject
-    rows: ErrorRows
+    rows: ErrorRows  # of the error table
     tables: PageTables
     figures: tuple[Figure, ...]
-    estimates: tuple[Figure, ...]
+    estimates: tuple[Figure, ...]  # tables of a release as pictures
     maps: tuple[Figure, ...]
-    total: tuple[str, str, str] | None
+    total: tuple[str, str, str] | None  # the number of records: what it is, the number, a remark
 
 
 def page_of(contents: Contents, folder: str) -> str:
-    """The page as HTML.
-
-    Args:
-        contents: what it shows.
-        folder: the name of the folder beside it, which holds the figures and their data.
-    """
+    """The page as HTML, given the name of the folder beside it, which holds the figures and their data."""
     script = source("page.js").strip()
     return html_of(
         "page.html.jinja",
@@ -76,7 +75,7 @@ def page_of(contents: Contents, folder: str) -> str:
         script_hash=script_hash(script),
         data=ready(rows_json(contents.rows)),
         cells=ready(tables_json(contents.tables)),
-        options=json.dumps({"page": PAGE_ROWS, "print": PRINT_ROWS, "unbroken": UNBROKEN}),
+        options=json.dumps({"page": _PAGE_ROWS, "print": _PRINT_ROWS, "unbroken": _UNBROKEN}),
         link="./" + quote(folder, safe=""),
         **_values(contents),
     )
@@ -89,7 +88,7 @@ def _values(contents: Contents) -> dict[str, Any]:
     return {
         "subject": subject,
         "rows": contents.rows,
-        "first_rows": [contents.rows.texts(row) for row in range(min(PAGE_ROWS, contents.rows.count))],
+        "first_rows": [contents.rows.texts(row) for row in range(min(_PAGE_ROWS, contents.rows.count))],
         "page": contents.tables,
         "shown_table": _shown_table(contents.tables),
         "files": _files(contents.rows),
@@ -102,13 +101,9 @@ def _values(contents: Contents) -> dict[str, Any]:
         "omission": subject.tables.noise.omission if subject.tables else remarks_of(subject.plan.domain),
         "promise": promise,
         "facts": _facts(subject, promise) + ([contents.total] if contents.total else []),
-        "by_order": _by_order(subject),
-        "attributes": [_attribute_texts(attribute) for attribute in subject.plan.domain.attributes],
-        "origins": _origins(subject.plan),
-        "bases": _bases(subject.plan),
-        "optimality": optimality_text(subject.plan.gap, subject.plan.basis_summary),
+        **_workload(subject),
         "level": level_text(subject.level),
-        "print_rows": PRINT_ROWS,
+        "print_rows": _PRINT_ROWS,
         "version": __version__,
         "plan_sha256": plan_hash(subject.plan),
     }
@@ -124,26 +119,36 @@ def _shown_table(page: PageTables) -> dict[str, Any]:
         "name": table.name,
         "cells": table.cells,
         "axes": len(table.axes),
-        "short": UNBROKEN // max(1, len(table.axes)),
+        "short": _UNBROKEN // max(1, len(table.axes)),
         "heads": page.heads(table),
-        "rows": page.texts(table, PAGE_ROWS),
+        "rows": page.texts(table, _PAGE_ROWS),
     }
 
 
 def _files(rows: ErrorRows) -> list[tuple[str, str]]:
     """The names of tables with the links to their files, where there are some, and not too many for a list."""
-    if len(rows.links) > LISTED:
+    if len(rows.links) > _LISTED:
         return []
     return [(name, file) for name, file in zip(rows.values["query"], rows.links, strict=False) if file]
 
 
 def _published(subject: Subject) -> dict[str, Any] | None:
-    """The table of the errors of published numbers, and what is said of it."""
+    """The errors of published numbers, of the tables where they are largest, in the order of the workload."""
     errors = subject.published
     if errors is None:
         return None
-    rows, simulations = published_rows(errors), int(errors["simulations"].iloc[0])
-    return {"head": HEAD, "rows": rows, "simulations": simulations, "left_out": len(errors) - len(rows)}
+    shown = errors.loc[errors["rmse"].nlargest(_PUBLISHED_ROWS).index.sort_values()]
+    decimals = decimals_for(shown[["rmse", "std_err_unbiased"]].to_numpy().ravel())
+    every = zip(table_names(shown), shown["cells"].tolist(), shown[[*_PUBLISHED]].to_numpy().tolist(), strict=True)
+    return {
+        "head": _PUBLISHED_HEAD,
+        "rows": [
+            (name, number_text(cells), *(f"{number:,.{decimals}f}" for number in numbers))
+            for name, cells, numbers in every
+        ],
+        "simulations": int(errors["simulations"].iloc[0]),
+        "left_out": len(errors) - len(shown),
+    }
 
 
 def _facts(subject: Subject, promise: Promise) -> list[tuple[str, str, str]]:
@@ -159,7 +164,7 @@ def _facts(subject: Subject, promise: Promise) -> list[tuple[str, str, str]]:
         ("Typical error", f"{number_text(subject.rmse)}", f"root mean square over all cells{of}, {subject.unit}"),
         (
             "Worst margin",
-            f"± {number_text(float(subject.worst_margins.max()))}",
+            f"± {number_text(subject.worst_margin)}",
             f"{level_text(subject.level)}, least accurate cell{of}, {subject.unit}",
         ),
     ]
@@ -170,19 +175,24 @@ def _facts(subject: Subject, promise: Promise) -> list[tuple[str, str, str]]:
     return facts
 
 
-def _by_order(subject: Subject) -> list[tuple[str, ...]]:
-    """For each order its tables, their cells, and the least, median and largest standard error."""
-    cells = subject.errors.groupby("order")["cells"].sum()
-    return [
-        (order, tables, number_text(float(count)), *spread)
-        for (order, tables, *spread), count in zip(spread_rows(comparable(subject.errors)), cells, strict=True)
-    ]
-
-
-def _origins(plan: Plan) -> list[tuple[str, str]]:
-    """The files that codes and names of hierarchies are from: their names and hashes."""
-    every = (origin for kind in plan.workload.kinds for origin in origins_of(kind))
-    return [(origin.file, origin.sha256) for origin in dict.fromkeys(every)]
+def _workload(subject: Subject) -> dict[str, Any]:
+    """What the page says of the workload."""
+    plan, errors = subject.plan, subject.errors
+    cells = errors.groupby("order")["cells"].sum()
+    spreads = zip(spread_rows(comparable(errors)), cells, strict=True)
+    origins = dict.fromkeys(origin for kind in plan.workload.kinds for origin in origins_of(kind))
+    bases = sorted(plan.basis_summary.items())
+    return {
+        # of each order its tables, their cells, and the least, median and largest standard error
+        "by_order": [(order, tables, number_text(float(of)), *rest) for (order, tables, *rest), of in spreads],
+        "attributes": [_attribute_texts(attribute) for attribute in plan.domain.attributes],
+        # the files that codes and names of hierarchies are from
+        "origins": [(origin.file, origin.sha256) for origin in origins],
+        "bases": ", ".join(
+            f"{family.replace('_', ' ')} for {count_text(number, 'attribute')}" for family, number in bases
+        ),
+        "optimality": optimality_text(plan.gap, plan.basis_summary),
+    }
 
 
 def _attribute_texts(attribute: Attribute) -> tuple[str, str, str, str]:
@@ -198,17 +208,17 @@ def _attribute_texts(attribute: Attribute) -> tuple[str, str, str, str]:
         for word, rule in (("unknown", attribute.unknown), ("missing", attribute.missing))
         if rule != "error"
     ]
-    return described_name(attribute), f"{attribute.size:,}", values, "; ".join(rules) or "refused"
+    return _described_name(attribute), f"{attribute.size:,}", values, "; ".join(rules) or "refused"
 
 
-def described_name(attribute: Attribute) -> str:
+def _described_name(attribute: Attribute) -> str:
     """An attribute's name, with what is said about it.
 
     Example:
         >>> from residualplanner import About
-        >>> described_name(Attribute("inc", 9, about=About(title="Income", unit="dollars", note="before tax")))
+        >>> _described_name(Attribute("inc", 9, about=About(title="Income", unit="dollars", note="before tax")))
         'inc: Income, in dollars (before tax)'
-        >>> described_name(Attribute("Sex", 2, about=About(title="Sex")))
+        >>> _described_name(Attribute("Sex", 2, about=About(title="Sex")))
         'Sex'
     """
     about = attribute.about
@@ -216,11 +226,3 @@ def described_name(attribute: Attribute) -> str:
     unit = f", in {about.unit}" if about.unit else ""
     notes = "; ".join(text for text in (about.note, f"source: {about.source}" if about.source else "") if text)
     return title + unit + (f" ({notes})" if notes else "")
-
-
-def _bases(plan: Plan) -> str:
-    """How many attributes are measured by a basis of each family."""
-    return ", ".join(
-        f"{family.replace('_', ' ')} for {count_text(number, 'attribute')}"
-        for family, number in sorted(plan.basis_summary.items())
-    )

@@ -1,34 +1,30 @@
-"""A report: one page to decide from, and its figures and data beside it.
-
-Reads: a plan, a release, or the path of one.  Gives: an HTML file and a folder, whole or not at all.
-"""
+"""A report: one page to decide from, and its figures and data beside it, whole or not at all."""
 
 import dataclasses
-from collections.abc import Mapping
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from residualplanner.gate.ledger import Ledger
-from residualplanner.ground.atomic import PathLike, write_atomically, write_folder_atomically
+from residualplanner.ground.atomic import PathLike, require_free_folder, write_atomically, write_folder_atomically
 from residualplanner.ground.checks import is_integer, require_path, value_text
-from residualplanner.ground.errors import ArgumentError, FileFormatError, WorkloadError
-from residualplanner.ground.stores import AnyPath, BucketPath, path_at
-from residualplanner.method.plan.files import load_plan
+from residualplanner.ground.errors import WorkloadError
+from residualplanner.ground.file_kinds import LEDGER, kind_of_path
 from residualplanner.method.plan.plan import Plan
-from residualplanner.publish.files.reading import load_tables
 from residualplanner.publish.files.sidecar import PUBLISHED_ERRORS_FILE
 from residualplanner.publish.maps import Boundaries
 from residualplanner.publish.pictures import require_package
-from residualplanner.publish.report.cells import CELLS, page_tables
-from residualplanner.publish.report.estimates import estimates_of
+from residualplanner.publish.report.estimates import estimates_of, maps_of, require_mapped
 from residualplanner.publish.report.figures import figures_of, total_texts
-from residualplanner.publish.report.ledger_page import ledger_of, write_ledger_page
-from residualplanner.publish.report.links import links_of
-from residualplanner.publish.report.maps import maps_of, require_mapped
 from residualplanner.publish.report.page import Contents, page_of
-from residualplanner.publish.report.pages import aside, figures_folder, require_free_report
-from residualplanner.publish.report.rows import error_rows
-from residualplanner.publish.report.subject import Subject
+from residualplanner.publish.report.privacy import ledger_page_of
+from residualplanner.publish.report.subject import Subject, subject_of
+from residualplanner.publish.report.tables import CELLS, error_rows, page_tables
 from residualplanner.release.publication import Publication
 from residualplanner.release.published_errors import PublishedErrors, require_errors_of
 from residualplanner.release.release import Release
@@ -83,11 +79,15 @@ def write_report(
     Cost: about two seconds, more where there are very many tables or other weightings are planned for comparison.
     """
     require_path("write_report", path, 'write_report(plan, "plan.html")')
-    require_cells(cells)
+    if not is_integer(cells):
+        raise WorkloadError(f"cells must be how many cells a page holds at most, 0 or more, got {value_text(cells)}")
     require_package("jinja2")
-    page, ledger = Path(path), ledger_of(source)
+    page, ledger = Path(path), _ledger_of(source)
     if ledger is not None:
-        write_ledger_page(ledger, page, publication, replace=replace)
+        _require_free_page(page, replace=replace)
+        text = ledger_page_of(ledger, publication or Publication())
+        with write_atomically(page) as file:
+            file.write(text.encode("utf-8"))
         return
     require_package("matplotlib")
     figures = figures_folder(page)
@@ -96,7 +96,7 @@ def write_report(
     require_mapped(subject, maps or {})
     contents = Contents(
         subject,
-        error_rows(subject, links_of(subject.tables, page)),
+        error_rows(subject, _links_of(subject.tables, page)),
         page_tables(subject, limit=cells),
         tuple(figures_of(subject)),
         tuple(estimates_of(subject)),
@@ -104,7 +104,7 @@ def write_report(
         total_texts(subject),
     )
     text = page_of(contents, figures.name)
-    with aside(figures), write_atomically(page) as file, write_folder_atomically(figures) as folder:
+    with _aside(figures), write_atomically(page) as file, write_folder_atomically(figures) as folder:
         for figure in (*contents.figures, *contents.estimates, *contents.maps):
             (folder / f"{figure.name}.svg").write_text(figure.svg, encoding="utf-8", newline="\n")
             _write_csv(figure.data, folder / f"{figure.name}.csv")
@@ -112,6 +112,15 @@ def write_report(
         if subject.published is not None:
             _write_csv(subject.published, folder / PUBLISHED_ERRORS_FILE)
         file.write(text.encode("utf-8"))
+
+
+def _ledger_of(source: object) -> Ledger | None:
+    """The ledger that a page is to be about, itself or in a file; FileFormatError where that is damaged."""
+    if isinstance(source, Ledger):
+        return source
+    if not isinstance(source, str | os.PathLike):
+        return None
+    return Ledger.open(source) if kind_of_path(source) is LEDGER else None
 
 
 def _with_errors(subject: Subject, errors: PublishedErrors | None) -> Subject:
@@ -124,50 +133,81 @@ def _with_errors(subject: Subject, errors: PublishedErrors | None) -> Subject:
     return dataclasses.replace(subject, published=errors.to_frame())
 
 
-def subject_of(source: Any, *, level: float, publication: Publication | None = None) -> Subject:
-    """The subject of a report on ``source``; errors as in `write_report`."""
-    about = publication or Publication()
-    if isinstance(source, Plan):
-        return Subject(name="this plan", level=level, plan=source, publication=about)
-    if isinstance(source, Release):
-        folder = source.numbers.folder
-        name = "this release" if folder is None else _name_of(folder)
-        about = publication or source.numbers.publication or about
-        return Subject(
-            name=name,
-            level=level,
-            plan=source.plan,
-            tables=source,
-            publication=about,
-            published=source.numbers.published_errors,
-        )
+def _links_of(tables: Release | None, page: Path) -> list[str]:
+    """For each query of the workload the URL of the file of its table, from the page; empty where there are no files.
+
+    Files on another drive than the page, or in a bucket, have no URL from there.
+    """
+    folder = None if tables is None else tables.numbers.folder
+    if tables is None or not isinstance(folder, Path):
+        return []
     try:
-        path = path_at(source)
-    except ArgumentError:
-        message = f"a report is about a Plan, a Release, a Ledger or the path of one, got {type(source).__name__}"
-        raise WorkloadError(message) from None
-    if isinstance(path, BucketPath) or path.is_dir():
-        return _subject_of_folder(path, level, publication)
-    return Subject(name=path.name, level=level, plan=load_plan(path), publication=about)
-
-
-def require_cells(cells: object) -> None:
-    """Raise WorkloadError unless it is a number of cells that a page can hold."""
-    if not is_integer(cells):
-        raise WorkloadError(f"cells must be how many cells a page holds at most, 0 or more, got {value_text(cells)}")
-
-
-def _name_of(folder: AnyPath) -> str:
-    return folder.resolve().name if isinstance(folder, Path) else folder.name
-
-
-def _subject_of_folder(folder: AnyPath, level: float, publication: Publication | None) -> Subject:
-    if not (folder / "manifest.json").is_file():
-        raise FileFormatError(f"{folder} holds no manifest.json; name a plan file, or the folder of a release")
-    saved = load_tables(folder)
-    _ = saved.numbers.errors  # an altered file is refused, though the numbers of the plan are used
-    return subject_of(saved, level=level, publication=publication)
+        way = Path(os.path.relpath(folder.resolve(), page.absolute().parent.resolve()))
+    except ValueError:  # as on Windows, from one drive to another
+        return []
+    start = "./" + quote(way.as_posix())
+    files = map(tables.numbers.file_of, range(len(tables.plan.workload)))
+    return [f"{start}/{quote(file)}" for file in files]
 
 
 def _write_csv(data: "pd.DataFrame", path: Path) -> None:
     data.to_csv(path, index=False, lineterminator="\n", encoding="utf-8")
+
+
+def figures_folder(page: Path) -> Path:
+    """The folder of the figures of a page, beside it: ``census-figures`` of ``census.html``."""
+    return page.with_name(f"{page.stem}-figures")
+
+
+def require_free_report(page: Path, *, replace: bool = False) -> None:
+    """Raise FileExistsError if the page exists already, or its folder with something in it.
+
+    Where they may be replaced, if the page is no report, or the folder holds more than figures.
+    """
+    _require_free_page(page, replace=replace)
+    figures = figures_folder(page)
+    if not replace:
+        require_free_folder(figures)
+    elif (figures.exists() or figures.is_symlink()) and not _holds_figures_only(figures):
+        raise FileExistsError(f"{figures} holds more than figures, so it is not replaced; name another page")
+
+
+def _require_free_page(page: Path, *, replace: bool) -> None:
+    """Raise FileExistsError if the page exists already, unless it is a report that may be replaced."""
+    if not (page.exists() or page.is_symlink()):
+        return
+    if not replace:
+        raise FileExistsError(f"{page} exists already and is not overwritten; name another file, or remove it first")
+    if not _is_report(page):
+        raise FileExistsError(f"{page} exists already and is not a report, so it is not replaced; name another file")
+
+
+def _is_report(page: Path) -> bool:
+    """Whether this is a page that `write_report` wrote, by its beginning."""
+    if page.is_symlink() or not page.is_file():
+        return False
+    with open(page, "rb") as file:
+        return b'<meta name="generator" content="residualplanner ' in file.read(4096)
+
+
+def _holds_figures_only(folder: Path) -> bool:
+    if folder.is_symlink() or not folder.is_dir():
+        return False
+    return all(path.is_file() and path.suffix in (".svg", ".csv") for path in folder.iterdir())
+
+
+@contextmanager
+def _aside(folder: Path) -> Iterator[None]:
+    """Move a folder out of the way of a new one, and back if the block raises."""
+    if not folder.exists():
+        yield
+        return
+    old = folder.with_name(f".{folder.name[:100]}.{secrets.token_hex(4)}.partial")
+    os.rename(folder, old)
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.rename(old, folder)
+        raise
+    shutil.rmtree(old)

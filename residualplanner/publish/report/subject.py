@@ -1,20 +1,24 @@
 """The subject of a report: a plan, or the tables of a release, whether computed or read from a folder.
 
-Reads: Plan, Release.  Gives: Subject.
 Nothing here has seen a record; estimates come from releases.
 """
 
 import math
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray, frozen
+from residualplanner.ground.errors import ArgumentError, FileFormatError, WorkloadError
 from residualplanner.ground.margins import margin_factor
+from residualplanner.ground.stores import AnyPath, BucketPath, path_at
+from residualplanner.method.plan.files import load_plan
 from residualplanner.method.plan.plan import Plan
 from residualplanner.more.amounts.statistics import Statistic
+from residualplanner.publish.loading import load_tables
 from residualplanner.publish.pictures import ShownTable, rows_to_show
 from residualplanner.release.product import UNBIASED, Product
 from residualplanner.release.publication import Publication
@@ -31,24 +35,16 @@ class Subject:
     """A plan, and the tables of a release where records have been measured.
 
     Budget, cost, errors and standard errors are those of the plan, also for a folder: only estimates are read from it.
-
-    Attributes:
-        name: of the plan or release.
-        level: the confidence level of all margins.
-        plan: what is measured, with how much noise.
-        tables: of a release; None for a plan.
-        publication: what is said to readers about all tables together.
-        published: the errors of the published numbers, where these are not unbiased and their errors were simulated.
-        errors: the error table of the plan, a row for each query; where a folder has the errors of published numbers
-            that are not unbiased, also these, ``rmse`` and ``bias``.
     """
 
     name: str
-    level: float
+    level: float  # of confidence, of all margins
     plan: Plan
-    tables: Release | None = None
+    tables: Release | None = None  # None for a plan
     publication: Publication = field(default_factory=Publication)
+    #: The errors of the published numbers, where these are not unbiased and their errors were simulated.
     published: "pd.DataFrame | None" = None
+    #: A row for each query; where a folder has the errors of published numbers, also these, ``rmse`` and ``bias``.
     errors: "pd.DataFrame" = field(init=False)
 
     def __post_init__(self) -> None:
@@ -90,14 +86,14 @@ class Subject:
 
     @property
     def rmse(self) -> float:
-        """The root of the average variance over all cells of all tables, in counts; of sums as for margins."""
+        """The root of the average variance over all cells of all tables, in counts; of sums as for `worst_margin`."""
         cells, std_err = self.errors["cells"].to_numpy(dtype=np.float64), self.errors["std_err"] / self._scales
         return math.sqrt(float(cells @ std_err.to_numpy() ** 2 / cells.sum()))
 
     @property
-    def worst_margins(self) -> "pd.Series[float]":
-        """The margin of error of the worst cell of every table, in counts; of sums in units of the largest amount."""
-        return self.errors["max_std_err"] / self._scales * margin_factor(self.level)
+    def worst_margin(self) -> float:
+        """The margin of error of the worst cell of all tables, in counts; of sums in units of the largest amount."""
+        return float((self.errors["max_std_err"] / self._scales * margin_factor(self.level)).max())
 
     @property
     def unit(self) -> str:
@@ -160,3 +156,36 @@ class Subject:
         (query,) = self.plan.workload.take([row])
         found: Table = tables[query]
         return found
+
+
+def subject_of(source: Any, *, level: float, publication: Publication | None = None) -> Subject:
+    """The subject of a report on ``source``; errors as in `write_report`."""
+    about = publication or Publication()
+    if isinstance(source, Plan):
+        return Subject(name="this plan", level=level, plan=source, publication=about)
+    if isinstance(source, Release):
+        numbers = source.numbers
+        return Subject(
+            name="this release" if numbers.folder is None else _name_of(numbers.folder),
+            level=level,
+            plan=source.plan,
+            tables=source,
+            publication=publication or numbers.publication or about,
+            published=numbers.published_errors,
+        )
+    try:
+        path = path_at(source)
+    except ArgumentError:
+        message = f"a report is about a Plan, a Release, a Ledger or the path of one, got {type(source).__name__}"
+        raise WorkloadError(message) from None
+    if not isinstance(path, BucketPath) and not path.is_dir():
+        return Subject(name=path.name, level=level, plan=load_plan(path), publication=about)
+    if not (path / "manifest.json").is_file():
+        raise FileFormatError(f"{path} holds no manifest.json; name a plan file, or the folder of a release")
+    saved = load_tables(path)
+    _ = saved.numbers.errors  # an altered file is refused, though the numbers of the plan are used
+    return subject_of(saved, level=level, publication=publication)
+
+
+def _name_of(folder: AnyPath) -> str:
+    return folder.resolve().name if isinstance(folder, Path) else folder.name

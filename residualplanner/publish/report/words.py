@@ -1,20 +1,34 @@
-"""Numbers and names for people who decide: few digits, and none that says more than is true.
+"""What the pages have in common: numbers for people who decide, and templates in which no user's words are HTML.
 
-Reads: numbers, strings.  Gives: strings.
+Numbers have few digits, and none that says more than is true.  jinja2's home.
 """
 
+import base64
+import hashlib
 import math
+import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.words import number_text, table_text
+from residualplanner.publish.pictures import inline_svg
 from residualplanner.release.publication import Publication
 
 if TYPE_CHECKING:
     import pandas as pd
+
+#: What is to stand on one line: "0.5-zCDP", "rho = 0.5", but no long fraction; and the element that keeps it there.
+_STATEMENT = re.compile(
+    r"\b[\w.+/]{1,20}-(?:zCDP|GDP|DP)\b|\b(?:rho|mu|epsilon|delta|pcost) = [\w.+/-]{0,24}\w(?![\w.+/-]*\w)"
+)
+_SPAN = r'<span class="unbroken">\g<0></span>'
+#: A fraction of long numbers, each of which is to stand on one line.
+_FRACTION = re.compile(r"\b(\d{6,24}/)(\d{6,24})\b")
+_SPANS = r'<span class="whole">\1</span><span class="whole">\2</span>'
 
 
 def column_rounded_up(numbers: Sequence[float]) -> list[str]:
@@ -72,33 +86,18 @@ def apart(low: FloatArray, high: FloatArray, decimals: int) -> tuple[FloatArray,
 
 
 def column_texts(numbers: Sequence[float]) -> list[str]:
-    """The numbers of a column, all with the same decimals.
-
-    Example:
-        >>> column_texts([18.594, 9.5, 1234.0])
-        ['18.6', '9.5', '1,234.0']
-    """
+    """The numbers of a column, all with the same decimals."""
     decimals = decimals_for(np.array(numbers, dtype=np.float64))
     return [f"{number:,.{decimals}f}" for number in numbers]
 
 
 def ratio_text(ratio: float) -> str:
-    """How many times as large something is, with three significant digits.
-
-    Example:
-        >>> ratio_text(1.2982), ratio_text(11034.2)
-        ('1.3', '11,000')
-    """
+    """How many times as large something is, with three significant digits."""
     return number_text(float(f"{ratio:.3g}"))
 
 
 def level_text(level: float) -> str:
-    """A confidence level in percent.
-
-    Example:
-        >>> level_text(0.95), level_text(0.999)
-        ('95%', '99.9%')
-    """
+    """A confidence level in percent, such as "99.9%"."""
     return f"{100 * level:.6g}%"
 
 
@@ -110,3 +109,57 @@ def table_names(errors: "pd.DataFrame") -> list[str]:
 def publication_texts(publication: Publication) -> list[tuple[str, str]]:
     """What is said to readers about the publication, by headings; its title is above them."""
     return [(name.capitalize(), text) for name, text in publication.to_json().items() if name != "title"]
+
+
+def html_of(template: str, *, title: str, **values: Any) -> str:
+    """A page from the template in a file; whatever is not `ready` is escaped.
+
+    The title stands on top of each printed page, too; the values have the names in the template.
+    """
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup, escape
+
+    environment = Environment(
+        loader=PackageLoader("residualplanner.publish.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["number"] = number_text
+    environment.filters["picture"] = lambda figure: Markup(
+        inline_svg(figure.svg, figure.name, title=figure.title, description=figure.caption)
+    )
+    environment.filters["unbroken"] = lambda text: Markup(
+        _FRACTION.sub(_SPANS, _STATEMENT.sub(_SPAN, str(escape(text))))
+    )
+    style, running = ready(source("page.css").strip()), ready(_css_text(title))
+    return environment.get_template(template).render(title=title, style=style, running=running, **values)
+
+
+def ready(text: str) -> Any:
+    """A text that is HTML already; it must hold nothing that a user wrote."""
+    from markupsafe import Markup
+
+    return Markup(text)
+
+
+def source(name: str) -> str:
+    """The content of a file of this package."""
+    return files("residualplanner.publish.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def script_hash(script: str) -> str:
+    """The hash by which a page's security policy allows this script, and no other, to run."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+
+
+def _css_text(text: str) -> str:
+    r"""A text as a string of CSS within a style element, which nothing in it ends.
+
+    Example:
+        >>> print(_css_text('a "b" </style>'))
+        "a \22 b\22  \3c \2f style\3e "
+    """
+    plain = "".join(letter if letter.isalnum() or letter == " " else f"\\{ord(letter):x} " for letter in text)
+    return f'"{plain}"'

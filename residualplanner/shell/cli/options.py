@@ -16,7 +16,7 @@ from residualplanner.fits.synthesis import BinsName, RoundingName
 from residualplanner.gate.spend import ChargeTime
 from residualplanner.ground.version import __version__
 from residualplanner.method.privacy import Notion
-from residualplanner.publish.files.export_files import MOST_FILES
+from residualplanner.publish.style import MOST_FILES
 from residualplanner.release.profiles import FormatName, ProfileName
 from residualplanner.shell.cli.output import Output
 from residualplanner.shell.cli.spec.budgets import LossName, complete_budget

@@ -17,8 +17,8 @@ from residualplanner.method.plan.error_table import error_format, write_error_ta
 from residualplanner.method.plan.files import load_plan
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.workload.workload import Workload
-from residualplanner.publish.files.export import require_exportable
 from residualplanner.publish.maps import require_shapes
+from residualplanner.publish.style import require_exportable
 from residualplanner.shell.cli.ledgers import wanted_ledger
 from residualplanner.shell.cli.measuring import AT_ONCE, Gate
 from residualplanner.shell.cli.output import Output, command_text, naming, telling_outputs

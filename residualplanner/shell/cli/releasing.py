@@ -12,8 +12,9 @@ from residualplanner.gate.measurement.resource_estimate import bytes_text, resou
 from residualplanner.ground.words import count_text
 from residualplanner.method.plan.files import load_plan
 from residualplanner.method.plan.plan import Plan
-from residualplanner.publish.files.export_files import MOST_FILES, PARTS_FORMAT
-from residualplanner.publish.files.reading import load_tables
+from residualplanner.publish.files.file_names import PARTS_FORMAT
+from residualplanner.publish.loading import load_tables
+from residualplanner.publish.style import MOST_FILES
 from residualplanner.release.reconstruct import reconstruct
 from residualplanner.release.release import Release
 from residualplanner.shell.cli.ledgers import WantedLedger, wanted_ledger

@@ -21,7 +21,7 @@ from residualplanner.ground.words import number_text
 from residualplanner.method.plan.files import plan_to_archive
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.workload.workload import Workload
-from residualplanner.publish.files.export_files import PARTS_FORMAT
+from residualplanner.publish.files.file_names import PARTS_FORMAT
 from residualplanner.release.layout import layout_of
 from residualplanner.shell.cli.output import Output
 

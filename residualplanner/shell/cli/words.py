@@ -28,7 +28,7 @@ from residualplanner.method.privacy import PrivacyClaim, claim_of_budget
 from residualplanner.method.queries.kind import statistic_among
 from residualplanner.method.workload.workload import Workload
 from residualplanner.more.amounts.statistics import Statistic
-from residualplanner.publish.files.export_files import BOOK_FORMAT, PARTS_FORMAT
+from residualplanner.publish.files.file_names import BOOK_FORMAT, PARTS_FORMAT
 from residualplanner.publish.files.statistic_form import statistics_sentence
 from residualplanner.release.profiles import FormatName
 from residualplanner.release.release import Release

@@ -19,7 +19,7 @@ from residualplanner.method.privacy import zcdp
 from residualplanner.method.queries.runs import Prefix, Range
 from residualplanner.method.workload.families import marginals
 from residualplanner.method.workload.workload import Workload
-from residualplanner.publish.files.export_files import MOST_FILES
+from residualplanner.publish.style import MOST_FILES
 from residualplanner.release.reconstruct import reconstruct
 from strategies import cases
 

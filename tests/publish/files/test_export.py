@@ -32,7 +32,7 @@ from residualplanner.method.plan.select import select
 from residualplanner.method.privacy import zcdp
 from residualplanner.method.workload.families import marginals
 from residualplanner.method.workload.workload import Workload
-from residualplanner.publish.files import export_files
+from residualplanner.publish import saving
 from residualplanner.publish.files.file_names import encoded_names, file_stem
 from residualplanner.release.reconstruct import reconstruct
 
@@ -310,8 +310,8 @@ def test_a_system_that_writes_less_than_it_was_given_is_given_the_rest(tmp_path,
         def write(self, piece):
             return super().write(memoryview(piece)[:7])
 
-    monkeypatch.setattr(export_files, "open", lambda path, mode, **_options: Slow(path, mode), raising=False)
+    monkeypatch.setattr(saving, "open", lambda path, mode, **_options: Slow(path, mode), raising=False)
     pieces = [bytes(range(100)), b"", b"end"]
-    digest = export_files.write_new(tmp_path / "out", pieces)
+    digest = saving.write_new(tmp_path / "out", pieces)
     assert (tmp_path / "out").read_bytes() == b"".join(pieces)
     assert digest == hashlib.sha256(b"".join(pieces)).hexdigest()

@@ -26,7 +26,7 @@ from residualplanner.method.queries.custom import Custom
 from residualplanner.method.queries.runs import Prefix
 from residualplanner.method.workload.families import marginals
 from residualplanner.method.workload.workload import Workload
-from residualplanner.publish.files.export import require_exportable
+from residualplanner.publish.style import require_exportable
 
 NASTY = ["=SUM(A1)", "01", "+1", "-1", "@x", '"', "a,b", "line\nbreak\r\n", "", " x ", "Größe €", "NULL", "_x000D_"]
 DOMAIN = Domain({"text, or so": NASTY, "age": Bins([0, 18, 65]), "_one": 1, "id": [7, 2**60], "yes": [False, True]})

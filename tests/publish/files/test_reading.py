@@ -146,11 +146,11 @@ def test_any_text_and_any_number_survive_every_format(name, labels, seed):
 def test_numbers_of_any_size_keep_every_bit_in_a_workbook(scale, seed):
     import pyarrow as pa
 
-    from residualplanner.publish.files.reading_files import read_columns
-    from residualplanner.publish.files.workbook import workbook_bytes
+    from residualplanner.publish.files import workbook
+    from residualplanner.publish.files.reading import read_columns
 
     values = np.random.default_rng(seed).normal(size=5) * 10.0**scale
-    found = read_columns(workbook_bytes(pa.table({"x": values}), []), Path("x.xlsx"), {"x": "double"}, 5)
+    found = read_columns(workbook.write(pa.table({"x": values}), []), Path("x.xlsx"), {"x": "double"}, 5)
     assert found["x"].to_pylist() == values.tolist()
 
 
@@ -308,12 +308,11 @@ def test_a_file_that_is_another_table_is_refused_though_its_hash_is_right(saved,
 def test_rows_in_another_order_are_refused_though_their_hash_is_right(saved, tmp_path, file_format):
     import pyarrow as pa
 
-    from residualplanner.publish.files.export_files import csv_bytes, parquet_bytes
-    from residualplanner.publish.files.workbook import workbook_bytes
+    from residualplanner.publish.files import csv, parquet, workbook
 
     folder = Path(shutil.copytree(saved / f"{file_format}-default", tmp_path / "copy"))
     turned = pa.Table.from_pandas(load_tables(folder).numbers.frame("b").iloc[::-1], preserve_index=False)
-    write = {"parquet": parquet_bytes, "csv": csv_bytes, "xlsx": lambda table: workbook_bytes(table, [])}[file_format]
+    write = {"parquet": parquet.write, "csv": csv.write, "xlsx": lambda table: workbook.write(table, [])}[file_format]
     path = folder / "tables" / f"b.{file_format}"
     path.write_bytes(write(turned))
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -351,7 +350,7 @@ def test_a_parquet_file_of_very_many_rows_in_few_bytes_is_refused_before_it_is_r
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from residualplanner.publish.files.reading_files import read_columns
+    from residualplanner.publish.files.reading import read_columns
 
     rows = 20_000_000
     pq.write_table(pa.table({"x": pa.array(np.zeros(rows))}), tmp_path / "bomb.parquet", compression="SNAPPY")
@@ -366,12 +365,12 @@ def test_a_parquet_file_of_very_many_rows_in_few_bytes_is_refused_before_it_is_r
 def test_long_texts_that_repeat_in_a_parquet_file_are_refused_before_they_are_written_out():
     import pyarrow as pa
 
-    from residualplanner.publish.files.export_files import parquet_bytes
-    from residualplanner.publish.files.reading_files import read_columns
+    from residualplanner.publish.files import parquet
+    from residualplanner.publish.files.reading import read_columns
 
     rows = 100_000
     column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, dtype=np.int32)), pa.array(["a" * 100_000]))
-    content = parquet_bytes(pa.table({"label": column, "x": pa.array(np.arange(float(rows)))})).to_pybytes()
+    content = parquet.write(pa.table({"label": column, "x": pa.array(np.arange(float(rows)))})).to_pybytes()
     with pytest.raises(FileFormatError, match="is not the table that the index says it is"):
         read_columns(content, Path("bomb.parquet"), {"label": "string", "x": "double"}, rows)
 
@@ -380,7 +379,7 @@ def test_a_workbook_that_grows_a_thousandfold_is_refused_before_it_is_unpacked()
     import io
     import zipfile
 
-    from residualplanner.publish.files.reading_files import read_columns
+    from residualplanner.publish.files.reading import read_columns
 
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:

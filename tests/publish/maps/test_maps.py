@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from residualplanner.ground.errors import FileFormatError
-from residualplanner.publish.maps import Boundaries, classes_of_estimates, classes_of_variation, draw_choropleth
+from residualplanner.publish.maps import Boundaries
 from residualplanner.publish.maps import boundaries as limits
-from residualplanner.publish.maps.projection import plane_rings
+from residualplanner.publish.maps.boundaries import plane_rings
+from residualplanner.publish.maps.choropleths import classes_of_estimates, classes_of_variation, draw_choropleth
 from residualplanner.publish.pictures import Picture, drawing
 
 SQUARE = [[0, 0], [4, 0], [4, 4], [0, 4], [0, 0]]

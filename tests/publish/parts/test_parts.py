@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import residualplanner as rp
 from made_releases import any_release, forge_hash
 from residualplanner.ground.errors import FileFormatError, ResourceError, WorkloadError
-from residualplanner.publish.files import export_files
+from residualplanner.publish import style
 from residualplanner.publish.parts import saving
 from residualplanner.release import layout as layouts
 from residualplanner.release.layout import layout_of
@@ -223,10 +223,10 @@ def test_workers_are_a_number_of_processes(tmp_path, workers):
 )
 def test_very_many_tables_are_in_parts_unless_another_format_is_given(tmp_path, monkeypatch, given, expected):
     release = release_of(PLAIN)
-    monkeypatch.setattr(export_files, "MOST_FILES", len(release))
+    monkeypatch.setattr(style, "MOST_FILES", len(release))
     release.save(tmp_path / "few")
     assert rp.load_tables(tmp_path / "few").numbers.manifest["tables"]["format"] == "parquet"
-    monkeypatch.setattr(export_files, "MOST_FILES", len(release) - 1)
+    monkeypatch.setattr(style, "MOST_FILES", len(release) - 1)
     release.save(tmp_path / "many", **given)
     assert rp.load_tables(tmp_path / "many").numbers.manifest["tables"]["format"] == expected
 

@@ -8,11 +8,10 @@ import pytest
 from html_pages import read_page
 from made_releases import any_release
 from random_plans import plan_by_set, sample_workload
-from residualplanner import Identity, Range
-from residualplanner.publish.files.reading import load_tables
+from residualplanner import Identity, Range, load_tables
 from residualplanner.publish.report import write_report
-from residualplanner.publish.report.fairness import fairness_of
-from residualplanner.publish.report.report import subject_of
+from residualplanner.publish.report.figures import fairness_of
+from residualplanner.publish.report.subject import subject_of
 from residualplanner.shell.cli.words import bases_text
 
 PLAN = plan_by_set(sample_workload(), 1)

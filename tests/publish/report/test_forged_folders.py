@@ -12,8 +12,8 @@ import pytest
 
 import dense
 import residualplanner as rp
-from residualplanner.publish.report.promises import promise_of
-from residualplanner.publish.report.report import subject_of
+from residualplanner.publish.report.privacy import promise_of
+from residualplanner.publish.report.subject import subject_of
 from strategies import noise_of
 
 

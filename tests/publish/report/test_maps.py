@@ -9,8 +9,8 @@ import pytest
 import residualplanner as rp
 from made_releases import exact_release
 from residualplanner.ground.errors import DomainError, WorkloadError
-from residualplanner.publish.report.maps import maps_of
-from residualplanner.publish.report.report import subject_of
+from residualplanner.publish.report.estimates import maps_of
+from residualplanner.publish.report.subject import subject_of
 
 CODES = [f"{number:02}" for number in range(6)]
 PLACES = rp.Hierarchy.from_frame(

@@ -19,11 +19,10 @@ from residualplanner.publish.pictures.plots import draw_budget, fairness_figure,
 from residualplanner.publish.pictures.shown_table import rows_to_show
 from residualplanner.publish.report import fairness_data, write_report
 from residualplanner.publish.report.estimates import rows_of_tables
-from residualplanner.publish.report.fairness import fairness_of, spread
-from residualplanner.publish.report.figures import figures_of, total_texts
-from residualplanner.publish.report.promises import promise_of
-from residualplanner.publish.report.report import subject_of
-from residualplanner.publish.report.rows import error_rows, rows_json
+from residualplanner.publish.report.figures import fairness_of, figures_of, spread, total_texts
+from residualplanner.publish.report.privacy import promise_of
+from residualplanner.publish.report.subject import subject_of
+from residualplanner.publish.report.tables import error_rows, rows_json
 from residualplanner.release import layout
 
 

@@ -11,8 +11,8 @@ import residualplanner as rp
 from exact_privacy import exact_delta
 from html_pages import read_page
 from residualplanner.publish.report import write_report
-from residualplanner.publish.report.promises import promise_of
-from residualplanner.publish.report.report import subject_of
+from residualplanner.publish.report.privacy import promise_of
+from residualplanner.publish.report.subject import subject_of
 from slowness import slow
 
 

@@ -10,8 +10,8 @@ import pytest
 import residualplanner as rp
 from html_pages import read_page
 from residualplanner.publish.report import write_report
-from residualplanner.publish.report.cells import page_tables
-from residualplanner.publish.report.report import subject_of
+from residualplanner.publish.report.subject import subject_of
+from residualplanner.publish.report.tables import page_tables
 
 ABOUT = rp.Publication(title="Ages <2026>", author='"An" office', date="2026-11-22", contact="a@b.org", source="A&B")
 

@@ -16,9 +16,9 @@ from residualplanner.ground.margins import margin_factor
 from residualplanner.method.plan.files import plan_hash
 from residualplanner.publish.pictures.drawing import svg_of
 from residualplanner.publish.report import write_report
-from residualplanner.publish.report.promises import promise_of
-from residualplanner.publish.report.report import subject_of
-from residualplanner.publish.report.rows import error_rows, rows_json
+from residualplanner.publish.report.privacy import promise_of
+from residualplanner.publish.report.subject import subject_of
+from residualplanner.publish.report.tables import error_rows, rows_json
 
 NASTY = [
     "</script><script>alert(1)</script>",

@@ -24,10 +24,10 @@ from benchmarks.gpu_cases import TOLERANCE, WIDE, noisy_answers, worst_differenc
 from benchmarks.gpu_faults import FAULTS, Fault, finding, is_found
 from benchmarks.strict_device import DEVICES, KEEPING, SENDING, to_host
 from random_plans import parts_of, planned, plans, plans_by_set
+from residualplanner import load_tables
 from residualplanner.gate.measurement.answers import FloatResiduals, IntegerResiduals
 from residualplanner.gate.measurement.measurement import load_measurement
 from residualplanner.ground.errors import ArgumentError, DeviceError, MissingExtraError
-from residualplanner.publish.files.reading import load_tables
 from residualplanner.release import batches, stacks
 from residualplanner.release.devices import HOST, Device, cuda_device, device_of
 from residualplanner.release.reconstruct import reconstruct

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from residualplanner import load_tables
 from residualplanner.gate.measurement.measure import measure
 from residualplanner.ground.errors import DomainError, FileFormatError, WorkloadError
 from residualplanner.method.domain.about import About
@@ -20,7 +21,6 @@ from residualplanner.method.workload.workload import Workload
 from residualplanner.more.amounts.amounts import Sum
 from residualplanner.more.amounts.numeric import Numeric
 from residualplanner.more.amounts.statistics import Mean, Quantiles
-from residualplanner.publish.files.reading import load_tables
 from residualplanner.publish.report import write_report
 from residualplanner.release.reconstruct import reconstruct
 from residualplanner.shell.cli.spec.file import read_spec, spec_schema

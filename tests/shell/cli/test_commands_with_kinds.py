@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from residualplanner import load_tables
 from residualplanner.gate.measurement.measurement import load_measurement
 from residualplanner.gate.measurement.precision import PRECISION_RULE_VARYING
 from residualplanner.ground.errors import WorkloadError
@@ -21,7 +22,6 @@ from residualplanner.method.queries.runs import Prefix, Range
 from residualplanner.method.workload.families import marginals
 from residualplanner.method.workload.workload import Workload
 from residualplanner.more.classifications.hierarchy import Hierarchy
-from residualplanner.publish.files.reading import load_tables
 from residualplanner.publish.report import figures_folder
 from residualplanner.release.reconstruct import reconstruct
 from residualplanner.shell.cli import sizes

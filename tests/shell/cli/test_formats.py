@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from residualplanner import load_tables
-from residualplanner.publish.files import export_files
+from residualplanner.publish import style
 
 
 def test_a_release_is_written_as_its_spec_says(run, spec, records, folder):
@@ -52,7 +52,7 @@ def test_what_cannot_be_written_is_refused_before_the_ledger_is_charged(run, spe
 
 @pytest.mark.parametrize(("options", "expected"), [((), "parts"), (("--format", "csv"), "csv")])
 def test_very_many_tables_are_in_parts_and_it_is_said(run, spec, records, folder, monkeypatch, options, expected):
-    monkeypatch.setattr(export_files, "MOST_FILES", 5)
+    monkeypatch.setattr(style, "MOST_FILES", 5)
     spec.write_text(spec.read_text().replace('format = "csv"', ""))
     result = run("release", spec, records, "-o", "out", *options, status=0)
     assert run("reconstruct", "out", "-o", "again", *options).output.count("Format") == (expected == "parts")

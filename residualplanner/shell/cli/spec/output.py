@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.workload.workload import Workload
-from residualplanner.publish.files.export_files import MOST_FILES, chosen_format
+from residualplanner.publish.style import MOST_FILES, chosen_format
 from residualplanner.release.profiles import FormatName, level_of
 from residualplanner.release.publication import Publication
 from residualplanner.release.quality import Quality

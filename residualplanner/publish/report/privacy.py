@@ -1,0 +1,159 @@
+"""What a plan or a release promises, in the notions of privacy that may be claimed for it, and the page on a ledger.
+
+Every number is rounded to the safe side.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from residualplanner.gate.ledger import Ledger
+from residualplanner.gate.measurement.noise_record import NoiseRecord
+from residualplanner.ground.version import __version__
+from residualplanner.ground.words import (
+    decimal_text_down,
+    decimal_text_up,
+    fraction_text,
+    number_text,
+    percent_text,
+    rounded_up,
+)
+from residualplanner.method.domain.domain import remarks_of
+from residualplanner.method.privacy import Budget, Neighbors, PrivacyClaim, claim_of_budget
+from residualplanner.publish.report.subject import Subject
+from residualplanner.publish.report.words import column_rounded_up, html_of, publication_texts
+from residualplanner.release.publication import Publication
+
+#: The deltas that epsilon is stated for, besides the budget's own.
+_DELTAS = ("1e-5", "1e-6", "1e-8", "1e-10")
+_UNMEASURED = "Nothing has been measured for this page: it is computed from the schema and the budget alone."
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What may be said about privacy."""
+
+    sentence: str  # to sign
+    is_private: bool  # whether anything is promised
+    statement: str  # the budget as it was stated, where that holds for the noise
+    notions: tuple[tuple[str, str, str], ...]  # of each notion of privacy its name, what holds in it, and a remark
+    epsilons: tuple[tuple[str, str], ...]  # pairs of delta and epsilon
+    curve: str  # where epsilon comes from
+    in_words: str  # what the promise means
+    caution: str  # the sentence on a budget beyond reason; empty for others
+    terms: str  # the names of all notions that the page uses
+    #: Of each of several measurements its number, noise, where that came from, tables, and cost; empty for one.
+    measured: tuple[tuple[str, ...], ...] = ()
+
+
+def promise_of(subject: Subject) -> Promise:
+    """The promise of the budget of a plan, or of the noise of a release."""
+    plan, tables = subject.plan, subject.tables
+    if tables is None:
+        claim, is_private = claim_of_budget(plan.budget, plan.neighbors), True
+        sentence = f"{claim.planned}  {_UNMEASURED}  {remarks_of(plan.domain)}".rstrip()
+    else:
+        noise = tables.noise
+        cost = plan.budget.pcost_exact if noise.pcost is None else noise.pcost  # the exact cost, where it is known
+        claim, is_private = PrivacyClaim(cost, plan.neighbors.words, noise.kind, plan.budget), noise.is_private
+        rho, exact = decimal_text_up(cost / 2), fraction_text(cost / 2)  # which stands in the manifest
+        sentence = noise.sentence.replace(f"rho = {exact} (<= {rho})", f"rho at most {rho}")
+    measured = () if tables is None else _measured_rows(tables.noise)
+    stated = "Budget as stated" if claim.statement == plan.budget.statement and not measured else "Budget"
+    statement = _decimal_statement(plan.budget) if claim.statement == plan.budget.statement else claim.statement
+    held = [(holding.notion, f"{holding.parameter} = {rounded_up(holding.value)}", holding.remark)
+            for holding in claim.holdings]  # fmt: skip
+    return Promise(
+        sentence=sentence,
+        is_private=is_private,
+        statement=statement,
+        notions=((stated, statement, ""), *held),
+        epsilons=tuple(_epsilons(claim)),
+        curve=claim.curve,
+        in_words=f"{claim.promise[:1].upper()}{claim.promise[1:]}.",
+        caution=claim.caution,
+        terms=", ".join([notion for notion, _, _ in held] + ["(epsilon, delta)-DP"]),
+        measured=measured,
+    )
+
+
+def _decimal_statement(budget: Budget) -> str:
+    """A budget as it was stated, but with fractions as decimals, rounded up.
+
+    Example:
+        >>> from residualplanner import approx_dp, zcdp
+        >>> _decimal_statement(zcdp("1/3")), _decimal_statement(approx_dp(1, "1e-9"))
+        ('0.333334-zCDP', '(1, 1e-9)-DP')
+    """
+    return budget.worded(*(decimal_text_up(Fraction(text)) if "/" in text else text for text in budget.given))
+
+
+def _measured_rows(noise: NoiseRecord) -> tuple[tuple[str, ...], ...]:
+    """What each of several measurements was, in words."""
+    return tuple(
+        (
+            str(number),
+            f"{record.kind} Gaussian",
+            record.randomness,
+            number_text(len(plan.workload)),
+            f"rho = {rounded_up((plan.budget.pcost_exact if record.pcost is None else record.pcost) / 2)}",
+        )
+        for number, (plan, record) in enumerate(noise.measured, 1)
+    )
+
+
+def ledger_page_of(ledger: Ledger, publication: Publication) -> str:
+    """The page on a ledger as HTML."""
+    neighbors = Neighbors(ledger.neighbors, ledger.records_per_person)
+    claim = PrivacyClaim(ledger.spent, neighbors.words) if ledger.spent else None
+    limit = None if ledger.budget is None else claim_of_budget(ledger.budget, neighbors, noise="discrete")
+    return html_of(
+        "ledger.html.jinja",
+        title=publication.title or f"Privacy ledger of {ledger.data_set}",
+        publication=publication_texts(publication),
+        ledger=ledger,
+        facts=_facts(ledger, neighbors),
+        neighbors=neighbors.words,
+        summary=claim.summary if claim else "",
+        cautions={"budget": limit.caution if limit else "", "spent": claim.caution if claim else ""},
+        epsilons=_epsilons(claim) if claim else [],
+        entries=list(_entries(ledger)),
+        version=__version__,
+    )
+
+
+def _facts(ledger: Ledger, neighbors: Neighbors) -> list[tuple[str, str, str]]:
+    """The numbers at the top: what, how much, and a remark."""
+    budget, balance = ledger.budget, ledger.balance
+    if budget is None:
+        limit = ("Budget", "unlimited", ledger.reason)
+        rest = ("Left", "no limit", "")
+    else:
+        stated = claim_of_budget(budget, neighbors, noise="discrete").statement
+        limit = ("Budget", stated, f"pcost {decimal_text_down(budget.pcost_exact)}")
+        left = balance.told_remaining
+        part = percent_text(float(left / budget.pcost_exact))
+        rest = ("Left", balance.remaining_text, f"pcost {decimal_text_down(left)}, {part} of the budget")
+    return [
+        limit,
+        ("Spent", balance.spent_text, f"pcost {decimal_text_up(balance.spent)}"),
+        rest,
+        ("Charges", f"{len(ledger.entries):,}", "one for each time that records were measured, or to be measured"),
+    ]
+
+
+def _epsilons(claim: PrivacyClaim) -> list[tuple[str, str]]:
+    """Pairs of delta and epsilon."""
+    found = claim.epsilons(_DELTAS)
+    texts = column_rounded_up([epsilon for _, epsilon in found])
+    return [(delta, text) for (delta, _), text in zip(found, texts, strict=True)]
+
+
+def _entries(ledger: Ledger) -> Iterator[tuple[Any, ...]]:
+    """Of each charge its number, purpose, plan, cost, and the cost of all up to it."""
+    total = Fraction(0)
+    for entry in ledger.entries:
+        total += entry.cost
+        plan = entry.plan_sha256[:12] or "–"
+        yield str(entry.sequence), entry.label, plan, decimal_text_up(entry.cost), decimal_text_up(total)

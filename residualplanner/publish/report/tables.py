@@ -1,0 +1,319 @@
+"""The tables of numbers that a page holds, to be searched and sorted: the error table, and those of a release.
+
+Numbers are held as they are shown, and labels once.  JSON is such that no name that a user chose ends its element.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from residualplanner.ground.margins import margin_factor
+from residualplanner.ground.words import JOIN
+from residualplanner.publish.report.subject import Subject
+from residualplanner.publish.report.words import apart, decimals_for, decimals_of_errors, level_text, table_names
+from residualplanner.release.quality import Quality
+from residualplanner.release.table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: The most rows of the error table that a page holds, about 60 bytes each.
+_MOST_ROWS = 100_000
+#: The most cells that a page holds, of all tables together, unless another number is given.
+CELLS = 20_000
+_UNBIASED_ERROR = "Standard error of the unbiased estimate that the number was made from; not that of the number shown."
+
+
+@dataclass(frozen=True, slots=True)
+class PageColumn:
+    """One column of a table in a page."""
+
+    key: str  # its name in the data
+    label: str  # its heading
+    meaning: str  # in a sentence
+    form: str  # "text", "count", "number", "error", which is shown as 0 only where it is 0, "percent" or "truth"
+    decimals: int = 0
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ErrorRows:
+    """The rows of the error table that a page holds."""
+
+    columns: tuple[PageColumn, ...]
+    values: dict[str, list[Any]]  # of each column, as JSON has them
+    total: int  # how many queries there are in all
+    links: Sequence[str] = ()  # of each row the URL of the file of its table; none where there are no files
+
+    @property
+    def count(self) -> int:
+        """How many rows the page holds."""
+        return len(self.values["query"])
+
+    @property
+    def orders(self) -> list[int]:
+        """Which orders occur."""
+        return sorted(set(self.values["order"]))
+
+    def texts(self, row: int) -> list[str]:
+        """What a row shows in each column, as the page itself writes it."""
+        return [cell_text(self.values[column.key][row], column) for column in self.columns]
+
+
+def error_rows(subject: Subject, links: Sequence[str] = (), *, limit: int = _MOST_ROWS) -> ErrorRows:
+    """The error table of a report's subject; above ``limit`` rows the least accurate ones, in their order."""
+    errors = subject.errors
+    if len(errors) > limit:
+        worst = np.sort(np.argsort(-errors["max_std_err"].to_numpy(), kind="stable")[:limit])
+        errors = errors.iloc[worst]
+        links = [links[row] for row in worst.tolist()] if links else ()
+    found = _error_columns(subject, errors)
+    values = {column.key: [as_shown(value, column) for value in series] for column, series in found}
+    return ErrorRows(tuple(column for column, _ in found), values, len(subject.errors), links)
+
+
+def rows_json(rows: ErrorRows) -> str:
+    """The rows as JSON for a script element: names that recur are numbered.
+
+    ``parts`` are the names between the signs that join them; in ``query`` each is replaced by its number.
+    """
+    parts: dict[str, int] = {}
+    queries = [
+        ",".join(str(parts.setdefault(part, len(parts))) for part in query.split(JOIN))
+        for query in rows.values["query"]
+    ]
+    content = {
+        "join": JOIN,
+        "parts": list(parts),
+        "columns": [{"key": column.key, "form": column.form, "decimals": column.decimals} for column in rows.columns],
+        "values": rows.values | {"query": queries},
+        **({"links": list(rows.links)} if rows.links else {}),
+    }
+    return _script_json(content)
+
+
+def _script_json(content: Any) -> str:
+    """JSON for a script element, which nothing in it ends."""
+    text = json.dumps(content, allow_nan=False, separators=(",", ":"))
+    for letter in "<>&\u2028\u2029":
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    return text
+
+
+def as_shown(value: Any, column: PageColumn) -> Any:
+    """A value as a page holds it, rounded to the decimals of its column; None where there is none.
+
+    Example:
+        >>> moe = PageColumn("moe", "", "", "error", 1)
+        >>> [as_shown(value, moe) for value in (42008926.649, 0.00321, float("nan"))]
+        [42008926.6, 0.0032, None]
+    """
+    import pandas as pd
+
+    if pd.isna(value):
+        return None
+    if column.form == "text":
+        return value
+    if column.form == "truth":
+        return bool(value)
+    if column.form == "count":
+        return int(value) if abs(value) < 2**53 else float(value)
+    rounded = round(float(value), column.decimals + 2 * (column.form == "percent")) + 0.0  # never -0.0
+    return float(f"{value:.2g}") if column.form == "error" and not rounded and value else rounded
+
+
+def cell_text(value: Any, column: PageColumn) -> str:
+    """A value as its column shows it; the page's script does the same."""
+    if value is None:
+        return "–"
+    if column.form == "text":
+        return str(value)
+    if column.form == "truth":
+        return "yes" if value else "no"
+    if abs(value) >= 1e15:
+        return f"{value:.3e}"
+    if column.form == "error" and 0 < abs(value) < 0.5 * 10.0**-column.decimals:
+        return f"{value:.1e}"
+    # The decimal of the data: float's own formatting would show digits that the page's script does not see.
+    number, sign = (100 * value, "%") if column.form == "percent" else (value, "")
+    return f"{Decimal(repr(number)):,.{column.decimals}f}{sign}"
+
+
+def _error_columns(subject: Subject, errors: "pd.DataFrame") -> "list[tuple[PageColumn, Any]]":
+    """The columns with something to show, and their values."""
+    margin, quantile = f"{level_text(subject.level)} margin of error", margin_factor(subject.level)
+    differ = bool((errors["max_std_err"] > errors["std_err"] * (1 + 1e-4)).any())
+    found = [
+        (PageColumn("query", "Table", "The attributes that the table crosses.", "text"), table_names(errors)),
+        (PageColumn("order", "Order", "How many attributes it crosses.", "count"), errors["order"]),
+        (PageColumn("cells", "Cells", "How many numbers are published in it.", "count"), errors["cells"]),
+    ]
+    if "unit" in errors:
+        found.append((PageColumn("unit", "Unit", "What its numbers and errors are in.", "text"), errors["unit"]))
+    optional = [
+        ("weight", "Weight", "How much it counts in the loss.", "number", errors["weight"].nunique() > 1),
+        ("rmse", "RMSE of published numbers", "The root mean square error of a cell of the published table, by "
+         "simulation; the standard error is that of the unbiased estimates that it was made from.", "error", True),
+        ("bias", "Bias of published numbers", "The root mean square, over its cells, of the bias of the published "
+         "numbers, by simulation.", "error", True),
+        ("privacy_share", "Share of budget", "The part of the privacy cost that it accounts for.", "percent", True),
+        ("std_err", "Standard error", "The root of the average variance of its cells.", "error", True),
+        ("moe", margin, f"An average cell is this near the truth in {level_text(subject.level)} of releases.",
+         "error", True),
+        ("worst", f"{level_text(subject.level)} margin, worst cell", "The same for its least accurate cell.",
+         "error", differ),
+        ("expected_abs_error", "Expected error", "The mean distance from the truth, over its cells.", "error", True),
+        ("expected_max_abs_error", "Expected largest error",
+         "The mean of the largest distance from the truth among its cells, or what bounds it.", "error", True),
+        ("target", "Target", "The largest margin of error that was allowed.", "error", True),
+        ("meets_target", "Meets target", "Whether the worst cell's margin is within the target.", "truth", True),
+    ]  # fmt: skip
+    available = errors.assign(worst=errors["max_std_err"] * quantile)
+    for key, label, meaning, form, is_shown in optional:
+        if is_shown and key in available:
+            series = available[key]
+            numbers = series.to_numpy(dtype=np.float64, na_value=np.nan) * (100 if form == "percent" else 1)
+            decimals = 0 if form == "truth" else decimals_for(numbers)
+            found.append((PageColumn(key, label, meaning, form, decimals), series))
+    return found
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PageTable:
+    """One table of a release in a page."""
+
+    name: str  # of its query
+    heads: tuple[str, ...]  # what stands above its labels: the titles of its attributes, or their names
+    axes: tuple[int, ...]  # the numbers of the lists of labels along its axes
+    sizes: tuple[int, ...]  # how many labels each of these has
+    values: Mapping[str, Any]  # of each column, by its key, in C order as they are shown, or one for all cells
+    decimals: int  # of its estimates and errors, which depend on how small its errors are
+
+    @property
+    def cells(self) -> int:
+        """How many cells it has."""
+        return int(np.prod(self.sizes, dtype=np.int64))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PageTables:
+    """The tables of a release that a page holds."""
+
+    columns: tuple[PageColumn, ...]  # of numbers, the same for all tables
+    total: int  # how many tables the release has
+    tables: list[PageTable] = field(default_factory=list)  # those that fit, in the order of the workload
+    labels: list[tuple[str, ...]] = field(default_factory=list)  # the lists that they share
+
+    @property
+    def first(self) -> int:
+        """Which table is shown first: the first of several cells."""
+        return next((number for number, table in enumerate(self.tables) if table.cells > 1), 0)
+
+    def texts(self, table: PageTable, rows: int) -> list[list[str]]:
+        """What the first rows of a table show, as the page's script writes it."""
+        found, columns = [], _with_decimals(self.columns, table.decimals)
+        for row in range(min(rows, table.cells)):
+            codes = np.unravel_index(row, table.sizes or (1,))
+            names = [self.labels[axis][int(code)] for axis, code in zip(table.axes, codes, strict=False)]
+            every = ((table.values[column.key], column) for column in columns)
+            shown = (cell_text(each[row] if isinstance(each, list) else each, column) for each, column in every)
+            found.append([*names, *shown])
+        return found
+
+    def heads(self, table: PageTable) -> list[tuple[str, bool]]:
+        """The headings of a table, and whether numbers stand below."""
+        return [(name, False) for name in table.heads] + [
+            (column.label, column.form != "text") for column in self.columns
+        ]
+
+
+def page_tables(subject: Subject, *, limit: int = CELLS) -> PageTables:
+    """The smallest tables of a release whose cells are at most ``limit`` together; none of a plan."""
+    found = np.flatnonzero(subject.has_table)
+    page = PageTables(_columns(subject), len(found))
+    if subject.tables is None:
+        return page
+    cells = subject.errors["cells"].to_numpy()[found]
+    smallest = found[np.argsort(cells, kind="stable")]
+    fitting = np.cumsum(np.sort(cells, kind="stable"), dtype=np.float64) <= limit
+    chosen = np.sort(smallest[fitting])
+    numbers: dict[tuple[str, ...], int] = {}
+    for row, name in zip(chosen.tolist(), table_names(subject.errors.iloc[chosen]), strict=True):
+        table = subject.table(row)
+        axes = tuple(numbers.setdefault(labels, len(numbers)) for labels in table.labels_in_words)
+        heads = tuple(subject.plan.domain[attribute].heading for attribute in table.names)
+        values, decimals = _values(subject, row, table)
+        of_table = _with_decimals(page.columns, decimals)
+        shown = {column.key: _as_few(values[column.key], column) for column in of_table}
+        page.tables.append(PageTable(name, heads, axes, table.estimate.shape, shown, decimals))
+    page.labels.extend(numbers)
+    return page
+
+
+def tables_json(page: PageTables) -> str:
+    """The tables as JSON for a script element."""
+    columns = [asdict(column) for column in page.columns]
+    content = {
+        "columns": [{key: value for key, value in column.items() if key != "meaning"} for column in columns],
+        "labels": page.labels,
+        "tables": [
+            {
+                "name": each.name,
+                "heads": each.heads,
+                "axes": each.axes,
+                "decimals": each.decimals,
+                "values": dict(each.values),
+            }
+            for each in page.tables
+        ],
+    }
+    return _script_json(content)
+
+
+def _columns(subject: Subject) -> tuple[PageColumn, ...]:
+    product = subject.product
+    level, unit = level_text(subject.level), subject.plan.domain.weight.unit_name
+    published = f"The published total of {unit}." if unit else "The published number of records."
+    cut = f"of the {level} interval for the true count: that of the unbiased estimate, cut at possible counts."
+    if product.is_unbiased:
+        errors = [PageColumn("moe", f"± {level}", f"Margin of error of the cell by itself, at {level}.", "error")]
+    else:
+        errors = [PageColumn("std_err", "Standard error, unbiased", _UNBIASED_ERROR, "error")]
+    if subject.has_intervals and not product.is_unbiased:
+        errors.append(PageColumn("low", f"{level} from", f"Low end {cut}", "number"))
+        errors.append(PageColumn("high", f"{level} to", f"High end {cut}", "number"))
+    grades = subject.quality.meaning if subject.quality else ""
+    grade = PageColumn("quality", "Quality", f"{grades[:1].upper()}{grades[1:]}.", "text")
+    return (
+        PageColumn("estimate", "Estimate", published, "count" if product.is_rounded else "number"),
+        *errors,
+        PageColumn("cv", "Coefficient of variation", "Standard error over the size of the estimate.", "percent", 1),
+        *([grade] if subject.quality else []),
+    )
+
+
+def _values(subject: Subject, row: int, table: Table) -> tuple[dict[str, Any], int]:
+    """The values of each column of a table, and how many decimals its errors need."""
+    estimate, std_err = table.estimate.ravel(), table.std_err.ravel()
+    quality, is_unbiased = subject.quality or Quality(), subject.product.is_unbiased
+    variation = quality.variation(estimate, std_err)
+    error = margin_factor(subject.level) * std_err if is_unbiased else std_err
+    decimals = decimals_of_errors(error)
+    found = {"estimate": estimate, "cv": variation, "moe" if is_unbiased else "std_err": error}
+    if subject.has_intervals:
+        found |= dict(zip(("low", "high"), apart(*subject.interval(row), decimals), strict=True))
+    return found | ({"quality": quality.grades(variation)} if subject.quality else {}), decimals
+
+
+def _with_decimals(columns: Sequence[PageColumn], decimals: int) -> list[PageColumn]:
+    """The columns as one table has them."""
+    return [replace(column, decimals=decimals) if column.form in ("number", "error") else column for column in columns]
+
+
+def _as_few(values: Any, column: PageColumn) -> Any:
+    """The values of a column as they are shown, as a list; or one value where all are the same."""
+    found = [as_shown(value, column) for value in values.tolist()]
+    return found[0] if len(found) > 1 and len(set(found)) == 1 and found[0] is not None else found

@@ -1,0 +1,112 @@
+"""How a release is written: its format, the columns of its tables, and what is said to readers."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from residualplanner.ground.checks import value_text
+from residualplanner.ground.errors import WorkloadError
+from residualplanner.ground.words import suggestion
+from residualplanner.method.workload.workload import Workload
+from residualplanner.publish.files.file_names import BOOK_FORMAT, FORMATS, PARTS_FORMAT
+from residualplanner.publish.files.statistic_form import require_free_statistic_names
+from residualplanner.publish.files.workbook import require_workbooks
+from residualplanner.release.profiles import FormatName, Profile, ProfileName, profile_named, require_free_names
+from residualplanner.release.publication import Publication
+from residualplanner.release.quality import Quality
+from residualplanner.release.tidy_form import label_column_names
+
+#: Up to this many tables are written to a file each where no format is given.
+MOST_FILES = 5_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Style:
+    """How a release is written; see `Release.save`."""
+
+    format: FormatName | None = None  # of the files; chosen by how many tables there are where it is None
+    profile: ProfileName = "default"  # which columns there are beside the labels
+    level: float | None = None  # of margins and intervals; the profile's where it is None
+    quality: Quality | None = None  # which estimates are reliable, if that is to be said
+    publication: Publication | None = None  # what is said to readers about all tables together
+    with_unbiased: bool = False  # whether unbiased estimates stand beside numbers that were made from them
+
+    def format_for(self, workload: Workload, only: Iterable[int] | None = None) -> FormatName:
+        """The format of the files of a workload, which can be written so: the one named, or the usual one.
+
+        Some parts are "parts", whether that is named or not.
+        """
+        if only is not None and self.format not in (PARTS_FORMAT, None):
+            raise WorkloadError(f'only= is for format="parts", not {self.format!r}')
+        chosen: FormatName | None = self.format if only is None else "parts"
+        found = chosen_format(workload, chosen, self.profile, quality=self.quality)
+        require_exportable(workload, found, self.profile, quality=self.quality)
+        return found
+
+
+def chosen_format(
+    workload: Workload, format: FormatName | None, profile: str = "default", *, quality: Quality | None = None
+) -> FormatName:
+    """The format of the tables of a workload: the given one, or else "parquet", or "parts" where there are very many.
+
+    In a profile other than "default", and where their quality is said, many are "parquet", too, since parts have no
+    such columns.  WorkloadError, where there is no such format.
+
+    Example:
+        >>> from residualplanner import Domain, marginals
+        >>> many = marginals(Domain({f"q{number}": 2 for number in range(101)}), up_to=2)
+        >>> len(many), chosen_format(many, None), chosen_format(many, "csv"), chosen_format(many, None, "acs")
+        (5152, 'parts', 'csv', 'parquet')
+    """
+    if format is None:
+        return "parts" if len(workload) > MOST_FILES and profile == "default" and quality is None else "parquet"
+    every = (*FORMATS, PARTS_FORMAT)
+    if not isinstance(format, str) or format not in every:
+        raise WorkloadError(f"format must be one of {list(every)}, got {value_text(format)}{suggestion(format, every)}")
+    return format
+
+
+def require_exportable(
+    workload: Workload,
+    format: FormatName | None = None,
+    profile: str = "default",
+    *,
+    quality: Quality | None = None,
+) -> None:
+    """Raise unless the tables of a workload can be written in a format and profile; to call before they are measured.
+
+    Args:
+        workload: the tables to save.
+        format: "parquet", "csv", "xlsx", "workbook" or "parts"; by default what ``Release.save`` chooses.
+        profile: "default", "acs" or "gls".
+        quality: which estimates are reliable, if tables are to say it.
+
+    Raises:
+        WorkloadError: there is no such format or profile, the profile or the quality is not for "parts", an attribute
+            has the name of a column of the profile, or Excel cannot hold a table, or all of them in one workbook.
+        MissingExtraError: the format is "xlsx" or "workbook", and XlsxWriter is not installed.
+    """
+    found = profile_named(profile)
+    format = chosen_format(workload, format, found.name, quality=quality)
+    if format == PARTS_FORMAT and quality is not None:
+        raise WorkloadError(
+            '"parts" has estimates and standard errors only, whose quotient is the coefficient of variation: quality= '
+            "is for other formats"
+        )
+    if format == PARTS_FORMAT and found.name != "default":
+        raise WorkloadError(f'"parts" has estimates and standard errors only: profile={profile!r} is for other formats')
+    require_free_columns(workload, found.graded(quality))
+    if format in ("xlsx", BOOK_FORMAT):
+        require_workbooks(workload, is_one=format == BOOK_FORMAT)
+
+
+def require_free_columns(workload: Workload, profile: Profile) -> None:
+    """Raise WorkloadError if an attribute has the name of a column of the tables, or of their statistics."""
+    is_axis = np.array([kind.is_axis for kind in workload.kinds], dtype=bool)
+    uses = workload.uses & is_axis
+    used = np.flatnonzero(uses.any(axis=1)).tolist()
+    kinds = {position: [workload.kinds[code] for code in np.flatnonzero(uses[position])] for position in used}
+    axes = ((workload.domain.attributes[position], kinds[position]) for position in used)
+    require_free_names(label_column_names(axes), profile)
+    require_free_statistic_names(workload, profile)
