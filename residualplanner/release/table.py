@@ -234,10 +234,10 @@ class Table(Heading):
         """
         from residualplanner.publish.pictures import rows_to_show, shown_statistic, shown_table
 
-        statistic = statistic_of(self.unbiased, level)
+        statistic = statistic_of(self, self.unbiased.estimate, self.variance, level)
         if statistic is not None:
             of_axes = dict(zip(self.names, self.labels_in_words, strict=True))
-            axes = {name: of_axes[name] for name in statistic.names} | statistic.more_axes
+            axes = {name: of_axes[name] for name in statistic.names} | dict(statistic.more_axes)
             ends = statistic.low, statistic.high
             return shown_statistic(
                 tuple(axes), [*axes.values()], statistic.estimate, ends, level=level, unit=statistic.unit

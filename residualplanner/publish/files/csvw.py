@@ -17,8 +17,8 @@ from residualplanner.method.queries.kind import Kind
 from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.publish.files.file_names import escaped, written_queries
 from residualplanner.publish.files.sidecar import NUMBER, TEXT, Description, label_type
-from residualplanner.publish.files.statistic_form import FOLDER, StatisticForm, datatype_of, statistic_forms
-from residualplanner.publish.files.statistics import statistic_file
+from residualplanner.publish.files.statistics import FOLDER, datatype_of, statistic_file, statistic_forms
+from residualplanner.release.statistics import StatisticForm
 from residualplanner.release.tidy_form import BESIDE, label_columns, name_beside
 
 #: Where programs look for the metadata of the CSV files of a folder.
@@ -46,7 +46,7 @@ def csvw_files(described: Description, index: Any) -> dict[str, Iterator[bytes]]
     """
     files = {f"tables/{FILE}": _of_tables(described, _tables_of(index, described.plan))}
     statistics = statistic_forms(described.plan.workload, described.profile)
-    found = [(statistic_file(described, query), query, form) for _, query, form in statistics]
+    found = [(statistic_file(described, query), query, form) for query, form in statistics]
     return files | ({f"{FOLDER}/{FILE}": _of_statistics(described, found)} if found else {})
 
 
@@ -96,10 +96,10 @@ def _of_statistics(
     def entries() -> Iterator[str]:
         for file, query, form in statistics:
             texts = [text for group in form.groups for text in _attribute_columns(*group)]
-            texts += [json.dumps(_column(name, NUMBER) | {"required": True}) for name in form.more_axes]
+            texts += [json.dumps(_column(name, NUMBER) | {"required": True}) for name in form.kind.more_axes]
             numbers = zip(form.columns, form.described(domain.unit, described.level), strict=True)
             texts += [json.dumps(_value_column(datatype_of(column), *words)) for column, words in numbers]
-            keys = [*(attribute.name for attribute, _ in form.groups), *form.more_axes]
+            keys = [*(attribute.name for attribute, _ in form.groups), *form.kind.more_axes]
             yield _entry(PurePosixPath(file).name, query.words(domain), ", ".join(texts), keys)
 
     return _pieces(described, entries())

@@ -35,14 +35,15 @@ from residualplanner.publish.files.file_names import BOOK_FILE, file_stem, sheet
 from residualplanner.publish.files.manifest import manifest_bytes, plan_files
 from residualplanner.publish.files.saved_measurement import save_measurements
 from residualplanner.publish.files.sidecar import Description
-from residualplanner.publish.files.statistic_form import FOLDER, require_free_statistic_names
 from residualplanner.publish.files.statistics import (
-    StatisticWriter,
+    FOLDER,
     about_statistics,
+    require_free_statistic_names,
     statistic_columns,
     statistic_file,
     statistic_formats,
     statistic_sheet,
+    tidy_statistic,
     with_statistics,
 )
 from residualplanner.publish.files.workbook import (
@@ -164,7 +165,6 @@ def _write_tables(
     """
     plan, ending = described.plan, described.file_format
     writer, to_bytes = TidyWriter(plan, described.profile, described.level), _to_bytes(described, index)
-    of_statistics = StatisticWriter(described, writer)
     found: dict[str, list[str]] = {"name": [], "file": [], "sha256": []}
     (folder / "tables").mkdir()
     pairs = zip(tables, plan.average_variances.tolist(), strict=True)
@@ -174,7 +174,7 @@ def _write_tables(
         found["name"].append(table_name(parts))
         found["file"].append(file)
         found["sha256"].append(write_new(folder / file, [to_bytes(number, writer.tidy(table, variance))]))
-        statistic = of_statistics.tidy(table)
+        statistic = tidy_statistic(described, writer, table)
         if statistic is not None:
             file = statistic_file(described, WrittenQuery(table.positions, table.kinds))
             (folder / FOLDER).mkdir(exist_ok=True)
@@ -194,7 +194,6 @@ def _write_book(
         TidyWriter(plan, described.profile, described.level),
         Book(described.number_formats | statistic_formats(described), described.publication),
     )
-    of_statistics = StatisticWriter(described, writer)
     names = [table_name(described.parts_of(*query)) for query in queries]
     sheets = sheet_names(names)
     titles = [described.title_of(query) for query in queries]
@@ -210,7 +209,7 @@ def _write_book(
     titled = [title or query for title, query in zip(titles, index["query"].to_pylist(), strict=True)]
     for sheet, title, table, variance in zip(sheets, titled, tables, plan.average_variances.tolist(), strict=True):
         book.add_table(sheet, writer.tidy(table, variance), title)
-        statistic = of_statistics.tidy(table)
+        statistic = tidy_statistic(described, writer, table)
         if statistic is not None:
             book.add_table(statistic_sheet(sheet), statistic, title)
     digest = write_new(folder / BOOK_FILE, [book.close()])

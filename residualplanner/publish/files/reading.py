@@ -34,8 +34,7 @@ from residualplanner.publish.files.reading_files import csv_table, frame_of_colu
 from residualplanner.publish.files.saved_folder import Saved
 from residualplanner.publish.files.saved_measurement import SavedAnswers
 from residualplanner.publish.files.sidecar import TEXT, Description, label_type
-from residualplanner.publish.files.statistic_form import StatisticForm
-from residualplanner.publish.files.statistics import statistic_file, statistic_sheet
+from residualplanner.publish.files.statistics import statistic_file, statistic_sheet, types_of
 from residualplanner.publish.files.workbook import TABLE_SHEET
 from residualplanner.publish.parts.reading import open_parts
 from residualplanner.release.product import product_of_json
@@ -43,6 +42,7 @@ from residualplanner.release.profiles import PROFILES
 from residualplanner.release.publication import Publication
 from residualplanner.release.quality import quality_of_json
 from residualplanner.release.release import Release
+from residualplanner.release.statistics import StatisticForm
 from residualplanner.release.tidy_form import label_columns
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ class InFiles(Saved):
             content = self._statistics_of(file)
         optional = [column.name for column in form.columns]
         return read_columns(
-            content, self.folder / file, form.types, form.rows, form.axes, optional=optional, sheet=sheet
+            content, self.folder / file, types_of(form), form.rows, form.axes, optional=optional, sheet=sheet
         )
 
     @cached_property

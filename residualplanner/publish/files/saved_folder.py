@@ -19,7 +19,6 @@ from residualplanner.publish.files.checked_files import AGAIN, content_of
 from residualplanner.publish.files.manifest import PLAN_FILE
 from residualplanner.publish.files.reading_files import csv_table, frame_of_columns
 from residualplanner.publish.files.sidecar import NUMBER, PUBLISHED_ERRORS_FILE, Description
-from residualplanner.publish.files.statistic_form import StatisticForm, statistic_form
 from residualplanner.release.batches import TableBatch
 from residualplanner.release.devices import HOST, Device
 from residualplanner.release.numbers import Numbers, one_by_one
@@ -27,6 +26,7 @@ from residualplanner.release.product import Product
 from residualplanner.release.publication import Publication
 from residualplanner.release.published_errors import PUBLISHED_ERRORS
 from residualplanner.release.quality import Quality
+from residualplanner.release.statistics import StatisticForm, statistic_form
 
 if TYPE_CHECKING:
     import pandas as pd
