@@ -29,17 +29,11 @@ _KEPT = 4096
 
 
 class Stack(NamedTuple):
-    """Tables of the same bases and kinds.
+    """Tables of the same bases and kinds."""
 
-    Attributes:
-        rows (b,): the numbers of their queries among those given, ascending.
-        kinds (k,): the kind of query on each attribute.
-        estimates (b, q_1, .., q_k): in counts, on the device; read-only where that is the host.
-    """
-
-    rows: NDArray[np.int64]
-    kinds: tuple[Kind, ...]
-    estimates: Array
+    rows: NDArray[np.int64]  # (b,): the numbers of their queries among those given, ascending
+    kinds: tuple[Kind, ...]  # (k,): the kind of query on each attribute
+    estimates: Array  # (b, q_1, .., q_k): in counts, on the device; read-only where that is the host
 
 
 class Reconstructor:

@@ -39,34 +39,21 @@ class TableOrigin:
 
 @dataclass(frozen=True, slots=True)
 class TextColumn:
-    """A column of a public table.
+    """A column of a public table."""
 
-    Attributes:
-        texts (m,): its entries, without spaces around them.
-        is_number: whether they were integers, which have lost leading zeros if they ever had some.
-    """
-
-    texts: tuple[str, ...]
-    is_number: bool = False
+    texts: tuple[str, ...]  # (m,): its entries, without spaces around them
+    is_number: bool = False  # whether they were integers, which have lost leading zeros if they ever had some
 
 
 @dataclass(frozen=True, slots=True)
 class TextTable:
-    """A public table of m rows.
+    """A public table of m rows."""
 
-    Attributes:
-        origin: where it is from.
-        row_word: what its rows are called in messages: "line" or "row".
-        numbers (m,): of its rows, in messages.
-        columns: by name.
-        unread: the names of columns that hold anything but text and integers.
-    """
-
-    origin: TableOrigin
-    row_word: str
-    numbers: Sequence[int]
-    columns: Mapping[str, TextColumn]
-    unread: tuple[str, ...] = ()
+    origin: TableOrigin  # where it is from
+    row_word: str  # what its rows are called in messages: "line" or "row"
+    numbers: Sequence[int]  # (m,): of its rows, in messages
+    columns: Mapping[str, TextColumn]  # by name
+    unread: tuple[str, ...] = ()  # the names of columns that hold anything but text and integers
 
     @property
     def name(self) -> str:
