@@ -11,8 +11,7 @@ from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.margins import margin_factor
 from residualplanner.method.workload.query import WrittenQuery
-from residualplanner.release.heading import Heading
-from residualplanner.release.lookups import adds_up, index_of_cell, require_members
+from residualplanner.release.heading import Heading, adds_up, index_of_cell, require_members
 from residualplanner.release.product import UNBIASED, Origin, Product, Provenance
 from residualplanner.release.profiles import ProfileName
 from residualplanner.release.quality import Quality
