@@ -19,8 +19,8 @@ from residualplanner.publish.files.export_files import BOOK_FORMAT, PARTS_FORMAT
 from residualplanner.publish.files.file_names import file_stem, written_queries
 from residualplanner.publish.files.sidecar import NUMBER, TRUTH, Description, label_type
 from residualplanner.release.profiles import Profile, clash_text
+from residualplanner.release.statistic_table import Column
 from residualplanner.release.statistics import (
-    Column,
     StatisticForm,
     columns_in,
     kinds_of_statistics,
