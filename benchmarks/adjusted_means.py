@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 import residualplanner as rp
-from residualplanner.release.statistics import statistic_of
+from residualplanner.release.means import MeanTable
 
 PLACES, JOBS, PEOPLE, HIGH = 60, 5, 8000, 150_000
 #: Budgets, numbers of bins of pay, and which part of the draws is made.
@@ -64,11 +64,12 @@ def rows_of(plan: rp.Plan, records: pd.DataFrame, draws: int) -> pd.DataFrame:
         tables = rp.nonnegative(release)
         for group in GROUPS:
             query = {**{name: rp.Identity() for name in group}, "pay": rp.Mean()}
-            unbiased, made = statistic_of(release[query], 0.95), statistic_of(tables[query], 0.95)
-            assert unbiased is not None
-            assert made is not None
+            made, variance = tables[query], release[query].variance
+            unbiased = MeanTable.of_table(release[query], release[query].estimate, variance, 0.95)
+            adjusted = MeanTable.of_table(made, made.estimate, variance, 0.95)
             counts, means = truth_of(records, group)
-            columns = unbiased.values | {"made": made.values["mean"], "size": counts, "truth": means}
+            columns = {column.name: np.ravel(getattr(unbiased, column.field)) for column in MeanTable.columns}
+            columns |= {"made": np.ravel(adjusted.estimate), "size": counts, "truth": means}
             found.append(pd.DataFrame(columns)[counts > 0])
     return pd.concat(found)
 

@@ -24,8 +24,8 @@ from residualplanner.method.kron import axis_maps, residuals, tables_of_residual
 from residualplanner.method.kron.arrays import like
 from residualplanner.method.queries import runs, sparse_kind
 from residualplanner.release import batches, reference_answers, stacks
-from residualplanner.release.device_answers import DeviceAnswers
 from residualplanner.release.devices import Device
+from residualplanner.release.stacks import DeviceAnswers
 
 HOST, OTHER = strict.Device("CPU_DEVICE"), strict.Device("device2")
 SOUND_SUM = strict.sum

@@ -41,7 +41,6 @@ ROOMS = {
     "release": ["release"],
     "publish/files": ["publish/files"],
     "publish/parts": ["publish/parts"],
-    "release/statistics": ["release"],
     "fits/nonnegative": ["fits/nonnegative"],
     "fits/adjusted": ["fits"],
     "method/workload": ["method/workload", "more/queries"],

@@ -29,14 +29,14 @@ from residualplanner.publish.files.file_names import (
 )
 from residualplanner.publish.files.manifest import files_beside, manifest_bytes, save_measurements
 from residualplanner.publish.files.sidecar import PUBLISHED_ERRORS_FILE, Description
-from residualplanner.publish.files.statistic_form import FOLDER
 from residualplanner.publish.files.statistics import (
-    StatisticWriter,
+    FOLDER,
     about_statistics,
     statistic_columns,
     statistic_file,
     statistic_formats,
     statistic_sheet,
+    tidy_statistic,
     with_statistics,
 )
 from residualplanner.publish.parts.saving import save_parts
@@ -141,7 +141,6 @@ def _write_tables(
     The statistics that tables are for get files, too, whose hashes are added to ``statistics``.
     """
     writer = TidyWriter(described.plan, described.profile, described.level)
-    of_statistics = StatisticWriter(described, writer)
     found: dict[str, list[str]] = {"name": [], "file": [], "sha256": []}
     (folder / "tables").mkdir()
     pairs = zip(tables, described.plan.average_variances.tolist(), strict=True)
@@ -151,7 +150,7 @@ def _write_tables(
         content = _content(described, index, number, writer.tidy(table, variance))
         for name, value in zip(found, (table_name(parts), file, write_new(folder / file, [content])), strict=True):
             found[name].append(value)
-        statistic = of_statistics.tidy(table)
+        statistic = tidy_statistic(described, writer, table)
         if statistic is not None:
             file = statistic_file(described, WrittenQuery(table.positions, table.kinds))
             (folder / FOLDER).mkdir(exist_ok=True)
@@ -190,7 +189,6 @@ def _write_book(
     """
     plan, queries = described.plan, list(written_queries(described.plan.workload))
     writer = TidyWriter(plan, described.profile, described.level)
-    of_statistics = StatisticWriter(described, writer)
     book = workbook.Book(described.number_formats | statistic_formats(described), described.publication)
     names = [table_name(described.parts_of(*query)) for query in queries]
     sheets = sheet_names(names)
@@ -207,7 +205,7 @@ def _write_book(
     titled = [title or query for title, query in zip(titles, index["query"].to_pylist(), strict=True)]
     for sheet, title, table, variance in zip(sheets, titled, tables, plan.average_variances.tolist(), strict=True):
         book.add_table(sheet, writer.tidy(table, variance), title)
-        statistic = of_statistics.tidy(table)
+        statistic = tidy_statistic(described, writer, table)
         if statistic is not None:
             book.add_table(statistic_sheet(sheet), statistic, title)
     digest = write_new(folder / BOOK_FILE, [book.close()])

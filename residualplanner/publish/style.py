@@ -10,7 +10,7 @@ from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.words import suggestion
 from residualplanner.method.workload.workload import Workload
 from residualplanner.publish.files.file_names import BOOK_FORMAT, FORMATS, PARTS_FORMAT
-from residualplanner.publish.files.statistic_form import require_free_statistic_names
+from residualplanner.publish.files.statistics import require_free_statistic_names
 from residualplanner.publish.files.workbook import require_workbooks
 from residualplanner.release.profiles import FormatName, Profile, ProfileName, profile_named, require_free_names
 from residualplanner.release.publication import Publication

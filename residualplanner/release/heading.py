@@ -1,7 +1,14 @@
 """What a table is about: the query that it answers, in names, labels and words."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NoReturn
 
+import numpy as np
+
+from residualplanner.ground.checks import value_text
+from residualplanner.ground.errors import DomainError
+from residualplanner.ground.words import listed, names_text, suggestion
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.queries.kind import Kind, labels_in_words
@@ -80,3 +87,113 @@ class Heading:
     @property
     def _written(self) -> WrittenQuery:
         return WrittenQuery(self.positions, self.kinds)
+
+
+#: How many labels a message lists.
+_LISTED = 8
+
+
+def index_of_cell(
+    names: Sequence[str],
+    labels: Sequence[Sequence[object]],
+    given: Mapping[str, object],
+    full_names: Sequence[Sequence[Sequence[str]]] = (),
+) -> tuple[int, ...]:
+    """The index of the cell with the given labels, one for each attribute.
+
+    Args:
+        names: of the attributes, axis by axis.
+        labels: of each attribute, in the order of its axis.
+        given: the label of each attribute, by name; a label that is not a string may be written as one.
+        full_names: of each attribute and label, other words for it; one that two labels share stands for neither.
+
+    Raises:
+        DomainError: an attribute is missing or unknown, or has no such label, or several labels have that name.
+
+    Example:
+        >>> index_of_cell(["sex", "age"], [["F", "M"], [0, 1, 2]], {"age": "2", "sex": "M"})
+        (1, 2)
+    """
+    for name in given:
+        require_attribute(names, name)
+    missing = [name for name in names if name not in given]
+    if missing:
+        without = names_text("attribute", missing, "has", "have")
+        raise DomainError(f"give a label of each attribute; {without} none", attributes=missing)
+    others = full_names or ((),) * len(names)
+    axes = zip(names, labels, others, strict=True)
+    return tuple(index_of_label(name, entries, given[name], words) for name, entries, words in axes)
+
+
+def index_of_label(name: str, labels: Sequence[object], label: object, full_names: Sequence[Sequence[str]] = ()) -> int:
+    """The index of a label on the axis of an attribute: of the same value and type, or of the same text, or so named.
+
+    Raises:
+        DomainError: there is none, or several labels have that name.
+
+    Example:
+        >>> index_of_label("age", [0, 1, True], True), index_of_label("age", [0, 1, True], "1")
+        (2, 1)
+    """
+    for index, entry in enumerate(labels):
+        if type(entry) is type(label) and entry == label:
+            return index
+    texts = [str(entry) for entry in labels]
+    if str(label) in texts:
+        return texts.index(str(label))
+    named = [index for index, words in enumerate(full_names) if label in words]
+    if len(named) > 1:
+        codes = listed((f"{labels[index]!r} ({full_names[index][-1]})" for index in named), _LISTED)
+        raise DomainError(f"{name!r} has several labels called {label!r}: {codes}; write the label", attributes=[name])
+    if named:
+        return named[0]
+    return _refuse_label(name, labels, label, [*texts, *(word for words in full_names for word in words[:1])])
+
+
+def _refuse_label(name: str, labels: Sequence[object], label: object, known: Sequence[str]) -> NoReturn:
+    """Raise DomainError for a label that is not there, with the nearest of the known words."""
+    some = ", ".join(map(repr, labels[:_LISTED])) + (", ..." if len(labels) > _LISTED else "")
+    raise DomainError(
+        f"{name!r} has no label {value_text(label)}; its labels are {some}{suggestion(str(label), known)}",
+        attributes=[name],
+    )
+
+
+def require_members(names: Sequence[str], chosen: Sequence[str]) -> Sequence[str]:
+    """The chosen names, each once.
+
+    Raises:
+        DomainError: there are none, one is not among ``names``, or one is there twice.
+    """
+    for name in chosen:
+        require_attribute(names, name)
+    if not chosen or len(set(chosen)) < len(chosen):
+        raise DomainError(f"name one attribute or more, each once; the table has {list(names)}", attributes=chosen)
+    return chosen
+
+
+def require_attribute(names: Sequence[str], name: str) -> None:
+    """Raise DomainError, with the nearest name, unless a table has the attribute."""
+    if name not in names:
+        message = f"the table has no attribute {name!r}; it has {list(names)}{suggestion(name, names)}"
+        raise DomainError(message, attributes=[name])
+
+
+def adds_up(kind: Kind, size: int) -> bool:
+    """Whether the rows of a kind of query on so many values add up to the number of records, in any table.
+
+    Of a selection, to the number of the records that it is about.
+
+    Example:
+        >>> from residualplanner import Identity, Prefix
+        >>> adds_up(Identity(), 5), adds_up(Prefix(), 5)
+        (True, False)
+    """
+    if kind.at_least:
+        return False
+    if kind.is_identity:
+        return True
+    if kind.rows(size) > size:
+        return False
+    counted = kind.universe.matrix(size)[0] if kind.where else np.ones(size)
+    return np.array_equal(kind.apply(np.eye(size), 0).sum(axis=0), counted)

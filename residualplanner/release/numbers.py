@@ -49,15 +49,10 @@ class Estimates(Protocol):
 
 
 class Simulation(NamedTuple):
-    """Numbers made again from noise around published ones.
+    """Numbers made again from noise around published ones."""
 
-    Attributes:
-        center: the numbers that serve as the truth.
-        draw: gives the numbers that one draw of the noise leads to.
-    """
-
-    center: Estimates
-    draw: Callable[[np.random.Generator], Estimates]
+    center: Estimates  # the numbers that serve as the truth
+    draw: Callable[[np.random.Generator], Estimates]  # gives the numbers that one draw of the noise leads to
 
 
 @hides("about", "file_of", "has_intervals", "intervals", "of", "origin", "parts", "require", "sent", "simulation")
@@ -212,17 +207,11 @@ UNBIASED_NUMBERS = Unbiased()
 @final
 @dataclass(frozen=True, eq=False, slots=True)
 class UnbiasedEstimates:
-    """The unbiased estimates of one measurement.
+    """The unbiased estimates of one measurement."""
 
-    Attributes:
-        reconstructor: of its answers.
-        workload: what `chunks` are of.
-        device: where they are computed, and where those of `chunks` stay.
-    """
-
-    reconstructor: Reconstructor
-    workload: Workload
-    device: Device
+    reconstructor: Reconstructor  # of its answers
+    workload: Workload  # what `chunks` are of
+    device: Device  # where they are computed, and where those of `chunks` stay
 
     @memory_for(A_TABLE)
     def estimate(self, query: WrittenQuery) -> FloatArray:

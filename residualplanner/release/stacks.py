@@ -11,35 +11,30 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from residualplanner.gate.measurement.answers import FloatResiduals, IntegerResiduals
 from residualplanner.gate.measurement.combined import NoisyAnswers
+from residualplanner.ground.checks import require_type
 from residualplanner.method.bases.basis import basis_codes
 from residualplanner.method.kron import Array, AxisMap, ProductMap, Scratch, read_only
 from residualplanner.method.queries.joint import answered_jointly
 from residualplanner.method.queries.kind import Kind
 from residualplanner.method.workload.attribute_sets import indices_of_numbers, row_numbers
-from residualplanner.release.device_answers import DeviceAnswers
 from residualplanner.release.devices import HOST, Device
 from residualplanner.release.rebuilding import reconstruction_map
 from residualplanner.release.reference_answers import reference_answers
 
 #: How many cells are computed at a time, so that they stay in the processor's cache, but calls are few.
 BATCH_CELLS = 2**17
-#: How many maps are kept for the next tables of the same bases and kinds.
+#: How many maps are kept for the next tables of the same bases and kinds; and groups of answers, however small.
 _KEPT = 4096
 
 
 class Stack(NamedTuple):
-    """Tables of the same bases and kinds.
+    """Tables of the same bases and kinds."""
 
-    Attributes:
-        rows (b,): the numbers of their queries among those given, ascending.
-        kinds (k,): the kind of query on each attribute.
-        estimates (b, q_1, .., q_k): in counts, on the device; read-only where that is the host.
-    """
-
-    rows: NDArray[np.int64]
-    kinds: tuple[Kind, ...]
-    estimates: Array
+    rows: NDArray[np.int64]  # (b,): the numbers of their queries among those given, ascending
+    kinds: tuple[Kind, ...]  # (k,): the kind of query on each attribute
+    estimates: Array  # (b, q_1, .., q_k): in counts, on the device; read-only where that is the host
 
 
 class Reconstructor:
@@ -131,3 +126,75 @@ def _patterns(flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
     if not flags.any():
         return flags[:1]
     return np.unique(flags, axis=0)
+
+
+#: The bytes of an answer on a device.
+_BYTES = 8
+
+
+class DeviceAnswers:
+    """The residual answers of a measurement on a device, in memory of bounded size.
+
+    The groups of fewest answers are kept there, from their first use on, as many as fit into the device's ``memory``;
+    of the others the answers that a batch needs are sent with it.
+
+    Args:
+        residuals: noisy answers, and nothing else.
+        device: where they are needed.
+
+    Raises:
+        ArgumentError: ``residuals`` are not noisy answers.
+    """
+
+    def __init__(self, residuals: IntegerResiduals | FloatResiduals, device: Device) -> None:
+        remedy = "only noisy answers go to a device; give the residuals of a Measurement"
+        require_type("DeviceAnswers", "residuals", residuals, (IntegerResiduals, FloatResiduals), remedy)
+        self._residuals, self._device = residuals, device
+        self._is_kept = _smallest_within(np.diff(residuals.starts), device.memory // _BYTES)
+        self._are_all_kept = bool(self._is_kept.all())
+        self._kept = lru_cache(_KEPT)(self._sent)
+        self._numbers = lru_cache(_KEPT)(self._new_numbers)
+
+    def divisor(self, group: int) -> int:
+        """What the numbers of a group are to be divided by."""
+        # Floats are the answers themselves.
+        return self._residuals.divisor(group) if self._numbers(group).dtype == np.int64 else 1
+
+    def blocks(self, groups: Sequence[int], rows: NDArray[np.int64]) -> tuple[list[Array], NDArray[np.int64]]:
+        """Blocks on the device, and the rows of them that some tables need.
+
+        Args:
+            groups (j,): the groups that the tables need, in the order of `tables_of_residuals`.
+            rows (b, j): which rows of these.
+
+        Returns:
+            The blocks (g, m_1, .., m_k), and which of their rows are meant, (b, j).
+        """
+        if self._are_all_kept or self._is_kept[groups].all():
+            return [self._kept(group) for group in groups], rows
+        found, chosen = [], rows.copy()
+        for number, group in enumerate(groups):
+            if self._is_kept[group]:
+                found.append(self._kept(group))
+            else:
+                found.append(self._device.put(self._numbers(group)[rows[:, number]]))
+                chosen[:, number] = np.arange(len(rows))
+        return found, chosen
+
+    def _sent(self, group: int) -> Array:
+        return self._device.put(self._numbers(group))
+
+    def _new_numbers(self, group: int) -> NDArray[np.int64] | NDArray[np.float64]:
+        """The numbers of a group, int64 or, where int64 cannot hold them, the answers as floats, rounded once."""
+        stored = self._residuals.stored(group)
+        return self._residuals.block(group) if stored.dtype == np.object_ else stored
+
+
+def _smallest_within(sizes: NDArray[np.int64], room: int) -> NDArray[np.bool_]:
+    """Which of these are kept if the smallest come first and all together must not exceed ``room``, (m,)."""
+    if sizes.sum() <= room:
+        return np.ones(len(sizes), dtype=np.bool_)
+    by_size = np.argsort(sizes, kind="stable")
+    is_kept = np.zeros(len(sizes), dtype=np.bool_)
+    is_kept[by_size] = np.cumsum(sizes[by_size]) <= room
+    return is_kept

@@ -11,8 +11,7 @@ from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.margins import margin_factor
 from residualplanner.method.workload.query import WrittenQuery
-from residualplanner.release.heading import Heading
-from residualplanner.release.lookups import adds_up, index_of_cell, require_members
+from residualplanner.release.heading import Heading, adds_up, index_of_cell, require_members
 from residualplanner.release.product import UNBIASED, Origin, Product, Provenance
 from residualplanner.release.profiles import ProfileName
 from residualplanner.release.quality import Quality
@@ -234,10 +233,10 @@ class Table(Heading):
         """
         from residualplanner.publish.pictures import rows_to_show, shown_statistic, shown_table
 
-        statistic = statistic_of(self.unbiased, level)
+        statistic = statistic_of(self, self.unbiased.estimate, self.variance, level)
         if statistic is not None:
             of_axes = dict(zip(self.names, self.labels_in_words, strict=True))
-            axes = {name: of_axes[name] for name in statistic.names} | statistic.more_axes
+            axes = {name: of_axes[name] for name in statistic.names} | dict(statistic.more_axes)
             ends = statistic.low, statistic.high
             return shown_statistic(
                 tuple(axes), [*axes.values()], statistic.estimate, ends, level=level, unit=statistic.unit

@@ -57,25 +57,15 @@ def label_column_names(axes: Iterable[tuple[Attribute, Iterable[Kind]]]) -> list
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TidyForm:
-    """A table as rows.
+    """A table as rows."""
 
-    Attributes:
-        names: of the attributes.
-        universe: which records it is about, where these are not all.
-        axes: each attribute, and the kind of query on it.
-        estimate (q_1, .., q_k): in counts.
-        std_err (q_1, .., q_k): in counts, of the unbiased estimates.
-        product: what the numbers are.
-        origin: what numbers that are not unbiased were made from, where that is known.
-    """
-
-    names: Sequence[str]
-    universe: str
-    axes: Sequence[tuple[Attribute, Kind]]
-    estimate: FloatArray
-    std_err: FloatArray
-    product: Product
-    origin: Origin | None
+    names: Sequence[str]  # of the attributes
+    universe: str  # which records it is about, where these are not all
+    axes: Sequence[tuple[Attribute, Kind]]  # each attribute, and the kind of query on it
+    estimate: FloatArray  # (q_1, .., q_k): in counts
+    std_err: FloatArray  # (q_1, .., q_k): in counts, of the unbiased estimates
+    product: Product  # what the numbers are
+    origin: Origin | None  # what numbers that are not unbiased were made from, where that is known
 
     def columns(self, level: float | None, profile: ProfileName, quality: Quality | None) -> dict[str, Any]:
         """The columns by name, in their order; arguments and errors as of `Table.to_frame`."""

@@ -10,7 +10,7 @@ import dense
 import residualplanner as rp
 from random_plans import mechanism
 from residualplanner.ground.errors import BudgetError, WorkloadError
-from residualplanner.release.statistics.ratio import Ratio
+from residualplanner.release.means import Ratio
 
 IDENTITY = rp.Identity()
 BY_JOB = {"job": IDENTITY, "pay": rp.Sum()}

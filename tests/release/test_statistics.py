@@ -13,7 +13,7 @@ import pytest
 
 import residualplanner as rp
 from residualplanner.ground.errors import FileFormatError, WorkloadError
-from residualplanner.publish.files.statistic_form import statistics_sentence
+from residualplanner.publish.files.statistics import statistics_sentence
 from residualplanner.release import layout
 
 JOBS = rp.Attribute("job", labels={"a": "Clerk", "b": "Nurse", "c": "Nobody"})

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import residualplanner as rp
 from made_releases import any_release
 from random_plans import planned
-from residualplanner.release.lookups import adds_up
+from residualplanner.release.heading import adds_up
 
 HOSTILE = "<script>alert('x')</script>"
 DOMAIN = rp.Domain({"sex": ["F", "M"], "age": rp.Bins([0, 18, 65, 100]), "n": 30, HOSTILE: [HOSTILE, "&amp;"]})

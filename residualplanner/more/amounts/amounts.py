@@ -24,15 +24,10 @@ from residualplanner.more.amounts.numeric import Numeric
 
 @dataclass(frozen=True, slots=True)
 class BinRows:
-    """Rows over bins as rows over cells, W C: C (values, cells) adds up the two ends of each bin.
+    """Rows over bins as rows over cells, W C: C (values, cells) adds up the two ends of each bin."""
 
-    Attributes:
-        of_bins: W, over the bins and the labels of unknown and missing entries after them.
-        bins: how many bins there are; the first 2 ``bins`` cells are their ends.
-    """
-
-    of_bins: Rows
-    bins: int
+    of_bins: Rows  # W, over the bins and the labels of unknown and missing entries after them
+    bins: int  # how many bins there are; the first 2 ``bins`` cells are their ends
 
     @property
     def is_identity(self) -> bool:
@@ -110,16 +105,13 @@ class BinRows:
 class ByBin(BinRows):
     """Any kind of query on bins, of an attribute whose values are amounts; `tied_kind` makes it.
 
-    Attributes:
-        of_bins: the kind of query on the bins; ``bins`` as in `BinRows`.
-
     Example:
         >>> from residualplanner import Prefix
         >>> ByBin(Prefix(), 2).matrix(5).astype(int).tolist()  # two bins, and missing entries
         [[1, 1, 0, 0, 0], [1, 1, 1, 1, 0], [1, 1, 1, 1, 1]]
     """
 
-    of_bins: Kind
+    of_bins: Kind  # the kind of query on the bins; ``bins`` as in `BinRows`
 
     @property
     def name(self) -> str:

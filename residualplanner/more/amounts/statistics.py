@@ -25,7 +25,7 @@ from residualplanner.more.amounts.amounts import ByBin, Sum, amounts_of
 COUNT = "count"
 
 
-@hides("expected", "limits", "on", "to_json", "written")
+@hides("expected", "limits", "more_axes", "on", "to_json", "written")
 class Statistic(SparseKind):
     """A kind whose answers are the sums that one statistic of each group is made of, the count first."""
 
@@ -40,6 +40,11 @@ class Statistic(SparseKind):
     def is_statistic(self) -> bool:
         """Yes."""
         return True
+
+    @property
+    def more_axes(self) -> dict[str, tuple[float, ...]]:
+        """The labels of axes of the statistic after those of the groups, by the names of their columns."""
+        return {}
 
     @abstractmethod
     def on(self, attribute: Attribute) -> "Statistic":
@@ -211,6 +216,11 @@ class Quantiles(Statistic):
     def written(self) -> "Quantiles":
         """The same without edges."""
         return Quantiles(self.probabilities)
+
+    @property
+    def more_axes(self) -> dict[str, tuple[float, ...]]:
+        """The probabilities."""
+        return {"probability": self.probabilities}
 
     def to_json(self) -> dict[str, Any]:
         """The probabilities, edges or null, and the cells of a bin."""

@@ -14,19 +14,12 @@ _LISTED = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrosswalkColumns:
-    """The columns of a crosswalk.
+    """The columns of a crosswalk."""
 
-    Attributes:
-        leaf: that of the codes of the leaves.
-        group: that of the codes of the groups, and the name of their level.
-        name: that of the names of the groups; empty where they have none.
-        within: the level of the classification whose items the groups are cut along; empty where they are whole.
-    """
-
-    leaf: str
-    group: str
-    name: str = ""
-    within: str = ""
+    leaf: str  # that of the codes of the leaves
+    group: str  # that of the codes of the groups, and the name of their level
+    name: str = ""  # that of the names of the groups; empty where they have none
+    within: str = ""  # the level of the classification whose items the groups are cut along; empty where they are whole
 
 
 def crosswalk(

@@ -14,9 +14,8 @@ from residualplanner.method.domain.labels import Label, Rule
 from residualplanner.method.queries.kind import Kind
 from residualplanner.more.classifications.classification import Classification
 from residualplanner.more.classifications.crosswalks import CrosswalkColumns, crosswalk
-from residualplanner.more.classifications.frames import table_of_frame
 from residualplanner.more.classifications.layouts import GivenLevels, classification_of_table
-from residualplanner.more.classifications.text_table import TableOrigin, table_of_file
+from residualplanner.more.classifications.text_table import TableOrigin, table_of_file, table_of_frame
 
 
 class FromSources(ABC):

@@ -19,17 +19,11 @@ LEVEL, CODE, NAME, PARENT = "level", "code", "name", "parent"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An item as a row has it.
-
-    Attributes:
-        item: the item.
-        row: the row.
-        column: the column of its code.
-    """
+    """An item as a row has it."""
 
     item: Item
     row: int
-    column: str
+    column: str  # that of its code
 
 
 def classification_of_table(

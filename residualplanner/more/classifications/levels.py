@@ -25,15 +25,10 @@ _Codes = NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class HierarchyRow:
-    """One row of a hierarchy.
+    """One row of a hierarchy."""
 
-    Attributes:
-        label: its name.
-        codes (m,): the values that are summed, ascending.
-    """
-
-    label: str
-    codes: _Codes
+    label: str  # its name
+    codes: _Codes  # (m,): the values that are summed, ascending
 
 
 def checked_levels(levels: Sequence[GivenLevel]) -> tuple[Level, ...]:

@@ -16,6 +16,7 @@ from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import limited_bytes, value_text
 from residualplanner.ground.errors import FileFormatError, WorkloadError
 from residualplanner.ground.words import SEPARATORS, listed, separators, suggestion
+from residualplanner.method.domain.entries import is_missing
 
 #: The largest file, in bytes; the longest entry, in letters.
 SIZE_LIMIT, LONGEST = 2**26, 1_000
@@ -39,34 +40,21 @@ class TableOrigin:
 
 @dataclass(frozen=True, slots=True)
 class TextColumn:
-    """A column of a public table.
+    """A column of a public table."""
 
-    Attributes:
-        texts (m,): its entries, without spaces around them.
-        is_number: whether they were integers, which have lost leading zeros if they ever had some.
-    """
-
-    texts: tuple[str, ...]
-    is_number: bool = False
+    texts: tuple[str, ...]  # (m,): its entries, without spaces around them
+    is_number: bool = False  # whether they were integers, which have lost leading zeros if they ever had some
 
 
 @dataclass(frozen=True, slots=True)
 class TextTable:
-    """A public table of m rows.
+    """A public table of m rows."""
 
-    Attributes:
-        origin: where it is from.
-        row_word: what its rows are called in messages: "line" or "row".
-        numbers (m,): of its rows, in messages.
-        columns: by name.
-        unread: the names of columns that hold anything but text and integers.
-    """
-
-    origin: TableOrigin
-    row_word: str
-    numbers: Sequence[int]
-    columns: Mapping[str, TextColumn]
-    unread: tuple[str, ...] = ()
+    origin: TableOrigin  # where it is from
+    row_word: str  # what its rows are called in messages: "line" or "row"
+    numbers: Sequence[int]  # (m,): of its rows, in messages
+    columns: Mapping[str, TextColumn]  # by name
+    unread: tuple[str, ...] = ()  # the names of columns that hold anything but text and integers
 
     @property
     def name(self) -> str:
@@ -194,3 +182,44 @@ def _rows(name: str, reader: Any, names: Sequence[str]) -> Iterator[tuple[int, l
             line,
             [seen_text(f"{name}, line {line}, column {each!r}", text) for each, text in zip(names, row, strict=True)],
         )
+
+
+def table_of_frame(frame: Any) -> TextTable:
+    """A data frame as a table of text: columns of strings and of integers; others are left out.
+
+    Raises:
+        WorkloadError: it is not a frame, has two columns of one name, or has no rows.
+        FileFormatError: an entry has a character that cannot be seen.
+    """
+    import narwhals as nw
+
+    try:
+        known = nw.from_native(frame)
+    except TypeError:
+        raise WorkloadError(f"expected a data frame, got {value_text(frame)}; files are read by from_file") from None
+    except nw.exceptions.DuplicateError:
+        raise WorkloadError("the frame has two columns of one name; keep one of each") from None
+    eager = known.collect() if isinstance(known, nw.LazyFrame) else known
+    if not len(eager):
+        raise WorkloadError("the frame has no rows")
+    found = {str(name): _column(str(name), eager[name].to_list()) for name in eager.columns}
+    columns = {name: column for name, column in found.items() if column is not None}
+    unread = tuple(name for name in found if name not in columns)
+    return TextTable(TableOrigin(), "row", range(1, 1 + len(eager)), columns, unread)
+
+
+def _column(name: str, entries: list[Any]) -> TextColumn | None:
+    """A column of strings, or of integers; what is missing is empty text; None where there are other entries."""
+    present = [entry for entry in entries if not is_missing(entry)]
+    if all(isinstance(entry, str) for entry in present):
+        texts = ["" if is_missing(entry) else str(entry) for entry in entries]
+        locations = (f"the frame, row {number}, column {name!r}" for number in range(1, 1 + len(texts)))
+        return TextColumn(tuple(map(seen_text, locations, texts)))
+    if all(_is_integer(entry) for entry in present):
+        return TextColumn(tuple("" if is_missing(entry) else str(int(entry)) for entry in entries), is_number=True)
+    return None
+
+
+def _is_integer(entry: object) -> bool:
+    """Whether it is an integer, or such a number as integers become beside missing entries."""
+    return not isinstance(entry, bool) and (isinstance(entry, int) or (isinstance(entry, float) and entry.is_integer()))

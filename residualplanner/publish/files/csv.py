@@ -17,8 +17,7 @@ from residualplanner.method.queries.kind import Kind
 from residualplanner.publish.files.columns import arrow_type, not_the_table
 from residualplanner.publish.files.file_names import escaped, written_queries
 from residualplanner.publish.files.sidecar import NUMBER, TEXT, Description, label_type
-from residualplanner.publish.files.statistic_form import FOLDER, datatype_of, statistic_forms
-from residualplanner.publish.files.statistics import statistic_file
+from residualplanner.publish.files.statistics import FOLDER, datatype_of, statistic_file, statistic_forms
 from residualplanner.release.tidy_form import BESIDE, label_columns, name_beside
 
 #: How many bytes are read at a time; a row must fit.
@@ -111,12 +110,12 @@ def _tables(described: Description, index: Any) -> Iterator[str]:
 def _statistics(described: Description) -> Iterator[str]:
     """The entries of statistics."""
     domain = described.plan.domain
-    for _, query, form in statistic_forms(described.plan.workload, described.profile):
+    for query, form in statistic_forms(described.plan.workload, described.profile):
         texts = [text for group in form.groups for text in _label_columns(*group)]
-        texts += [json.dumps(_column(name, NUMBER) | {"required": True}) for name in form.more_axes]
+        texts += [json.dumps(_column(name, NUMBER) | {"required": True}) for name in form.kind.more_axes]
         numbers = zip(form.columns, form.described(domain.unit, described.level), strict=True)
         texts += [json.dumps(_value_column(datatype_of(column), *words)) for column, words in numbers]
-        keys = [*(attribute.name for attribute, _ in form.groups), *form.more_axes]
+        keys = [*(attribute.name for attribute, _ in form.groups), *form.kind.more_axes]
         file = PurePosixPath(statistic_file(described, query)).name
         yield _entry(file, query.words(domain), ", ".join(texts), keys)
 

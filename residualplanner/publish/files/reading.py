@@ -28,8 +28,7 @@ from residualplanner.publish.files.file_names import (
 )
 from residualplanner.publish.files.manifest import AGAIN, PLAN_FILE, content_of
 from residualplanner.publish.files.sidecar import INTEGER, NUMBER, PUBLISHED_ERRORS_FILE, TEXT, Description, label_type
-from residualplanner.publish.files.statistic_form import StatisticForm, statistic_form
-from residualplanner.publish.files.statistics import statistic_file, statistic_sheet
+from residualplanner.publish.files.statistics import statistic_file, statistic_sheet, types_of
 from residualplanner.release.batches import TableBatch
 from residualplanner.release.devices import HOST, Device
 from residualplanner.release.numbers import Numbers, one_by_one
@@ -37,6 +36,7 @@ from residualplanner.release.product import Product
 from residualplanner.release.publication import Publication
 from residualplanner.release.published_errors import PUBLISHED_ERRORS
 from residualplanner.release.quality import Quality
+from residualplanner.release.statistics import StatisticForm, statistic_form
 from residualplanner.release.tidy_form import label_columns
 
 if TYPE_CHECKING:
@@ -291,7 +291,7 @@ class InFiles(Saved):
             content = self._statistics_of(file)
         optional = [column.name for column in form.columns]
         return read_columns(
-            content, self.folder / file, form.types, form.rows, form.axes, optional=optional, sheet=sheet
+            content, self.folder / file, types_of(form), form.rows, form.axes, optional=optional, sheet=sheet
         )
 
 

@@ -1,64 +1,93 @@
-"""The means and quantiles of a release as files of their own, beside the tables that they are made of.
+"""The statistics of a release as files of their own, beside the tables that they are made of.
 
 Where numbers were made from unbiased estimates, such as non-negative ones, counts and sums are those numbers, as in
 tables; means, quantiles, errors and intervals are those of the unbiased estimates.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from residualplanner.ground.checks import FloatArray
+import numpy as np
+
+from residualplanner.ground.checks import FloatArray, IntArray
+from residualplanner.ground.errors import WorkloadError
+from residualplanner.ground.words import count_text
 from residualplanner.method.workload.query import WrittenQuery
+from residualplanner.method.workload.workload import Workload
 from residualplanner.more.amounts.statistics import Statistic
 from residualplanner.publish.files.columns import TidyWriter, cell_indices
-from residualplanner.publish.files.file_names import BOOK_FORMAT, file_stem
-from residualplanner.publish.files.sidecar import Description
-from residualplanner.publish.files.statistic_form import (
-    FOLDER,
+from residualplanner.publish.files.file_names import BOOK_FORMAT, PARTS_FORMAT, file_stem, written_queries
+from residualplanner.publish.files.sidecar import NUMBER, TRUTH, Description, label_type
+from residualplanner.release.profiles import Profile, clash_text
+from residualplanner.release.statistic_table import Column
+from residualplanner.release.statistics import (
     StatisticForm,
     columns_in,
+    kinds_of_statistics,
     statistic_form,
-    statistic_forms,
 )
-from residualplanner.release.statistics import Column, statistic_of
 from residualplanner.release.table import Table
+from residualplanner.release.tidy_form import label_column_names
+
+#: The folder of the files of statistics.
+FOLDER = "statistics"
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class StatisticWriter:
-    """What turns tables into the files of the statistics that they are for.
+def tidy_statistic(described: Description, writer: TidyWriter, table: Table) -> Any:
+    """The statistic that a table is for, as a PyArrow table; None where there is none; the writer knows the labels."""
+    import pyarrow as pa
 
-    Attributes:
-        described: the release as it is written.
-        writer: of its tables, which knows their labels.
-    """
+    form = form_of(described, WrittenQuery(table.positions, table.kinds))
+    if form is None:
+        return None
+    shape = form.shape
+    keys = zip(form.positions, (kind for _, kind in form.groups), strict=True)
+    columns = {name: column for axis, key in enumerate(keys) for name, column in writer.label_arrays(shape, axis, key)}
+    for axis, (name, labels) in enumerate(form.kind.more_axes.items(), start=len(form.groups)):
+        columns[name] = pa.array(labels).take(cell_indices(shape, axis))
+    numbers = values_of(form, table, described.level)
+    return pa.table(columns | {name: pa.array(values, from_pandas=True) for name, values in numbers.items()})
 
-    described: Description
-    writer: TidyWriter
 
-    def tidy(self, table: Table) -> Any:
-        """The statistic that a table is for, as a PyArrow table; None where there is none."""
-        import pyarrow as pa
+def values_of(form: StatisticForm, table: Table, level: float) -> dict[str, FloatArray]:
+    """The numbers of the statistic of a table that knows the unbiased estimates that it was made from, (rows,) each."""
+    return form.values(table.estimate, table.unbiased.estimate, table.variance, level)
 
-        form = form_of(self.described, WrittenQuery(table.positions, table.kinds))
-        if form is None:
-            return None
-        shape = form.shape
-        keys = zip(form.positions, (kind for _, kind in form.groups), strict=True)
-        columns = {
-            name: column for axis, key in enumerate(keys) for name, column in self.writer.label_arrays(shape, axis, key)
-        }
-        for axis, (name, labels) in enumerate(form.more_axes.items(), start=len(form.groups)):
-            columns[name] = pa.array(labels).take(cell_indices(shape, axis))
-        numbers = published_values(table, form.columns, self.described.level)
-        columns |= {name: pa.array(values, from_pandas=True) for name, values in numbers.items()}
-        return pa.table(columns)
+
+def labels_of(form: StatisticForm) -> dict[str, Any]:
+    """The columns of labels by name, as PyArrow arrays, (rows,)."""
+    import pyarrow as pa
+
+    return {
+        name: pa.array(labels).take(cell_indices(form.shape, axis))
+        for axis, columns in enumerate(form.axes)
+        for name, labels in columns.items()
+    }
+
+
+def types_of(form: StatisticForm) -> dict[str, str]:
+    """The type of each column of a file by its name, in their order."""
+    labels = {name: label_type(values) for columns in form.axes for name, values in columns.items()}
+    return labels | {column.name: datatype_of(column) for column in form.columns}
+
+
+def datatype_of(column: Column) -> str:
+    """The type of a column of numbers, in the vocabulary of CSV on the Web."""
+    return TRUTH if column.of == "neither" else NUMBER
 
 
 def form_of(described: Description, query: WrittenQuery) -> StatisticForm | None:
     """The form of the statistic that a query is for; None where it is for none."""
     return statistic_form(described.plan.domain, described.profile, query)
+
+
+def statistic_forms(workload: Workload, profile: Profile) -> Iterator[tuple[WrittenQuery, StatisticForm]]:
+    """Each query for a statistic, with the form of it."""
+    if kinds_of_statistics(workload):
+        for query in written_queries(workload):
+            form = statistic_form(workload.domain, profile, query)
+            if form is not None:
+                yield query, form
 
 
 def statistic_columns(described: Description, query: WrittenQuery) -> list[tuple[str, str, str]]:
@@ -90,14 +119,11 @@ def with_statistics(
 ) -> Iterator[tuple[Any, ...]]:
     """The rows of a workbook's index, that of each table followed by that of the sheet of its statistic, if it has one.
 
-    Args:
-        rows: of the tables: sheet, query, kinds, number of cells, and perhaps a title.
-        described: the release as it is written.
-        queries: that of each table.
+    A row has a sheet, a query, its kinds, its number of cells, and perhaps a title.
     """
     for row, query in zip(rows, queries, strict=True):
         yield row
-        if statistic_columns(described, query):
+        if form_of(described, query) is not None:
             sheet, words, kinds, _, *title = row
             yield (statistic_sheet(sheet), words, f"{kinds}, with intervals", None, *title)
 
@@ -110,7 +136,7 @@ def about_statistics(described: Description) -> dict[str, Any]:
             "query": query.words(described.plan.domain),
             "columns": about_columns(form.described(described.plan.domain.unit, described.level)),
         }
-        for _, query, form in statistic_forms(described.plan.workload, described.profile)
+        for query, form in statistic_forms(described.plan.workload, described.profile)
     ]
     return {"statistics": files} if files else {}
 
@@ -127,15 +153,46 @@ def statistic_formats(described: Description) -> dict[str, str]:
     return {column.name: "#,##0.00" for column in columns if column.of != "neither"}
 
 
-def published_values(table: Table, columns: Iterable[Column], level: float) -> dict[str, FloatArray]:
-    """The values of the columns of the statistic that a table is for, (rows,) each.
+def queries_with(workload: Workload, codes: Sequence[int]) -> IntArray:
+    """The numbers of the queries with one of some kinds, ascending."""
+    return np.flatnonzero(np.concatenate([np.isin(block.kinds, codes).any(axis=1) for block in workload.blocks]))
 
-    Args:
-        table: one of unbiased estimates, or one that knows the unbiased estimates that it was made from.
-        columns: those of its product.
-        level: the confidence level of intervals.
+
+def statistics_name(word: str) -> str:
+    """The file of all statistics of a sort within the folder of a release in parts, as ``means.parquet``."""
+    return f"{word}.parquet"
+
+
+def statistics_sentence(workload: Workload, file_format: str) -> str:
+    """Where a release of a workload has which statistics; empty where it has none.
+
+    Example:
+        >>> from residualplanner import Domain, Identity, Mean, Numeric
+        >>> domain = Domain({"job": 2, "pay": Numeric(0, 10)})
+        >>> workload = Workload(domain, [{"pay": Mean()}, {"job": Identity(), "pay": Mean()}])
+        >>> statistics_sentence(workload, "csv"), statistics_sentence(workload, "parts")
+        ('statistics/ has the means of 2 tables', 'means.parquet has the means of 2 tables')
     """
-    own, unbiased = statistic_of(table, level), statistic_of(table.unbiased, level)
-    assert own is not None
-    assert unbiased is not None
-    return unbiased.values_of(columns, own)
+    rows = {word: queries_with(workload, codes) for word, codes in kinds_of_statistics(workload).items()}
+    if not rows:
+        return ""
+    what = " and ".join(f"the {word} of {count_text(len(numbers), 'table')}" for word, numbers in rows.items())
+    if file_format == PARTS_FORMAT:
+        where = " and ".join(map(statistics_name, rows)) + (" have" if len(rows) > 1 else " has")
+    elif file_format == BOOK_FORMAT:
+        first = 1 + min(int(numbers[0]) for numbers in rows.values())
+        where = f'sheets such as "{first} {FOLDER}" have'
+    else:
+        where = f"{FOLDER}/ has"
+    return f"{where} {what}"
+
+
+def require_free_statistic_names(workload: Workload, profile: Profile) -> None:
+    """Raise WorkloadError if an attribute that makes groups has the name of a column of their statistic."""
+    for _, form in statistic_forms(workload, profile):
+        columns = {column.name for column in form.columns} | set(form.kind.more_axes)
+        clashes = sorted(columns.intersection(label_column_names((group, [kind]) for group, kind in form.groups)))
+        if clashes:
+            raise WorkloadError(
+                f"{clash_text(clashes)} of the {form.kind.name} of {form.attribute.name!r}; rename them in the domain"
+            )

@@ -16,7 +16,7 @@ from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.publish.files.manifest import AGAIN, PLAN_FILE, content_of
 from residualplanner.publish.files.reading import Saved
 from residualplanner.publish.files.sidecar import Description
-from residualplanner.publish.files.statistic_form import StatisticForm, statistics_name
+from residualplanner.publish.files.statistics import labels_of, statistics_name
 from residualplanner.publish.parts.part_file import PartFile, listed_parts
 from residualplanner.publish.parts.statistics import GROUP
 from residualplanner.publish.parts.writing import KINDS, OWN_COLUMNS
@@ -32,6 +32,7 @@ from residualplanner.release.layout import (
 )
 from residualplanner.release.numbers import UNBIASED_NUMBERS, Numbers
 from residualplanner.release.product import UNBIASED, Product
+from residualplanner.release.statistics import StatisticForm
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -131,15 +132,15 @@ class InParts(Saved):
         import pyarrow.parquet as pq
 
         del query
-        name = statistics_name(form.table.word)
+        name = statistics_name(form.word)
         content, names = self._statistics_of(name), [column.name for column in form.columns]
         try:
             rows = pq.read_table(pa.BufferReader(content), filters=[(TABLE_ID, "=", number)], columns=[GROUP, *names])
-            entries = [len(labels) for labels in form.more_axes.values()]
+            entries = [len(labels) for labels in form.kind.more_axes.values()]
             groups = np.arange(form.rows) // int(np.prod(entries, dtype=np.int64))
             if not np.array_equal(rows[GROUP].to_numpy(), groups):
                 raise _another(self.folder / name)
-            return form.labels | {column: rows[column] for column in names}
+            return labels_of(form) | {column: rows[column] for column in names}
         except (pa.ArrowException, OSError, KeyError):
             raise _another(self.folder / name) from None
 

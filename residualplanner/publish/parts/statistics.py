@@ -1,7 +1,6 @@
-"""The means and quantiles of a release in parts: a file for all means, and one for all quantiles."""
+"""The statistics of a release in parts: a file for each sort, all means say, with rows as many as its tables have."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
@@ -10,24 +9,17 @@ import numpy as np
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.ground.stores import AnyPath
-from residualplanner.method.plan.plan import Plan
-from residualplanner.method.queries.kind import statistic_among
 from residualplanner.method.strategy.accuracy import Accuracy
+from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.more.amounts.statistics import Statistic
 from residualplanner.publish.files.columns import described_table
 from residualplanner.publish.files.sidecar import Description
-from residualplanner.publish.files.statistic_form import columns_in, kinds_of_statistics, queries_with, statistics_name
-from residualplanner.publish.files.statistics import about_columns
+from residualplanner.publish.files.statistics import about_columns, form_of, queries_with, statistics_name
 from residualplanner.publish.parts.writing import batch_variances, write_tables
 from residualplanner.release.batches import TableBatch
 from residualplanner.release.layout import TABLE_ID, Layout
 from residualplanner.release.numbers import UNBIASED_NUMBERS, Estimates, Numbers
-from residualplanner.release.statistics import (
-    StatisticAnswers,
-    StatisticTable,
-    statistic_of_answers,
-    table_of_statistic,
-)
+from residualplanner.release.statistics import columns_in, kinds_of_statistics
 
 #: The column of the number of a group in C order.
 GROUP = "group_id"
@@ -43,89 +35,62 @@ def write_statistics(
     parts: Sequence[int],
 ) -> dict[str, str]:
     """Write the statistics that tables of some parts are for; the hashes of the files, by name."""
-    wanted, found = layout.tables_of(parts), dict[str, str]()
-    kinds = kinds_of_statistics(described.plan.workload)
-    if not kinds:
-        return found
-    writer = _StatisticRows(described, numbers.of(measurement), UNBIASED_NUMBERS.of(measurement))
-    for word, codes in kinds.items():
-        tables = np.intersect1d(queries_with(described.plan.workload, codes), wanted)
+    plan, wanted, found = described.plan, layout.tables_of(parts), dict[str, str]()
+    for word, codes in kinds_of_statistics(plan.workload).items():
+        tables = np.intersect1d(queries_with(plan.workload, codes), wanted)
         if len(tables):
-            rows = chain.from_iterable(writer.of_run(*run) for run in _runs(tables, layout))
-            found[statistics_name(word)] = write_tables(folder / statistics_name(word), rows)
+            about, name = (described.about_every, _columns(described, codes)), statistics_name(word)
+            accuracy = Accuracy(plan.workload, plan.strategy, plan.noise_variances)
+            adjusted, unbiased = numbers.of(measurement), UNBIASED_NUMBERS.of(measurement)
+            rows = (
+                described_table(_rows(described, batch, own, batch_variances(accuracy, batch)), *about)
+                for run in _runs(tables, layout)
+                for batch, own in _with_published(adjusted, unbiased, *run)
+            )
+            found[name] = write_tables(folder / name, rows)
     return found
 
 
 def about_statistics(described: Description, files: Mapping[str, str]) -> dict[str, Any]:
     """The entry of the metadata on statistics in parts: of each file its columns, with the units of all attributes."""
-    found = []
-    for word, codes in kinds_of_statistics(described.plan.workload).items():
-        if statistics_name(word) in files:
-            columns = about_columns(_columns(described, codes))
-            found.append({"file": statistics_name(word), "columns": columns})
+    found = [
+        {"file": statistics_name(word), "columns": about_columns(_columns(described, codes))}
+        for word, codes in kinds_of_statistics(described.plan.workload).items()
+        if statistics_name(word) in files
+    ]
     return {"statistics": found} if found else {}
 
 
-@dataclass(frozen=True, eq=False)
-class _StatisticRows:
-    """Makes the rows of statistics of runs of tables.
+def _with_published(
+    adjusted: Estimates, unbiased: Estimates, first: int, last: int
+) -> Iterator[tuple[TableBatch, FloatArray]]:
+    """Unbiased tables from one number on up to another, in batches, each with the published numbers of its tables."""
+    # The two may come in batches of other sizes.
+    batches = chain.from_iterable(adjusted.chunks(first, last))
+    own = {
+        number: table for each in batches for number, table in zip(each.queries.tolist(), each.estimates, strict=True)
+    }
+    for batch in chain.from_iterable(unbiased.chunks(first, last)):
+        yield batch, np.stack([own[number] for number in batch.queries.tolist()])
 
-    Attributes:
-        described: the release as it is written.
-        adjusted: gives the numbers that are published.
-        unbiased: gives the unbiased estimates that they were made from, which errors and intervals are those of.
-    """
 
-    described: Description
-    adjusted: Estimates
-    unbiased: Estimates
-    _accuracy: Accuracy = field(init=False, repr=False)
+def _rows(described: Description, batch: TableBatch, published: FloatArray, variances: FloatArray) -> Any:
+    """The rows of the statistics of some tables of the same kinds of query, published as (b, q_1, ..), for PyArrow."""
+    import pyarrow as pa
 
-    def __post_init__(self) -> None:
-        plan = self.described.plan
-        object.__setattr__(self, "_accuracy", Accuracy(plan.workload, plan.strategy, plan.noise_variances))
-
-    def of_run(self, first: int, last: int) -> Iterator[Any]:
-        """The rows of the tables from one number on up to another, as PyArrow tables."""
-        own = {number: table for batch in _batches(self.adjusted, first, last) for number, table in _tables(batch)}
-        for batch in _batches(self.unbiased, first, last):
-            yield self._rows(batch, np.stack([own[number] for number in batch.queries.tolist()]))
-
-    def _rows(self, batch: TableBatch, adjusted: FloatArray) -> Any:
-        """The rows of some tables of the same kinds of query, whose published numbers are ``adjusted`` (b, q_1, ..)."""
-        import pyarrow as pa
-
-        plan, level = self.described.plan, self.described.level
-        variances = batch_variances(self._accuracy, batch)
-        kind, own = _statistic(plan, batch, adjusted, variances, level)
-        _, unbiased = _statistic(plan, batch, batch.estimates, variances, level)
-        axes, tables = unbiased.more_axes, len(batch.queries)
-        columns = columns_in(self.described.profile, kind)
-        numbers = unbiased.values_of(columns, own)
-        rows = len(numbers[columns[0].name])
-        entries = int(np.prod([len(labels) for labels in axes.values()], dtype=np.int64))
-        groups = rows // (tables * entries)
-        found = {
-            TABLE_ID: pa.array(np.repeat(batch.queries, rows // tables), pa.int32()),
-            GROUP: pa.array(np.tile(np.repeat(np.arange(groups), entries), tables), pa.int32()),
-            **{name: pa.array(np.tile(labels, tables * groups)) for name, labels in axes.items()},
-            **{name: pa.array(values, from_pandas=True) for name, values in numbers.items()},
+    form = form_of(described, WrittenQuery(tuple(batch.attributes[0].tolist()), batch.kinds))
+    assert form is not None
+    axes, tables, rows = form.kind.more_axes, len(batch.queries), form.rows
+    entries = int(np.prod([len(labels) for labels in axes.values()], dtype=np.int64))
+    values = form.values(published, batch.estimates, variances, described.level)
+    return pa.table(
+        {
+            TABLE_ID: pa.array(np.repeat(batch.queries, rows), pa.int32()),
+            GROUP: pa.array(np.tile(np.repeat(np.arange(rows // entries), entries), tables), pa.int32()),
+            **{name: pa.array(np.tile(labels, tables * rows // entries)) for name, labels in axes.items()},
+            **{name: pa.array(numbers, from_pandas=True) for name, numbers in values.items()},
         }
-        codes = kinds_of_statistics(plan.workload)[table_of_statistic(kind).word]
-        return described_table(pa.table(found), self.described.about_every, _columns(self.described, codes))
-
-
-def _statistic(
-    plan: Plan, batch: TableBatch, numbers: FloatArray, variances: FloatArray, level: float
-) -> tuple[Statistic, StatisticTable]:
-    """The statistic that the tables of a batch are for, of these numbers, with a group for each table and group."""
-    axis = statistic_among(batch.kinds)
-    assert axis is not None
-    kind = batch.kinds[axis]
-    assert isinstance(kind, Statistic)
-    attribute = plan.domain.attributes[int(batch.attributes[0, axis])]
-    arrays = (np.moveaxis(np.broadcast_to(each, numbers.shape), axis + 1, 0) for each in (numbers, variances))
-    return kind, statistic_of_answers(StatisticAnswers(kind, attribute, (), (), *arrays), level)
+    )
 
 
 def _columns(described: Description, codes: Sequence[int]) -> list[tuple[str, str, str]]:
@@ -141,15 +106,6 @@ def _columns(described: Description, codes: Sequence[int]) -> list[tuple[str, st
             name, unit, meaning = column.described(attribute, workload.domain.unit, described.level)
             found.setdefault(name, ({}, meaning))[0][unit] = None
     return [(name, " or ".join(units), meaning) for name, (units, meaning) in found.items()]
-
-
-def _batches(estimates: Estimates, first: int, last: int) -> Iterator[TableBatch]:
-    return chain.from_iterable(estimates.chunks(first, last))
-
-
-def _tables(batch: TableBatch) -> Iterator[tuple[int, FloatArray]]:
-    """The number of each table of a batch, and its estimates."""
-    return zip(batch.queries.tolist(), batch.estimates, strict=True)
 
 
 def _runs(tables: IntArray, layout: Layout) -> Iterator[tuple[int, int]]:

@@ -1,25 +1,19 @@
-"""The means and quantiles of a release in a report.
-
-Reads: Subject.  Gives: tables of strings.
-"""
+"""The means and quantiles of a release in a report."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice, product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from residualplanner.method.domain.labels import label_text
-from residualplanner.method.queries.kind import labels_in_words, statistic_among
-from residualplanner.more.amounts.statistics import Statistic
-from residualplanner.publish.files.statistic_form import StatisticForm, statistic_form
-from residualplanner.publish.files.statistics import published_values
+from residualplanner.method.queries.kind import labels_in_words
+from residualplanner.publish.files.statistics import values_of
 from residualplanner.publish.pictures import ShownTable, shown_statistic
 from residualplanner.publish.report.subject import Subject
 from residualplanner.publish.report.words import decimals_of_errors
 from residualplanner.release.profiles import profile_named
-from residualplanner.release.statistics import unit_of
+from residualplanner.release.statistics import StatisticForm, rows_of_statistics, statistic_form
 from residualplanner.release.table import Table
 
 #: The most tables of statistics on a page, and the most rows of each.
@@ -30,40 +24,24 @@ _NOTHING = "–"
 _ERRORS = ("std_err", "count_std_err", "sum_std_err")
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class StatisticRows:
-    """A table of statistics on the page.
+class StatisticRows(NamedTuple):
+    """A table of statistics on the page."""
 
-    Attributes:
-        title: what it holds, with the unit.
-        head: the headings, of labels first.
-        rows: as strings.
-        texts: how many columns are labels.
-        meanings: of the columns of numbers: heading, unit and meaning.
-        left_out: how many rows it has besides those.
-    """
-
-    title: str
-    head: tuple[str, ...]
+    title: str  # what it holds, with the unit
+    head: tuple[str, ...]  # the headings, of labels first
     rows: list[tuple[str, ...]]
-    texts: int
-    meanings: list[tuple[str, str, str]]
-    left_out: int
+    texts: int  # how many columns are labels
+    meanings: list[tuple[str, str, str]]  # of the columns of numbers: heading, unit and meaning
+    left_out: int  # how many rows it has besides those
 
 
 def statistics_of(subject: Subject) -> list[StatisticRows]:
     """The means and quantiles that the workload of a release is for, of its first tables; none of a plan."""
     if subject.tables is None:
         return []
-    kinds, workload = subject.plan.workload.kinds, subject.plan.workload
-    if not any(isinstance(kind, Statistic) for kind in kinds):
-        return []
-    wanted = (
-        row
-        for row in subject.tables.query_numbers.tolist()
-        if statistic_among(workload.query_at(row).table_axes.kinds) is not None
-    )
-    return [_rows_of(subject, row) for row in islice(wanted, MOST_TABLES)]
+    wanted = set(subject.tables.query_numbers.tolist())
+    rows = (row for row in rows_of_statistics(subject.plan.workload) if row in wanted)
+    return [_rows_of(subject, row) for row in islice(rows, MOST_TABLES)]
 
 
 def shown_statistic_of(subject: Subject, row: int) -> ShownTable | None:
@@ -79,7 +57,7 @@ def shown_statistic_of(subject: Subject, row: int) -> ShownTable | None:
         fields["estimate"],
         (fields["low"], fields["high"]),
         level=subject.level,
-        unit=unit_of(form.attribute),
+        unit=form.unit,
     )
 
 
@@ -91,7 +69,7 @@ def _form(subject: Subject, row: int) -> StatisticForm | None:
 def _axes(form: StatisticForm) -> dict[str, tuple[str, ...]]:
     """The labels along each axis of a statistic, in words, by the headings of the axes."""
     found = {attribute.heading: labels_in_words(kind, attribute) for attribute, kind in form.groups}
-    return found | {name: tuple(map(label_text, labels)) for name, labels in form.more_axes.items()}
+    return found | {name: tuple(map(label_text, labels)) for name, labels in form.kind.more_axes.items()}
 
 
 def _rows_of(subject: Subject, row: int) -> StatisticRows:
@@ -119,16 +97,11 @@ def _values(subject: Subject, table: Table, form: StatisticForm) -> dict[str, An
     if release is not None and release.numbers.folder is not None and not subject.product.is_unbiased:
         found = release.numbers.statistic(table.query)
         return {column.name: found[column.name].to_numpy() for column in form.columns}
-    return dict(published_values(table, form.columns, subject.level))
+    return dict(values_of(form, table, subject.level))
 
 
 def _heading(name: str) -> str:
-    """The name of a column as a heading.
-
-    Example:
-        >>> _heading("count_std_err"), _heading("too_noisy")
-        ('Count standard error', 'Too noisy')
-    """
+    """The name of a column as a heading, as "Count standard error" for ``count_std_err``."""
     return name.replace("std_err", "standard error").replace("_", " ").capitalize()
 
 

@@ -25,14 +25,13 @@ from residualplanner.ground.words import (
 from residualplanner.method.domain.domain import omission_of
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.privacy import PrivacyClaim, claim_of_budget
-from residualplanner.method.queries.kind import statistic_among
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.amounts.statistics import Statistic
 from residualplanner.publish.files.file_names import BOOK_FORMAT, PARTS_FORMAT
-from residualplanner.publish.files.statistic_form import statistics_sentence
+from residualplanner.publish.files.statistics import statistics_sentence
+from residualplanner.release.means import mean_std_err_of_query
 from residualplanner.release.profiles import FormatName
 from residualplanner.release.release import Release
-from residualplanner.release.statistics import mean_std_err_of_query, unit_of
+from residualplanner.release.statistics import rows_of_statistics
 from residualplanner.shell.cli.output import Output, command_text
 from residualplanner.shell.cli.sizes import say_sizes
 
@@ -169,16 +168,13 @@ def say_errors(errors: "pd.DataFrame", output: Output) -> None:
 
 def say_means(plan: Plan, level: float, output: Output) -> None:
     """Say how accurate means are, in the unit of their amounts; nothing where no table is for means."""
-    workload, margins, lines = plan.workload, [], []
-    if not any(isinstance(kind, Statistic) for kind in workload.kinds):
-        return
-    axes = ((row, workload.query_at(row).table_axes) for row in range(len(workload)))
-    found = ((row, positions, statistic_among(kinds)) for row, (positions, kinds) in axes)
-    for row, positions, axis in islice((each for each in found if each[2] is not None), _MEANS):
-        std_err = mean_std_err_of_query(plan, row, records=_RECORDS)
-        if std_err is not None and axis is not None:
+    margins, lines = [], []
+    for row in islice(rows_of_statistics(plan.workload), _MEANS):
+        found = mean_std_err_of_query(plan, row, records=_RECORDS)
+        if found is not None:
+            std_err, unit = found
             margins.append(margin_factor(level) * float(std_err.max()))
-            words, unit = workload.query_at(row).words(plan.domain), unit_of(plan.domain.attributes[positions[axis]])
+            words = plan.workload.query_at(row).words(plan.domain)
             lines.append(f"{words}: ± {number_text(margins[-1])} {unit}")
     if not margins:
         return

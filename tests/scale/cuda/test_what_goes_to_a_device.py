@@ -13,9 +13,9 @@ from benchmarks.strict_device import DEVICES, KEEPING
 from residualplanner.gate.measurement.answers import IntegerResiduals
 from residualplanner.method.kron import arrays
 from residualplanner.release import reference_answers
-from residualplanner.release.device_answers import DeviceAnswers
 from residualplanner.release.devices import Device
 from residualplanner.release.reconstruct import reconstruct
+from residualplanner.release.stacks import DeviceAnswers
 
 ROOT = Path(rp.__file__).parent
 #: What can move an array to a device, or name one.

@@ -9,12 +9,8 @@ import numpy as np
 from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.ground.margins import margin_factor
 from residualplanner.method.workload.query import QueryLike
-from residualplanner.more.amounts.statistics import Quantiles, Statistic
-from residualplanner.release.statistics.answers import StatisticAnswers, grouped_answers
-from residualplanner.release.statistics.columns import Column, unit_of
-from residualplanner.release.statistics.statistic_table import StatisticTable
-
-_PROBABILITY = "probability"
+from residualplanner.more.amounts.statistics import Quantiles
+from residualplanner.release.statistic_table import Column, StatisticTable
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
@@ -43,18 +39,30 @@ class QuantileTable(StatisticTable):
         Column("high", "high", "amounts", "high end of that interval", "of unbiased"),
     )
 
-    probabilities: tuple[float, ...]
-
-    @classmethod
-    def axes_of(cls, kind: Statistic) -> dict[str, tuple[float, ...]]:
-        """The probabilities of the kind."""
-        assert isinstance(kind, Quantiles)
-        return {_PROBABILITY: kind.probabilities}
-
     @property
-    def more_axes(self) -> dict[str, tuple[float, ...]]:
-        """The probabilities."""
-        return {_PROBABILITY: self.probabilities}
+    def probabilities(self) -> tuple[float, ...]:
+        """The fractions of the records that are at or below the quantiles, (p,)."""
+        return self.more_axes["probability"]
+
+    @staticmethod
+    def numbers(kind: Quantiles, answers: FloatArray, variances: FloatArray, level: float) -> dict[str, FloatArray]:
+        """The quantiles (groups.., p), from the count and the excesses; BudgetError where there is no such level.
+
+        Source: eqs. (120) and (124).
+        """
+        edges, p = np.array(kind.edges), np.array(kind.probabilities)
+        count, excess = answers[0], _by_probability(answers, len(p))
+        slack = margin_factor(level) * np.sqrt(_by_probability(variances, len(p)))
+        # The true bin is the first with no negative excess, so the interval starts in the first bin of which the excess
+        # may not be negative, and ends in the bin after the last of which it may be.  The last bin is never exceeded.
+        may_be_reached = np.append(excess + slack >= 0, np.ones((*excess.shape[:-1], 1), dtype=bool), axis=-1)
+        may_be_below = excess - slack < 0
+        last = np.where(may_be_below.any(axis=-1), excess.shape[-1] - np.argmax(may_be_below[..., ::-1], axis=-1), 0)
+        return {
+            "estimate": frozen(_estimates(count, excess, p, edges)),
+            "low": frozen(edges[np.argmax(may_be_reached, axis=-1)]),
+            "high": frozen(edges[last + 1]),
+        }
 
 
 def quantiles(
@@ -96,39 +104,7 @@ def quantiles(
         >>> found.low, found.high
         (array([45.]), array([55.]))
     """
-    margin_factor(level)
-    return quantile_table(grouped_answers(release, attribute, by, Quantiles(probabilities)), level)
-
-
-def quantile_table(answers: StatisticAnswers, level: float) -> QuantileTable:
-    """The quantiles of the groups of a table, from the answers of `Quantiles`: the count, and the excesses.
-
-    Raises:
-        BudgetError: ``level`` is not between 0 and 1.
-
-    Source: eqs. (120) and (124).
-    """
-    kind, margin = answers.kind, margin_factor(level)
-    assert isinstance(kind, Quantiles)
-    edges, p = np.array(kind.edges), np.array(kind.probabilities)
-    count, excess = answers.estimate[0], _by_probability(answers.estimate, len(p))
-    slack = margin * np.sqrt(_by_probability(answers.variance, len(p)))
-    # The true bin is the first with no negative excess, so the interval starts in the first bin of which the excess may
-    # not be negative, and ends in the bin after the last of which it may be.  The last bin is never exceeded.
-    may_be_reached = np.append(excess + slack >= 0, np.ones((*excess.shape[:-1], 1), dtype=bool), axis=-1)
-    may_be_below = excess - slack < 0
-    last = np.where(may_be_below.any(axis=-1), excess.shape[-1] - np.argmax(may_be_below[..., ::-1], axis=-1), 0)
-    return QuantileTable(
-        answers.attribute.name,
-        unit_of(answers.attribute),
-        answers.names,
-        answers.labels,
-        level,
-        frozen(_estimates(count, excess, p, edges)),
-        frozen(edges[np.argmax(may_be_reached, axis=-1)]),
-        frozen(edges[last + 1]),
-        kind.probabilities,
-    )
+    return QuantileTable.of_release(release, attribute, by, Quantiles(probabilities), level)
 
 
 def _by_probability(answers: FloatArray, probabilities: int) -> FloatArray:
@@ -139,6 +115,7 @@ def _by_probability(answers: FloatArray, probabilities: int) -> FloatArray:
 
 def _estimates(count: FloatArray, excess: FloatArray, probabilities: FloatArray, edges: FloatArray) -> FloatArray:
     """Where the counts up to each bin, made to increase, reach fractions of the count, (groups.., p)."""
+    # Noise may make counts up to a bin fall: the running maximum, within 0 and the count, is a distribution function.
     total = count[..., None, None]
     upward = np.append(
         excess + probabilities[:, None] * total, np.broadcast_to(total, (*excess.shape[:-1], 1)), axis=-1

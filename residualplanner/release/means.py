@@ -1,0 +1,250 @@
+"""Means of amounts, by group, with counts and sums, from the tables of a release."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.ground.checks import FloatArray, frozen, require_positive
+from residualplanner.ground.margins import margin_factor
+from residualplanner.method.plan.plan import Plan
+from residualplanner.method.queries.kind import statistic_among
+from residualplanner.method.workload.query import QueryLike
+from residualplanner.more.amounts.statistics import Mean
+from residualplanner.release.statistic_table import Column, StatisticTable, statistic_query, unit_of
+
+_TOO_NOISY = "whether the count is not clear of 0, so that the mean says nothing"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Ratio:
+    """Ratios D / C of estimates whose errors are correlated, entry by entry; all arrays have one shape."""
+
+    above: FloatArray  # D
+    below: FloatArray  # C
+    above_variance: FloatArray
+    below_variance: FloatArray
+    covariance: FloatArray  # of D and C
+
+    @property
+    def estimate(self) -> FloatArray:
+        """D / C, or NaN where C is not above 0."""
+        return self.above / np.where(self.below > 0, self.below, np.nan)
+
+    @property
+    def std_err(self) -> FloatArray:
+        """By the delta method, to first order in the errors; NaN where C is not above 0.
+
+        Source: eq. (118).
+        """
+        ratio = self.estimate
+        of_difference = self.above_variance - 2 * ratio * self.covariance + ratio**2 * self.below_variance  # D - t C
+        return np.sqrt(np.maximum(of_difference, 0)) / np.where(self.below > 0, self.below, np.nan)
+
+    def is_clear(self, margin: float) -> np.ndarray:
+        """Whether C is more than ``margin`` standard errors above 0, so that one can divide by it."""
+        found: np.ndarray = self.below > margin * np.sqrt(self.below_variance)
+        return found
+
+    def interval(self, margin: float, limit: float) -> tuple[FloatArray, FloatArray]:
+        """The least and the largest t, up to ``limit`` in size, with ``|D - t C| <= margin`` standard errors of it.
+
+        The ratio of what is estimated is in it as often as a normal variable is within ``margin`` standard deviations,
+        however small C is, if it is in that range.
+
+        Source: eq. (119); Fieller 1954.
+        """
+        square = margin**2
+        a = self.below**2 - square * self.below_variance
+        b = self.above * self.below - square * self.covariance
+        c = self.above**2 - square * self.above_variance
+        with np.errstate(all="ignore"):
+            root = np.sqrt(np.maximum(b**2 - a * c, 0))
+            far = np.where(b < 0, b - root, b + root)  # without cancellation
+            first, second = far / a, c / far
+        between = np.sort(np.stack([first, second]), axis=0)
+        # With a >= 0 these are the ends.  Otherwise all ratios but those between them: the range is cut where one lies
+        # beyond it, and is all of it where both do not, or where no ratio is excluded.
+        inside = a >= 0
+        is_cut = ~inside & (b**2 > a * c)
+        low = np.where(is_cut & (between[0] < -limit) & (between[1] > -limit), between[1], -limit)
+        high = np.where(is_cut & (between[1] > limit) & (between[0] < limit), between[0], limit)
+        low, high = np.where(inside, between[0], low), np.where(inside, between[1], high)
+        # Nothing of the range is left, or the ends are 0 / 0: the whole of it, which claims the least.
+        is_lost = ~(low <= high)
+        low, high = np.where(is_lost, -limit, low), np.where(is_lost, limit, high)
+        return np.clip(low, -limit, limit), np.clip(high, -limit, limit)
+
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class MeanTable(StatisticTable):
+    """The mean amount of the records in each group, with standard errors and intervals; their count, and their sum.
+
+    The mean of a group is the ratio of two estimates.  Records without an amount are in none.
+
+    Attributes:
+        attribute: whose amounts it is about.
+        unit: of the amounts, in words.
+        names: of the attributes that make the groups, axis by axis.
+        labels: along each axis.
+        level: the confidence level of the intervals; that of ``too_noisy``, too.
+        estimate: the means, an axis for each attribute, within the limits of the amounts; NaN where the count of a
+            group is estimated as 0 or less.
+        std_err: their standard errors, to first order; NaN likewise.
+        low: the lower ends of the intervals, within the limits of the amounts.
+        high: the upper ends.
+        count: the estimated number of records in each group.
+        count_std_err: its standard error, exact.
+        sum: the estimated sum of the amounts in each group.
+        sum_std_err: its standard error, exact.
+        too_noisy: where the count is not clear of 0, so that the mean says nothing; the interval is right there, too.
+    """
+
+    word, phrase = "means", "mean"
+    columns = (
+        Column("mean", "estimate", "amounts", "sum divided by count, within the limits of the amounts", "of unbiased"),
+        Column("std_err", "std_err", "amounts", "standard error of the mean, to first order", "of unbiased"),
+        Column("low", "low", "amounts", "low end of Fieller's interval of the mean, of level {level}", "of unbiased"),
+        Column("high", "high", "amounts", "high end of that interval", "of unbiased"),
+        Column("count", "count", "counts", "{estimate} of the records with an amount", "of tables"),
+        Column("count_std_err", "count_std_err", "counts", "standard error of the count, exact", "of unbiased"),
+        Column("sum", "sum", "amounts", "{estimate} of the sum of the amounts", "of tables"),
+        Column("sum_std_err", "sum_std_err", "amounts", "standard error of the sum, exact", "of unbiased"),
+        Column("too_noisy", "too_noisy", "neither", _TOO_NOISY, "of unbiased"),
+    )
+
+    std_err: FloatArray
+    count: FloatArray
+    count_std_err: FloatArray
+    sum: FloatArray
+    sum_std_err: FloatArray
+    too_noisy: NDArray[np.bool_]
+
+    @staticmethod
+    def numbers(kind: Mean, answers: FloatArray, variances: FloatArray, level: float) -> dict[str, FloatArray]:
+        """The means of the groups, from the three answers of `Mean`; BudgetError where there is no such level.
+
+        Source: eqs. (118), (119) and (121).
+        """
+        (low, high), (least, most) = kind.limits, kind.expected
+        middle, width, part = (low + high) / 2, high - low, (most - least) / (high - low)
+        (count, above, _), (of_count, of_above, of_below) = answers, variances
+        # Above and below add up to a multiple of the count, so that three variances give the covariance of two.
+        covariance = (part**2 * of_count + of_above - of_below) / (2 * part)
+
+        def from_amount(amount: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+            """The sum of what amounts are above one of them, its variance, and its covariance with the count."""
+            shift = least - amount
+            variance = width**2 * of_above + shift**2 * of_count + 2 * width * shift * covariance
+            return width * above + shift * count, np.maximum(variance, 0), width * covariance + shift * of_count
+
+        total, of_total, _ = from_amount(0.0)
+        # The mean is the middle and a ratio of at most half a width in size, of which the ends of intervals are cut.
+        deviation, of_deviation, with_count = from_amount(middle)
+        ratio = Ratio(deviation, count, of_deviation, of_count, with_count)
+        margin, half = margin_factor(level), width / 2
+        ends = ratio.interval(margin, half)
+        found = {
+            "estimate": middle + np.clip(ratio.estimate, -half, half),
+            "std_err": ratio.std_err,
+            "low": middle + ends[0],
+            "high": middle + ends[1],
+            "count": count,
+            "count_std_err": np.sqrt(of_count),
+            "sum": total,
+            "sum_std_err": np.sqrt(of_total),
+            "too_noisy": ~ratio.is_clear(margin),
+        }
+        return {field: frozen(np.asarray(values)) for field, values in found.items()}
+
+
+def means(release: Any, attribute: str, by: QueryLike = (), *, level: float = 0.95) -> MeanTable:
+    """The means of the amounts of an attribute, by group: sums divided by counts.
+
+    Args:
+        release: unbiased tables, from `reconstruct` or `load_tables`, of a workload in which the same groups have the
+            `Mean` of the attribute, or counts and sums.
+        attribute: one of amounts, declared by `Numeric`.
+        by: the attributes that make the groups; with kinds, such as a hierarchy's, where they are not plain values.
+        level: the confidence level of the intervals, which hold for groups of any size: Fieller's, which is all of the
+            range of the amounts where the count is not clear of 0.
+
+    Raises:
+        WorkloadError: the attribute has no amounts, or the release does not answer its sums or counts by these groups.
+        BudgetError: ``level`` is not between 0 and 1.
+
+    Source: eqs. (118), (119) and (121).
+
+    Example:
+        >>> import numpy as np, pandas as pd
+        >>> import residualplanner as rp
+        >>> domain = rp.Domain({"job": 2, "pay": rp.Numeric(0, 100)})
+        >>> workload = rp.Workload(domain, [{"job": rp.Identity(), "pay": rp.Mean()}])
+        >>> plan = rp.select(workload, budget=rp.zcdp(0.5))
+        >>> records = pd.DataFrame({"job": np.repeat([0, 1], [400, 600]), "pay": np.repeat([20, 70], [400, 600])})
+        >>> release = rp.reconstruct(rp.measure(plan, records, noise="gaussian", seed=1))
+        >>> found = means(release, "pay", by=["job"])
+        >>> np.abs(found.estimate - [20, 70]) < 4 * found.std_err
+        array([ True,  True])
+    """
+    return MeanTable.of_release(release, attribute, by, Mean(), level)
+
+
+def mean_std_err(
+    plan: Plan,
+    attribute: str,
+    by: QueryLike = (),
+    *,
+    records: float,
+    between: tuple[float, float] | None = None,
+) -> FloatArray:
+    """The standard errors that means of so many records have at most, by group, in the unit of the amounts.
+
+    Args:
+        plan: of a workload in which the groups have the `Mean` of the attribute, or counts and sums.
+        attribute: one of amounts, declared by `Numeric`.
+        by: the attributes that make the groups; with kinds where they are not plain values.
+        records: how many records with an amount a group has.
+        between: two amounts between which the means are; the limits of the amounts if not given.
+
+    Raises:
+        WorkloadError: the attribute has no amounts, or the plan does not answer its means by these groups.
+        BudgetError: ``records`` is not a positive number.
+
+    Source: eq. (122).
+
+    Example:
+        >>> import residualplanner as rp
+        >>> domain = rp.Domain({"job": 2, "pay": rp.Numeric(0, 100_000)})
+        >>> plan = rp.select(rp.Workload(domain, [{"job": rp.Identity(), "pay": rp.Mean()}]), budget=rp.zcdp(0.5))
+        >>> mean_std_err(plan, "pay", ["job"], records=200).round()
+        array([519., 519.])
+    """
+    count = require_positive("records", records)
+    kind = Mean(between).on(plan.domain[attribute])
+    return _std_errs(kind, plan.variance(statistic_query(plan, attribute, by, Mean(between))), -1, count)
+
+
+def mean_std_err_of_query(plan: Plan, number: int, *, records: float) -> tuple[FloatArray, str] | None:
+    """As `mean_std_err`, of the query of this number in the workload, with its unit; None unless it is for means.
+
+    Raises:
+        BudgetError: ``records`` is not a positive number.
+    """
+    count, (positions, kinds) = require_positive("records", records), plan.workload.query_at(number).table_axes
+    axis = statistic_among(kinds)
+    kind = None if axis is None else kinds[axis]
+    if axis is None or not isinstance(kind, Mean):
+        return None
+    (query,) = plan.workload.take([number])
+    unit = unit_of(plan.domain.attributes[positions[axis]])
+    return _std_errs(kind, plan.variance(query), axis, count), unit
+
+
+def _std_errs(kind: Mean, variance: FloatArray, axis: int, count: float) -> FloatArray:
+    """The largest standard errors of means, by the variances of their three answers along an axis."""
+    _, of_above, of_below = np.moveaxis(variance, axis, 0)
+    low, high = kind.limits
+    found: FloatArray = (high - low) * np.sqrt(np.maximum(of_above, of_below)) / count
+    return found

@@ -1,0 +1,206 @@
+"""What tables of statistics by group have in common: the answers that they are made of, their columns, a data frame."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+
+from residualplanner.ground.checks import FloatArray
+from residualplanner.ground.completion import hides
+from residualplanner.ground.errors import WorkloadError
+from residualplanner.ground.html import frame_html
+from residualplanner.ground.margins import margin_factor
+from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.plan.plan import Plan
+from residualplanner.method.queries.kind import Kind, statistic_among, tied_kind
+from residualplanner.method.workload.query import QueryLike, WrittenQuery, kinds_by_name
+from residualplanner.method.workload.workload import Workload
+from residualplanner.more.amounts.statistics import Statistic
+from residualplanner.release.heading import Heading
+from residualplanner.release.product import Product
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_UNBIASED = (
+    "means and quantiles are made of the unbiased tables that reconstruct returns, or of a folder of these; a folder "
+    "of others has theirs as they were published: load_tables(folder).numbers.statistic(query)"
+)
+
+
+class Column(NamedTuple):
+    """A column of a table of statistics."""
+
+    name: str
+    field: str  # of `StatisticTable.numbers`, which holds its values
+    of: Literal["amounts", "counts", "neither"]  # whose unit it has
+    meaning: str  # in words; {level} is the confidence level, {estimate} what an estimate is called
+    #: Tables have it, too, so that it is published as it is there; or it stays that of the unbiased estimates where
+    #: tables are adjusted, and says so.
+    role: Literal["of tables", "of unbiased"]
+    is_adjusted: bool = False  # whether its values follow from adjusted answers
+    note: str = ""
+
+    def described(self, attribute: Attribute, count_unit: str, level: float) -> tuple[str, str, str]:
+        """Name, unit and meaning; the unit is empty where there is none."""
+        units = {"amounts": unit_of(attribute), "counts": count_unit, "neither": ""}
+        estimate = "estimate" if self.is_adjusted else "unbiased estimate"
+        meaning = self.meaning.format(level=f"{level:.15g}", estimate=estimate)
+        return self.name, units[self.of], "; ".join(filter(None, (meaning, self.note)))
+
+    def published(self, numbers: Product, *, with_unbiased: bool) -> Iterable["Column"]:
+        """The columns in its place where numbers were made from unbiased estimates; names say which is which."""
+        # Statistics and errors stay those of the unbiased estimates: adjusted tables are biased, and ratios of their
+        # numbers may be off by many standard errors.  Counts and sums are those of the tables.
+        if self.role == "of tables":
+            yield self._replace(name=self.name + numbers.ending, is_adjusted=True, note=numbers.mark)
+        if self.role == "of unbiased" or with_unbiased:
+            note = "of the unbiased estimates that the numbers were made from"
+            yield self._replace(name=f"{self.name}_unbiased", note=note)
+
+
+def unit_of(attribute: Attribute) -> str:
+    """The unit of the amounts of an attribute, or else its name."""
+    return attribute.about.unit or attribute.name
+
+
+@hides("columns", "more_axes", "numbers", "of_release", "of_table", "phrase", "title", "title_of", "word")
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class StatisticTable(ABC):
+    """A statistic of the amounts, or bins, of an attribute for each group.
+
+    Attributes:
+        attribute: whose amounts it is about.
+        unit: of the amounts, in words.
+        names: of the attributes that make the groups, axis by axis.
+        labels: along each axis.
+        level: the confidence level of the intervals.
+        more_axes: the labels of axes after those of the groups, by the names of their columns.
+        estimate: an axis for each attribute of the groups, and for more.
+        low: the lower ends of the intervals.
+        high: the upper ends.
+    """
+
+    word: ClassVar[str]  # what such statistics are called
+    phrase: ClassVar[str]  # the same before the name of an attribute
+    columns: ClassVar[tuple[Column, ...]]  # of its numbers, in their order
+
+    attribute: str
+    unit: str
+    names: tuple[str, ...]
+    labels: tuple[tuple[object, ...], ...]
+    level: float
+    more_axes: Mapping[str, tuple[float, ...]]
+    estimate: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+    @staticmethod
+    @abstractmethod
+    def numbers(kind: Any, answers: FloatArray, variances: FloatArray, level: float) -> dict[str, FloatArray]:
+        """The statistic (groups.., more axes..) by field, from a kind's answers (q, groups..) and their variances."""
+
+    @classmethod
+    def of_table(cls, table: Heading, estimate: FloatArray, variance: FloatArray, level: float) -> Self:
+        """The statistic that a table is for, from its estimates and their variances, (q_1, .., q_k) each."""
+        positions, kinds = WrittenQuery(table.positions, table.kinds).table_axes
+        axis = statistic_among(kinds)
+        assert axis is not None
+        kind, attribute = kinds[axis], table.plan.domain.attributes[positions[axis]]
+        assert isinstance(kind, Statistic)
+        return cls(
+            attribute.name,
+            unit_of(attribute),
+            (*table.names[:axis], *table.names[axis + 1 :]),
+            (*table.labels[:axis], *table.labels[axis + 1 :]),
+            level,
+            kind.more_axes,
+            **cls.numbers(kind, np.moveaxis(estimate, axis, 0), np.moveaxis(variance, axis, 0), level),
+        )
+
+    @classmethod
+    def of_release(cls, release: Any, attribute: str, by: QueryLike, kind: Statistic, level: float) -> Self:
+        """The statistic of an attribute by groups, from unbiased tables.
+
+        Raises:
+            BudgetError: ``level`` is not between 0 and 1.
+            WorkloadError: the tables are not unbiased, or do not give the answers.
+        """
+        margin_factor(level)
+        is_release = isinstance(release, Mapping) and isinstance(getattr(release, "plan", None), Plan)
+        if not is_release or not release.product.is_unbiased:
+            raise WorkloadError(_UNBIASED)
+        query = statistic_query(release.plan, attribute, by, kind)
+        try:
+            table = release[query]
+        except WorkloadError as error:
+            raise WorkloadError(f"{_lacking(kind, attribute, query)} ({error})") from None
+        return cls.of_table(table, table.estimate, table.variance, level)
+
+    def __repr__(self) -> str:
+        return f"{self.title}\n{self.to_frame()}"
+
+    def _repr_html_(self) -> str:
+        return frame_html(self.to_frame())
+
+    @property
+    def title(self) -> str:
+        """What the table holds, in words."""
+        return self.title_of(self.attribute, self.unit)
+
+    @classmethod
+    def title_of(cls, attribute: str, unit: str) -> str:
+        """What the table of an attribute's statistic holds, in words."""
+        return f"{cls.phrase} {attribute} ({unit})"
+
+    def to_frame(self) -> "pd.DataFrame":
+        """A row for each group, with its labels and the columns of numbers."""
+        import pandas as pd
+
+        rows = [*product(*self.labels, *self.more_axes.values())]
+        frame = pd.DataFrame(rows, columns=[*self.names, *self.more_axes], index=range(len(rows)))
+        return frame.assign(**{column.name: np.ravel(getattr(self, column.field)) for column in self.columns})
+
+
+def statistic_query(plan: Plan, attribute: str, by: QueryLike, kind: Statistic) -> dict[str, Kind]:
+    """The query for a statistic of an attribute by groups, its axis the last.
+
+    Raises:
+        WorkloadError: the attribute has no such statistic, or the plan does not answer it for want of its rows.
+    """
+    groups = kinds_by_name(plan.domain, by)
+    if attribute in groups:
+        raise WorkloadError(f"{attribute!r} cannot make the groups of its own statistics; leave it out of by=")
+    query: dict[str, Kind] = {**groups, attribute: kind}
+    if not _is_answered(plan.workload, attribute, tied_kind(kind, plan.domain[attribute])):
+        raise WorkloadError(_lacking(kind, attribute, query))
+    return query
+
+
+def _is_answered(workload: Workload, attribute: str, kind: Kind) -> bool:
+    """Whether rows are sums of multiples of those that queries have on the attribute, and of the row of a total.
+
+    Others may be measured too, to complete a basis, but with noise without bounds.
+    """
+    position = workload.domain.names.index(attribute)
+    size, wanted = workload.domain.sizes[position], kind.matrix(workload.domain.sizes[position])
+    used = [workload.kinds[code] for code in np.flatnonzero(workload.uses[position])]
+    if kind in used:
+        return True
+    rows = np.concatenate([np.ones((1, size)), *(each.matrix(size) for each in used)])
+    # Rows of sums are as large as the amounts: scaled, so that the pseudoinverse does not take rows of counts for 0.
+    scaled = rows / np.maximum(np.abs(rows).max(axis=1, keepdims=True), 1e-300)
+    left = wanted - wanted @ np.linalg.pinv(scaled) @ scaled
+    return bool((np.abs(left) <= 1e-9 * np.abs(wanted).max()).all())
+
+
+def _lacking(kind: Statistic, attribute: str, query: Mapping[str, Kind]) -> str:
+    """What to add to the workload."""
+    groups = [name for name in query if name != attribute]
+    return (
+        f"the release does not answer the {kind.name} of {attribute!r} by {groups}; let the workload have {query!r}, "
+        "plan and measure again"
+    )
