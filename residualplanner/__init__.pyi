@@ -56,16 +56,17 @@ from .more.classifications.hierarchy import Hierarchy
 from .more.queries.among import Among
 from .more.queries.selection import Selection
 from .more.queries.thresholds import Threshold
-from .more.searches.orthogonal import orthogonal_residuals
+from .more.searches.basis_options import orthogonal_residuals
 from .publish.loading import load_tables
 from .publish.maps import Boundaries, choropleth
 from .publish.report import write_report
+from .release.means import MeanTable, mean_std_err, means
 from .release.publication import Publication
 from .release.published_errors import PublishedErrors
 from .release.quality import Quality
+from .release.quantiles import QuantileTable, quantiles
 from .release.reconstruct import reconstruct
 from .release.release import Release
-from .release.statistics import MeanTable, QuantileTable, mean_std_err, means, quantiles
 from .release.table import Table
 from .scale.stored import (
     EngineCheck,
