@@ -56,7 +56,7 @@ from .more.classifications.hierarchy import Hierarchy
 from .more.queries.among import Among
 from .more.queries.selection import Selection
 from .more.queries.thresholds import Threshold
-from .more.searches.orthogonal import orthogonal_residuals
+from .more.searches.basis_options import orthogonal_residuals
 from .publish.loading import load_tables
 from .publish.maps import Boundaries, choropleth
 from .publish.report import write_report

@@ -33,7 +33,7 @@ from residualplanner.method.strategy.costs import cost_upper_bound
 from residualplanner.method.strategy.strategy import Strategy, constant_strategy, varying_strategy
 from residualplanner.method.workload.workload import Workload
 from residualplanner.more.classifications.hierarchy import Hierarchy
-from residualplanner.more.searches.workload_grams import attribute_grams, plain_grams
+from residualplanner.more.searches.attribute_grams import attribute_grams, plain_grams
 from strategies import NAMES, Case, cases, names_of, noise_of, sizes
 
 MaybeMatrix = NDArray[np.int64] | None

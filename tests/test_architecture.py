@@ -72,7 +72,6 @@ DOORS: dict[str, set[str]] = {
         "more.bounds.max_abs_error",
     },
     "method.strategy.cells": {
-        "more.by_set.varying_groups",
         "more.by_set.varying_tables",
     },
     "method.strategy.costs": {
@@ -107,7 +106,7 @@ SEE_RECORDS = ("gate", "scale/engines", "scale/stored", "fits/rap")
 HOLD_NO_RECORDS = {"CsvFile", "LimitedRecords", "Progress"}
 HOMES = {
     "cvxpy": {"more/convex"},
-    "clarabel": {"more/replacement", "fits/microdata"},
+    "clarabel": {"more/by_set", "fits/microdata"},
     "duckdb": {"gate/sources"},
     "narwhals": {"gate/sources", "scale/engines", "more/classifications"},
     "polars": {"gate/sources", "release"},

@@ -66,7 +66,7 @@ class SumOfVariances(Loss):
 
     def svd_bound(self, workload: Workload) -> float:
         """The bound for the sum.  Source: eq. (33)."""
-        from residualplanner.more.bounds import sum_bound  # a door
+        from residualplanner.more.bounds.svd_bound import sum_bound  # a door
 
         return sum_bound(workload, self.importance(workload))
 
@@ -102,7 +102,7 @@ class MaxVariance(Loss):
 
     def svd_bound(self, workload: Workload) -> float:
         """The largest bound over all sums in which cells have weights that add up to 1.  Source: eq. (33)."""
-        from residualplanner.more.bounds import greatest_bound  # a door
+        from residualplanner.more.bounds.svd_maximum import greatest_bound  # a door
 
         return greatest_bound(workload, self.importance(workload))
 

@@ -22,8 +22,7 @@ from residualplanner.method.workload.attribute_sets import QueryBlock, indices_o
 from residualplanner.method.workload.workload import Workload
 
 if TYPE_CHECKING:
-    from residualplanner.more.by_set.varying_groups import VaryingTables
-    from residualplanner.more.by_set.varying_tables import VaryingTable
+    from residualplanner.more.by_set.varying_tables import VaryingTable, VaryingTables
 
 Cells = FloatArray
 
@@ -103,7 +102,7 @@ def cell_tables(strategy: Strategy) -> CellTables:
     """The tables of all queries that a strategy answers, each found once."""
     if not strategy.varying.any():
         return _ConstantTables(strategy)
-    from residualplanner.more.by_set.varying_groups import VaryingTables  # a door
+    from residualplanner.more.by_set.varying_tables import VaryingTables  # a door
 
     return VaryingTables(strategy)
 

@@ -34,13 +34,7 @@ def independent_mean_max(cells: FloatArray) -> FloatArray:
     """``E max |Z_i|`` of so many independent standard normal variables, for each entry of ``cells`` (m,), at least 1.
 
     Many different numbers are read off a polynomial in the root of log N + 1/2, which goes through 49 of them; it is
-    within 1e-9 of them all, relative.
-
-    Cost: some 300 values of the error function for each of the first few different numbers, then O(m).
-
-    Example:
-        >>> independent_mean_max(np.array([1.0, 2.0, 1000.0])).round(4).tolist()
-        [0.7979, 1.1284, 3.4354]
+    within 1e-9 of them all, relative.  The first few different numbers cost some 300 values of the error function each.
     """
     distinct, index = np.unique(cells, return_inverse=True)
     if len(distinct) <= _NUMBERS:
@@ -54,26 +48,14 @@ def independent_mean_max(cells: FloatArray) -> FloatArray:
 
 
 def mean_max_bound(std_err: FloatArray, cells: FloatArray) -> float:
-    """The bound for one table.
-
-    Args:
-        std_err (v,): different standard deviations, positive, ascending.
-        cells (v,): how many cells have each.
-
-    Example:
-        >>> round(mean_max_bound(np.array([1e-9, 1.0]), np.array([5.0, 1.0])), 4)  # the root of 2 / pi
-        0.7979
-    """
+    """The bound for one table, from standard deviations (v,), positive, ascending, and how many cells have each."""
     return float(_integrals(*_in_groups(std_err[None], cells[None], DEVIATIONS))[0])
 
 
 def mean_max_bounds(cells: FloatArray, differing: Iterable[tuple[IntArray, FloatArray]]) -> FloatArray:
-    """The bound for every query, from its own cells, (q,).
+    """The bound for every query, (q,), from how many cells it has (q,), and in runs the variances of these.
 
-    Args:
-        cells (q,): how many every query has.
-        differing: runs of queries, their numbers (m,), and the variances of their cells that differ (m, h); each is
-            that of equally many.
+    For each run the numbers of queries (m,), and the variances that differ (m, h), each of equally many cells.
     """
     bounds, most = np.empty(len(cells)), min(DEVIATIONS, max(FEWEST, ALL_DEVIATIONS // len(cells)))
     for numbers, variance in differing:

@@ -2,6 +2,11 @@
 
 Source: eqs. (33) and (61).
 
+With ``1/sqrt(n)`` for the first coordinate, a kind's Gram matrix over n is ``[[a, b^T], [b, C]]``, and that of an
+attribute that is summed out has a single 1 in its corner.  In the eigenvectors of C only one direction for each
+distinct eigenvalue can be tied to the corner by b: these make up the head.  The others, the tail, are on their own:
+wherever one of them is present so is the attribute, and its eigenvalue is a factor of everything.
+
 A block belongs to a set B of attributes present in their tails, and is a sum over the queries that contain B.  The term
 of a query depends on its other attributes: those with no more than a corner give a number; the others, each with its
 kind, are the query's pattern, and give a product of heads.
@@ -9,23 +14,40 @@ kind, are the query's pattern, and give a product of heads.
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 from scipy import sparse
 
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.errors import WorkloadError
+from residualplanner.method.queries.kind import Kind
 from residualplanner.method.workload.attribute_sets import row_numbers
 from residualplanner.method.workload.closure import subset_products
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.bounds.svd_factors import LARGEST, AttributeFactors, attribute_factors, root_trace
+from residualplanner.more.searches.eigen import eigen, reflected
 
 #: Attributes, each with its kind, by their numbers.
 Pattern = tuple[tuple[int, int], ...]
 #: How many queries and subsets are worked on at a time.
 CHUNK = 2**18
+#: The largest symmetric matrix whose eigenvalues are computed.
+_LARGEST = 6_000
+#: Eigenvalues that differ by less than this fraction of the largest are equal; ties weaker than the second are none.
+_SAME, _NO_TIE = 1e-13, 1e-14
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _AttributeFactors:
+    """What every attribute contributes."""
+
+    heads: Mapping[tuple[int, int], FloatArray]  # (r, r), by attribute and kind, where it is larger than its corner
+    roots: Mapping[tuple[int, int], float]  # the sum of the roots of the eigenvalues of each of them
+    corner: FloatArray  # (d, kinds): the corner a, where that is all of the head; else 1
+    tail: FloatArray  # (d,): the sum of the roots of the eigenvalues in the tail; 0 where there is none
 
 
 def sum_bound(workload: Workload, importance: FloatArray) -> float:
@@ -34,38 +56,134 @@ def sum_bound(workload: Workload, importance: FloatArray) -> float:
     Raises:
         WorkloadError: the eigenvalues of too large matrices would be needed, or a threshold has an attribute on
             which there are queries for more than single values.
-
-    Source: eqs. (33) and (61).
     """
     matters = np.flatnonzero(importance > 0)
     workload, weights = workload.take(matters), (importance / workload.cells)[matters]
-    factors = attribute_factors(workload)
+    factors = _attribute_factors(workload)
     has_head = np.zeros(len(workload.domain), dtype=np.bool_)
     has_head[[attribute for attribute, _ in factors.heads]] = True
-    table, patterns = pattern_table(workload, weights, factors.corner, factors.tail > 0, has_head)
+    kinds = len(workload.kinds)
+    number: dict[tuple[int, ...], int] = {(): 0}
+    columns_of = [
+        _numbered(np.where(has_head[run.attributes], run.attributes * kinds + run.kinds, -1), number)
+        for _, run in workload.runs(CHUNK)
+    ]
+    patterns = [tuple(divmod(code, kinds) for code in codes) for codes in number]
+    table = block_table(workload, weights, factors.corner, factors.tail > 0, columns_of, len(patterns))
     count = workload.closure.products(factors.tail)
     terms = np.diff(table.indptr)
     alone = terms == 1
     roots = np.array([math.prod(factors.roots[pair] for pair in pattern) for pattern in patterns])
     total = float((count[alone] * np.sqrt(table[alone].data) * roots[table[alone].indices]).sum())
     for columns, entries, scale in distinct_rows(table[terms > 1], count[terms > 1]):
-        total += scale * _root_trace(workload, factors, [patterns[column] for column in columns], entries)
+        total += scale * _block_trace(workload, factors, [patterns[column] for column in columns], entries)
     return total * total
 
 
-def _root_trace(workload: Workload, factors: AttributeFactors, patterns: list[Pattern], entries: FloatArray) -> float:
+def _block_trace(workload: Workload, factors: _AttributeFactors, patterns: list[Pattern], entries: FloatArray) -> float:
     """The sum of the roots of the eigenvalues of a block: the patterns' products of heads times ``entries``, added."""
     common = set.intersection(*map(set, patterns))
     rest = [tuple(pair for pair in pattern if pair not in common) for pattern in patterns]
     lengths = {attribute: len(head) for (attribute, _), head in factors.heads.items()}
-    size, indices = coordinates(rest, lengths, workload.domain.names, LARGEST)
+    size, indices = coordinates(rest, lengths, workload.domain.names, _LARGEST)
     block = np.zeros((size, size))
     for pattern, index, entry in zip(rest, indices, entries.tolist(), strict=True):
         heads: FloatArray = np.ones((1, 1))
         for pair in pattern:
             heads = np.asarray(np.kron(heads, factors.heads[pair]))
         block[np.ix_(index, index)] += entry * heads
-    return root_trace(block) * math.prod(factors.roots[pair] for pair in common)
+    return _root_trace(block) * math.prod(factors.roots[pair] for pair in common)
+
+
+def _attribute_factors(workload: Workload) -> _AttributeFactors:
+    """What every attribute of a workload contributes.  Source: eq. (33).
+
+    Where all queries have one kind of an attribute, its singular values are factors of all others: all of it is tail.
+    An attribute with several kinds has no tail.
+
+    Raises WorkloadError: an attribute has too many values, or joint and other kinds.
+    """
+    require_exchangeable_values(workload)
+    sizes = workload.domain.sizes
+    corner, tail = np.ones(workload.uses.shape), np.zeros(len(sizes))
+    heads: dict[tuple[int, int], FloatArray] = {}
+    roots: dict[tuple[int, int], float] = {}
+    known: dict[tuple[int, tuple[int, ...], bool], tuple[list[FloatArray], list[float], float]] = {}
+    times = np.zeros(workload.uses.shape, dtype=np.int64)
+    for block in workload.blocks:
+        np.add.at(times, (block.attributes, block.kinds), 1)
+    always = times == len(workload)
+    for attribute, size in enumerate(sizes):
+        codes = tuple(np.flatnonzero(workload.uses[attribute]).tolist())
+        kinds = [workload.kinds[code] for code in codes]
+        key = (size, codes, bool(always[attribute].any()) and not kinds[0].at_least)
+        if key not in known:
+            found, rest = _head_and_tail(workload.domain.names[attribute], size, kinds, key[2])
+            known[key] = found, [_root_trace(head) for head in found], rest
+        found, traces, tail[attribute] = known[key]
+        for code, head, trace in zip(codes, found, traces, strict=True):
+            if len(head) > 1:
+                heads[attribute, code], roots[attribute, code] = head, trace
+            else:
+                corner[attribute, code] = head[0, 0]
+    return _AttributeFactors(heads, roots, corner, tail)
+
+
+def require_exchangeable_values(workload: Workload) -> None:
+    """Raise WorkloadError where a threshold has an attribute whose values other queries tell apart.
+
+    Its Gram matrix is then no product over attributes.
+    """
+    joint = np.array([kind.at_least > 0 for kind in workload.kinds])
+    other = np.array([not kind.is_identity for kind in workload.kinds])
+    mixed = np.flatnonzero(workload.uses[:, joint].any(axis=1) & workload.uses[:, other].any(axis=1))
+    if len(mixed):
+        raise WorkloadError(
+            f"the bound is not computed where {workload.domain.names[mixed[0]]!r} is in thresholds and has other kinds "
+            "of query than single values; leave out one or the other"
+        )
+
+
+def _root_trace(matrix: NDArray[np.float64]) -> float:
+    """The sum of the roots of the eigenvalues of a positive semidefinite matrix (n, n).
+
+    Eigenvalues that cannot be told from 0 count as 0, which can only lower the sum.
+    """
+    values = scipy.linalg.eigvalsh(matrix, check_finite=False)
+    return float(np.sqrt(np.where(values > len(values) * 2e-16 * values[-1], values, 0.0)).sum())
+
+
+def _head_and_tail(name: str, size: int, kinds: list[Kind], always: bool) -> tuple[list[FloatArray], float]:
+    """The head of one attribute in each kind, and its tail."""
+    if all(kind.is_identity for kind in kinds):
+        n, is_tail = float(size), always and size > 1
+        corner = np.full((1, 1), 0.0 if is_tail else 1 / n)
+        return [corner] * len(kinds), n**0.5 if is_tail else (n - 1) / n**0.5
+    if always and size > 1:
+        return [np.zeros((1, 1))], _root_trace(kinds[0].gram(size) / size)
+    if size > _LARGEST:
+        raise WorkloadError(
+            f"the bound needs the eigenvalues of matrices of as many rows as {name!r} has values, {size:,}; it is "
+            f"computed up to {_LARGEST:,}: ask for its single values, or use coarser ones"
+        )
+    turned = [reflected(reflected(kind.gram(size)).T) / size for kind in kinds]
+    return _arrow(turned[0]) if len(turned) == 1 else (turned, 0.0)
+
+
+def _arrow(turned: NDArray[np.float64]) -> tuple[list[FloatArray], float]:
+    """The head of a single matrix (n, n), with entries in its first row and column and on its diagonal; its tail."""
+    corner = turned[0, 0]
+    values, vectors = eigen(turned[1:, 1:])
+    values = np.maximum(values, 0.0)
+    largest = max(corner, float(values.max(initial=0.0)))
+    group = np.cumsum(np.diff(values, prepend=values[:1]) > _SAME * largest)
+    count = np.bincount(group)
+    value = np.bincount(group, weights=values) / count
+    tie = np.sqrt(np.bincount(group, weights=(vectors.T @ turned[1:, 0]) ** 2))
+    tied = tie > _NO_TIE * largest
+    head = np.diag(np.concatenate([[corner], value[tied]]))
+    head[0, 1:] = head[1:, 0] = tie[tied]
+    return [head], float(((count - tied) * np.sqrt(value)).sum())
 
 
 def block_table(
@@ -78,13 +196,9 @@ def block_table(
 ) -> sparse.csr_array:
     """The coefficient of each of ``count`` columns in each block, (closure, columns).
 
-    Args:
-        workload: the queries.
-        weights (q,): of the queries.
-        corner (d, kinds): the factor of an attribute that is not in B.
-        has_tail (d,): which attributes may be in B.
-        columns: for each run of queries the column that each query counts for, (m, 1), or each with each B, (m, 2**k).
-        count: how many columns there are.
+    Queries have weights (q,), attributes in a kind the factor ``corner`` (d, kinds) where they are not in B; those that
+    may be in B are said by ``has_tail`` (d,).  For each run of queries ``columns`` has the column that each query
+    counts for, (m, 1), or each with each B, (m, 2**k).
     """
     positions, entries = [], []
     for (queries, run), column in zip(workload.runs(CHUNK), columns, strict=True):
@@ -96,32 +210,6 @@ def block_table(
         entries.append(terms[kept])
     where = tuple(np.concatenate(positions, axis=1))
     return sparse.csr_array(sparse.coo_array((np.concatenate(entries), where), shape=(len(workload.closure), count)))
-
-
-def pattern_table(
-    workload: Workload,
-    weights: FloatArray,
-    corner: FloatArray,
-    has_tail: NDArray[np.bool_],
-    has_head: NDArray[np.bool_],
-) -> tuple[sparse.csr_array, list[Pattern]]:
-    """The coefficient of each pattern in each block, (closure, patterns), and the patterns.
-
-    Args:
-        workload: the queries.
-        weights (q,): of the queries.
-        corner (d, kinds): as in `block_table`.
-        has_tail (d,): as there.
-        has_head (d,): which attributes, present or not in a query, have heads that are more than a corner.
-    """
-    kinds = len(workload.kinds)
-    number: dict[tuple[int, ...], int] = {(): 0}
-    columns = [
-        _numbered(np.where(has_head[run.attributes], run.attributes * kinds + run.kinds, -1), number)
-        for _, run in workload.runs(CHUNK)
-    ]
-    patterns = [tuple(divmod(code, kinds) for code in codes) for codes in number]
-    return block_table(workload, weights, corner, has_tail, columns, len(patterns)), patterns
 
 
 def _numbered(codes: NDArray[np.int64], number: dict[tuple[int, ...], int]) -> NDArray[np.int64]:
@@ -141,9 +229,8 @@ def _numbered(codes: NDArray[np.int64], number: dict[tuple[int, ...], int]) -> N
 def distinct_rows(table: sparse.csr_array, factor: FloatArray) -> list[tuple[NDArray[np.int64], FloatArray, float]]:
     """The rows of ``table`` (b, columns), rows that are multiples of one another together.
 
-    Returns:
-        For each the columns of its entries, its entries with maximum 1, and the sum of ``factor`` (b,) times the roots
-        of the multiples.
+    For each the columns of its entries, its entries with maximum 1, and the sum of ``factor`` (b,) times the roots of
+    the multiples.
     """
     found: dict[bytes, tuple[NDArray[np.int64], FloatArray, float]] = {}
     for row in range(table.shape[0]):
@@ -163,22 +250,11 @@ def coordinates(
 ) -> tuple[int, list[NDArray[np.int64]]]:
     """Coordinates for a block: one for each subset of a pattern's attributes and their values above the corner.
 
-    Args:
-        patterns: of the queries in the block.
-        lengths: how large each attribute's head is.
-        names: of all attributes, for the message.
-        limit: how many coordinates there may be.
+    From the patterns of the queries in the block, how large each attribute's head is, the names of all attributes for
+    the message, and the most coordinates that there may be: how many there are, and for each pattern those of the
+    entries of its product of heads.
 
-    Returns:
-        How many coordinates there are, and for each pattern those of the entries of its product of heads.
-
-    Raises:
-        WorkloadError: there are more.
-
-    Example:
-        >>> total, indices = coordinates([((0, 0),), ((0, 0), (1, 0))], {0: 2, 1: 3}, ["a", "b"], 100)
-        >>> total, [index.tolist() for index in indices]
-        (6, [[0, 1], [0, 2, 3, 1, 4, 5]])
+    Raises WorkloadError: there are more.
     """
     starts: dict[tuple[int, ...], int] = {}
     total = 0

@@ -12,9 +12,9 @@ identity only, and those of queries that such attributes of one size exchange.
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -23,12 +23,19 @@ from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.queries.kind import Kind
 from residualplanner.method.workload.symmetry import workload_orbits
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.bounds.svd_bound import CHUNK, Pattern, block_table, coordinates, distinct_rows
-from residualplanner.more.bounds.svd_factors import reflected, require_exchangeable_values
+from residualplanner.more.bounds.svd_bound import (
+    CHUNK,
+    Pattern,
+    block_table,
+    coordinates,
+    distinct_rows,
+    require_exchangeable_values,
+)
+from residualplanner.more.searches.eigen import eigen, reflected
 
 #: The largest matrix whose eigenvalues are computed over and over, and how many weights there are at most.
-LARGEST = 2_000
-WEIGHTS = 500_000
+_LARGEST = 2_000
+_WEIGHTS = 500_000
 #: The search ends when no weights can raise the bound by more than this fraction, or after so many steps.
 _GAP = 1e-4
 _STEPS = 500
@@ -41,10 +48,7 @@ _PAIRS = 2**22
 def greatest_bound(workload: Workload, importance: FloatArray) -> float:
     """The greatest bound for a sum of cell variances whose weights, over the ``importance`` (q,), have sum 1.
 
-    Raises:
-        WorkloadError: matrices or weights are too large.
-
-    Source: eqs. (17) and (33).
+    Raises WorkloadError: matrices or weights are too large.
     """
     matters = np.flatnonzero(importance > 0)
     return _WeightSearch.of(workload.take(matters), importance[matters]).run()
@@ -52,17 +56,11 @@ def greatest_bound(workload: Workload, importance: FloatArray) -> float:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Rows:
-    """Exchangeable queries: their cells' weights are one array, with an axis for each attribute with rows of its own.
+    """Exchangeable queries: their cells' weights are one array, with an axis for each attribute with own rows."""
 
-    Attributes:
-        kinds: of query, for the attribute of each axis.
-        sizes: how many values it has.
-        count: how many cells there are for each weight, counting those that differ in other attributes' values.
-    """
-
-    kinds: tuple[Kind, ...]
-    sizes: tuple[int, ...]
-    count: float
+    kinds: tuple[Kind, ...]  # of query, for the attribute of each axis
+    sizes: tuple[int, ...]  # how many values it has
+    count: float  # how many cells there are for each weight, counting those that differ in other attributes' values
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -99,53 +97,32 @@ class _Rows:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Block:
-    """One block of the Gram matrix.
+    """One block of the Gram matrix."""
 
-    Attributes:
-        groups: the numbers of the groups in it.
-        entries: the coefficient of each.
-        indices: the coordinates of each group's rows.
-        size: how many coordinates there are.
-        count: how often the block is there.
-    """
-
-    groups: list[int]
-    entries: list[float]
-    indices: list[NDArray[np.int64]]
-    size: int
-    count: float
+    groups: list[int]  # the numbers of the groups in it
+    entries: list[float]  # the coefficient of each
+    indices: list[NDArray[np.int64]]  # the coordinates of each group's rows
+    size: int  # how many coordinates there are
+    count: float  # how often the block is there
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _CellWeights:
+class _CellWeights(NamedTuple):
     """Weights, the root of their bound, and for each the ratio of its cell's variance to the weighted mean."""
 
     weights: list[FloatArray]
     value: float
     ratios: list[FloatArray]
 
-    @property
-    def largest(self) -> float:
-        return max(float(ratio.max()) for ratio in self.ratios)
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _WeightSearch:
-    """The search for weights.
+    """The search for weights."""
 
-    Attributes:
-        groups: of exchangeable queries.
-        flat: the numbers of the groups without axes, which have a single weight.
-        table (b, flat): the coefficients of blocks with a single coordinate.
-        count (b,): how often each of them is there.
-        blocks: all others.
-    """
-
-    groups: list[_Rows]
-    flat: NDArray[np.int64]
-    table: sparse.csr_array
-    count: FloatArray
-    blocks: list[_Block]
+    groups: list[_Rows]  # of exchangeable queries
+    flat: NDArray[np.int64]  # the numbers of the groups without axes, which have a single weight
+    table: sparse.csr_array  # (b, flat): the coefficients of blocks with a single coordinate
+    count: FloatArray  # (b,): how often each of them is there
+    blocks: list[_Block]  # all others
 
     @classmethod
     def of(cls, workload: Workload, importance: FloatArray) -> "_WeightSearch":
@@ -168,7 +145,7 @@ class _WeightSearch:
         for columns, entries, scale in distinct_rows(table[in_block], count[in_block]):
             inside = [patterns[column] for column in columns]
             lengths = {attribute: workload.domain.sizes[attribute] for pattern in inside for attribute, _ in pattern}
-            size, indices = coordinates(inside, lengths, workload.domain.names, LARGEST)
+            size, indices = coordinates(inside, lengths, workload.domain.names, _LARGEST)
             blocks.append(_Block(columns.tolist(), entries.tolist(), indices, size, scale))
         return cls(groups, flat, table[simple][:, flat], count[simple], blocks)
 
@@ -178,7 +155,7 @@ class _WeightSearch:
         here = self._at([np.full(group.shape, 1 / total) for group in self.groups])
         boost, highest = 1.0, here.value
         for _ in range(_STEPS):
-            if here.largest <= 1 + _GAP:
+            if max(float(ratio.max()) for ratio in here.ratios) <= 1 + _GAP:
                 break
             moved = self._at(self._reweighted(here, 2.0, boost))
             if moved.value >= here.value:
@@ -189,10 +166,7 @@ class _WeightSearch:
         return highest * highest
 
     def _at(self, weights: list[FloatArray]) -> _CellWeights:
-        """Evaluate the root of the bound and its slopes.
-
-        Source: eq. (33).
-        """
+        """Evaluate the root of the bound and its slopes.  Source: eq. (33)."""
         slopes = [np.zeros_like(weight) for weight in weights]
         simple = self.table @ np.array([float(weights[number]) for number in self.flat])
         roots = np.sqrt(np.maximum(simple, 1e-300))
@@ -207,7 +181,7 @@ class _WeightSearch:
                 if number not in grams:
                     grams[number] = self.groups[number].gram(weights[number])
                 matrix[np.ix_(index, index)] += entry * grams[number]
-            values, vectors = scipy.linalg.eigh(matrix, driver="evd", overwrite_a=True, check_finite=False)
+            values, vectors = eigen(matrix)
             value += block.count * float(np.sqrt(np.maximum(values, 0.0)).sum())
             half = vectors / np.maximum(values, values[-1] * 1e-15) ** 0.25
             for number, entry, index in zip(block.groups, block.entries, block.indices, strict=True):
@@ -247,10 +221,10 @@ def _groups(workload: Workload, patterns: list[Pattern], counts: NDArray[np.int6
         kinds = tuple(workload.kinds[code] for _, code in pattern)
         groups.append(_Rows(kinds, tuple(workload.domain.sizes[attribute] for attribute, _ in pattern), float(count)))
     weights = sum(math.prod(group.shape) for group in groups)
-    if weights > WEIGHTS:
+    if weights > _WEIGHTS:
         raise WorkloadError(
             f"the bound on the largest variance needs a weight for each of {weights:,} cells that cannot be exchanged; "
-            f"it is computed up to {WEIGHTS:,}: use coarser values, leave queries out, or take the bound on the sum"
+            f"it is computed up to {_WEIGHTS:,}: use coarser values, leave queries out, or take the bound on the sum"
         )
     return groups
 

@@ -4,8 +4,9 @@ Source: eqs. (40), (41) and (36).
 """
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,11 +22,10 @@ from residualplanner.method.privacy import Neighbors
 from residualplanner.method.strategy.costs import cost_upper_bound
 from residualplanner.method.strategy.strategy import Strategy, varying_strategy
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.by_set.basis import GroupBasis, GroupNumbers
 from residualplanner.more.by_set.problem import BySetProblem, by_set_problem
-from residualplanner.more.by_set.search import Family, Member, search
-from residualplanner.more.replacement.table_costs import TableChoice
-from residualplanner.more.searches.one_attribute import ROUNDING_LOSS
+from residualplanner.more.by_set.search import Family, GroupBasis, Member, search
+from residualplanner.more.by_set.table_costs import TableChoice
+from residualplanner.more.searches.basis_choice import ROUNDING_LOSS
 from residualplanner.more.searches.rounding import rounded_matrix
 
 #: Messages are multiples of this at privacy cost 1, before they are scaled: none is so small that fractions get long.
@@ -44,21 +44,16 @@ def search_by_set(workload: Workload, importance: FloatArray) -> BySetSearch | N
 def choose_by_set(problem: BySetProblem, bases: tuple[Basis, ...], neighbors: Neighbors) -> ChosenNoise:
     """The best bases by set that are found for a sum of average variances, and the best noise of cost 1 for them.
 
-    Args:
-        problem: what there is to choose.
-        bases (d,): where the search starts.
-        neighbors: of the notion "add-remove".
+    The search starts from one basis for each attribute (d,); neighbors are of the notion "add-remove".
 
-    Raises:
-        SolverError: the solver gave no usable noise, or no integers come close to the bases.
+    Raises SolverError: the solver gave no usable noise, or no integers come close to the bases.
     """
     family = Family(problem)
     with one_thread():
         return _with_noise(family, _rounded(family, search(family, family.start(bases))), neighbors)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _IntegerBases:
+class _IntegerBases(NamedTuple):
     """Integer matrices (g-1, g), the exponents they are scaled by, and the member with these divided out."""
 
     matrices: list[IntArray]
@@ -69,7 +64,11 @@ class _IntegerBases:
 def _rounded(family: Family, found: Member) -> _IntegerBases:
     """The bases in integers, with as few digits as lose little enough."""
     real = [GroupBasis.from_matrix(basis.axis, basis.matrix()) for basis in found.bases]
-    before = _with_bases(family, found, real)
+    # A matrix has another scale: precisions make up for it.
+    pairs = zip(found.bases, real, strict=True)
+    scale = np.array([mine.lengths.max() / new.lengths.max() for mine, new in pairs])
+    factors = np.array([scale[list(groups)].prod() for groups in family.problem.classes])
+    before = replace(found, bases=tuple(real), precision=found.precision * factors)
     allowed = family.value(before) + ROUNDING_LOSS
     for digits in range(1, 30):
         exponents = [digits + len(basis.lengths).bit_length() for basis in real]
@@ -87,35 +86,24 @@ def _rounded(family: Family, found: Member) -> _IntegerBases:
     raise SolverError("no integer matrices come close to the bases by set; ask for bases='optimal'")
 
 
-def _with_bases(family: Family, member: Member, bases: list[GroupBasis]) -> Member:
-    """The same with bases of another scale: precisions make up for it."""
-    scale = np.array([mine.lengths.max() / new.lengths.max() for mine, new in zip(member.bases, bases, strict=True)])
-    factors = np.array([scale[list(groups)].prod() for groups in family.problem.classes])
-    return replace(member, bases=tuple(bases), precision=member.precision * factors)
-
-
 def _with_noise(family: Family, rounded: _IntegerBases, neighbors: Neighbors) -> ChosenNoise:
     """The best noise for these bases, in units of the integer matrices."""
-    problem, numbers = family.problem, GroupNumbers.of(rounded.member.bases)
-    variances = family.variances(numbers).weights
+    problem, variances = family.problem, family.variances(rounded.member).weights
     found = family.best_noise(rounded.member)
     roots = np.sqrt(variances / problem.factor)
     part = roots / np.bincount(problem.cost_class, roots * problem.factor, len(problem.classes))[problem.cost_class]
     precision = found.precision[problem.cost_class] * part
     exponents = np.array([2 * sum(rounded.exponents[g] for g in groups) for groups in problem.classes])
     noise = np.ldexp(1 / precision, exponents[problem.cost_class])
-    strategy = _strategy(family, rounded, numbers, found, precision * problem.factor)
+    strategy = _strategy(problem, rounded, found, precision * problem.factor)
     strategy, costing = _of_cost_one(strategy, noise, neighbors)
     loss = float((variances / precision).sum()) * float(costing[0] / noise[0])
     choice = NoiseChoice(costing, loss, min(found.bound * neighbors.cost_factor_up, loss), _STATUS)
     return ChosenNoise(strategy, costing, loss, choice.gap, _STATUS)
 
 
-def _strategy(
-    family: Family, rounded: _IntegerBases, numbers: GroupNumbers, found: TableChoice, cost: FloatArray
-) -> Strategy:
+def _strategy(problem: BySetProblem, rounded: _IntegerBases, found: TableChoice, cost: FloatArray) -> Strategy:
     """Bases and messages of all factors; ``cost`` (m,) is each set's precision times the factor of its others."""
-    problem = family.problem
     workload, closure = problem.workload, problem.workload.closure
     own = [
         integer_basis(matrix[:, problem.axis(group).forms.group], "optimal_by_set")
@@ -126,7 +114,8 @@ def _strategy(
     bases = (*own, *(subtraction_basis(workload.domain.sizes[i]) for i in plain))
     of_factor, messages, factor = problem.group.copy(), [np.empty(0)], 0
     for number, members in enumerate(closure):
-        of_group = _messages(found, int(problem.cost_class[number]), family, numbers, float(cost[number]))
+        code = int(problem.cost_class[number])
+        of_group = _messages(found, code, problem.classes[code], rounded.member.lengths, float(cost[number]))
         for i in members:
             if i not in problem.axes:
                 of_factor[factor] = others[i]
@@ -139,15 +128,14 @@ def _strategy(
 
 
 def _messages(
-    found: TableChoice, number: int, family: Family, numbers: GroupNumbers, cost: float
+    found: TableChoice, number: int, groups: tuple[int, ...], lengths: list[FloatArray], cost: float
 ) -> dict[int, FloatArray]:
     """The messages of a set, by group: its part of those of its class; the cost, where it is of one own attribute.
 
     Attributes of one group get the mean of theirs.  As (41) is convex and they can be exchanged, it costs no more.
     """
-    groups = family.problem.classes[number]
     if len(groups) == 1:
-        return {groups[0]: cost * numbers.lengths[groups[0]]}
+        return {groups[0]: cost * lengths[groups[0]]}
     part, phis = cost / float(found.precision[number]), found.messages.get(number, [])
     return {
         group: part * np.mean([phi for phi, own in zip(phis, groups, strict=True) if own == group], axis=0)

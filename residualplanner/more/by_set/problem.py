@@ -12,7 +12,7 @@ are sums of those of its sets, and an axis has the sum of what all its attribute
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,10 +20,10 @@ import numpy as np
 
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.ground.errors import WorkloadError
+from residualplanner.method.queries.joint import joint_factors
 from residualplanner.method.workload.symmetry import workload_orbits
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.by_set.terms import LossTerms, OwnAxis, TermBuilder
-from residualplanner.more.searches.workload_grams import attribute_grams, kind_classes, plain_grams
+from residualplanner.more.searches.attribute_grams import AttributeGrams, attribute_grams, kind_classes, plain_grams
 
 #: The most pairs of a query and a subset of its attributes, and the most seconds a search should take.
 PAIR_LIMIT, SECONDS_LIMIT = 2**17, 100.0
@@ -33,30 +33,84 @@ PAIR_LIMIT, SECONDS_LIMIT = 2**17, 100.0
 _TIMES, _CELL, _CUBE, _PART, _PAIR = 1800, 1e-7, 7e-10, 8e-5, 2e-7
 
 
-@dataclass(frozen=True, slots=True)
-class SearchSize:
-    """How large a search is, from counts alone, so that one that is too large is refused at once.
+Members = tuple[int, ...]
 
-    Attributes:
-        pairs: of a query and a subset of its attributes.
-        cells: of the tables that have maxima, counting as one what no query tells apart.
-        directions: how many queries depend on, for the attribute of each basis.
-        parts: how many tables there are, for the cost and for the loss.
+
+@dataclass(frozen=True, eq=False, slots=True)
+class OwnAxis:
+    """An attribute that has bases by set.
+
+    With the columns of Z an orthonormal basis of the directions of sum 0 that queries depend on, a basis has
+    ``u = 1/g + Z b`` and ``S = core (Z' - b 1')``, and its G is ``Z core^-1``.  In the coordinates of ``[1/g | Z]`` u
+    is ``(1, b)``.
     """
 
-    pairs: int
-    cells: int
-    directions: tuple[int, ...]
-    parts: int
+    forms: AttributeGrams  # the Gram matrices of its kinds, with g groups of values
+    Z: FloatArray  # (g, r): the directions
+    unused: FloatArray  # (g-1-r, g): orthonormal rows of sum 0 that no query depends on
+    grams: FloatArray  # (kinds, 1+r, 1+r): for each kind its Gram matrix in those coordinates
+
+    @classmethod
+    def of(cls, forms: AttributeGrams) -> "OwnAxis":
+        """The Gram matrices of an attribute, in coordinates."""
+        Z, unused = forms.directions
+        frame = np.zeros((1 + len(Z), 1 + Z.shape[1]))
+        frame[:, 0] = np.concatenate([[1.0], np.full(len(Z), 1 / len(Z))])
+        frame[1:, 1:] = Z
+        return cls(forms, Z, unused, frame.T @ forms.grams @ frame)
+
+    @property
+    def values(self) -> int:
+        """g, how many values differ."""
+        return len(self.Z)
+
+    @property
+    def directions(self) -> int:
+        """r, how many directions of sum 0 queries depend on."""
+        return int(self.Z.shape[1])
+
+
+@dataclass(frozen=True, slots=True)
+class RestTable:
+    """A table h of (39), on two own attributes or more, as one of its equals."""
+
+    attributes: Members  # of its axes, or others that stand for them
+    groups: tuple[int, ...]  # of the basis of each attribute in the larger set
+    #: For every smaller part of the axes, in the order of `parts_of`, what the table is there: the group whose b it is,
+    #: for one attribute, and the number of another rest table for more.
+    parts: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class LossTerms:
+    """The sum (40) over queries and subsets: weight * product of present factors * form of a rest table / precision."""
+
+    set: IntArray  # (n,): the number of the subset
+    weight: FloatArray  # (n,): what does not depend on the own attributes' bases
+    present: IntArray  # (n, k): which present factors, the number after the last standing for 1
+    form: IntArray  # (n,): which form: 0 stands for 1, then come the absent factors, then `forms`
+    rests: tuple[RestTable, ...]  # the tables h of two or more attributes, those of fewer first
+    forms: tuple[tuple[int, tuple[int, ...]], ...]  # the number of a rest table, and the kind of each axis
+
+
+def parts_of(attributes: Members) -> Iterator[Members]:
+    """All parts but none and all, those of fewer first."""
+    orders = range(1, len(attributes))
+    return itertools.chain.from_iterable(itertools.combinations(attributes, order) for order in orders)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSize:
+    """How large a search is, from counts alone, so that one that is too large is refused at once."""
+
+    pairs: int  # of a query and a subset of its attributes
+    cells: int  # of the tables that have maxima, counting as one what no query tells apart
+    directions: tuple[int, ...]  # how many queries depend on, for the attribute of each basis
+    parts: int  # how many tables there are, for the cost and for the loss
 
     @property
     def seconds(self) -> float:
-        """How long the search takes, about.
-
-        Example:
-            >>> SearchSize(pairs=8, cells=600, directions=(29, 29, 19, 19), parts=3).seconds < 2
-            True
-        """
+        """How long the search takes, about."""
         cubes = sum(float(r) ** 3 for r in self.directions)
         parts = self.parts + len(self.directions)
         return _TIMES * (self.cells * _CELL + cubes * _CUBE + parts * _PART + self.pairs * _PAIR)
@@ -72,11 +126,10 @@ class SearchSize:
             )
 
 
-def pair_count(workload: Workload) -> int:
+def _pair_count(workload: Workload) -> int:
     """How many pairs of a query and a subset of its attributes there are.
 
-    Raises:
-        WorkloadError: more than `PAIR_LIMIT`.
+    Raises WorkloadError: more than `PAIR_LIMIT`.
     """
     pairs = sum(len(block) << order for order, block in enumerate(workload.blocks))
     if pairs > PAIR_LIMIT:
@@ -89,80 +142,62 @@ def pair_count(workload: Workload) -> int:
 
 @dataclass(frozen=True, eq=False)
 class BySetProblem:
-    """What there is to choose.
-
-    Attributes:
-        workload, importance: the problem.
-        axes: the own attributes.
-        group (factors,): the group of each factor, -1 where the attribute is not an own one.
-        attribute_of_group (groups,): the attribute, or the one that stands for those with this group; ascending.
-        factor (m,): what the cost of each set is multiplied by, for the attributes that are not own ones.
-        cost_class (m,): the class of each set; sets of a class have as many factors in each group, so that their costs
-            are in proportion at every cell.
-        classes: the groups of each class, ascending.
-        terms: of the loss.
-    """
+    """What there is to choose."""
 
     workload: Workload
     importance: FloatArray
-    axes: dict[int, OwnAxis]
-    group: IntArray
-    attribute_of_group: IntArray
-    factor: FloatArray
+    axes: dict[int, OwnAxis]  # the own attributes
+    group: IntArray  # (factors,): of each factor, -1 where the attribute is not an own one
+    attribute_of_group: IntArray  # (groups,): the one that has the group, or stands for those that have; ascending
+    factor: FloatArray  # (m,): what the cost of each set is multiplied by, for the attributes that are not own ones
+    #: (m,): the class of each set; sets of a class have as many factors in each group, so that their costs are in
+    #: proportion at every cell.
     cost_class: IntArray
-    classes: tuple[tuple[int, ...], ...]
-    terms: LossTerms
+    classes: tuple[tuple[int, ...], ...]  # the groups of each class, ascending
+
+    @cached_property
+    def terms(self) -> LossTerms:
+        """The terms of the loss."""
+        return _Terms(self).collected()
 
     @cached_property
     def joint(self) -> list[tuple[int, tuple[int, ...]]]:
         """The classes of two own attributes or more, which have messages: their numbers and groups."""
         return [(number, groups) for number, groups in enumerate(self.classes) if len(groups) > 1]
 
-    @property
-    def size(self) -> SearchSize:
-        """How large a search is."""
-        return _size(self.workload, self.axes, self.attribute_of_group, self.classes, len(self.terms.rests))
-
     def axis(self, group: int) -> OwnAxis:
         """The attribute of a group."""
         return self.axes[int(self.attribute_of_group[group])]
 
+    @property
+    def size(self) -> SearchSize:
+        """How large a search is."""
+        return self.size_with(len(self.terms.rests))
+
+    def size_with(self, rests: int) -> SearchSize:
+        """How large it is with so many rest tables."""
+        tables = [math.prod(self.axis(group).values for group in groups) for _, groups in self.joint]
+        directions = tuple(self.axes[i].directions for i in self.attribute_of_group.tolist())
+        return SearchSize(_pair_count(self.workload), sum(tables), directions, len(tables) + rests)
+
 
 def by_set_problem(workload: Workload, importance: FloatArray) -> BySetProblem | None:
-    """What there is to choose; None if every attribute has one basis in any case.
+    """What there is to choose where each query's average variance counts by its ``importance`` (q,), at least 0.
 
-    Args:
-        workload: the queries.
-        importance (q,): how much the variance of each query's average cell counts, at least 0.
+    None if every attribute has one basis in any case.
 
-    Raises:
-        WorkloadError: it would be too large a search.
+    Raises WorkloadError: it would be too large a search.
     """
-    pair_count(workload)
+    _pair_count(workload)
     axes = {attribute: OwnAxis.of(forms) for attribute, forms in attribute_grams(workload, plain_grams).items()}
     same = _exchangeable(workload, importance)
-    group, attribute_of_group = factor_groups(workload, axes, same)
+    group, attribute_of_group = _factor_groups(workload, axes, same)
     if len(attribute_of_group) == len(np.unique(same[list(axes)])):
         return None
-    factor, cost_class, classes = _classes(workload, group)
-    _size(workload, axes, attribute_of_group, classes, 0).require_quick()
-    terms = TermBuilder(workload, importance, axes, group, attribute_of_group).terms()
-    problem = BySetProblem(workload, importance, axes, group, attribute_of_group, factor, cost_class, classes, terms)
+    problem = BySetProblem(workload, importance, axes, group, attribute_of_group, *_classes(workload, group))
+    problem.size_with(0).require_quick()  # before the terms, which may be many
     problem.size.require_quick()
     return problem
-
-
-def _size(
-    workload: Workload,
-    axes: dict[int, OwnAxis],
-    attribute_of_group: IntArray,
-    classes: tuple[tuple[int, ...], ...],
-    rests: int,
-) -> SearchSize:
-    of_group = [axes[i] for i in attribute_of_group.tolist()]
-    tables = [math.prod(of_group[group].values for group in groups) for groups in classes if len(groups) > 1]
-    directions = tuple(axis.directions for axis in of_group)
-    return SearchSize(pair_count(workload), sum(tables), directions, len(tables) + rests)
 
 
 def _exchangeable(workload: Workload, importance: FloatArray) -> IntArray:
@@ -176,13 +211,12 @@ def _exchangeable(workload: Workload, importance: FloatArray) -> IntArray:
     return first
 
 
-def factor_groups(workload: Workload, own: Iterable[int], same: IntArray) -> tuple[IntArray, IntArray]:
+def _factor_groups(workload: Workload, own: Iterable[int], same: IntArray) -> tuple[IntArray, IntArray]:
     """The group of each factor, -1 for attributes that are not ``own``, and the attribute that stands for each group.
 
     Factors of an attribute, and of others ``same`` (d,), have one basis if they are in sets of one order, and queries
-    that contain these have the same kinds for the attribute.
-
-    Source: docs/decisions/0010-one-basis-for-an-attribute.md.
+    that contain these have the same kinds for the attribute.  Source:
+    docs/decisions/0010-one-basis-for-an-attribute.md.
     """
     closure = workload.closure
     attributes, orders = closure.attribute_of_factor, np.repeat(closure.orders, closure.orders)
@@ -212,3 +246,96 @@ def _classes(workload: Workload, group: IntArray) -> tuple[FloatArray, IntArray,
         own = tuple(sorted(g for g in group[start:end].tolist() if g >= 0))
         factor[number], code[number] = plain[start:end].prod(), found.setdefault(own, len(found))
     return factor, code, tuple(found)
+
+
+class _Terms:
+    """Collects the terms of the loss, each distinct table once."""
+
+    def __init__(self, problem: BySetProblem) -> None:
+        self.workload, self.importance, self.axes = problem.workload, problem.importance, problem.axes
+        self.group, self.attribute_of_group = problem.group.tolist(), problem.attribute_of_group.tolist()
+        counts = [len(self.axes[i].forms.kinds) for i in self.attribute_of_group]
+        self.first: list[int] = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64).tolist()
+        self.starts = self.workload.closure.factor_starts.tolist()
+        self.number = {members: number for number, members in enumerate(self.workload.closure)}
+        self.rests: dict[RestTable, int] = {}
+        self.of_pair: dict[tuple[Members, Members], int] = {}
+        self.forms: dict[tuple[int, tuple[int, ...]], int] = {}
+
+    def collected(self) -> LossTerms:
+        """All of them; queries of importance 0 have none."""
+        sets, weights, present, form = [], [], [], []
+        numbers = itertools.count()
+        for block in self.workload.blocks:
+            for attributes, codes in zip(block.attributes.tolist(), block.kinds.tolist(), strict=True):
+                kinds, importance = dict(zip(attributes, codes, strict=True)), float(self.importance[next(numbers)])
+                if not importance:
+                    continue
+                measured = tuple(i for i in attributes if not self.workload.closure.trivial[i])
+                joint = self._joint_factors(attributes, codes)
+                for inside in dict.fromkeys([(), *parts_of(measured), measured]):
+                    sets.append(self.number[inside])
+                    weights.append(importance * self._weight(kinds, inside) * joint(inside) ** 2)
+                    present.append([self._factor(inside, i, kinds[i]) for i in inside if i in self.axes])
+                    form.append(self._form(inside, kinds))
+        columns = max(map(len, present))
+        padded = [row + [self.first[-1]] * (columns - len(row)) for row in present]
+        return LossTerms(
+            np.array(sets, dtype=np.int64),
+            np.array(weights),
+            np.array(padded, dtype=np.int64).reshape(len(sets), columns),
+            np.array(form, dtype=np.int64),
+            tuple(self.rests),
+            tuple(self.forms),
+        )
+
+    def _joint_factors(self, attributes: list[int], codes: list[int]) -> Callable[[Members], float]:
+        """What a query multiplies the residual of a part of its attributes by."""
+        sizes = np.array([[self.workload.domain.sizes[i] for i in attributes]], dtype=np.int64)
+        found = joint_factors(self.workload.kinds, np.array([codes], dtype=np.int16), sizes)[0]
+        factors = np.broadcast_to(found, 1 << len(attributes)).tolist()
+        return lambda inside: float(factors[sum(1 << attributes.index(i) for i in inside)])
+
+    def _weight(self, kinds: dict[int, int], inside: Members) -> float:
+        weight = 1.0
+        for i, code in kinds.items():
+            n = self.workload.domain.sizes[i]
+            if n == 1:
+                weight *= float(self.workload.kinds[code].gram(1)[0, 0]) / self.workload.kinds[code].rows(1)
+            elif i not in self.axes:
+                weight *= (n - 1) / n if i in inside else 1 / n**2
+        return weight
+
+    def _factor_group(self, members: Members, attribute: int) -> int:
+        return int(self.group[self.starts[self.number[members]] + members.index(attribute)])
+
+    def _factor(self, members: Members, attribute: int, code: int) -> int:
+        """The number of the variance factor of an attribute in a set, of one kind."""
+        own = self.axes[attribute].forms.kinds.index(code)
+        return self.first[self._factor_group(members, attribute)] + own
+
+    def _form(self, inside: Members, kinds: dict[int, int]) -> int:
+        outside = tuple(i for i in kinds if i in self.axes and i not in inside)
+        if not outside:
+            return 0
+        if len(outside) == 1:
+            joined = tuple(sorted(inside + outside))
+            return 1 + self._factor(joined, outside[0], kinds[outside[0]])
+        own = tuple(self.axes[i].forms.kinds.index(kinds[i]) for i in outside)
+        key = self._rest(inside, outside), own
+        return 1 + self.first[-1] + self.forms.setdefault(key, len(self.forms))
+
+    def _rest(self, inside: Members, outside: Members) -> int:
+        """The number of the table h of a set and what it has more than a smaller one."""
+        if (inside, outside) not in self.of_pair:
+            joined = tuple(sorted(inside + outside))
+            parts = [
+                self._factor_group(tuple(sorted(inside + part)), part[0])
+                if len(part) == 1
+                else self._rest(inside, part)
+                for part in parts_of(outside)
+            ]
+            groups = tuple(self._factor_group(joined, i) for i in outside)
+            rest = RestTable(tuple(self.attribute_of_group[group] for group in groups), groups, tuple(parts))
+            self.of_pair[inside, outside] = self.rests.setdefault(rest, len(self.rests))
+        return self.of_pair[inside, outside]

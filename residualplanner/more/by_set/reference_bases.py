@@ -16,15 +16,10 @@ from residualplanner.method.workload.attribute_sets import indices_of_numbers
 
 
 class ReferenceChange(NamedTuple):
-    """What leads to the answers of the reference R from those of another basis ``[u | G]`` of an axis.
+    """What leads to the answers of the reference R from those of another basis ``[u | G]`` of an axis."""
 
-    Attributes:
-        G (m, m): R G.
-        u (m, 1, .., 1): R u, along the axis of a stack of tables.
-    """
-
-    G: FloatArray
-    u: FloatArray
+    G: FloatArray  # (m, m): R G
+    u: FloatArray  # (m, 1, .., 1): R u, along the axis of a stack of tables
 
 
 def reference_groups(strategy: Strategy) -> BasisGroups:

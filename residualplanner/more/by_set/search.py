@@ -1,6 +1,6 @@
 """The search for bases by set: down the slope of loss times cost, from a plan with one basis for each attribute.
 
-Source: eqs. (40) and (41); docs/bases.md.
+Source: eqs. (24), (40) and (41); docs/bases.md.
 
 The maxima in the cost are smooth, and become sharper.  The problem is not convex: what is found is as good as a local
 search is.
@@ -12,15 +12,15 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray
 from residualplanner.method.bases.basis import Basis
-from residualplanner.more.by_set.basis import GroupBasis, GroupNumbers
-from residualplanner.more.by_set.cost_slopes import CostSlopes, Maxima, cost_and_slopes
-from residualplanner.more.by_set.loss import SetVariances
-from residualplanner.more.by_set.problem import BySetProblem
-from residualplanner.more.convex.table_bound import CostTable
-from residualplanner.more.replacement.table_costs import TableChoice, minimize_over_tables
+from residualplanner.method.bases.matrix import inverse_parts
+from residualplanner.more.by_set.loss_and_cost import CostSlopes, Maxima, SetVariances, cost_and_slopes
+from residualplanner.more.by_set.problem import BySetProblem, OwnAxis
+from residualplanner.more.by_set.table_costs import CostTable, TableChoice, minimize_over_tables
+from residualplanner.more.searches.basis_problem import UNUSED_LENGTH
 
 #: The maxima in the cost are smooth at first: sharpness at privacy cost 1, for each maximum that there is, and steps.
 _SCHEDULE = ((10.0, 100), (30.0, 100), (100.0, 100), (300.0, 100))
@@ -32,18 +32,70 @@ _NOWHERE = 1e6
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class GroupBasis:
+    """A basis ``S = core (Z' - b 1')`` of directions that queries depend on; ``u = 1/g + Z b``, ``G = Z core^-1``."""
+
+    axis: OwnAxis
+    offset: FloatArray  # (r,): b
+    core: FloatArray  # (r, r): invertible
+    form: FloatArray  # (r, r): Z' G G' Z
+    lengths: FloatArray  # (g,): the squared lengths of the columns
+
+    @classmethod
+    def of(cls, axis: OwnAxis, offset: FloatArray, core: FloatArray) -> "GroupBasis":
+        """The basis with these coordinates."""
+        inverse = np.linalg.inv(core)
+        S = core @ (axis.Z.T - offset[:, None])
+        return cls(axis, offset, core, inverse @ inverse.T, (S * S).sum(axis=0))
+
+    @classmethod
+    def from_matrix(cls, axis: OwnAxis, matrix: NDArray[np.float64]) -> "GroupBasis":
+        """The basis of a matrix (g-1, g), which may have rows of other directions.
+
+        Raises LinAlgError: it is not a basis.
+        """
+        u, G = inverse_parts(matrix)
+        G = axis.Z.T @ G
+        form = G @ G.T
+        core = np.linalg.inv(np.linalg.cholesky(form))
+        return cls(axis, axis.Z.T @ u, core, form, (matrix * matrix).sum(axis=0))
+
+    def factors(self) -> tuple[FloatArray, FloatArray]:
+        """``||W G||**2`` and ``||W u||**2`` per row of each kind, (kinds,) both."""
+        grams, u = self.axis.grams, np.concatenate([[1.0], self.offset])
+        return np.tensordot(grams[:, 1:, 1:], self.form, axes=2), grams @ u @ u
+
+    def matrix(self) -> FloatArray:
+        """A matrix (g-1, g) whose longest column has length 1, with short rows for the other directions."""
+        S = self.core @ (self.axis.Z.T - self.offset[:, None])
+        rows = np.vstack([S / np.sqrt(self.lengths.max()), UNUSED_LENGTH * self.axis.unused])
+        scaled: FloatArray = rows / np.sqrt((rows * rows).sum(axis=0).max())
+        return scaled
+
+    def slopes(
+        self, by_present: FloatArray, by_absent: FloatArray, by_b: FloatArray, by_lengths: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """From the slopes by factors (kinds,), by b where it is in offsets: b, and by lengths (g,): by b and core."""
+        core, grams, columns = self.core, self.axis.grams, self.axis.Z.T - self.offset[:, None]
+        by_form = np.tensordot(by_present, grams[:, 1:, 1:], axes=1)
+        by_u = 2 * np.tensordot(by_absent, grams, axes=1) @ np.concatenate([[1.0], self.offset])
+        by_S = 2 * (core @ columns) * by_lengths
+        by_core = by_S @ columns.T - 2 * core @ (self.form @ by_form @ self.form)
+        return by_b + by_u[1:] - core.T @ by_S.sum(axis=1), by_core
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Member:
-    """A plan of the family in real numbers.
+    """A plan of the family in real numbers."""
 
-    Attributes:
-        bases: of each group.
-        precision (classes,): of each class of sets, 1 / sigma squared times the factors of other attributes, summed.
-        messages: for each class of two own attributes or more an array (g,) for each of them.
-    """
+    bases: tuple[GroupBasis, ...]  # of each group
+    precision: FloatArray  # (classes,): 1 / sigma squared times the factors of other attributes, summed over a class
+    messages: dict[int, list[FloatArray]]  # (g,) for each own attribute of each class of two or more
 
-    bases: tuple[GroupBasis, ...]
-    precision: FloatArray
-    messages: dict[int, list[FloatArray]]
+    @property
+    def lengths(self) -> list[FloatArray]:
+        """The squared column lengths (g,) of each group."""
+        return [basis.lengths for basis in self.bases]
 
 
 class Family:
@@ -69,19 +121,19 @@ class Family:
             middle, end = start + r, start + r + r * r
             bases.append(GroupBasis.of(axis, point[start:middle], point[middle:end].reshape(r, r)))
             start = end
-        end = start + len(self.problem.classes)
-        return Member(tuple(bases), np.exp(point[start:end]), self._messages(point[end:]))
-
-    def _messages(self, values: FloatArray) -> dict[int, list[FloatArray]]:
-        joint = self.problem.joint
+        end, joint = start + len(self.problem.classes), self.problem.joint
         ends = np.cumsum([self.problem.axis(group).values for _, groups in joint for group in groups])
-        parts = iter(np.split(values, ends[:-1].astype(np.int64)))
-        return {number: [next(parts) for _ in groups] for number, groups in joint}
+        parts = iter(np.split(point[end:], ends[:-1].astype(np.int64)))
+        messages = {number: [next(parts) for _ in groups] for number, groups in joint}
+        return Member(tuple(bases), np.exp(point[start:end]), messages)
 
-    def variances(self, numbers: GroupNumbers) -> SetVariances:
+    def variances(self, member: Member) -> SetVariances:
         """The weights of the noise of all sets."""
-        sets = len(self.problem.cost_class)
-        return SetVariances.of(self.problem.terms, sets, self.grams, numbers.present, numbers.absent, numbers.offsets)
+        present, absent = (
+            np.concatenate(part) for part in zip(*(basis.factors() for basis in member.bases), strict=True)
+        )
+        offsets = [basis.offset for basis in member.bases]
+        return SetVariances.of(self.problem.terms, len(self.problem.cost_class), self.grams, present, absent, offsets)
 
     def class_weights(self, weights: FloatArray) -> FloatArray:
         """The weight of the noise of each class, best divided among its sets: ``(sum sqrt(V_A f_A))**2``."""
@@ -91,25 +143,23 @@ class Family:
 
     def value(self, member: Member) -> float:
         """The logarithm of loss times cost."""
-        numbers = GroupNumbers.of(member.bases)
-        loss = float((self.class_weights(self.variances(numbers).weights) / member.precision).sum())
-        return math.log(loss) + math.log(self.cost(member, numbers, Maxima())[0])
+        loss = float((self.class_weights(self.variances(member).weights) / member.precision).sum())
+        return math.log(loss) + math.log(self.cost(member, Maxima())[0])
 
-    def cost(self, member: Member, numbers: GroupNumbers, maxima: Maxima) -> tuple[float, CostSlopes]:
+    def cost(self, member: Member, maxima: Maxima) -> tuple[float, CostSlopes]:
         """The right side of (41), and its slopes."""
-        classes, lengths = self.problem.classes, numbers.lengths
-        return cost_and_slopes(classes, self.attribute, member.precision, lengths, member.messages, maxima)
+        classes, attribute = self.problem.classes, self.attribute
+        return cost_and_slopes(classes, attribute, member.precision, member.lengths, member.messages, maxima)
 
     def value_and_slope(self, point: FloatArray, maxima: Maxima) -> tuple[float, FloatArray]:
         """The logarithm of loss times cost at a point, and its slope."""
         problem, member = self.problem, self.member(point)
-        numbers = GroupNumbers.of(member.bases)
-        found = self.variances(numbers)
+        found = self.variances(member)
         by_class = self.class_weights(found.weights)
         loss = float((by_class / member.precision).sum())
         roots = np.sqrt(by_class)[problem.cost_class] * np.sqrt(problem.factor / found.weights)
         by_present, by_absent, by_b = found.slopes(roots / (member.precision[problem.cost_class] * loss))
-        cost, slopes = self.cost(member, numbers, maxima)
+        cost, slopes = self.cost(member, maxima)
         parts: list[FloatArray] = []
         start = 0
         for group, basis in enumerate(member.bases):
@@ -123,15 +173,14 @@ class Family:
     def best_noise(self, member: Member) -> TableChoice:
         """The best precisions and messages for a member's bases.
 
-        Raises:
-            SolverError: the solver gave no usable answer.
+        Raises SolverError: the solver gave no usable answer.
         """
-        numbers, attribute = GroupNumbers.of(member.bases), self.attribute
+        attribute, lengths = self.attribute, member.lengths
         tables = [
-            CostTable(tuple(attribute[group] for group in groups), tuple(numbers.lengths[group] for group in groups))
+            CostTable(tuple(attribute[group] for group in groups), tuple(lengths[group] for group in groups))
             for groups in self.problem.classes
         ]
-        weights = self.class_weights(self.variances(numbers).weights)
+        weights = self.class_weights(self.variances(member).weights)
         return minimize_over_tables(weights, tables, member.precision, member.messages)
 
     def start(self, bases: Sequence[Basis]) -> Member:
@@ -140,16 +189,16 @@ class Family:
         for i, axis in problem.axes.items():
             (matrix,), first = bases[i].multipliers, np.unique(axis.forms.group, return_index=True)[1]
             found[i] = GroupBasis.from_matrix(axis, matrix[:, first] / math.sqrt(bases[i].pcost))
-        of_group = tuple(found[i] for i in self.attribute)
-        numbers = GroupNumbers.of(of_group)
-        longest = np.array([math.prod(float(numbers.lengths[g].max()) for g in groups) for groups in problem.classes])
-        precision = np.sqrt(self.class_weights(self.variances(numbers).weights) / longest)
         messages = {number: [np.zeros(problem.axis(g).values) for g in groups] for number, groups in problem.joint}
-        return Member(of_group, precision / (precision @ longest), messages)
+        member = Member(tuple(found[i] for i in self.attribute), np.ones(len(problem.classes)), messages)
+        most = [float(lengths.max()) for lengths in member.lengths]
+        longest = np.array([math.prod(most[group] for group in groups) for groups in problem.classes])
+        precision = np.sqrt(self.class_weights(self.variances(member).weights) / longest)
+        return replace(member, precision=precision / (precision @ longest))
 
     def scaled(self, member: Member) -> Member:
         """The same with privacy cost 1."""
-        cost, _ = self.cost(member, GroupNumbers.of(member.bases), Maxima())
+        cost, _ = self.cost(member, Maxima())
         messages = {number: [phi / cost for phi in phis] for number, phis in member.messages.items()}
         return replace(member, precision=member.precision / cost, messages=messages)
 
@@ -162,7 +211,7 @@ def search(family: Family, start: Member) -> Member:
         maxima = Maxima(sharpness * count)
         here = _descended(family, here, maxima, steps)
     for number in range(_ROUNDS):
-        maxima = family.cost(here, GroupNumbers.of(here.bases), maxima)[1].maxima(sharpness * count)
+        maxima = family.cost(here, maxima)[1].maxima(sharpness * count)
         here = _descended(family, here, maxima, _STEPS)
         values.append(math.log(family.best_noise(here).loss))
         found.append(here)

@@ -25,29 +25,11 @@ def exact_varying_cost(strategy: Strategy, precision: FloatArray) -> Fraction:
     """The part of the right side of (41) that is about sets with varying attributes, exactly.
 
     Together with what all other sets cost it is no less than the cost of measuring every set with noise of this
-    precision.
-
-    Args:
-        strategy: the bases and the messages.
-        precision (m,): 1 / sigma squared of every set, read as exact fractions.
+    precision (m,), 1 / sigma squared, read as exact fractions.
 
     Cost: one pass over the tables of these sets in floating point, where equal entries count once and constant
         attributes not at all, and about 50 microseconds a set.
     Source: eq. (41).
-
-    Example:
-        >>> from residualplanner import varying_strategy
-        >>> from residualplanner.method.bases.matrix import integer_basis
-        >>> from residualplanner.method.workload.attribute_sets import AttributeSets
-        >>> from residualplanner.method.workload.closure import downward_closure
-        >>> closure = downward_closure(AttributeSets.of([(0, 1)], attribute_count=2))
-        >>> bases = (integer_basis([[1, -2]], "given"), integer_basis([[1, 0]], "given"))
-        >>> silent = varying_strategy(closure, [2, 2], bases, [0, 0, 1, 1], np.zeros(4))
-        >>> exact_varying_cost(silent, np.array([1.0, 1.0, 1.0, 2.0]))  # 4 + 4 + 2
-        Fraction(10, 1)
-        >>> strategy = varying_strategy(closure, [2, 2], bases, [0, 0, 1, 1], np.array([1.0, -1.0, 1.0, -1.0]))
-        >>> exact_varying_cost(strategy, np.array([1.0, 1.0, 1.0, 2.0]))  # a record of the second values costs 8
-        Fraction(8, 1)
     """
     varying = np.flatnonzero(np.diff(strategy.varying_starts)).tolist()
     if not varying:
@@ -109,7 +91,7 @@ def _largest_rest(factor: int, axes: list[list[tuple[int, float]]], common: int)
 
 
 def _near_largest(factor: int, axes: list[list[tuple[int, float]]], common: int) -> IntArray:
-    """The cells, in C order, among which the largest is.
+    """The cells, in C order, among which the largest of `_largest_rest` is.
 
     With k axes, a product has ``k + 1`` rounded factors and k rounded multiplications, a sum of messages ``k - 1``
     rounded additions, the difference one more rounding: less than ``2 k + 3`` half units in the last place of the
@@ -144,22 +126,7 @@ def varying_cost_parts(strategy: Strategy, parts: FloatArray) -> FloatArray:
     those it receives.  If the messages are the best ones, there are weights on the cells that attain the maxima for
     which the messages cancel, and the costs add up to the bound.  The equal weights used here need not be those.
 
-    Args:
-        strategy: the bases and the messages.
-        parts (m,): what each set costs without its varying attributes.
-
-    Source: eq. (41).
-
-    Example:
-        >>> from residualplanner import varying_strategy
-        >>> from residualplanner.method.bases.matrix import integer_basis
-        >>> from residualplanner.method.workload.attribute_sets import AttributeSets
-        >>> from residualplanner.method.workload.closure import downward_closure
-        >>> closure = downward_closure(AttributeSets.of([(0, 1)], attribute_count=2))
-        >>> bases = (integer_basis([[1, -2]], "given"), integer_basis([[1, 0]], "given"))
-        >>> strategy = varying_strategy(closure, [2, 2], bases, [0, 0, 1, 1], np.array([1.0, -1.0, 1.0, -1.0]))
-        >>> varying_cost_parts(strategy, np.array([1.0, 1.0, 1.0, 2.0])).tolist()
-        [1.0, 4.0, 4.0, 0.0]
+    The parts (m,) are what each set costs without its varying attributes.  Source: eq. (41).
     """
     parts = parts.copy()
     columns = [np.array(basis.column_squares, dtype=np.float64) for basis in strategy.bases]
@@ -174,10 +141,6 @@ def varying_cost_parts(strategy: Strategy, parts: FloatArray) -> FloatArray:
             costs = np.multiply.outer(costs, columns[int(strategy.of_factor[factor])])
             rest = np.subtract.outer(rest, messages) if orders[number] > 1 else received[attribute]
             received[attribute] = received[attribute] + (messages if len(messages) else 0.0)
-        parts[number] = _mean_at_largest(costs, costs + rest)
+        term = costs + rest
+        parts[number] = float(costs[term >= term.max() - TIE * costs.max()].mean())
     return parts
-
-
-def _mean_at_largest(costs: NDArray[np.float64], term: NDArray[np.float64]) -> float:
-    """The mean of ``costs`` where ``term``, of the same shape, is largest."""
-    return float(costs[term >= term.max() - TIE * costs.max()].mean())

@@ -6,48 +6,36 @@ The variance of a cell is a sum over the subsets B of its table's attributes: of
 constant attribute, times what this module gives, a function of the cell's answers on the varying attributes.  Without
 varying attributes it is 1.
 
-A subset is given by its bits: bit i is for the attribute of axis i.  Arrays have an axis for each varying attribute.
+A subset is given by its bits: bit i is for the attribute of axis i.  Arrays have an axis for each varying attribute, of
+length 1 where the attribute makes no difference.
 """
 
 import math
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cache, cached_property, reduce
 from itertools import product
+from operator import or_
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.ground.checks import FloatArray
+from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.method.queries.kind import Kind
-from residualplanner.method.strategy.cells import Cells
+from residualplanner.method.strategy.cells import Cells, CellTable, ConstantTable
+from residualplanner.method.strategy.strategy import Strategy
 from residualplanner.method.strategy.table_accuracy import Axis
-from residualplanner.more.by_set.rest_tables import rest_tables
+from residualplanner.method.workload.attribute_sets import row_numbers
 
 
 @dataclass(frozen=True, eq=False)
 class VaryingTable:
-    """The `CellTable` of a table with varying attributes.
+    """The `CellTable` of a table with varying attributes."""
 
-    Attributes:
-        order: how many attributes the table has.
-        axes: the axes of its varying attributes, ascending.
-        kinds: of these.
-        factors: for each subset and each varying axis in it, the attribute with its basis there.
-
-    Example:
-        >>> from residualplanner import Identity
-        >>> from residualplanner.method.bases.matrix import integer_basis
-        >>> factor = Axis(integer_basis([[1, -3]], "given"), Identity())
-        >>> table = VaryingTable(1, (0,), (Identity(),), {(1, 0): factor})
-        >>> [part.tolist() for part in table.of_cells()]  # of the total's noise, and of the attribute's
-        [[[0.5625, 0.0625], [0.0625, 0.0625]]]
-    """
-
-    order: int
-    axes: tuple[int, ...]
-    kinds: tuple[Kind, ...]
-    factors: Mapping[tuple[int, int], Axis]
+    order: int  # how many attributes the table has
+    axes: tuple[int, ...]  # of its varying attributes, ascending
+    kinds: tuple[Kind, ...]  # of these
+    factors: Mapping[tuple[int, int], Axis]  # for each subset and each varying axis in it, the attribute with its basis
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -72,11 +60,9 @@ class VaryingTable:
 
     @cached_property
     def means(self) -> FloatArray:
-        """The factor of the noise of each subset in the variance of an average cell, (2**k,).
+        """The factor of the noise of each subset in the variance of an average cell, (2**k,).  Source: eq. (40).
 
         Attributes with more answers than values enter by their Gram matrices: nothing has an entry for each answer.
-
-        Source: eq. (40).
         """
         grams = {
             number: kind.augmented_gram(size) / kind.rows(size)
@@ -91,10 +77,7 @@ class VaryingTable:
         coefficients[rows] *= self.means
 
     def of_cells(self, most: float = math.inf) -> Iterator[Cells]:
-        """The factor of the noise of each subset in the variance of cells, at most so many at a time, (2**k, cells).
-
-        Source: eq. (40).
-        """
+        """The factor of the noise of each subset in the variance of cells, at most so many at a time, (2**k, cells)."""
         for part in _parts(self.shape, most / (1 << self.order)):
             lengths = [piece.stop - piece.start for piece in part]
             yield np.stack([np.broadcast_to(factor, lengths).ravel() for factor in self._cells(part)])
@@ -144,14 +127,14 @@ class VaryingTable:
         order = len(self.axes)
         pieces = part or [slice(None)] * order
         origins = {
-            (bits, axis): _along(
+            (bits, axis): along(
                 (factor.augmented if number in by_value else factor.origin)[pieces[number]], number, order
             )
             for number, own in enumerate(self.axes)
             for (bits, axis), factor in self.factors.items()
             if axis == own
         }
-        return rest_tables(origins, np.ones((1,) * order), self.order)
+        return _rest_tables(origins, np.ones((1,) * order), self.order)
 
     def _cells(self, part: Sequence[slice]) -> Iterator[Cells]:
         """For each subset its factor in the variance of the cells of a part of the table, broadcasting."""
@@ -160,7 +143,7 @@ class VaryingTable:
             factor = rests[bits] ** 2
             for number in self._within(bits):
                 present = self.factors[bits, self.axes[number]].present[part[number]]
-                factor = factor * _along(present, number, order)
+                factor = factor * along(present, number, order)
             yield factor
 
     def _mean(self, bits: int, rest: Cells, grams: Mapping[int, Cells]) -> float:
@@ -176,6 +159,60 @@ class VaryingTable:
         return mean * float(np.vdot(rest, weighed))
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class VaryingTables:
+    """The tables over varying attributes, each found once, whichever queries have it."""
+
+    strategy: Strategy
+    axes: dict[tuple[int, Kind], Axis] = field(default_factory=dict)  # by the number of a basis, and the kind of query
+    #: By order, the numbers of the bases of all varying factors in all subsets, and their kinds.
+    tables: dict[tuple[int, bytes, tuple[Kind, ...]], VaryingTable] = field(default_factory=dict)
+
+    def numbered(
+        self, attributes: NDArray[np.int32], kinds: NDArray[np.int16], names: Sequence[Kind]
+    ) -> tuple[IntArray, Sequence[CellTable]]:
+        """The tables of some queries, see `CellTables`."""
+        varies = self.strategy.varying[attributes]
+        numbers = self._numbers(attributes)
+        keys = np.concatenate([np.where(varies, kinds, -1) + 1, numbers.reshape(len(attributes), -1) + 1], axis=1)
+        group = row_numbers(keys)
+        firsts = np.unique(group, return_index=True)[1].tolist()
+        tables = [self.table(attributes[row], [names[code] for code in kinds[row].tolist()]) for row in firsts]
+        return group, tables
+
+    def table(self, attributes: NDArray[np.int32], kinds: Sequence[Kind]) -> CellTable:
+        """The table of one query."""
+        numbers, varies = self._numbers(attributes[None])[0], self.strategy.varying[attributes]
+        axes = tuple(np.flatnonzero(varies).tolist())
+        if not axes:
+            return ConstantTable(len(attributes))
+        own = tuple(kinds[axis] for axis in axes)
+        key = (len(attributes), numbers.tobytes(), own)
+        if key not in self.tables:
+            factors = {
+                (bits, axis): self._axis(int(numbers[bits, axis]), kinds[axis])
+                for bits, axis in np.argwhere(numbers >= 0).tolist()
+            }
+            self.tables[key] = VaryingTable(len(attributes), axes, own, factors)
+        return self.tables[key]
+
+    def _numbers(self, attributes: NDArray[np.int32]) -> IntArray:
+        """The number of the basis of each varying attribute in each subset, (m, 2**k, k); -1 where it is not in it."""
+        order = attributes.shape[1]
+        is_in = np.arange(1 << order)[:, None] & 1 << np.arange(order) > 0
+        is_factor = is_in & self.strategy.varying[attributes][:, None, :]
+        starts = self.strategy.varying_starts[self.strategy.closure.subset_positions(attributes)]
+        factor = starts[:, :, None] + np.cumsum(is_factor, axis=2) - 1
+        numbers = np.full(factor.shape, -1, dtype=np.int64)
+        numbers[is_factor] = self.strategy.of_factor[factor[is_factor]]
+        return numbers
+
+    def _axis(self, number: int, kind: Kind) -> Axis:
+        if (number, kind) not in self.axes:
+            self.axes[number, kind] = Axis(self.strategy.bases[number], kind)
+        return self.axes[number, kind]
+
+
 def _bits(axes: Sequence[int]) -> NDArray[np.int64]:
     """The subsets of some axes, (2**k,): bit i of the index stands for the i-th of them."""
     chosen = np.arange(1 << len(axes))[:, None] >> np.arange(len(axes)) & 1
@@ -183,8 +220,8 @@ def _bits(axes: Sequence[int]) -> NDArray[np.int64]:
     return bits
 
 
-def _along(vector: Cells, axis: int, order: int) -> Cells:
-    """A vector as an array of so many axes."""
+def along(vector: Cells, axis: int, order: int) -> Cells:
+    """A vector along one of so many axes, the others of length 1."""
     return vector.reshape([-1 if each == axis else 1 for each in range(order)])
 
 
@@ -196,3 +233,48 @@ def _parts(lengths: Sequence[int], most: float) -> Iterator[tuple[slice, ...]]:
         most = most / step
         pieces.insert(0, [slice(first, min(first + step, length)) for first in range(0, length, step)])
     return product(*pieces)
+
+
+def _rest_tables(origins: Mapping[tuple[int, int], Cells], start: Cells, order: int) -> dict[int, Cells]:
+    """``W h_{A,B}`` for all subsets B of a table's ``order`` attributes A: the table on A without B, by the bits of B.
+
+    The origins are, for each subset and each axis in it, ``W u`` of that attribute there, along its axis; axes without
+    one count as 1.  All tables are multiplied by ``start``.  An attribute that is spread in the same way in all sets is
+    a factor: ``h_{A,B}`` is its u times ``h_{A without it, B}``.
+
+    Cost: ``4**k`` products of tables at most, for k attributes that are not spread in the same way in all sets.
+    Source: eq. (39).
+    """
+    everything = (1 << order) - 1
+    apart = (axis for (_, axis), origin in origins.items() if not np.array_equal(origin, origins[1 << axis, axis]))
+    constant = everything & ~reduce(or_, (1 << axis for axis in apart), 0)
+
+    def without(outside: int, whole: int, part: int) -> Cells:
+        """The table without the attributes outside of it, times their u."""
+        found = table(whole & ~outside, part)
+        for axis in range(outside.bit_length()):
+            if outside >> axis & 1 and (whole, axis) in origins:
+                found = found * origins[whole, axis]
+        return found
+
+    @cache
+    def table(whole: int, part: int) -> Cells:
+        if whole == part:
+            return start
+        rest = whole & ~part
+        factors = rest & constant
+        if factors:
+            return without(factors & -factors, whole, part)
+        terms = ((outside.bit_count(), without(outside, whole, part)) for outside in _subsets(rest) if outside)
+        return np.asarray(sum(term if count % 2 else -term for count, term in terms))
+
+    return {part: table(everything, part) for part in _subsets(everything)}
+
+
+def _subsets(bits: int) -> Iterator[int]:
+    """All subsets of a subset, itself last."""
+    part = 0
+    while part != bits:
+        yield part
+        part = (part - bits) & bits
+    yield bits

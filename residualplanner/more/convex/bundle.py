@@ -18,8 +18,14 @@ from scipy import sparse
 
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.errors import SolverError
-from residualplanner.more.convex.loss_function import ConvexLossFunction, Plane, Tangents, no_tangents, plane_of
-from residualplanner.more.convex.table_bound import normalized
+from residualplanner.more.convex.loss_function import (
+    ConvexFunction,
+    ConvexLossFunction,
+    Plane,
+    Tangents,
+    normalized,
+    plane_of,
+)
 
 #: A gap at which the search ends.
 _CLOSE = 1e-8
@@ -35,19 +41,13 @@ _RAY = (1.0, 0.5, 0.9, 1.1, 2.0)
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ConvexProblem:
-    """The noise to choose, for a privacy cost or a loss.
+    """The noise to choose, for a privacy cost or a loss."""
 
-    Attributes:
-        rows (c, m): the costs of base mechanisms at unit noise, a row for each way in which neighbors may differ.
-        M (q, m): the queries' variances from the noise variances.
-        loss: the loss of the queries' variances.
-        solver: a solver of CVXPY.
-    """
-
-    rows: FloatArray
-    M: sparse.csr_array
-    loss: ConvexLossFunction
-    solver: str
+    rows: FloatArray  # (c, m): the costs of base mechanisms at unit noise, for each way in which neighbors may differ
+    M: sparse.csr_array  # (q, m): the queries' variances from the noise variances
+    loss: ConvexLossFunction  # of the queries' variances
+    function: ConvexFunction  # the same on vectors of CVXPY
+    solver: str  # of CVXPY
 
     def cost(self, noise_variance: FloatArray) -> float:
         """The privacy cost of this noise, the largest over the ways to differ."""
@@ -68,19 +68,12 @@ class ConvexProblem:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Refined:
-    """Noise for a privacy cost, and planes below the loss.
+    """Noise for a privacy cost, and planes below the loss."""
 
-    Attributes:
-        noise_variance (m,): the best noise found.
-        value: its loss.
-        planes: planes below the loss; none if CVXPY has no gradient of the loss, or a wrong one.
-        tangents: what they are averages of.
-    """
-
-    noise_variance: FloatArray
-    value: float
-    planes: tuple[Plane, ...]
-    tangents: Tangents
+    noise_variance: FloatArray  # (m,): the best noise found
+    value: float  # its loss
+    planes: tuple[Plane, ...]  # below the loss; none if CVXPY has no gradient of the loss, or a wrong one
+    tangents: Tangents  # what they are averages of
 
     def bound(self, pcost: float) -> float:
         """No noise of this cost has a smaller loss; minus infinity where nothing is known."""
@@ -103,17 +96,14 @@ def refine(
     *,
     pcost: float,
 ) -> Refined:
-    """Better noise of this privacy cost, and a proof.
+    """Better noise of this privacy cost than some (m,) of this cost, and a proof.
 
-    Args:
-        problem: the noise to choose.
-        noise_variance (m,): the noise to begin with, of this cost.
-        likely_slope (q,): the slopes of the loss at the optimum, as a solver has them; any others do, but take longer.
-        likely_cost (m,): the costs averaged over the ways to differ, as a solver has them.
-        pcost: the privacy cost.
+    The slopes (q,) of the loss at the optimum are likely, as a solver has them, and so are the costs (m,) averaged over
+    the ways to differ; any others do, but take longer.
     """
     variance = problem.M @ noise_variance
-    tangents = no_tangents(variance.size).joined(problem.loss, np.outer(_RAY, variance))
+    none = np.zeros((0, variance.size))
+    tangents = Tangents(np.zeros(0), none, none, np.zeros(0)).joined(problem.loss, np.outer(_RAY, variance))
     best = Refined(noise_variance, problem.value(noise_variance), (), tangents)
     if not len(tangents.intercept) or not math.isfinite(best.value):
         return best
@@ -196,8 +186,7 @@ def _weights_of(dual_value: Any) -> FloatArray | None:
 def solve(problem: Any, solver: str) -> str:
     """Solve a problem of CVXPY, and return the solver's status; noise and bounds are judged by whoever uses them.
 
-    Raises:
-        SolverError: the solver failed, or gave no usable answer.
+    Raises SolverError: the solver failed, or gave no usable answer.
     """
     import cvxpy
 

@@ -7,7 +7,7 @@ bound is an average of planes that touch the loss, of which none can be above it
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,7 @@ from residualplanner.ground.checks import FloatArray, frozen, frozen_float_array
 from residualplanner.ground.errors import MissingExtraError, SolverError
 from residualplanner.method.noise.choice import NoiseChoice
 from residualplanner.more.convex.bundle import ConvexProblem, Refined, refine, solve
-from residualplanner.more.convex.loss_function import ConvexFunction, loss_expression, read_loss_function
-from residualplanner.more.convex.table_bound import normalized
+from residualplanner.more.convex.loss_function import ConvexFunction, loss_expression, normalized, read_loss_function
 
 #: The gap within which noise is accepted though the solver failed.
 _PROVED = 1e-4
@@ -37,6 +36,10 @@ def minimize_convex_loss(
 ) -> NoiseChoice:
     """Minimize ``loss(M s)`` over ``s > 0`` subject to ``sum_A p_A / s_A <= pcost``.
 
+    The best choice found has exactly this cost (less, if the loss is smaller for it); its bound is a proof up to
+    rounding: an average of tangents of the loss, by CVXPY's gradients.  Where CVXPY has no gradient, or the tangents
+    reward noise without end, the bound is minus infinity and the gap infinite.
+
     Args:
         pcost_coefficient (m,) or (c, m): p_A > 0, the privacy cost of base mechanism A at unit noise; or one row for
             each of several ways D in which neighbors may differ, of which the largest sum counts.
@@ -45,11 +48,6 @@ def minimize_convex_loss(
         pcost: the privacy cost to spend in total, > 0.
         solver: a solver of CVXPY, such as "CLARABEL", or "ECOS" with the extra of that name.
 
-    Returns:
-        The best choice found at exactly this cost (at less, if the loss is smaller for it), its loss, and a bound that
-        is a proof up to rounding: an average of tangents of the loss, by CVXPY's gradients.  Where CVXPY has no
-        gradient, or the tangents reward noise without end, the bound is minus infinity and the gap infinite.
-
     Raises:
         BudgetError: ``pcost`` is not a positive finite number.
         MissingExtraError: the solver is ECOS, and it is not installed.
@@ -57,29 +55,11 @@ def minimize_convex_loss(
         WorkloadError: the loss raises, or is not a convex scalar by CVXPY's rules.
 
     Source: eq. (18).
-
-    Example:
-        >>> import cvxpy
-        >>> M = sparse.csr_array([[1.0, 0.0], [0.5, 1.0]])
-        >>> choice = minimize_convex_loss([1.0, 0.5], M, cvxpy.sum, pcost=1.0)
-        >>> round(choice.loss, 4)  # (sqrt(1.5 * 1) + sqrt(1 * 0.5)) ** 2
-        3.7321
     """
     cost = require_positive("pcost", pcost)
     problem = convex_problem(pcost_coefficient, variance_coefficient, loss, solver)
-    solved, status = solved_for(problem, loss, cost)
+    solved, status = solved_for(problem, cost)
     return NoiseChoice(frozen(solved.noise_variance), solved.value, min(solved.bound(cost), solved.value), status)
-
-
-def at_higher_cost(
-    choice: NoiseChoice, variance_coefficient: sparse.csr_array, factor: float, *, loss: ConvexFunction
-) -> NoiseChoice:
-    """A choice whose noise costs more than was known, by a factor, with as much more noise."""
-    if factor <= 1:
-        return choice
-    noise_variance = frozen(choice.noise_variance * factor)
-    function = read_loss_function(loss, variance_coefficient.shape[0])
-    return replace(choice, noise_variance=noise_variance, loss=function.value(variance_coefficient @ noise_variance))
 
 
 def convex_problem(
@@ -91,17 +71,13 @@ def convex_problem(
     M, p = sparse.csr_array(variance_coefficient), rows.max(axis=0)
     if not ((rows >= 0).all() and (p > 0).all() and (M.sum(axis=0) > 0).all()):
         raise ValueError("pcost_coefficient must be positive, and every base mechanism must matter to some query")
-    return ConvexProblem(rows, M, read_loss_function(loss, M.shape[0]), solver)
+    return ConvexProblem(rows, M, read_loss_function(loss, M.shape[0]), loss, solver)
 
 
-def solved_for(problem: ConvexProblem, function: ConvexFunction, pcost: float) -> tuple[Refined, str]:
-    """The best noise of this cost: a solver's, improved and judged; and the solver's status.
-
-    Raises:
-        MissingExtraError, SolverError: as `minimize_convex_loss`.
-    """
+def solved_for(problem: ConvexProblem, pcost: float) -> tuple[Refined, str]:
+    """The best noise of this cost: a solver's, improved and judged; and the solver's status."""
     _require_installed(problem.solver)
-    model = _model(problem, function, pcost)
+    model = _model(problem, pcost)
     try:
         status = solve(model.problem, problem.solver)
     except SolverError as error:
@@ -128,18 +104,14 @@ def _without_the_solver(problem: ConvexProblem, pcost: float, error: SolverError
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Model:
-    """The problem in CVXPY's terms, in units near the optimum for good conditioning.
+    """The problem in CVXPY's terms, in units near the optimum for good conditioning."""
 
-    ``unit`` times ``scale`` is the noise variance; ``link`` ties it to the queries' variances, and its dual value times
-    ``slope_unit`` is the slope of the loss.
-    """
-
-    scale: FloatArray
+    scale: FloatArray  # (m,): times `unit` the noise variance
     unit: Any
     problem: Any
-    limit: Any
-    link: Any
-    slope_unit: FloatArray
+    limit: Any  # of the cost
+    link: Any  # ties the noise to the queries' variances; its dual value times `slope_unit` is the slope of the loss
+    slope_unit: FloatArray  # (q,)
 
 
 def proportional_noise(problem: ConvexProblem, pcost: float) -> FloatArray:
@@ -149,7 +121,7 @@ def proportional_noise(problem: ConvexProblem, pcost: float) -> FloatArray:
     return np.asarray(np.sqrt(p / v) * float(np.sqrt(p * v).sum()) / pcost)
 
 
-def _model(problem: ConvexProblem, function: ConvexFunction, pcost: float) -> _Model:
+def _model(problem: ConvexProblem, pcost: float) -> _Model:
     import cvxpy
 
     scale = proportional_noise(problem, pcost)
@@ -162,7 +134,7 @@ def _model(problem: ConvexProblem, function: ConvexFunction, pcost: float) -> _M
     rate = float(np.abs(problem.loss.subgradient(start)) @ start)
     rate = rate if 0 < rate < np.inf else 1.0
     unit, variance = cvxpy.Variable(scale.size), cvxpy.Variable(size.size)
-    loss = loss_expression(function, cvxpy.multiply(start, variance)) / rate
+    loss = loss_expression(problem.function, cvxpy.multiply(start, variance)) / rate
     limit = (problem.rows / scale / pcost) @ cvxpy.inv_pos(unit) <= 1
     link = relative @ unit == variance
     slope_unit = rate / start * free ** ((degree or 1.0) - 1)
@@ -173,13 +145,11 @@ def _require_installed(solver: str) -> None:
     import cvxpy
 
     installed = cvxpy.installed_solvers()
-    if solver.upper() in installed:
-        return
-    if solver.upper() == "ECOS":
+    if solver.upper() == "ECOS" and "ECOS" not in installed:
         message = "the solver ECOS is not installed: pip install 'residualplanner[ecos]', or use CLARABEL, the default"
         raise MissingExtraError(message, extra="ecos")
-    message = f"the solver {solver} is not installed; write one of {installed}"
-    raise SolverError(message, status="error")
+    if solver.upper() not in installed:
+        raise SolverError(f"the solver {solver} is not installed; write one of {installed}", status="error")
 
 
 def _noise(model: _Model) -> FloatArray:

@@ -1,58 +1,77 @@
-"""Noise for a convex loss, for either notion of neighbors: the least loss for a cost, or the least cost for a loss."""
+"""Noise for a convex loss, for either notion of neighbors: the least loss for a cost, or the least cost for a loss.
 
+Source: eqs. (18) and (37).
+
+The least cost is found by planning for one budget after another.  The noise for a budget, made larger or smaller in
+proportion until it just reaches the limit, costs at least the least cost; the planes below the loss cost at most it.
+The two meet after a few budgets.
+"""
+
+import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from residualplanner.ground.checks import FloatArray, frozen
+from residualplanner.ground.errors import BudgetError, SolverError
 from residualplanner.method.noise.choice import NoiseChoice
 from residualplanner.method.noise.minimax_noise import BOUNDED, joined_ways
 from residualplanner.method.noise.noise_problem import NoiseProblem
 from residualplanner.method.strategy.costs import LargestCosts, Worst
 from residualplanner.method.strategy.variances import variance_matrix
-from residualplanner.more.convex.convex import at_higher_cost, minimize_convex_loss
-from residualplanner.more.convex.least_cost import costing_more, minimize_privacy_cost
-from residualplanner.more.convex.loss_function import ConvexFunction
+from residualplanner.more.convex.bundle import ConvexProblem, Refined
+from residualplanner.more.convex.convex import convex_problem, minimize_convex_loss, proportional_noise, solved_for
+from residualplanner.more.convex.loss_function import ConvexFunction, read_loss_function
 
 #: How many rounds of adding ways to differ there are for a convex loss, and how little more than known ends them.
 _ROUNDS, _CLOSE = 30, 1e-9
 #: The noise of a total that costs nothing, relative to that of the first attribute.
 _TIED = 2.0**-60
-#: A search for a convex loss, and what a larger cost makes of what it found; see `convex_noise`.
+#: A gap at which the search for the least cost ends, and the most budgets that are planned for.
+_GAP, _BUDGETS = 1e-8, 40
+#: By what factor the next budget is larger where none has reached the limit.
+_MORE = 16.0
+#: The power of 2 up to which noise is made larger or smaller, and by what part less so that rounding oversteps nothing.
+_LARGEST, _RESERVE = 300.0, 1e-11
+#: A search for a convex loss, and what a larger cost makes of what it found; see `_convex_noise`.
 ConvexSearch = Callable[[FloatArray, sparse.csr_array], NoiseChoice]
 Payment = Callable[[NoiseChoice, sparse.csr_array, float], NoiseChoice]
 
 
 def least_convex_loss(problem: NoiseProblem, loss: ConvexFunction, *, pcost: float, solver: str) -> NoiseChoice:
     """The noise with the least loss at a privacy cost.  Source: eqs. (18) and (37)."""
-    search = partial(minimize_convex_loss, loss=loss, pcost=pcost, solver=solver)
-    return convex_noise(problem, search, partial(at_higher_cost, loss=loss))
+
+    def pay(choice: NoiseChoice, variance_coefficient: sparse.csr_array, factor: float) -> NoiseChoice:
+        if factor <= 1:
+            return choice
+        noise_variance = frozen(choice.noise_variance * factor)
+        function = read_loss_function(loss, variance_coefficient.shape[0])
+        return replace(
+            choice, noise_variance=noise_variance, loss=function.value(variance_coefficient @ noise_variance)
+        )
+
+    return _convex_noise(problem, partial(minimize_convex_loss, loss=loss, pcost=pcost, solver=solver), pay)
 
 
 def least_convex_cost(problem: NoiseProblem, loss: ConvexFunction, *, at_most: float, solver: str) -> NoiseChoice:
     """The noise with the least privacy cost whose loss is at most this.  Source: eqs. (18) and (37)."""
-    return convex_noise(
-        problem, partial(minimize_privacy_cost, loss=loss, at_most=at_most, solver=solver), costing_more
-    )
+    search = partial(minimize_privacy_cost, loss=loss, at_most=at_most, solver=solver)
+    return _convex_noise(problem, search, lambda choice, _, factor: replace(choice, loss=choice.loss * factor))
 
 
-def convex_noise(problem: NoiseProblem, search: ConvexSearch, pay: Payment) -> NoiseChoice:
-    """The noise of every set (m,) that a search finds: for a privacy cost, or for a loss.
+def _convex_noise(problem: NoiseProblem, search: ConvexSearch, pay: Payment) -> NoiseChoice:
+    """The noise of every set (m,) that a search finds: for a privacy cost, or for a loss.  Source: eqs. (18) and (37).
 
     Where records are replaced, the search is for a few ways in which they may differ; those that cost more are added
     until none does.  Each bound holds for the whole problem, since all it leaves out are constraints.
 
-    Args:
-        problem: the queries, and their bases.
-        search: from rows of costs (c, f) of the f sets whose noise is free to choose, one for each way to differ, and
-            the variances (q, f) of the queries from their noise, each in units of its query's scale.
-        pay: from what a search found, the variances, and by what factor its noise costs more than the search knew, the
-            same for that cost.
-
-    Source: eqs. (18) and (37).
+    The search is given rows of costs (c, f) of the f sets whose noise is free to choose, one for each way to differ,
+    and the variances (q, f) of the queries from their noise, each in units of its query's scale; ``pay`` what it found,
+    the variances, and by what factor its noise costs more than the search knew, and makes it one for that cost.
     """
     closure, costs = problem.workload.closure, problem.costs
     apart = sparse.diags_array(1 / problem.workload.scales**2)
@@ -89,3 +108,123 @@ def _judged(
     found = search(rows, variance)
     known = float((rows @ (1 / found.noise_variance)).max())
     return found, costs.worst(np.asarray(noise @ found.noise_variance)), known
+
+
+def minimize_privacy_cost(
+    pcost_coefficient: ArrayLike,
+    variance_coefficient: sparse.csr_array,
+    loss: ConvexFunction,
+    *,
+    at_most: float,
+    solver: str = "CLARABEL",
+) -> NoiseChoice:
+    """Minimize ``sum_A p_A / s_A`` over ``s > 0`` subject to ``loss(M s) <= at_most``.
+
+    The arguments are those of `minimize_convex_loss`, with the largest loss allowed in place of the privacy cost.  Of
+    the cheapest noise found ``loss`` and ``bound`` are privacy costs.  The bound is a proof up to rounding: an average
+    of tangents of the loss, by CVXPY's gradients; it is 0, and the gap infinite, where there are none.
+
+    Raises:
+        BudgetError: ``at_most`` is not finite, or no noise reaches it, or any noise does.
+        MissingExtraError, SolverError, WorkloadError: as `minimize_convex_loss`.
+
+    Source: eq. (18), the utility-constrained twin.
+    """
+    if not np.isfinite(at_most):
+        raise BudgetError(f"at_most must be finite, got {at_most!r}")
+    problem = convex_problem(pcost_coefficient, variance_coefficient, loss, solver)
+    search, budget = _BudgetSearch(), _likely_cost(problem, at_most)
+    for _ in range(_BUDGETS):
+        try:
+            solved, status = solved_for(problem, budget)
+        except SolverError:
+            if search.noise_variance is None:
+                raise
+            break  # what was found for other budgets, and its bound, are as good as before
+        search = search.after(problem, solved, status, budget=budget, at_most=at_most)
+        if search.bound == math.inf:
+            raise BudgetError(f"no noise brings the loss down to at_most={at_most!r}; allow a larger loss")
+        if search.distance <= _GAP:
+            break
+        budget = search.next_budget
+    if search.noise_variance is None:
+        raise BudgetError(f"no noise was found that brings the loss down to at_most={at_most!r}; allow a larger loss")
+    return NoiseChoice(frozen(search.noise_variance), search.cost, min(search.bound, search.cost), search.status)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _BudgetSearch:
+    """What is known after some budgets."""
+
+    noise_variance: FloatArray | None = None  # (m,): the cheapest noise that reaches the limit
+    cost: float = math.inf  # its privacy cost
+    bound: float = 0.0  # no noise of a smaller cost reaches the limit
+    missed: float = 0.0  # the largest budget whose best noise did not, as the solver has it; it guides the search only
+    budget: float = 0.0  # the last one
+    is_slow: bool = False  # whether it left more than half of the distance between the cost and the largest miss
+    status: str = ""  # of the solver
+
+    def after(
+        self, problem: ConvexProblem, solved: Refined, status: str, *, budget: float, at_most: float
+    ) -> "_BudgetSearch":
+        """What is known after one more budget."""
+        bound = max(self.bound, solved.least_cost(at_most))
+        missed = max(self.missed, budget) if solved.value > at_most else self.missed
+        noise_variance = _largest_within(problem, solved.noise_variance, at_most)
+        cost = math.inf if noise_variance is None else problem.cost(noise_variance)
+        if not cost < self.cost:
+            noise_variance, cost, status = self.noise_variance, self.cost, self.status or status
+        found = _BudgetSearch(noise_variance, cost, bound, missed, budget, status=status)
+        return replace(found, is_slow=found.distance > self.distance / 2)
+
+    @property
+    def known(self) -> float:
+        """A cost that is not enough, as far as the solver is right."""
+        return max(self.bound, self.missed)
+
+    @property
+    def distance(self) -> float:
+        """How far the cost is above that, relative to it."""
+        return self.cost / self.known - 1 if self.known > 0 and self.cost < math.inf else math.inf
+
+    @property
+    def next_budget(self) -> float:
+        """The cost that was enough; halfway to what was not enough, where that brings little."""
+        if self.noise_variance is None:
+            return max(_MORE * self.budget, self.bound)
+        return math.sqrt(self.cost) * math.sqrt(self.known) if self.is_slow and self.known else self.cost
+
+
+def _likely_cost(problem: ConvexProblem, at_most: float) -> float:
+    """The cost that reaches ``at_most`` if the loss is proportional to a power of the noise; a first guess."""
+    variance = problem.M @ proportional_noise(problem, 1.0)
+    ratio = problem.loss.value(variance) / at_most if at_most else 1.0
+    if not 0 < ratio < math.inf:
+        return 1.0
+    guess = ratio ** (1 / (problem.loss.degree(variance) or 1.0))
+    return guess if 0 < guess < math.inf else 1.0
+
+
+def _largest_within(problem: ConvexProblem, noise_variance: FloatArray, at_most: float) -> FloatArray | None:
+    """The largest multiple of this noise whose loss is within the limit; None if there is none.
+
+    Raises BudgetError: every multiple is.
+    """
+
+    def fits(power: float) -> bool:
+        return problem.value(noise_variance * 2.0**power) <= at_most
+
+    # No change first, then ever less noise, then ever more.
+    powers = [0.0, *np.arange(-1.0, -_LARGEST, -1.0).tolist(), *np.arange(1.0, _LARGEST, 1.0).tolist()]
+    low = next((power for power in powers if fits(power)), None)
+    if low is None:
+        return None
+    high = next((power for power in np.arange(low + 1, _LARGEST + 1) if not fits(power)), None)
+    if high is None:
+        raise BudgetError(f"at_most={at_most!r} is reached by noise of any size: nothing is to be measured for it")
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    within: FloatArray = noise_variance * 2.0**low
+    less: FloatArray = within * (1 - _RESERVE)
+    return less if problem.value(less) <= at_most else within

@@ -31,15 +31,10 @@ _CONTRADICTION = 1e-9
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ConvexLossFunction:
-    """A convex loss that can be evaluated.
+    """A convex loss that can be evaluated."""
 
-    Attributes:
-        expression: the loss as a CVXPY expression of ``variance``.
-        variance: a CVXPY vector, one variance per query.
-    """
-
-    expression: Any
-    variance: Any
+    expression: Any  # the loss as a CVXPY expression of the variances
+    variance: Any  # a CVXPY vector, one per query
 
     def value(self, variance: FloatArray) -> float:
         """The loss at these variances (q,); NaN where it has no value."""
@@ -88,8 +83,7 @@ class ConvexLossFunction:
 def read_loss_function(loss: ConvexFunction, queries: int) -> ConvexLossFunction:
     """The loss of the variances of so many queries.
 
-    Raises:
-        WorkloadError: it cannot be applied to a CVXPY vector, or is not a convex scalar by CVXPY's rules.
+    Raises WorkloadError: it cannot be applied to a CVXPY vector, or is not a convex scalar by CVXPY's rules.
     """
     import cvxpy
 
@@ -165,21 +159,13 @@ def _require_closed(expression: Any, variance: Any) -> None:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Tangents:
-    """Planes ``intercept + slope @ variance`` below a loss, and the points at which it was seen.
+    """Planes ``intercept + slope @ variance`` below a loss, and the points at which it was seen."""
 
-    Attributes:
-        intercept (k,): the planes' heights at variance 0, less what rounding may have added.
-        slope (k, q): the planes' slopes, one per query.
-        points (n, q): variances at which the loss was evaluated.
-        values (n,): the loss there.
-        are_wrong: whether a plane was seen above the loss, which is then not convex, or whose slopes CVXPY gets wrong.
-    """
-
-    intercept: FloatArray
-    slope: FloatArray
-    points: FloatArray
-    values: FloatArray
-    are_wrong: bool = False
+    intercept: FloatArray  # (k,): the planes' heights at variance 0, less what rounding may have added
+    slope: FloatArray  # (k, q): their slopes
+    points: FloatArray  # (n, q): variances at which the loss was evaluated
+    values: FloatArray  # (n,): the loss there
+    are_wrong: bool = False  # whether a plane was seen above the loss: it is not convex, or CVXPY gets its slopes wrong
 
     def joined(self, loss: ConvexLossFunction, points: FloatArray) -> "Tangents":
         """These and the tangents at more points (n, q), where the loss and its slopes are finite."""
@@ -210,22 +196,12 @@ class Tangents:
             return bool((heights > self.values[:, None] + _CONTRADICTION * size).any())
 
 
-def no_tangents(queries: int) -> Tangents:
-    """No planes, for so many queries."""
-    return Tangents(np.zeros(0), np.zeros((0, queries)), np.zeros((0, queries)), np.zeros(0))
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class Plane:
-    """One plane below the loss, in the noise of the base mechanisms.
+    """One plane below the loss, in the noise of the base mechanisms.  Source: eq. (18)."""
 
-    Attributes:
-        intercept: its height where there is no noise.
-        rise: ``(sum_A sqrt(p_A (M^T slope)_A))**2``: times 1/c, how far above the intercept it is at best for cost c.
-    """
-
-    intercept: float
-    rise: float
+    intercept: float  # its height where there is no noise
+    rise: float  # (sum_A sqrt(p_A (M^T slope)_A))**2: times 1/c, how far above the intercept it is at best for cost c
 
     def least_loss(self, pcost: float) -> float:
         """No noise of this privacy cost has a smaller loss.  Source: eq. (18)."""
@@ -246,3 +222,10 @@ def plane_of(M: sparse.csr_array, intercept: float, slope: FloatArray, cost: Flo
         return None
     rise = float(np.sqrt(cost * weights).sum()) ** 2
     return Plane(intercept, rise) if np.isfinite(rise) else None
+
+
+def normalized(weights: FloatArray) -> FloatArray:
+    """The weights (m,) with sum 1, those below 0 left out; equal ones where nothing is left."""
+    kept = np.maximum(weights, 0.0)
+    total = float(kept.sum())
+    return kept / total if 0 < total < np.inf else np.full(len(kept), 1 / max(len(kept), 1))

@@ -1,12 +1,13 @@
 """Maps of an axis whose entries are added up in groups, and these in groups of groups: a few operations an entry.
 
 From fine to coarse, each layer maps the entries of every group to answers, and adds them up for the next layer.
-Source: eqs. (110) and (111).
+
+Source: eqs. (110) to (112).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from scipy import sparse
 
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.ground.errors import WorkloadError
+from residualplanner.method.bases.matrix import pseudo_inverse_parts
 from residualplanner.method.kron.arrays import Array, like, multiply_into, namespace
 from residualplanner.method.kron.axis_maps import AxisMap
 
@@ -21,54 +23,46 @@ from residualplanner.method.kron.axis_maps import AxisMap
 _CHUNK = 2**20
 #: The most entries of a matrix that is written out.
 _ENTRIES = 2**28
+#: The largest condition of two members, by the sizes of their entries.
+_CONDITION = 1e8
+
+
+class NestedLayer(NamedTuple):
+    """What is measured of the members of groups, in integers or real numbers."""
+
+    children: IntArray  # (groups,): c, how many members each has
+    #: (all,): the matrix (c - 1, c) of each group, row by row, group after group; or none where nothing is measured of
+    #: the members of any group, as no query tells them apart.
+    entries: NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Layer:
-    """One step from groups to their members, which stand group after group.
+    """One step from groups to their members, which stand group after group."""
 
-    Attributes:
-        starts (groups,): where the members of each group start, from 0 on, ascending.
-        parent (members,): the group of each.
-        rows (answers, members): what is measured of the members of a group besides their sum, in integers or floats.
-        proportions (members,): how the sum of a group is divided among its members where all answers are 0.
-        back (members, answers): how much each answer adds to each member.
-    """
-
-    starts: IntArray
-    parent: IntArray
-    rows: sparse.csr_array
-    proportions: FloatArray
-    back: sparse.csr_array
+    starts: IntArray  # (groups,): where the members of each group start, from 0 on, ascending
+    parent: IntArray  # (members,): the group of each
+    rows: sparse.csr_array  # (answers, members): what is measured besides the sum of a group, in integers or floats
+    proportions: FloatArray  # (members,): how the sum of a group is divided where all answers are 0
+    back: sparse.csr_array  # (members, answers): how much each answer adds to each member
 
     def sums(self, values: NDArray[Any]) -> NDArray[Any]:
-        """The sum of each group's members, (groups, c), of values (members, c).
-
-        Floats are added in an order that does not depend on c.
-        """
+        """The sum of each group's members, (groups, c), of values (members, c)."""
         if values.dtype != np.float64:
             return np.asarray(np.add.reduceat(values, self.starts, axis=0))
-        return np.asarray(self.adding @ values)
-
-    @property
-    def adding(self) -> sparse.csr_array:
-        """The matrix that adds up the members of each group, (groups, members)."""
+        # A product, since `reduceat` adds floats in an order that depends on c.
         members = len(self.parent)
         ends = np.append(self.starts, members)
-        return sparse.csr_array((np.ones(members), np.arange(members), ends), shape=(len(self.starts), members))
+        adding = sparse.csr_array((np.ones(members), np.arange(members), ends), shape=(len(self.starts), members))
+        return np.asarray(adding @ values)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class NestedMaps:
-    """The maps of an attribute whose values are nested in groups: from values to answers, and back.
+    """The maps of an attribute whose values are nested in groups: from values to answers, and back."""
 
-    Attributes:
-        layers: from coarse to fine, the first with a single group.
-        order (n,): the value that each member of the last layer is.
-    """
-
-    layers: tuple[Layer, ...]
-    order: IntArray
+    layers: tuple[Layer, ...]  # from coarse to fine, the first with a single group
+    order: IntArray  # (n,): the value that each member of the last layer is
 
     @property
     def size(self) -> int:
@@ -99,10 +93,6 @@ class NestedMaps:
         result[self.order] = values
         return result
 
-    def weights_on_answers(self, weights: FloatArray) -> FloatArray:
-        """Weights (n, c) on the values as weights (m, c) on the answers: `weighted`, without the total."""
-        return self.weighted(weights)[1:]
-
     def weighted(self, weights: FloatArray) -> FloatArray:
         """Weights (n, c) on the values as weights (1 + m, c) on the total and the answers: `rebuilt`, transposed."""
         parts, weights = [], weights[self.order]
@@ -111,35 +101,13 @@ class NestedMaps:
             weights = layer.sums(layer.proportions[:, None] * weights)
         return np.concatenate([weights, *parts[::-1]])
 
-    @property
-    def before(self) -> AxisMap:
-        """The map from values to answers, of an axis."""
-        return _axis_map(self.size, self.answers, lambda values: self.measured(values, _float_product))
-
-    @property
-    def after(self) -> AxisMap:
-        """The map from the total and the answers to values, of an axis."""
-        return _axis_map(1 + self.answers, self.size, self.rebuilt)
-
-    @property
-    def after_transposed(self) -> AxisMap:
-        """The transpose of `after`, of an axis."""
-        return _axis_map(self.size, 1 + self.answers, self.weighted)
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class NestedIntegers:
-    """The matrix (m, n) from values to answers, of integers, as `integer_products` applies it.
+    """The matrix (m, n) from values to answers, of integers, as `integer_products` applies it.  Source: eq. (36)."""
 
-    Attributes:
-        maps: whose rows are int64.
-        largest: the largest entry in size, at least 1.
-
-    Source: eq. (36).
-    """
-
-    maps: NestedMaps
-    largest: int
+    maps: NestedMaps  # whose rows are int64
+    largest: int  # the largest entry in size, at least 1
 
     @property
     def roundings(self) -> int:
@@ -158,21 +126,12 @@ class NestedIntegers:
 
     def near(self, tables: FloatArray, axis: int) -> FloatArray:
         """The products along an axis in floating point."""
-        return _along(tables, axis, lambda values: self.maps.measured(values, _float_product))
+        return _along(tables, axis, lambda values: self.maps.measured(values, float_product))
 
 
-def nested_rows(children: IntArray, entries: NDArray[Any]) -> sparse.csr_array:
-    """The block-diagonal matrix of blocks (c - 1, c) of these entries, one after another, row by row.
-
-    Args:
-        children (groups,): c, the number of members of each group.
-        entries (all,): of the blocks; none of groups of one member.
-
-    Example:
-        >>> nested_rows(np.array([2, 1]), np.array([3, -3])).toarray()
-        array([[ 3, -3,  0]])
-    """
-    starts, count = _starts(children), children - 1
+def _nested_rows(children: IntArray, entries: NDArray[Any]) -> sparse.csr_array:
+    """The block-diagonal matrix of blocks (c - 1, c) of these entries (all,), row by row, one for each group."""
+    starts, count = np.cumsum(children) - children, children - 1
     group = np.repeat(np.arange(len(children)), count)
     lengths = children[group]
     ends = np.concatenate([[0], np.cumsum(lengths)])
@@ -180,17 +139,63 @@ def nested_rows(children: IntArray, entries: NDArray[Any]) -> sparse.csr_array:
     return sparse.csr_array((entries, columns, ends), shape=(len(group), int(children.sum())))
 
 
-def layer_of(children: IntArray, rows: sparse.csr_array, proportions: FloatArray, back: sparse.csr_array) -> Layer:
-    """The layer of groups of so many members each (groups,)."""
-    return Layer(_starts(children), np.repeat(np.arange(len(children)), children), rows, proportions, back)
+def inverted_layer(layer: NestedLayer) -> Layer:
+    """The layer with what divides a group's sum and what adds its answers, group by group."""
+    children, entries = layer
+    measured = children if entries.size else np.ones_like(children)
+    proportions, back = 1.0 / np.repeat(children, children), np.zeros(entries.size)
+    count = measured * (measured - 1)
+    first_entry, first = np.cumsum(count) - count, np.cumsum(children) - children
+    pairs = np.flatnonzero(measured == 2)
+    left, right = (entries[first_entry[pairs] + side].astype(np.float64) for side in (0, 1))
+    apart = right - left
+    if not (np.abs(left) + np.abs(right) <= _CONDITION * np.abs(apart)).all() or (apart == 0).any():
+        raise WorkloadError("a basis must have rows that are independent of one another and of a row of ones")
+    for side, proportion, step in ((0, right / apart, -1 / apart), (1, -left / apart, 1 / apart)):
+        proportions[first[pairs] + side], back[first_entry[pairs] + side] = proportion, step
+    for group in np.flatnonzero(measured > 2).tolist():
+        c, at = int(measured[group]), int(first_entry[group])
+        u, G = pseudo_inverse_parts(entries[at : at + c * (c - 1)].reshape(c - 1, c))
+        proportions[first[group] : first[group] + c], back[at : at + c * (c - 1)] = u, G.T.ravel()
+    if entries.size:
+        rows, back_rows = _nested_rows(children, entries), _nested_rows(children, back)
+    else:
+        rows = back_rows = sparse.csr_array((0, int(children.sum())))
+    return Layer(first, np.repeat(np.arange(len(children)), children), rows, proportions, sparse.csr_array(back_rows.T))
 
 
-def _starts(children: IntArray) -> IntArray:
-    starts: IntArray = np.cumsum(children) - children
-    return starts
+def row_factors(maps: NestedMaps, rows: sparse.csr_array) -> tuple[FloatArray, FloatArray]:
+    """``||w_r G||**2`` and ``w_r u`` of rows (q, n), (q,) each.
+
+    A row that holds whole groups has one entry for each of them in the layers above, so this takes a few operations for
+    each entry of the rows.  Source: eq. (112).
+    """
+    *parts, total = parts_of_rows(maps, rows)
+    present: FloatArray = np.sum([squared_lengths(part) for part in parts], axis=0)
+    return present, np.asarray(total.sum(axis=1))
 
 
-def _float_product(layer: Layer, values: NDArray[Any]) -> NDArray[Any]:
+def squared_lengths(rows: sparse.csr_array) -> FloatArray:
+    """The squared length of each row of a sparse matrix (q, n), (q,)."""
+    squares = sparse.csr_array((rows.data * rows.data, rows.indices, rows.indptr), shape=rows.shape)
+    return np.asarray(squares @ np.ones(rows.shape[1]))
+
+
+def parts_of_rows(maps: NestedMaps, rows: sparse.csr_array) -> Iterator[sparse.csr_array]:
+    """``W G`` of rows W (q, n), layer after layer from fine to coarse, and ``W u`` (q, 1) in the end."""
+    weights = sparse.csr_array(rows[:, maps.order])
+    for layer in reversed(maps.layers):
+        yield sparse.csr_array(weights @ layer.back)
+        members = len(layer.parent)
+        proportions = sparse.csr_array(
+            (layer.proportions, layer.parent, np.arange(members + 1)), shape=(members, len(layer.starts))
+        )
+        weights = sparse.csr_array(weights @ proportions)
+    yield weights
+
+
+def float_product(layer: Layer, values: NDArray[Any]) -> NDArray[Any]:
+    """What is measured of values (members, c), in floating point."""
     return np.asarray(layer.rows @ values, dtype=np.float64)
 
 
@@ -218,7 +223,7 @@ def _along(tables: NDArray[Any], axis: int, apply: Callable[[NDArray[Any]], NDAr
     return np.ascontiguousarray(np.moveaxis(mapped.reshape(-1, *moved.shape[1:]), 0, axis))
 
 
-def _axis_map(columns: int, rows: int, apply: Callable[[FloatArray], FloatArray]) -> AxisMap:
+def axis_map(columns: int, rows: int, apply: Callable[[FloatArray], FloatArray]) -> AxisMap:
     """The map of an axis that `apply` makes of columns (n, c); a matrix where arrays are not NumPy's."""
 
     def make_matrix() -> FloatArray:

@@ -22,8 +22,17 @@ from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.bases.basis import Basis, first_numbers
 from residualplanner.method.kron import AxisMap, IntegerMap
 from residualplanner.method.queries.kind import Kind, Rows
-from residualplanner.more.nested.axis_maps import Layer, NestedIntegers, NestedMaps
-from residualplanner.more.nested.nested_maps import NestedLayer, inverted_layer, parts_of_rows, row_factors
+from residualplanner.more.nested.axis_maps import (
+    Layer,
+    NestedIntegers,
+    NestedLayer,
+    NestedMaps,
+    axis_map,
+    float_product,
+    inverted_layer,
+    parts_of_rows,
+    row_factors,
+)
 from residualplanner.more.replacement.extreme_pairs import EXACT, pairs_of_layers
 
 #: The largest entry in size.
@@ -34,17 +43,10 @@ _HEAD, _MOST_LAYERS = 2, 64
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NestedBasis(Basis):
-    """The basis of an attribute whose values are nested in groups, measured with independent noise of equal variance.
+    """The basis of an attribute whose values are nested in groups, measured with noise of equal variance."""
 
-    Attributes:
-        maps: from counts to answers, and back; the other members are those of `Basis`.
-        array: the layers in one array; `nested_basis_of_array` reads it.
-
-    Source: eqs. (110) to (112).
-    """
-
-    maps: NestedMaps = field(repr=False)
-    array: IntArray = field(repr=False)
+    maps: NestedMaps = field(repr=False)  # from counts to answers, and back
+    array: IntArray = field(repr=False)  # the layers in one array; `nested_basis_of_array` reads it
 
     @property
     def u(self) -> FloatArray:
@@ -85,23 +87,23 @@ class NestedBasis(Basis):
     @property
     def random_pair(self) -> tuple[float, float]:
         """The mean of squared lengths, and the squared length of the mean column, layer by layer."""
-        mean = self.maps.measured(np.full((self.size, 1), 1 / self.size), lambda layer, values: layer.rows @ values)
+        mean = self.maps.measured(np.full((self.size, 1), 1 / self.size), float_product)
         return float(np.mean([float(square) for square in self.column_squares])), float((mean * mean).sum())
 
     @property
     def before_noise(self) -> AxisMap:
         """B, layer by layer, in floating point."""
-        return self.maps.before
+        return axis_map(self.size, self.answers, lambda values: self.maps.measured(values, float_product))
 
     @property
     def reconstruction(self) -> AxisMap:
         """``[u | G]``, layer by layer."""
-        return self.maps.after
+        return axis_map(1 + self.answers, self.size, self.maps.rebuilt)
 
     @property
     def reconstruction_transposed(self) -> AxisMap:
         """Its transpose, layer by layer."""
-        return self.maps.after_transposed
+        return axis_map(self.size, 1 + self.answers, self.maps.weighted)
 
     def spans(self, kind: Kind) -> bool:
         """Whether values of which nothing is measured have equal columns in a kind."""
@@ -120,7 +122,7 @@ class NestedBasis(Basis):
     def present_parts(self, values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
         """``G^T`` times the weights, layer by layer."""
         moved = np.moveaxis(values, axis, 0)
-        parts = self.maps.weights_on_answers(np.ascontiguousarray(moved.reshape(len(moved), -1)))
+        parts = self.maps.weighted(np.ascontiguousarray(moved.reshape(len(moved), -1)))[1:]
         return np.moveaxis(parts.reshape(-1, *moved.shape[1:]), 0, axis)
 
     def mean_variance_factors(self, kind: Kind) -> tuple[float, float]:
@@ -129,10 +131,7 @@ class NestedBasis(Basis):
         return present, absent
 
     def row_variance_factors(self, kind: Kind) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """``||w_r G||**2`` and ``(w_r u)**2`` of each row, (q,) each, layer by layer.
-
-        Source: eq. (112).
-        """
+        """``||w_r G||**2`` and ``(w_r u)**2`` of each row, (q,) each, layer by layer.  Source: eq. (112)."""
         rows, constant = kind.centered(self.size)
         present, absent = row_factors(self.maps, rows.sparse_rows(self.size))
         absent = (constant + absent) ** 2
@@ -157,12 +156,9 @@ class NestedBasis(Basis):
 
 
 def nested_basis(layers: Sequence[NestedLayer], order: IntArray, family: str) -> NestedBasis:
-    """The basis of layers from coarse to fine.
+    """The basis of layers from coarse to fine: the first has one group; each member of a layer is a group of the next.
 
-    Args:
-        layers: the first has one group; each member of a layer is a group of the next.
-        order (n,): the value that each member of the last layer is.
-        family: how it was found, see `Basis`.
+    ``order`` (n,) is the value that each member of the last layer is, ``family`` how it was found, see `Basis`.
 
     Raises:
         WorkloadError: the layers do not fit one another, or what is measured of a group's members is not independent of
@@ -189,24 +185,18 @@ def nested_basis(layers: Sequence[NestedLayer], order: IntArray, family: str) ->
     if not all(((layer.entries <= _LARGEST) & (layer.entries >= -_LARGEST)).all() for layer in layers):
         raise WorkloadError("a basis must have entries of at most 2**50")
     maps = NestedMaps(
-        tuple(inverted_layer(layer.children, layer.entries) for layer in layers),
+        tuple(map(inverted_layer, layers)),
         frozen(np.array(order, dtype=np.int64)),
     )
     pcost = Fraction(max(_column_squares(maps)))
-    return NestedBasis(members, family, maps.answers, pcost, math.inf, (), maps, _stored(layers, order))
+    arrays = [array for layer in layers for array in layer]
+    parts = [np.array([members, len(layers)]), *(part for array in arrays for part in (np.array([len(array)]), array))]
+    stored = frozen(np.concatenate([*parts, order]).astype(np.int64))
+    return NestedBasis(members, family, maps.answers, pcost, math.inf, (), maps, stored)
 
 
 def nested_basis_of_array(stored: IntArray, family: str) -> NestedBasis:
-    """Undo `NestedBasis.array`.
-
-    Raises:
-        WorkloadError: as `nested_basis`, or the array is not of that form.
-
-    Example:
-        >>> pair = nested_basis([NestedLayer(np.array([2]), np.array([1, -1]))], np.array([0, 1]), "given")
-        >>> nested_basis_of_array(pair.stored, "given").key == pair.key
-        True
-    """
+    """Undo `NestedBasis.array`.  Raises WorkloadError: as `nested_basis`, or the array is not of that form."""
     numbers = stored.tolist()[:_HEAD]
     if stored.ndim != 1 or len(numbers) < _HEAD or not 0 < numbers[1] <= _MOST_LAYERS:
         raise WorkloadError("a nested basis must begin with the numbers of its values and layers")
@@ -228,28 +218,15 @@ def nested_basis_of_array(stored: IntArray, family: str) -> NestedBasis:
     return nested_basis(layers, order, family)
 
 
-def _stored(layers: Sequence[NestedLayer], order: IntArray) -> IntArray:
-    parts = [np.array([len(order), len(layers)])]
-    for layer in layers:
-        for array in (layer.children, layer.entries):
-            parts += [np.array([len(array)]), array]
-    return frozen(np.concatenate([*parts, order]).astype(np.int64))
-
-
 def _column_squares(maps: NestedMaps) -> list[int]:
     """The squared lengths of the columns, exactly."""
     squares = np.zeros(1, dtype=object)
     for layer in maps.layers:
-        squares = squares[layer.parent] + _exact_squares(layer)
+        rows = layer.rows
+        is_narrow = rows.shape[0] * float(np.abs(rows.data).max(initial=0)) ** 2 < 2**62
+        own = np.zeros(rows.shape[1], dtype=np.int64 if is_narrow else object)
+        np.add.at(own, rows.indices, rows.data.astype(own.dtype) ** 2)
+        squares = squares[layer.parent] + own.astype(object)
     values = np.empty(maps.size, dtype=object)
     values[maps.order] = squares
     return [int(square) for square in values]
-
-
-def _exact_squares(layer: Layer) -> NDArray[Any]:
-    """Of the columns of a layer, as Python integers."""
-    rows = layer.rows
-    is_narrow = rows.shape[0] * float(np.abs(rows.data).max(initial=0)) ** 2 < 2**62
-    squares = np.zeros(rows.shape[1], dtype=np.int64 if is_narrow else object)
-    np.add.at(squares, rows.indices, rows.data.astype(squares.dtype) ** 2)
-    return squares.astype(object)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.ground.checks import FloatArray, IntArray, frozen
+from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.more.nested.axis_maps import Layer
 
 _ULP = 2.0**-52
@@ -19,14 +19,8 @@ EXACT = 2.0**53
 def extreme_pairs(pairs: FloatArray) -> FloatArray:
     """Those of ``pairs`` (m, 3) that no other surpasses: no smaller squared lengths and no larger product, (t, 3).
 
-    Args:
-        pairs (m, 3): the squared lengths of two columns, the longer one first, and their product.
-
-    Cost: a pass over what is left for each pair that is kept.
-
-    Example:
-        >>> extreme_pairs(np.array([[2.0, 1.0, -1.0], [2.0, 1.0, 0.5], [1.0, 1.0, -2.0]])).tolist()
-        [[1.0, 1.0, -2.0], [2.0, 1.0, -1.0]]
+    A pair is the squared lengths of two columns, the longer one first, and their product.  Takes a pass over what is
+    left for each pair that is kept.
     """
     left, found = np.asarray(pairs, dtype=np.float64), []
     while len(left):
@@ -39,9 +33,7 @@ def extreme_pairs(pairs: FloatArray) -> FloatArray:
 def pairs_of_columns(columns: NDArray[np.float64], chunk: int) -> FloatArray:
     """The extreme pairs of different columns of a matrix (m, n) of integers; products are never too large, (t, 3).
 
-    Args:
-        columns (m, n): integers.
-        chunk: how many products are held at a time.
+    At most so many products are held at a time as the chunk.
     """
     lengths, size = (columns * columns).sum(axis=0), columns.shape[1]
     lost = 0.0 if lengths.max() < EXACT else (len(columns) + 4) * _ULP * float(lengths.max())
@@ -57,12 +49,7 @@ def pairs_of_columns(columns: NDArray[np.float64], chunk: int) -> FloatArray:
 
 
 def pairs_of_layers(layers: Sequence[Layer], lost: float) -> FloatArray:
-    """The extreme pairs of different columns of a nested basis, (t, 3).
-
-    Args:
-        layers: of integers, from coarse to fine.
-        lost: what products may have lost by rounding.
-    """
+    """The extreme pairs of different columns of a nested basis of integers, less what products may lose, (t, 3)."""
     above, below = [np.zeros(1)], []
     for layer in layers:
         above.append(above[-1][layer.parent] + _squares(layer))
@@ -81,10 +68,8 @@ def pairs_of_layers(layers: Sequence[Layer], lost: float) -> FloatArray:
 def _pairs_in_groups(layer: Layer, before: FloatArray, longest: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Squared lengths (m, 2) and products (m,) of columns of values that part in a layer.
 
-    Args:
-        layer: the layer.
-        before (groups,): the squared length of the part of a column above each group.
-        longest (members,): the largest squared length of a column of a value at or below each member.
+    From the squared length of the part of a column above each group (groups,), and the largest squared length of a
+    column of a value at or below each member (members,).
     """
     if not layer.rows.shape[0]:  # all products in a group are equal: its two longest columns suffice
         order = np.lexsort((-longest, layer.parent))
@@ -93,8 +78,14 @@ def _pairs_in_groups(layer: Layer, before: FloatArray, longest: FloatArray) -> I
         pairs = pairs[(first == second) & (np.diff(first, prepend=-1) > 0)]
         yield longest[pairs], before[layer.parent[pairs[:, 0]]]
         return
-    for groups, blocks in _blocks(layer):
-        first, second = np.triu_indices(blocks.shape[2], 1)
+    children = np.bincount(layer.parent)
+    count = children * (children - 1)
+    start = np.cumsum(count) - count
+    for c in np.unique(children[children > 1]).tolist():
+        groups = np.flatnonzero(children == c)
+        entries = layer.rows.data[start[groups][:, None] + np.arange(c * (c - 1))]
+        blocks = entries.reshape(len(groups), c - 1, c).astype(np.float64)
+        first, second = np.triu_indices(c, 1)
         products = np.einsum("gij,gik->gjk", blocks, blocks)[:, first, second] + before[groups][:, None]
         members = layer.starts[groups][:, None]
         lengths = np.stack([longest[members + first], longest[members + second]], axis=-1)
@@ -104,15 +95,3 @@ def _pairs_in_groups(layer: Layer, before: FloatArray, longest: FloatArray) -> I
 def _squares(layer: Layer) -> FloatArray:
     squares = layer.rows.data.astype(np.float64) ** 2
     return np.bincount(layer.rows.indices, squares, minlength=layer.rows.shape[1]).astype(np.float64)
-
-
-def _blocks(layer: Layer) -> Iterator[tuple[IntArray, FloatArray]]:
-    """The matrices (g, c - 1, c) of groups of c members, measured ones only, with the numbers of the groups."""
-    children = np.bincount(layer.parent)
-    measured = children if layer.rows.shape[0] else np.ones_like(children)
-    count = measured * (measured - 1)
-    first = np.cumsum(count) - count
-    for c in np.unique(measured[measured > 1]).tolist():
-        groups = np.flatnonzero(measured == c)
-        entries = layer.rows.data[first[groups][:, None] + np.arange(c * (c - 1))]
-        yield groups, entries.reshape(len(groups), c - 1, c).astype(np.float64)

@@ -33,32 +33,21 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ReplacementOptions:
-    """The ways in which the attributes of one class can differ.
+    """The ways in which the attributes of one class can differ."""
 
-    Attributes:
-        records (o, 3, M): for each of M attributes the squared lengths of two records' columns, and their product.
-        bounds (o, 3, L): for k below L the sums of products of k of these numbers; where there are too many options to
-            try all, of numbers that are at least as costly.
-        corners (q, L): the same for products of columns that are each the largest or the least, by how many are.
-        full (L,): the same for lengths that are all the largest.
-        is_corner: whether the options are the corners, so that there is no need to branch.
-    """
-
-    records: Array
+    records: Array  # (o, 3, M): for each of M attributes the squared lengths of two records' columns, and their product
+    #: (o, 3, L): for k below L the sums of products of k of these numbers; where there are too many options to try all,
+    #: of numbers that are at least as costly.
     bounds: Array
-    corners: Array
-    full: Array
-    is_corner: bool
+    corners: Array  # (q, L): the same for products of columns that are each the largest or the least, by how many are
+    full: Array  # (L,): the same for lengths that are all the largest
+    is_corner: bool  # whether the options are the corners, so that there is no need to branch
 
     @classmethod
     def of(cls, pairs: FloatArray, longest: float, count: int, length: int) -> "ReplacementOptions":
-        """Of a class of ``count`` attributes, of which a set has fewer than ``length``.
+        """Of a class of M = ``count`` attributes, of which a set has fewer than L = ``length``.
 
-        Args:
-            pairs (t, 3): as `Basis.extreme_pairs`.
-            longest: the largest squared length of a column.
-            count: M.
-            length: L.
+        From `Basis.extreme_pairs` (t, 3) and the largest squared length of a column.
         """
         same = np.full((1, 3), longest)
         states = np.vstack([same, np.unique(np.vstack([pairs, pairs[:, [1, 0, 2]]]), axis=0)])
@@ -71,77 +60,36 @@ class ReplacementOptions:
         lowest = _elementary(corners[_multisets(2, count), 2], length)
         return cls(np.swapaxes(actual[chosen], 1, 2), bounds, lowest, bounds[0, 0], is_corner)
 
-    def way(self, chosen: IntArray) -> Array:
-        """What differs for some options (k,), (k, 3, M)."""
-        return self.records[chosen]
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Found:
-    """The costliest ways for two records to differ.
-
-    Attributes:
-        bound: no two records cost more, but for rounding.
-        ways (k, 3, attributes): squared lengths and products of some that cost the most, class after class.
-    """
-
-    bound: float
-    ways: Array
-
 
 def are_few(pairs: FloatArray, count: int) -> bool:
     """Whether all ways in which ``count`` attributes of these pairs (t, 3) can differ are tried, at most."""
     return math.comb(count + 2 * len(pairs), count) <= _OPTIONS
 
 
-def largest_replacement(table: Array, options: Sequence[ReplacementOptions]) -> Found:
-    """Search for the two records of the largest cost.
+def largest_replacement(table: Array, options: Sequence[ReplacementOptions]) -> tuple[float, Array]:
+    """Search for the two records of the largest cost, from the precision of sets by how many they have of each class.
 
-    Args:
-        table: the precision of sets by how many attributes of each class they have, an axis for each class.
-        options: of each class.
+    The table has an axis for each class, as there are options for each.  Found are what no two records cost more than,
+    but for rounding; and the squared lengths and products of some ways that cost the most, class after class, (k, 3,
+    attributes).
 
     Cost: where all classes are at their corners, a pass over the table for each class; for each class that is branched
         on, some million operations at most, after which the least promising branches are left with their bound.
-
-    Example:
-        >>> three = ReplacementOptions.of(np.array([[2.0, 2.0, -1.0]]), 2.0, count=1, length=2)
-        >>> found = largest_replacement(np.array([0.0, 0.5]), [three])
-        >>> found.bound, found.ways[-1].tolist()
-        (3.0, [[2.0], [2.0], [-1.0]])
     """
     order = sorted(range(len(options)), key=lambda at: (options[at].is_corner, len(options[at].bounds)))
     sorted_options = [options[at] for at in order]
     bound, chosen = _searched(np.ascontiguousarray(np.transpose(table, order)), sorted_options)
-    parts = [options[at].way(chosen[:, axis]) for axis, at in enumerate(order)]
-    return Found(bound, np.concatenate([parts[order.index(at)] for at in range(len(options))], axis=2))
+    parts = [options[at].records[chosen[:, axis]] for axis, at in enumerate(order)]
+    return bound, np.concatenate([parts[order.index(at)] for at in range(len(options))], axis=2)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Nodes:
-    """Choices for the first classes.
+    """Choices for the first classes."""
 
-    Attributes:
-        tables (f, 3, ..): what is left of the table, for the first lengths, the second ones and the products.
-        chosen (f, classes): the options.
-        limits (f,): no way to go on costs more.
-    """
-
-    tables: Array
-    chosen: IntArray
-    limits: Array
-
-    def best(self, count: int) -> "_Nodes":
-        """So many of the largest limits."""
-        kept = np.argsort(-self.limits)[:count]
-        return _Nodes(self.tables[kept], self.chosen[kept], self.limits[kept])
-
-    def chunks(self, entries: int) -> "list[_Nodes]":
-        """The same in parts, of a size for which so many entries for each node are not too many."""
-        step = max(1, _ENTRIES // entries)
-        starts = range(0, len(self.limits), step)
-        parts = [slice(at, at + step) for at in starts]
-        return [_Nodes(self.tables[part], self.chosen[part], self.limits[part]) for part in parts]
+    tables: Array  # (f, 3, ..): what is left of the table, for the first lengths, the second ones and the products
+    chosen: IntArray  # (f, classes): the options
+    limits: Array  # (f,): no way to go on costs more
 
 
 def _searched(table: Array, options: list[ReplacementOptions]) -> tuple[float, IntArray]:
@@ -152,27 +100,28 @@ def _searched(table: Array, options: list[ReplacementOptions]) -> tuple[float, I
     nodes = _Nodes(root, np.empty((1, 0), dtype=np.int64), np.full(1, math.inf))
     for depth in range(branching):
         room = max(1, _ENTRIES // (3 * len(options[depth].bounds) * math.prod(table.shape[depth:])))
-        loose = max([loose, *-np.sort(-nodes.limits)[room : room + 1]])
-        nodes = _branched(nodes.best(room), options[depth:], best)
+        order = np.argsort(-nodes.limits)
+        loose = max([loose, *nodes.limits[order[room : room + 1]]])
+        kept = order[:room]
+        nodes = _Nodes(nodes.tables[kept], nodes.chosen[kept], nodes.limits[kept])
+        nodes = _branched(nodes, options[depth:], best)
         if not len(nodes.limits):  # all that is left is among those that there was no room for
             return max(best, loose), np.empty((0, len(options)), dtype=np.int64)
     corners = options[branching:]
     costs, chosen = [np.full(1, -math.inf)], [np.zeros((0, len(options)), dtype=np.int64)]
-    for part in nodes.chunks(math.prod(len(each.corners) for each in corners)):
-        every = _costs(part.tables, corners)
-        top = np.argsort(-every, axis=None)[:_GIVEN] if every.size <= _GIVEN else _largest(every)
+    step = max(1, _ENTRIES // math.prod(len(each.corners) for each in corners))
+    for start in range(0, len(nodes.limits), step):
+        every = _costs(nodes.tables[start : start + step], corners)
+        if every.size <= _GIVEN:
+            top = np.argsort(-every, axis=None)
+        else:
+            top = np.argpartition(every, -_GIVEN, axis=None)[-_GIVEN:]
         row, *corner = np.unravel_index(top, every.shape)
         costs.append(every.ravel()[top])
-        chosen.append(np.column_stack([part.chosen[row], *corner]))
+        chosen.append(np.column_stack([nodes.chosen[start + row], *corner]))
     found = np.concatenate(costs)[1:]
     bound = max(best, loose, float(found.max(initial=0.0)))
     return bound, np.concatenate(chosen)[np.argsort(found)[-_GIVEN:]]
-
-
-def _largest(costs: Array) -> IntArray:
-    """The numbers of the largest costs."""
-    found: IntArray = np.argpartition(costs, -_GIVEN, axis=None)[-_GIVEN:]
-    return found
 
 
 def _branched(nodes: _Nodes, options: list[ReplacementOptions], best: float) -> _Nodes:
@@ -223,23 +172,14 @@ def _but_one(table: Array, vectors: Sequence[Array], kept: int) -> Array:
 
 
 def _multisets(states: int, count: int) -> IntArray:
-    """All choices of so many of some states without order, (o, count).
-
-    Example:
-        >>> _multisets(2, 2).tolist()
-        [[0, 0], [0, 1], [1, 1]]
-    """
+    """All choices of so many of some states without order, (o, count)."""
     return np.array(list(itertools.combinations_with_replacement(range(states), count)), dtype=np.int64)
 
 
 def _elementary(values: Array, length: int) -> Array:
-    """The sums of products of k of the values (o, M), for k below ``length``, (o, length).
-
-    Example:
-        >>> _elementary(np.array([[2.0, 3.0]]), 3).tolist()
-        [[1.0, 5.0, 6.0]]
-    """
+    """The sums of products of k of the values (o, M), for k below ``length``, (o, length)."""
     sums = np.eye(1, length).repeat(len(values), axis=0)
+    # e_k of the values up to one is e_k of those before, plus that one times their e_(k-1).
     for value in values.T:
         sums[:, 1:] += value[:, None] * sums[:, :-1]
     return sums

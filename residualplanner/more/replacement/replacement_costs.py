@@ -3,6 +3,7 @@
 Source: eq. (37).
 """
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -29,32 +30,24 @@ _ULP = 2.0**-52
 
 @dataclass(frozen=True, eq=False)
 class ReplacementCosts:
-    """The `LargestCosts` of replacing one record by any other.
-
-    Attributes:
-        closure: the sets that are measured.
-        bases (d,): of the attributes.
-        factor: how much more the records of a person cost than one of them.
-    """
+    """The `LargestCosts` of replacing one record by any other."""
 
     is_sum: ClassVar[Literal[False]] = False
 
-    closure: Closure
-    bases: Sequence[Basis]
-    factor: float
+    closure: Closure  # the sets that are measured
+    bases: Sequence[Basis]  # (d,): of the attributes
+    factor: float  # how much more the records of a person cost than one of them
 
     @cached_property
     def largest(self) -> FloatArray:
-        """A bound for the cost of each set at unit noise, however two records differ, (m,).
+        """A bound for the cost of each set at unit noise, however two records differ, (m,).  Source: eq. (37).
 
-        With K_i the products of all pairs of columns of attribute i, the cost of a set is ``prod K_i(r, r) +
-        prod K_i(s, s) - 2 prod K_i(r, s)`` for records r and s.  Each factor is at most p_i in size, and a product
-        below 0 has a factor below 0.  For the subtraction basis some pair of records attains the bound.
-
-        Source: eq. (37).
+        With K_i the products of all pairs of columns of attribute i, the cost of a set is ``prod K_i(r, r) + prod
+        K_i(s, s) - 2 prod K_i(r, s)`` for records r and s.  Each factor is at most p_i in size, and a product below 0
+        has a factor below 0.  For the subtraction basis some pair of records attains the bound.
         """
         opposite = np.zeros(len(self.bases))
-        for i in occurring(self.closure).tolist():
+        for i in self._occurring.tolist():
             opposite[i] = max(0.0, -self.bases[i].extreme_pairs[:, 2].min() / self._longest[i])
         costs = [np.zeros(len(self.closure.blocks[0]))]
         for block in self.closure.blocks[1:]:
@@ -70,7 +63,7 @@ class ReplacementCosts:
     def first(self) -> FloatArray:
         """The mean of all ways, in which everything but the total costs something, and the most different records."""
         mean, most = np.ones((3, len(self.bases))), np.ones((3, len(self.bases)))
-        for i in occurring(self.closure).tolist():
+        for i in self._occurring.tolist():
             pairs, (square, product) = self.bases[i].extreme_pairs, self.bases[i].random_pair
             mean[:, i] = square, square, product
             most[:, i] = pairs[pairs[:, 2].argmin()]
@@ -85,38 +78,27 @@ class ReplacementCosts:
         return np.maximum(rows, 0.0) * self.factor
 
     def worst(self, noise_variance: FloatArray) -> Worst:
-        """The most that this noise costs.
+        """The most that this noise costs.  Source: eq. (37).
 
         Exactly, where at most 20 classes of attributes occur, which have one basis each and whose attributes can be
-        exchanged; for more, or where a search ends early, a bound.  The terms of a way are at most those of columns of
-        full length, which add up to ``size``; each has as many rounded factors as attributes, and takes part in so
-        many operations.
-
-        Source: eq. (37).
-
-        Example:
-            >>> from residualplanner.method.bases.subtraction import subtraction_basis
-            >>> from residualplanner.method.workload.attribute_sets import AttributeSets
-            >>> from residualplanner.method.workload.closure import downward_closure
-            >>> pair = downward_closure(AttributeSets.of([(0, 1)], attribute_count=2))
-            >>> costs = ReplacementCosts(pair, [subtraction_basis(2)] * 2, 1)
-            >>> round(costs.worst(np.ones(4)).cost, 9), costs.worst(np.ones(4)).ways[-1].tolist()
-            (4.0, [[0.5, 0.5], [0.5, 0.5], [-0.5, -0.5]])
+        exchanged; for more, or where a search ends early, a bound.
         """
         precision: FloatArray = 1 / noise_variance
         precision[: int(self.closure.offsets[1])] = 0.0
         size = float(self.closure.products(self._longest) @ precision)
-        count = len(occurring(self.closure))
+        count = len(self._occurring)
+        # The terms of a way are at most those of columns of full length, which add up to `size`; each has as many
+        # rounded factors as attributes, and takes part in so many operations.
         lost = 16 * (count + 4) * _ULP * size + 2.0 ** (min(count, _CLASSES) + 3) * math.ulp(0.0)
         bound = math.fsum(self.largest * precision) * (1 + 2 * (count + 4) * _ULP)
         if not (math.isfinite(size) and count):
             return Worst(math.inf if count else 0.0, self.first[:0])
         ways = []
-        for classes in self._classes(precision):
-            found = largest_replacement(*self._search(precision, classes))
-            bound = min(bound, found.bound + lost)
-            ways.append(np.ones((len(found.ways), 3, len(self.bases))))
-            ways[-1][:, :, np.argsort(classes, kind="stable")[np.count_nonzero(classes < 0) :]] = found.ways
+        for classes, table, options in self._searches(precision):
+            limit, found = largest_replacement(table, options)
+            bound = min(bound, limit + lost)
+            ways.append(np.ones((len(found), 3, len(self.bases))))
+            ways[-1][:, :, np.argsort(classes, kind="stable")[np.count_nonzero(classes < 0) :]] = found
         found_ways = np.concatenate([*ways, self.first[:0]])
         return Worst(bound * self.factor, found_ways if len(found_ways) else self._climbed(precision))
 
@@ -132,7 +114,8 @@ class ReplacementCosts:
         for start in range(_CLIMBS):
             way = np.where(chance.random(least.shape[1]) < 0.5, same, least) if start else least.copy()
             for i in [*self._states] * _SWEEPS:
-                sets, members = self._sets_of(i)
+                sets = np.flatnonzero((self._members == i).any(axis=1))
+                members = self._members[sets]
                 numbers = np.column_stack([way, np.ones(3)])
                 numbers[:, i] = 1.0
                 slopes = numbers[:, members].prod(axis=2) @ precision[sets] * [1, 1, -2]
@@ -144,16 +127,10 @@ class ReplacementCosts:
     def _states(self) -> dict[int, FloatArray]:
         """For each attribute that occurs all that may be of it in a way, (s, 3)."""
         states = {}
-        for i in occurring(self.closure).tolist():
+        for i in self._occurring.tolist():
             pairs = self.bases[i].extreme_pairs
             states[i] = np.vstack([np.full((1, 3), self._longest[i]), pairs, pairs[:, [1, 0, 2]]])
         return states
-
-    def _sets_of(self, attribute: int) -> tuple[IntArray, IntArray]:
-        """The numbers of the sets with an attribute, and their members, as many as the largest set has."""
-        members = self._members
-        sets = np.flatnonzero((members == attribute).any(axis=1))
-        return sets, members[sets]
 
     @cached_property
     def _members(self) -> IntArray:
@@ -164,25 +141,34 @@ class ReplacementCosts:
         return members
 
     @cached_property
+    def _occurring(self) -> IntArray:
+        """The attributes that occur in a set of the closure, ascending."""
+        blocks = self.closure.blocks
+        singles = blocks[1][:, 0] if len(blocks) > 1 else np.empty(0, dtype=np.int32)
+        return singles.astype(np.int64)
+
+    @cached_property
     def _longest(self) -> FloatArray:
         return np.array([float(basis.pcost) for basis in self.bases])
 
-    def _classes(self, precision: FloatArray) -> Iterator[IntArray]:
-        """The class of each attribute, (d,), -1 for those that do not occur; nothing where there are too many.
+    def _searches(self, precision: FloatArray) -> Iterator[tuple[IntArray, FloatArray, list[ReplacementOptions]]]:
+        """The class of each attribute, (d,), -1 for those that do not occur; and what `largest_replacement` takes.
 
         Attributes with one basis are of one class if their sets have equal precisions, or nearly so.  Where a class
         can differ in too many ways for all to be tried, each attribute on its own comes next.
         """
-        attributes, codes = occurring(self.closure), basis_codes(self.bases)
+        attributes, codes = self._occurring, basis_codes(self.bases)
         labels = np.column_stack([codes, self._traits(precision)])[attributes]
         for numbers in (np.unique(labels, axis=0, return_inverse=True)[1].ravel(), np.arange(len(attributes))):
             classes = np.full(len(self.bases), -1)
             classes[attributes] = numbers
             counts = np.bincount(numbers)
-            if len(counts) <= _CLASSES and self._table(precision, classes) is not None:
-                yield classes
+            table = self._table(precision, classes) if len(counts) <= _CLASSES else None
+            if table is not None:
                 firsts = attributes[np.unique(numbers, return_index=True)[1]].tolist()
                 pairs = [self.bases[first].extreme_pairs for first in firsts]
+                every = zip(pairs, self._longest[firsts].tolist(), counts.tolist(), table.shape, strict=True)
+                yield classes, table, list(itertools.starmap(ReplacementOptions.of, every))
                 if all(map(are_few, pairs, counts.tolist())):
                     return
 
@@ -214,19 +200,3 @@ class ReplacementCosts:
         if number.tolist() != every or not (most[found] <= least[found] * (1 + _EQUAL)).all():
             return None
         return most.reshape(shape)
-
-    def _search(self, precision: FloatArray, classes: IntArray) -> tuple[FloatArray, list[ReplacementOptions]]:
-        table = self._table(precision, classes)
-        assert table is not None  # these classes have one
-        counts, options = np.bincount(classes[classes >= 0]), []
-        for number, length in enumerate(table.shape):
-            first = int(np.flatnonzero(classes == number)[0])
-            pairs, longest = self.bases[first].extreme_pairs, float(self._longest[first])
-            options.append(ReplacementOptions.of(pairs, longest, int(counts[number]), length))
-        return table, options
-
-
-def occurring(closure: Closure) -> NDArray[np.int64]:
-    """The attributes that occur in a set of the closure, ascending."""
-    singles = closure.blocks[1][:, 0] if len(closure.blocks) > 1 else np.empty(0, dtype=np.int32)
-    return singles.astype(np.int64)

@@ -1,14 +1,15 @@
 """Which residual basis each attribute gets: the best for its kinds of query, given those of the others.
 
-Source: eqs. (29) to (31); docs/bases.md.
+Source: eqs. (29) to (31) and (36); docs/bases.md.
 
 The optimal loss is the square of ``F = sum_A sqrt(p_A v_A)``.  With p = 1 for every attribute it is concave in the
 variance factors of each attribute, so its tangent lies above it: minimizing the tangent, which is a convex problem of
 one attribute, never raises the loss.  Attributes with the same kinds, beside the same others, are one problem.
 """
 
+import math
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -16,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from residualplanner.ground.checks import FloatArray
+from residualplanner.ground.errors import SolverError, WorkloadError
 from residualplanner.ground.process import one_thread
 from residualplanner.method.bases.basis import CERTIFIED, Basis
 from residualplanner.method.bases.subtraction import subtraction_basis
@@ -27,31 +29,29 @@ from residualplanner.method.strategy.variances import (
     variance_pieces,
 )
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.searches.attribute_grams import COARSE_VALUES, AttributeGrams
+from residualplanner.more.searches.attribute_grams import COARSE_VALUES, AttributeGrams, GramsOf, attribute_grams
 from residualplanner.more.searches.basis_problem import ResidualBasis
-from residualplanner.more.searches.grams_of_attributes import grams_for_sum
-from residualplanner.more.searches.one_attribute import (
-    ROUNDING_LOSS,
-    basis_in_integers,
-    best_orthogonal,
-    in_full,
-    orthogonal_start,
-    steps_for,
-)
-from residualplanner.more.searches.tangent import Tangent
-from residualplanner.more.searches.workload_grams import GramsOf, attribute_grams
+from residualplanner.more.searches.optimal import Tangent
+from residualplanner.more.searches.tree_grams import grams_for_sum
 
 #: The search ends when a round lowers the root of the loss by less than this fraction.
 _PROGRESS = 1e-6
 #: How close to the best the basis of one attribute is brought in each round.
 _TIGHT = 1e-6
-#: How much more noise any one row may get because a basis is rounded; rows that have next to none count for nothing.
-_ROW_LOSS, _NOTHING = 1e-2, 1e-9
+#: Steps for the convex problem of one attribute, up to a number of values: each solves an eigenvalue problem.
+_STEPS = ((128, 60), (COARSE_VALUES, 20), (2048, 30), (math.inf, 8))
 #: The least number of steps of the proof, for attributes that are not merged.
 _LAST_STEPS = 200
 _ROUNDS = 60
 #: Above this many values a basis is not improved in full, but called near_optimal, and several threads are worth it.
 _FULL_VALUES = 2048
+#: How much larger, relative, an attribute's part of the loss may get because its basis is rounded to integers.
+ROUNDING_LOSS = 3e-6
+#: How much more noise any one row may get for that; rows that have next to none count for nothing.
+_ROW_LOSS, _NOTHING = 1e-2, 1e-9
+#: Binary digits: the fewest, to which comes one for each doubling of the number of values; and the most, as rows that
+#: differ a billion-fold in size need some 35.
+_FEWEST_DIGITS, _MOST_DIGITS = 1, 45
 
 BasisOption = Literal["optimal", "orthogonal"]
 
@@ -61,14 +61,9 @@ def choose_bases(
 ) -> tuple[Basis, ...]:
     """The residual basis of every attribute, (d,), for a sum of average variances weighted by ``importance`` (q,).
 
-    Attributes that are only counted by single values keep the subtraction basis, which is the best for them.
-
-    Args:
-        workload: the queries.
-        importance (q,): how much the variance of each query's average cell counts, at least 0.
-        option: "optimal", or "orthogonal": the best among the bases orthogonal to the total.
-        grams_of: gives the form that kinds are searched for in; by default attributes of many values may have nested
-            bases, where values can be exchanged.
+    Attributes that are only counted by single values keep the subtraction basis, which is the best for them.  The
+    option "orthogonal" is for the best among the bases orthogonal to the total.  By default attributes of many values,
+    some of which can be exchanged, may have nested bases.
 
     Source: eqs. (31) and (109); with "orthogonal" docs/mathematics.md section 4, paper section 7.
     """
@@ -91,20 +86,13 @@ def choose_bases(
 
 @dataclass(frozen=True, eq=False)
 class _TangentSearch:
-    """Where the search stands.
-
-    Attributes:
-        workload, importance: the problem.
-        grams: the Gram matrices of each attribute that does not have the subtraction basis.
-        classes: the attributes that have one basis in common.
-        found: the basis of each class.
-    """
+    """Where the search stands."""
 
     workload: Workload
     importance: FloatArray
-    grams: dict[int, AttributeGrams]
-    classes: list[list[int]]
-    found: list[ResidualBasis]
+    grams: dict[int, AttributeGrams]  # of each attribute that does not have the subtraction basis
+    classes: list[list[int]]  # the attributes that have one basis in common
+    found: list[ResidualBasis]  # the basis of each class
 
     @cached_property
     def evaluated(self) -> tuple[float, FloatArray, FloatArray]:
@@ -137,7 +125,7 @@ class _TangentSearch:
             if only in (None, number):
                 forms, how = self.grams[members[0]], {"start": found[number], "gap": _TIGHT}
                 found[number] = self._tangent(members[0]).best(
-                    forms.directions, steps=steps_for(len(forms.width)), **how
+                    forms.directions, steps=_steps_for(len(forms.width)), **how
                 )
         return replace(self, classes=classes, found=found)
 
@@ -159,25 +147,21 @@ class _TangentSearch:
     def _loses_little(self, attribute: int, found: ResidualBasis) -> Callable[[Any], bool]:
         """Whether a matrix in place of ``found`` raises the attribute's part of the loss and rows' noise a little."""
         weights, forms = self._weights(attribute), self.grams[attribute]
-        allowed = forms.loss(weights, forms.exact(found)) * (1 + ROUNDING_LOSS)
-        rows = forms.rows_present(self.workload, forms.exact(found))
+        exact = forms.exact(found)
+        allowed = forms.loss(weights, exact) * (1 + ROUNDING_LOSS)
+        rows = forms.rows_present(exact)
         limit = rows * (1 + _ROW_LOSS) + _NOTHING * rows.max()
-
-        def is_close(near: Any) -> bool:
-            is_good = forms.loss(weights, near) <= allowed
-            return is_good and bool((forms.rows_present(self.workload, near) <= limit).all())
-
-        return is_close
+        return lambda near: forms.loss(weights, near) <= allowed and bool((forms.rows_present(near) <= limit).all())
 
     def _gap_of(self, attribute: int, found: ResidualBasis, option: str) -> Callable[[Any], float]:
         """How far a matrix in place of ``found`` is from the best, proved by a bound for the present noise."""
         tangent, forms = self._tangent(attribute), self.grams[attribute]
-        steps = max(steps_for(len(forms.width)), _LAST_STEPS if len(forms.width) <= COARSE_VALUES else 0)
+        steps = max(_steps_for(len(forms.width)), _LAST_STEPS if len(forms.width) <= COARSE_VALUES else 0)
         how: dict[str, Any] = {"start": found, "gap": CERTIFIED / 10, "steps": steps}
         if option == "optimal":
             bound = tangent.best(forms.directions, **how).bound
         else:
-            bound = best_orthogonal(forms, tangent, **how).bound + tangent.at(forms.width / forms.size)
+            bound = _best_orthogonal(forms, tangent, **how).bound + tangent.at(forms.width / forms.size)
         weights = self._weights(attribute)
         return lambda near: max(0.0, 1 - bound / forms.loss(weights, near))
 
@@ -188,7 +172,7 @@ class _TangentSearch:
         found = []
         for members, basis in zip(self.classes, self.found, strict=True):
             forms = grams[members[0]]
-            found.append(in_full(self.grams[members[0]], forms, basis, self._tangent(members[0], forms), option))
+            found.append(_in_full(self.grams[members[0]], forms, basis, self._tangent(members[0], forms), option))
         here = replace(self, grams=grams, found=found)
         if option != "optimal" or any(len(forms.width) > _FULL_VALUES for forms in grams.values()):
             return here
@@ -206,6 +190,61 @@ class _TangentSearch:
             for attribute in members:
                 bases[attribute] = basis
         return tuple(bases)
+
+
+def orthogonal_start(grams: AttributeGrams) -> ResidualBasis:
+    """The best basis orthogonal to the total, where every kind counts as if it were alone."""
+    tangent = grams.tangent(np.tile(1 / grams.scales, 2))
+    return _best_orthogonal(grams, tangent, steps=_steps_for(len(grams.width)))
+
+
+def basis_in_integers(
+    grams: AttributeGrams,
+    found: ResidualBasis,
+    is_close: Callable[[Any], bool],
+    family: str,
+    slack: float = 0.0,
+    gap_of: Callable[[Any], float] = lambda _: math.inf,
+) -> Basis:
+    """The basis in integers, with as few digits as ``is_close`` accepts.  Source: eq. (36).
+
+    What is accepted, and whose gap is asked for, is from `AttributeGrams.rounded`; LinAlgError says that it is no
+    basis. The slack is that of `rounded_matrix`, the family the word for the basis in plans.
+
+    Raises SolverError: no such matrix was found.
+    """
+    for exponent in range(_FEWEST_DIGITS + len(grams.width).bit_length(), _MOST_DIGITS + 1):
+        with suppress(np.linalg.LinAlgError, WorkloadError):
+            near = grams.rounded(found, exponent, slack)
+            if is_close(near):
+                return grams.in_integers(near, exponent, family, gap_of(near))
+    raise SolverError("no integer matrix comes close to the best residual basis; ask for bases='orthogonal'")
+
+
+def _in_full(
+    coarse: AttributeGrams, grams: AttributeGrams, found: ResidualBasis, tangent: Tangent, option: str
+) -> ResidualBasis:
+    """The basis for all values, for a tangent in these, from one for merged values: threefold finer each time.
+
+    The option "orthogonal" keeps u at ``1/n`` for every value.
+    """
+    while coarse is not grams:
+        finer = grams.coarse(3 * len(coarse.width))
+        how: dict[str, Any] = {"start": coarse.refined(found, finer), "steps": _steps_for(len(finer.width))}
+        averaging = np.zeros((len(finer.width), len(grams.width)))
+        averaging[finer.group, grams.group] = grams.width[grams.group] / finer.width[finer.group]
+        here = tangent.restricted(averaging)
+        found = _best_orthogonal(finer, here, **how) if option == "orthogonal" else here.best(finer.directions, **how)
+        coarse = finer
+    return found
+
+
+def _best_orthogonal(grams: AttributeGrams, tangent: Tangent, **how: Any) -> ResidualBasis:
+    return tangent.best_orthogonal(grams.width / grams.size, grams.directions, **how)
+
+
+def _steps_for(values: int) -> int:
+    return next(steps for limit, steps in _STEPS if values <= limit)
 
 
 def _classes(keys: dict[int, tuple[object, ...]]) -> list[list[int]]:
@@ -246,6 +285,7 @@ def _slopes(
     slope = np.sqrt(pcost / np.maximum(weights, 1e-300)) / 2
     present, absent = np.zeros_like(numbers.present), np.zeros_like(numbers.absent)
     for (_, run), (queries, positions, coefficients) in zip(workload.runs(CHUNK), pieces, strict=True):
+        # A term is linear in each factor: its slope in one is the term over the factor, which is divided by in the end.
         parts = coefficients * slope[positions] * importance[queries, None]
         total = parts.sum(axis=1)
         for column, where in enumerate(zip(run.attributes.T, run.kinds.T, strict=True)):

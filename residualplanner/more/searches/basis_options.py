@@ -1,46 +1,47 @@
-"""The option of which bases to measure: a word, or a matrix for some attributes.
+"""Bases that users ask for by a word, or give as matrices, of integers or real numbers.
 
 Source: eqs. (24) and (36).
 """
 
+import math
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+import scipy
+from numpy.typing import ArrayLike, NDArray
 
-from residualplanner.ground.checks import FloatArray, value_text
+from residualplanner.ground.checks import FloatArray, IntArray, frozen, require_numbers, value_text
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.words import suggestion
 from residualplanner.method.bases.basis import Basis
-from residualplanner.method.bases.matrix import integer_basis
+from residualplanner.method.bases.matrix import integer_basis, inverse_parts
 from residualplanner.method.bases.subtraction import subtraction_basis
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.plan.select import Bases
 from residualplanner.method.workload.workload import Workload
+from residualplanner.more.searches.attribute_grams import plain_grams, searched_attributes
 from residualplanner.more.searches.basis_choice import choose_bases
-from residualplanner.more.searches.grams_of_attributes import grams_for_sum
-from residualplanner.more.searches.integer_twin import integer_twin
 from residualplanner.more.searches.joint_choice import choose_bases_for_maximum
-from residualplanner.more.searches.workload_grams import plain_grams, searched_attributes
+from residualplanner.more.searches.tree_grams import grams_for_sum
 
-BY_SET = "optimal_by_set"
-_WORDS = ("optimal", BY_SET, "orthogonal")
+_BY_SET = "optimal_by_set"
+_WORDS = ("optimal", _BY_SET, "orthogonal")
+#: How much larger, relative, a variance may get because S is rounded.
+_LOSS = 1e-4
+#: Entries up to here are floats without rounding.
+_LARGEST_ENTRY = 2.0**50
+#: The largest condition number of a matrix with its row of ones, that of a basis.
+_CONDITION = 1e8
+#: A strategy's columns are dependent where R of its QR decomposition has a diagonal entry below this fraction.
+_TOLERANCE = 1e-10
 
 
 def bases_for(workload: Workload, importance: FloatArray, bases: Bases, *, for_maximum: bool) -> tuple[Basis, ...]:
-    """The basis of every attribute, (d,): those that are given, and the best ones elsewhere.
+    """The basis of every attribute, (d,): those that are given, and the best ones elsewhere; refusals as `read_bases`.
 
-    The search for bases by set starts from these.
-
-    Args:
-        workload: the queries.
-        importance (q,): how much the variance of each query counts.
-        bases: the option.
-        for_maximum: whether "optimal" bases are for the largest cell variance, not for the sum of average variances.
-
-    Raises:
-        DomainError: a name is not in the domain.
-        WorkloadError: ``bases`` is not an option, or a matrix does not fit its attribute.
+    The variance of each query counts by its ``importance`` (q,): in the sum of average variances, or in the largest
+    cell variance.  The search for bases by set starts from these.
     """
     option = read_bases(workload.domain, bases)
     given = {} if isinstance(option, str) else option
@@ -52,7 +53,7 @@ def bases_for(workload: Workload, importance: FloatArray, bases: Bases, *, for_m
     elif for_maximum:
         found = choose_bases_for_maximum(workload, importance)
     else:
-        found = choose_bases(workload, importance, grams_of=plain_grams if option == BY_SET else grams_for_sum)
+        found = choose_bases(workload, importance, grams_of=plain_grams if option == _BY_SET else grams_for_sum)
     return tuple(given.get(name, basis) for name, basis in zip(names, found, strict=True))
 
 
@@ -62,10 +63,6 @@ def read_bases(domain: Domain, bases: Bases) -> str | dict[str, Basis]:
     Raises:
         DomainError: a name is not in the domain.
         WorkloadError: it is neither one of the words nor such a mapping, or a matrix does not fit its attribute.
-
-    Example:
-        >>> read_bases(Domain({"age": 3}), {"age": [[1.0, -1.0, 0.0], [0.0, 1.0, -1.0]]})["age"].matrix.tolist()
-        [[1, -1, 0], [0, 1, -1]]
     """
     if isinstance(bases, str) and bases in _WORDS:
         return bases
@@ -97,3 +94,110 @@ def _checked_basis(name: str, size: int, matrix: ArrayLike | Basis) -> Basis:
         return integer_basis(integer_twin(array).matrix, "given")
     except WorkloadError as error:
         raise WorkloadError(f"the basis given for {name!r} cannot be used: {error}") from error
+
+
+class IntegerTwin(NamedTuple):
+    """An integer matrix that stands for a real one."""
+
+    matrix: IntArray  # (n-1, n): close to 2**exponent times the real one
+    exponent: int
+    loss: float  # how much larger, relative and at equal privacy cost, a variance is at most
+
+
+def integer_twin(basis: ArrayLike, *, loss: float = _LOSS) -> IntegerTwin:
+    """The integers for a basis matrix S (n-1, n), n >= 2, with the smallest exponent that loses at most ``loss``.
+
+    Raises:
+        WorkloadError: the matrix is of another shape, not finite, or too close to dependent rows.
+
+    Guarantees: at equal cost, for every query W the part of the variances that comes from the attribute's own answers,
+        ``W G G^T W^T``, grows by less than ``loss`` relative, and so does, for identity queries, the part
+        ``W u u^T W^T`` that comes from the total; u moves by less than ``loss / 2`` of its length.
+    Source: eq. (36).
+
+    Example:
+        >>> integer_twin([[0.3, -0.3]])[:2]  # 0.3 * 2**2, rounded
+        (array([[ 1, -1]]), 2)
+    """
+    S = _checked(basis)
+    scale = np.abs(S).max()
+    u, G = inverse_parts(S / scale)
+    G = G / scale
+    pcost = float((S * S).sum(axis=0).max())
+    first = -math.floor(math.log2(scale))
+    for exponent in range(first, first + 50):
+        rounded = np.rint(np.ldexp(S, exponent))
+        found = _loss(rounded, G, u, pcost)
+        if found < loss:
+            return IntegerTwin(frozen(rounded.astype(np.int64)), exponent, found)
+    raise WorkloadError("a basis matrix must be well conditioned; no integer matrix comes close enough to this one")
+
+
+def _loss(rounded: NDArray[np.float64], G: NDArray[np.float64], u: NDArray[np.float64], pcost: float) -> float:
+    """How much worse the rounded matrix is than the one with inverse parts u and G and cost ``pcost``.
+
+    Its own inverse parts are ``G M`` and ``u - G M B u`` with ``M`` the inverse of ``B G``, so that ``G M M^T G^T`` is
+    at most the largest eigenvalue of ``M M^T`` times ``G G^T``, for every query.
+    """
+    if np.abs(rounded).max() > _LARGEST_ENTRY:
+        return math.inf
+    product = rounded @ G
+    largest, smallest = np.linalg.norm(product, 2), np.linalg.norm(product, -2)
+    if not smallest > largest / 2:  # near 2**b times the identity they are equal
+        return math.inf
+    own = (rounded * rounded).sum(axis=0).max() / smallest**2 / pcost - 1
+    moved = np.linalg.norm(G @ np.linalg.solve(product, rounded @ u)) / np.linalg.norm(u)
+    return float(max(own, 2 * moved + moved * moved))
+
+
+def _checked(basis: ArrayLike) -> NDArray[np.float64]:
+    S = np.array(basis, dtype=np.float64)
+    if S.ndim != 2 or S.shape[0] < 1 or S.shape[1] != S.shape[0] + 1 or not np.isfinite(S).all():
+        raise WorkloadError(f"a basis matrix must be finite, of shape (n-1, n) with n >= 2, got shape {S.shape}")
+    with np.errstate(all="ignore"):
+        scaled = np.vstack([np.ones(S.shape[1]), S / np.abs(S).max()])
+    if not np.isfinite(scaled).all() or not np.linalg.cond(scaled) < _CONDITION:
+        raise WorkloadError("a basis matrix must have rows that are independent of one another and of a row of ones")
+    return S
+
+
+def orthogonal_residuals(strategy: ArrayLike, covariance: ArrayLike | None = None) -> FloatArray:
+    """The residual matrix of a strategy replacement: what the strategy measures apart from the total.
+
+    Args:
+        strategy (m, n): S, of full column rank, whose rows can be anything that the queries follow from.
+        covariance (m, m): C, of the noise the strategy would be measured with; independent and equal when omitted.
+
+    Returns:
+        Sub (n-1, n) with rows orthogonal to the row of ones and ``Sub^T Sub = P^T P``, where
+        ``P = C^{-1/2} (S - S 1 1^T / n)``; ``select`` takes it as a basis: ``bases={"age": Sub}``.
+
+    Raises:
+        WorkloadError: a matrix is not finite, of another shape, or the strategy's columns are dependent.
+
+    Source: paper Algorithm 4.
+
+    Example:
+        >>> Sub = orthogonal_residuals(np.eye(3))
+        >>> np.round(Sub.T @ Sub, 6)
+        array([[ 0.666667, -0.333333, -0.333333],
+               [-0.333333,  0.666667, -0.333333],
+               [-0.333333, -0.333333,  0.666667]])
+    """
+    S = require_numbers("a strategy must be a matrix of numbers", strategy)
+    if S.ndim != 2 or S.shape[1] < 2 or S.shape[0] < S.shape[1] - 1 or not np.isfinite(S).all():
+        raise WorkloadError(f"a strategy must be finite, of shape (m, n) with m >= n - 1 and n >= 2, got {S.shape}")
+    P = S - S.mean(axis=1, keepdims=True)
+    if covariance is not None:
+        C = require_numbers("the covariance must be a matrix of numbers", covariance)
+        if C.shape != (len(S), len(S)) or not np.isfinite(C).all() or not np.allclose(C, C.T):
+            raise WorkloadError(f"the covariance must be symmetric, of shape ({len(S)}, {len(S)}), got {C.shape}")
+        try:
+            P = scipy.linalg.solve_triangular(np.linalg.cholesky(C), P, lower=True)
+        except np.linalg.LinAlgError:
+            raise WorkloadError("the covariance of a strategy's noise must be positive definite") from None
+    R: FloatArray = np.asarray(np.linalg.qr(P, mode="r"))[: S.shape[1] - 1]
+    # The last diagonal entry of the triangle belongs to the total, which P does not see.
+    if not (np.abs(np.diagonal(R)) > _TOLERANCE * np.abs(R).max(initial=0.0)).all():
+        raise WorkloadError("a strategy must have independent columns, apart from the total")
+    return frozen(R)

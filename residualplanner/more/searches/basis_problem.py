@@ -22,22 +22,20 @@ import scipy
 from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray, frozen
-from residualplanner.more.searches.contrasts import Contrasts
 from residualplanner.more.searches.eigen import eigen
 from residualplanner.more.searches.newton import is_quick, newton_points
 
 #: Directions that no query depends on still get basis vectors, so that all counts follow from the answers; they are
 #: this short, and cost little.
-_UNUSED_LENGTH = 1e-3
+UNUSED_LENGTH = 1e-3
 #: The least weight of a direction that queries depend on, relative to the mean weight: the others' bases need not reach
 #: into the last digits for it.  The gap takes account of it.
 _LEAST_WEIGHT = 1e-12
-#: Of the multiplicative update; 2 would be Newton's step for a single constraint.
-_EXPONENT = 1.8
-#: What the exponent is multiplied by after a step that did not raise the dual bound, as where two values take turns,
-#: and after one that did.
-_DAMPING = 0.7
-_RECOVERY = 1.1
+#: The exponent of the multiplicative update; 2 would be Newton's step for a single constraint.
+EXPONENT = 1.8
+#: What it is multiplied by after a step that did not raise the dual bound, as where two values take turns, and after
+#: one that did.
+_DAMPING, _RECOVERY = 0.7, 1.1
 
 #: Orthonormal columns (n, r) of sum 0 that queries depend on, and orthonormal rows (n-1-r, n) that none depends on.
 Directions = tuple[FloatArray, FloatArray]
@@ -45,45 +43,69 @@ Directions = tuple[FloatArray, FloatArray]
 Start = tuple[FloatArray, FloatArray]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class ResidualBasis:
-    """A residual basis in real numbers, and how it was found.
+def updated(
+    multipliers: FloatArray, lengths: FloatArray, exponent: float, *, is_higher: bool
+) -> tuple[FloatArray, float]:
+    """Multipliers (n,) moved towards columns of squared length 1, by how long they are; and the exponent, adjusted.
 
-    Attributes:
-        S (n-1, n): the residual matrix, scaled so that its longest column has length 1.
-        u (n,): how the total is spread over the values where all residuals are 0.
-        multipliers (n,): of the constraints; a start for similar problems.
-        gap: the objective is within this fraction of the least possible.
-        bound: no basis has a smaller objective than this.
-        scales (n,): where values are merged in groups, the squared scale of the contrasts among the values of each,
-            which add to the lengths of the columns; 0 where none is measured.
+    A column that is too long gains weight, one that is too short loses it.
+    """
+    exponent = min(exponent * _RECOVERY, EXPONENT) if is_higher else exponent * _DAMPING
+    return multipliers * np.clip(lengths, 1e-3, 1e3) ** exponent, exponent
+
+
+class Contrasts(NamedTuple):
+    """What the queries weigh of the differences among the values of each group, where values are merged in groups.
+
+    Merged values can be exchanged; the best basis is invariant, so all contrasts among them have one scale.  Source:
+    eqs. (113) and (114).
     """
 
-    S: FloatArray
-    u: FloatArray
-    multipliers: FloatArray
-    gap: float
-    bound: float
-    scales: FloatArray
+    width: FloatArray  # (n,): how many values each group has
+    freedom: FloatArray  # (n,): how many contrasts are measured, width - 1 or 0
+    weight: FloatArray  # (n,): the eigenvalue of V_t on them
+
+    @classmethod
+    def none(cls, size: int) -> "Contrasts":
+        """Of values that are not merged."""
+        return cls(np.ones(size), np.zeros(size), np.zeros(size))
+
+    def trace(self, multipliers: FloatArray) -> float:
+        """The trace of Y in these directions, for multipliers (n,) of the groups."""
+        return float(self.freedom @ np.sqrt(self.weight / self.width * multipliers))
+
+    def scales(self, multipliers: FloatArray) -> FloatArray:
+        """The squared scale of what is measured of each group's contrasts, (n,); 0 where nothing is."""
+        scales: FloatArray = np.sqrt(self.width * self.weight / multipliers)
+        return np.where(self.freedom > 0, scales, 0.0)
+
+    def lengths(self, scales: FloatArray) -> FloatArray:
+        """What contrasts of these scales (n,) add to the squared length of the columns of each group, (n,)."""
+        added: FloatArray = self.freedom / self.width * scales
+        return added
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ResidualBasis:
+    """A residual basis in real numbers, and how it was found."""
+
+    S: FloatArray  # (n-1, n): the residual matrix, scaled so that its longest column has length 1
+    u: FloatArray  # (n,): how the total is spread over the values where all residuals are 0
+    multipliers: FloatArray  # (n,): of the constraints; a start for similar problems
+    gap: float  # the objective is within this fraction of the least possible
+    bound: float  # no basis has a smaller objective
+    scales: FloatArray  # (n,): the squared scale of the contrasts in each group of merged values, 0 where none are
 
 
 class _Multipliers(NamedTuple):
-    """Multipliers and u, and what follows from them.
-
-    Attributes:
-        multipliers (n,), v (r,): they.
-        total: of the multipliers.
-        apart (r,): v less the mean of the atoms.
-        half (r, r): ``half half^T = Y^{-1}``.
-        trace: of Y.
-    """
+    """Multipliers (n,) and v (r,), and what follows from them."""
 
     multipliers: FloatArray
     v: FloatArray
-    total: float
-    apart: FloatArray
-    half: FloatArray
-    trace: float
+    total: float  # of the multipliers
+    apart: FloatArray  # (r,): v less the mean of the atoms
+    half: FloatArray  # (r, r): half half^T = Y^{-1}
+    trace: float  # of Y
 
 
 class _BestBasis(NamedTuple):
@@ -98,7 +120,6 @@ class _BestBasis(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """How far the objective can be above the least, as a fraction of it."""
         return (self.objective - self.bound) / self.objective if self.objective < math.inf else math.inf
 
 
@@ -107,31 +128,20 @@ class BasisProblem:
     """The problem in coordinates where V_t is the identity: ``c_j = V^{1/2} Z^T e_j``, ``v = V^{1/2} Z^T u``.
 
     Only the r directions of Z that queries depend on have coordinates.  They are such that the Gram matrix where
-    the attribute is absent is diagonal.
-
-    Attributes:
-        atoms (r, n): the c_j.
-        absent (r,), linear (r,), constant: ``u^T V_s u = sum absent v**2 + 2 linear^T v + constant``.
-        rest (n, r): ``u = 1/n + rest v``.
-        unused (n-1-r, n): orthonormal rows of sum 0 that no query depends on.
-        raised (r,): by how much each root of an eigenvalue of V was raised, in the coordinates of ``weighed``.
-        weighed (r, n): ``Z^T e_j`` in the coordinates of V's eigenvectors.
-        is_fixed: whether u is kept as it is.
-        contrasts: of the groups of values that the n stand for.
-        loose (n,): by how much the root of each contrast's weight was raised.
+    the attribute is absent is diagonal: ``u^T V_s u = sum absent v**2 + 2 linear^T v + constant``.
     """
 
-    atoms: FloatArray
-    absent: FloatArray
-    linear: FloatArray
+    atoms: FloatArray  # (r, n): the c_j
+    absent: FloatArray  # (r,)
+    linear: FloatArray  # (r,)
     constant: float
-    rest: FloatArray
-    unused: FloatArray
-    raised: FloatArray
-    weighed: FloatArray
-    is_fixed: bool
-    contrasts: Contrasts
-    loose: FloatArray
+    rest: FloatArray  # (n, r): u = 1/n + rest v
+    unused: FloatArray  # (n-1-r, n): orthonormal rows of sum 0 that no query depends on
+    raised: FloatArray  # (r,): by how much each root of an eigenvalue of V was raised, in the coordinates of weighed
+    weighed: FloatArray  # (r, n): Z^T e_j in the coordinates of V's eigenvectors
+    is_fixed: bool  # whether u is kept as it is
+    contrasts: Contrasts  # of the groups of values that the n stand for
+    loose: FloatArray  # (n,): by how much the root of each contrast's weight was raised
 
     @classmethod
     def of(
@@ -169,15 +179,14 @@ class BasisProblem:
     def solve(self, start: Start, gap: float, steps: int) -> _BestBasis:
         """Update multipliers, X and u in turn until the dual bound is close enough."""
         multipliers, v = np.maximum(start[0], start[0].max() * 1e-12), self.atoms @ start[1]
-        best, exponent = _BestBasis(math.inf, -math.inf, self.atoms, v, multipliers, multipliers), _EXPONENT
+        best, exponent = _BestBasis(math.inf, -math.inf, self.atoms, v, multipliers, multipliers), EXPONENT
         for _ in range(steps):
             point = self._point(multipliers, v)
             v = v if self.is_fixed else self._best_v(point)
             before, (best, lengths) = best.bound, self._better(best, point, v)
             if best.gap <= gap:
                 break
-            exponent = min(exponent * _RECOVERY, _EXPONENT) if best.bound > before else exponent * _DAMPING
-            multipliers = multipliers * np.clip(lengths, 1e-3, 1e3) ** exponent
+            multipliers, exponent = updated(multipliers, lengths, exponent, is_higher=best.bound > before)
         return best
 
     def polished(self, best: _BestBasis, gap: float) -> _BestBasis:
@@ -193,6 +202,7 @@ class BasisProblem:
         return best
 
     def _point(self, multipliers: FloatArray, v: FloatArray) -> _Multipliers:
+        # M = sum_j l_j (c_j - v)(c_j - v)^T, about the mean of the atoms, where no digits are lost; Y is its root.
         total = float(multipliers.sum())
         mean = self.atoms @ multipliers / total
         moment = (self.atoms * multipliers) @ self.atoms.T - total * np.outer(mean, mean)
@@ -217,7 +227,7 @@ class BasisProblem:
     def residuals(self, best: _BestBasis) -> ResidualBasis:
         """The basis in all directions, with a gap for the queries."""
         u = 1 / len(best.multipliers) + self.rest @ best.v
-        others = _UNUSED_LENGTH * (self.unused - (self.unused @ u)[:, None])
+        others = UNUSED_LENGTH * (self.unused - (self.unused @ u)[:, None])
         S = np.vstack([best.S, others])
         scales = best.scales
         longest = float(((S * S).sum(axis=0) + self.contrasts.lengths(scales)).max())

@@ -1,32 +1,38 @@
 """Residual bases for the least maximum of cell variances, chosen together with the noise.
 
-Source: eqs. (16), (17) and (31); docs/bases.md.
+Source: eqs. (14), (16), (17), (23), (27) and (31); docs/bases.md.
 
 Weights on all cells of all queries, with sum 1, make the maximum a weighted sum, whose least value over noise and bases
 is below the least maximum.  The weights are found as for given bases: a cell whose variance is above the present level
 gains weight, one below loses it, and in turn noise and bases follow the weights.
+
+A query's attributes are of two sorts.  Those with a basis of their own have rows with different variance factors: each
+is an axis of the query's array of weights.  For the others all rows have the same.
 """
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.process import one_thread
 from residualplanner.method.bases.basis import Basis
 from residualplanner.method.bases.subtraction import subtraction_basis
-from residualplanner.method.strategy.variances import subtraction_numbers
+from residualplanner.method.queries.joint import joint_factors
+from residualplanner.method.strategy.variances import ResidualNumbers, subtraction_numbers
+from residualplanner.method.workload.attribute_sets import row_numbers
+from residualplanner.method.workload.closure import Closure, subset_products
 from residualplanner.method.workload.symmetry import workload_orbits
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.searches.attribute_grams import AttributeGrams
-from residualplanner.more.searches.basis_choice import choose_bases
+from residualplanner.more.searches.attribute_grams import AttributeGrams, attribute_grams, kind_classes
+from residualplanner.more.searches.basis_choice import basis_in_integers, choose_bases, orthogonal_start
 from residualplanner.more.searches.basis_problem import ResidualBasis
-from residualplanner.more.searches.cell_weights import CellGroup, cell_groups, similar_rows
-from residualplanner.more.searches.grams_of_attributes import grams_for_maximum
-from residualplanner.more.searches.one_attribute import basis_in_integers, orthogonal_start
-from residualplanner.more.searches.tangent import Tangent
-from residualplanner.more.searches.workload_grams import attribute_grams, kind_classes
+from residualplanner.more.searches.optimal import Tangent
+from residualplanner.more.searches.tree_grams import grams_for_maximum
 
 #: How many weights there are at most: above it similar rows of a kind have one in common.
 _WEIGHTS = 300_000
@@ -45,27 +51,147 @@ _EFFORT = ((400, 150, 12), (2048, 14, 4))
 
 
 class _Axis(NamedTuple):
-    """The rows of one kind on the attributes that have one basis, each with variance factors of its own.
+    """The rows of one kind on the attributes that have one basis, each with variance factors of its own."""
 
-    Attributes:
-        basis: which one, numbered.
-        kind: which of the workload's kinds.
-        block (rows,): the block of each row; the rows of a block have one weight.
-        width (blocks,): how many rows each block has.
+    basis: int  # which one, numbered
+    kind: int  # which of the workload's kinds
+    block: NDArray[np.int64]  # (rows,): of each row; the rows of a block have one weight
+    width: FloatArray  # (blocks,): how many rows each block has
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CellGroup:
+    """Queries whose arrays of weights have the same shape."""
+
+    queries: NDArray[np.int64]  # (m,): their numbers
+    axes: NDArray[np.int64]  # (m, own): for each axis which row factors it has
+    widths: tuple[int, ...]  # how many rows each axis has
+    #: (m, 2, .., 2, plain): for each choice of absent or present on the axes, then for each subset of the other
+    #: attributes, which noise it is.
+    positions: NDArray[np.int64]
+    #: (m, 1, .., 1, plain): the product of the others' factors for each of those subsets, and the importance.
+    plain: FloatArray
+
+    def variances(self, factors: FloatArray, noise: FloatArray) -> FloatArray:
+        """The variance of every cell times the importance of its query, (m, rows, .., rows).
+
+        The factors (axes, 2, rows) are s and t of the rows of each axis, the noise variances (orbits,).
+        """
+        result = self._coefficients(noise)
+        for column, width in enumerate(self.widths):
+            result = _contracted(result, factors[self.axes[:, column], :, :width])
+        return result
+
+    def noise_weights(self, factors: FloatArray, weights: FloatArray, orbits: int) -> FloatArray:
+        """The weight of each noise variance in the sum of variances with ``weights`` (m, rows, .., rows), (orbits,)."""
+        summed = weights
+        for column, width in enumerate(self.widths):
+            summed = _contracted(summed, factors[self.axes[:, column], :, :width].swapaxes(1, 2))
+        each = (summed[..., None] * self.plain).ravel()
+        return np.bincount(self.positions.ravel(), weights=each, minlength=orbits).astype(np.float64, copy=False)
+
+    def add_slopes(self, sums: FloatArray, factors: FloatArray, weights: FloatArray, noise: FloatArray) -> None:
+        """Add to ``sums`` (axes, 2, rows) the slopes of the weighted sum of variances in each row's factors."""
+        coefficients = self._coefficients(noise)
+        count = np.arange(len(self.queries) + 1)
+        for column, width in enumerate(self.widths):
+            others = np.moveaxis(coefficients, 1 + column, -1)
+            for other, length in enumerate(self.widths):
+                if other != column:  # the new axis goes last; the attribute's own is kept behind it
+                    others = _contracted(others, factors[self.axes[:, other], :, :length]).swapaxes(-1, -2)
+            own = np.moveaxis(weights, 1 + column, -1).reshape(len(weights), -1, width)
+            slopes = np.matmul(others.reshape(len(weights), -1, 2).swapaxes(1, 2), own)
+            by_axis = sparse.csr_array(
+                (np.ones(len(count) - 1), self.axes[:, column], count), (len(count) - 1, len(sums))
+            )
+            sums[:, :, :width] += (by_axis.T @ slopes.reshape(len(slopes), -1)).reshape(len(sums), 2, width)
+
+    def _coefficients(self, noise: FloatArray) -> FloatArray:
+        """What multiplies the factors of a query's axes, (m, 2, .., 2)."""
+        coefficients: FloatArray = (noise[self.positions] * self.plain).sum(axis=-1)
+        return coefficients
+
+
+def cell_groups(
+    workload: Workload,
+    chosen: NDArray[np.int64],
+    axis_of: NDArray[np.int64],
+    widths: NDArray[np.int64],
+    numbers: ResidualNumbers,
+    member: NDArray[np.int64],
+    importance: FloatArray,
+) -> Iterator[CellGroup]:
+    """Some queries of a workload by the shape of their weights, but for those of importance 0.
+
+    Args:
+        workload: the queries.
+        chosen (m,): the numbers of those that take part.
+        axis_of (d, kinds): the axis of each attribute in each kind, -1 where all its rows have the same factors.
+        widths (axes,): how many rows each axis has.
+        numbers: of the attributes that have no axis, in the first kind.
+        member (c,): the number of the noise of every set of the closure.
+        importance (q,): of all queries.
     """
+    for queries, block in workload.runs():
+        inside = chosen[(chosen >= queries.start) & (chosen < queries.stop) & (importance[chosen] > 0)]
+        attributes, kinds = (array[inside - queries.start] for array in (block.attributes, block.kinds))
+        if not len(inside):
+            continue
+        axes = axis_of[attributes, kinds]
+        shape = np.where(axes < 0, 0, 1 + widths[axes] if len(widths) else 0)
+        number = row_numbers(shape)
+        for rows in (np.flatnonzero(number == group) for group in range(int(number.max()) + 1)):
+            own = axes[rows[0]] >= 0
+            others = attributes[rows][:, ~own]
+            plain = subset_products(numbers.absent[others, 0], numbers.present[others, 0])
+            sizes = numbers.sizes[others].astype(np.int64)
+            plain = plain * joint_factors(workload.kinds, kinds[rows][:, ~own], sizes) ** 2
+            yield CellGroup(
+                inside[rows],
+                axes[rows][:, own],
+                tuple(widths[axes[rows[0]][own]].tolist()) if own.any() else (),
+                _positions(workload.closure, attributes[rows], own, member),
+                (plain * importance[inside[rows], None]).reshape(len(rows), *(1,) * int(own.sum()), -1),
+            )
 
-    basis: int
-    kind: int
-    block: NDArray[np.int64]
-    width: FloatArray
+
+def _similar_rows(factors: FloatArray, limit: int) -> NDArray[np.int64]:
+    """Blocks of rows with similar ``factors`` (2, rows), at most ``limit``: halved by one factor, then the other."""
+    count = factors.shape[1]
+    if count <= limit:
+        return np.arange(count)
+    block = np.zeros(count, dtype=np.int64)
+    factors = np.round(factors / factors.max(axis=1, keepdims=True), 7)  # rounding is not to part rows that are equal
+    for depth in range(limit.bit_length() - 1):
+        order = np.lexsort((factors[1 - depth % 2], block))
+        start = np.searchsorted(block[order], block[order])
+        size = np.bincount(block)[block[order]]
+        block[order] = 2 * block[order] + (2 * (np.arange(count) - start) >= size)
+    return np.unique(block, return_inverse=True)[1]
+
+
+def _positions(
+    closure: Closure, attributes: NDArray[np.int32], own: NDArray[np.bool_], member: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """For each query the noise of its subsets: an axis of length 2 for each own axis, one axis for the others."""
+    count, order = attributes.shape
+    subsets = member[closure.subset_positions(attributes)]
+    by_column = subsets.reshape(count, *(2,) * order).transpose(0, *range(order, 0, -1))
+    ordered = np.concatenate([np.flatnonzero(own), np.flatnonzero(~own)[::-1]])  # as `subset_products` has them
+    moved = by_column.transpose(0, *(1 + ordered).tolist())
+    return moved.reshape(count, *(2,) * int(own.sum()), -1)
+
+
+def _contracted(array: FloatArray, factors: FloatArray) -> FloatArray:
+    """Sum the second axis of (m, a, ..) against (m, a, b), query by query; the new axis goes last, (m, .., b)."""
+    rest = array.shape[2:]
+    flat = array.reshape(len(array), array.shape[1], -1)
+    result: FloatArray = np.matmul(flat.swapaxes(1, 2), factors)
+    return result.reshape(len(array), *rest, factors.shape[2])
 
 
 def choose_bases_for_maximum(workload: Workload, importance: FloatArray) -> tuple[Basis, ...]:
     """The residual basis of every attribute, (d,), for the largest cell variance times ``importance`` (q,).
-
-    Args:
-        workload: the queries.
-        importance (q,): how much the cell variances of each query count, at least 0.
 
     Cost: 2**k passes over one weight for each cell of a query of each orbit, at most `_WEIGHTS` in all, for each of up
         to 150 rounds.
@@ -144,44 +270,37 @@ class _JointSearch:
         forms, found = self.forms[code], self.found[code]
         weighted = {axis for group in self.groups for axis in np.unique(group.axes).tolist()}
         kinds = [axis.kind for number, axis in enumerate(self.axes) if axis.basis == code and number in weighted]
-        exact = forms.scaled_factors(self.workload, kinds, forms.exact(found))
+        exact = forms.scaled_factors(forms.exact(found), kinds)
         limits = [factors + _ROUNDING_LOSS * factors.max(axis=1, keepdims=True) for factors in exact]
 
         def is_close(near: Any) -> bool:
-            factors = forms.scaled_factors(self.workload, kinds, near)
-            return all(bool((each <= limit).all()) for each, limit in zip(factors, limits, strict=True))
+            pairs = zip(forms.scaled_factors(near, kinds), limits, strict=True)
+            return all(bool((each <= limit).all()) for each, limit in pairs)
 
         return basis_in_integers(forms, found, is_close, "optimal", _SLACK)
 
     def _improved(self, tangents: list[Tangent]) -> list[ResidualBasis]:
         """A few steps for each basis; once for those with the same problem and the same start."""
         made: dict[bytes, ResidualBasis] = {}
-        keys = [
-            b"".join(
-                np.round(part, 9).tobytes()
-                for part in (tangent.present, tangent.absent, tangent.linear, before.u, *(tangent.contrasts or ()))
-            )
-            for tangent, before in zip(tangents, self.found, strict=True)
-        ]
-        for key, tangent, before, forms in zip(keys, tangents, self.found, self.forms, strict=True):
+        found = []
+        for tangent, before, forms in zip(tangents, self.found, self.forms, strict=True):
+            parts = (tangent.present, tangent.absent, tangent.linear, before.u, *(tangent.contrasts or ()))
+            key = b"".join(np.round(part, 9).tobytes() for part in parts)
             if key not in made:
                 steps = next(steps for limit, _, steps in _EFFORT if len(before.u) <= limit)
                 made[key] = tangent.best(forms.directions, start=before, steps=steps, finish=False)
-        return [made[key] for key in keys]
+            found.append(made[key])
+        return found
 
     def _axes(self, chosen: NDArray[np.int64]) -> tuple[list[_Axis], NDArray[np.int64]]:
         """The axes, rows in blocks of similar variance where there would be too many weights; and whose they are."""
         workload = self.workload
         rows = np.ones(workload.uses.shape)
         orbits: dict[tuple[int, int], NDArray[np.int64]] = {}
-        for attribute in np.flatnonzero(self.basis_class >= 0).tolist():
-            forms = self.forms[int(self.basis_class[attribute])]
+        for code, forms in enumerate(self.forms):
             for kind in forms.kinds:
-                known = orbits.setdefault(
-                    (int(self.basis_class[attribute]), kind),
-                    forms.row_orbits(kind, workload.kinds[kind].rows(forms.size)),
-                )
-                rows[attribute, kind] = known.max() + 1
+                orbits[code, kind] = forms.row_orbits(kind)
+                rows[self.basis_class == code, kind] = orbits[code, kind].max() + 1
         queries, limit = workload.take(chosen), int(rows.max())
         while limit > 2 and _weight_count(queries, np.minimum(rows, limit)) > _WEIGHTS:
             limit = int(limit / 1.2)
@@ -192,7 +311,7 @@ class _JointSearch:
                 axis_of[self.basis_class == code, kind] = len(axes)
                 block = orbits[code, kind]
                 if block.max() >= limit:
-                    block = similar_rows(forms.real_factors(workload, kind, self.found[code]), limit)
+                    block = _similar_rows(forms.real_factors(kind, self.found[code]), limit)
                 axes.append(_Axis(code, kind, block, np.bincount(block).astype(np.float64)))
         return axes, axis_of
 
@@ -200,7 +319,7 @@ class _JointSearch:
         """The mean variance factors of each block of rows, (axes, 2, blocks)."""
         factors = np.zeros((len(self.axes), 2, max(axis.width.size for axis in self.axes)))
         for means, axis in zip(factors, self.axes, strict=True):
-            rows = self.forms[axis.basis].real_factors(self.workload, axis.kind, self.found[axis.basis])
+            rows = self.forms[axis.basis].real_factors(axis.kind, self.found[axis.basis])
             for row, factor in zip(means, rows, strict=True):
                 row[: axis.width.size] = np.bincount(axis.block, weights=factor) / axis.width
         return factors
@@ -220,12 +339,12 @@ class _JointSearch:
             group.add_slopes(sums, self.factors, weights, noise)
         tangents = []
         for code, forms in enumerate(self.forms):
-            own = [(axis, slopes) for axis, slopes in zip(self.axes, sums, strict=True) if axis.basis == code]
             rows = []
-            for axis, slopes in own:
-                absent, present = (slopes[:, : axis.width.size] / axis.width)[:, axis.block]
-                rows.append((axis.kind, absent, present))
-            tangents.append(forms.tangent_of_rows(self.workload, rows))
+            for axis, slopes in zip(self.axes, sums, strict=True):
+                if axis.basis == code:
+                    absent, present = (slopes[:, : axis.width.size] / axis.width)[:, axis.block]
+                    rows.append((axis.kind, absent, present))
+            tangents.append(forms.tangent_of_rows(rows))
         return tangents
 
 

@@ -15,8 +15,7 @@ import numpy as np
 from residualplanner.ground.checks import FloatArray
 from residualplanner.more.searches.eigen import eigen
 
-#: How many steps, how far towards the nearest bound they go, and how fast products of multipliers and slacks
-#: shrink.
+#: How many steps, how far towards the nearest bound they go, and how fast products of multipliers and slacks shrink.
 _STEPS, _REACH, _SHRINKING = 60, 0.95, 0.2
 #: Slacks begin no smaller than this, multipliers no smaller than this fraction of their mean.
 _LEAST = 1e-2
@@ -27,19 +26,12 @@ _QUICK = 4e8
 
 
 class _Slopes(NamedTuple):
-    """Derivatives of the Lagrangian; v is in coordinates turned by ``frame``.
+    """Derivatives of the Lagrangian; v is in coordinates turned by ``frame``."""
 
-    Attributes:
-        lengths (n,): by the multipliers, plus 1.
-        by_v (r,): by v.
-        second (n + r, n + r): by both, twice.
-        frame (r, r): orthogonal.
-    """
-
-    lengths: FloatArray
-    by_v: FloatArray
-    second: FloatArray
-    frame: FloatArray
+    lengths: FloatArray  # (n,): by the multipliers, plus 1
+    by_v: FloatArray  # (r,): by v
+    second: FloatArray  # (n + r, n + r): by both, twice
+    frame: FloatArray  # (r, r): orthogonal
 
 
 def is_quick(atoms: FloatArray) -> bool:
@@ -53,14 +45,9 @@ def newton_points(
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Multipliers (n,) and v (r,), one pair after another, until steps are no longer possible.
 
-    Args:
-        atoms (r, n): the c_j.
-        absent (r, r): ``u^T V_s u = v^T absent v + 2 linear^T v + constant``; None to keep v.
-        linear (r,): likewise.
-        start: multipliers and v to begin near.
+    The atoms (r, n) are the c_j, ``u^T V_s u = v^T absent v + 2 linear^T v + constant``; without ``absent`` v is kept.
 
     Cost: O(n^2 r^2 + n^3) a step.
-    Source: docs/mathematics.md section 5.
     """
     multipliers, v = np.maximum(start[0], _LEAST * start[0].mean()), start[1]
     n, slack = len(multipliers), np.empty(0)

@@ -3,12 +3,16 @@
 Source: eqs. (24), (29) and (31).
 """
 
+from functools import lru_cache
+from typing import Any, NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.more.searches.basis_problem import BasisProblem, Directions, ResidualBasis, Start
-from residualplanner.more.searches.contrasts import Contrasts
-from residualplanner.more.searches.eigen import eigen
+from residualplanner.ground.checks import FloatArray
+from residualplanner.method.bases.matrix import inverse_parts
+from residualplanner.more.searches.basis_problem import BasisProblem, Contrasts, Directions, ResidualBasis, Start
+from residualplanner.more.searches.eigen import eigen, zero_sum_basis
 
 #: Eigenvalues of the queries' Gram matrix below this fraction of the largest count as 0.
 _ZERO = 1e-13
@@ -41,27 +45,17 @@ def optimal_residuals(  # noqa: PLR0913 - a problem, and how it is to be solved
         u (n,): what u is kept at where there is no V_s, with sum 1; ``1/n``, the best basis orthogonal to the total,
             when omitted.
         directions: those that queries depend on, as `weighted_directions` says; by default of both matrices.
-        gap: stop when the objective is proved to be within this fraction of the least possible.
-        steps: stop after this many steps, with the gap reached.
+        gap: stop when the objective is proved to be within this fraction of the least possible, up to rounding.
+        steps: stop after this many, with the gap reached; each solves an eigenvalue problem of size n.
         start: the solution of a similar problem.
         finish: whether Newton steps follow where the gap is not reached, and they are quick.
         contrasts: where each of the n stands for a group of values that can be exchanged, what the queries weigh of the
             differences among these; the columns of S, u and the multipliers are then those of the groups.
 
-    Returns:
-        The best basis seen.
-
     Raises:
         SolverError: numbers are too large or too small for floating point.
 
-    Guarantees: the gap is certified by a dual bound, up to rounding.
-    Cost: for each step an eigenvalue problem of size n; usually 10 to 30 steps.
     Source: eqs. (29) and (31).
-
-    Example:
-        >>> found = optimal_residuals(np.eye(3), np.eye(3))
-        >>> found.u.round(6), found.gap < 1e-5
-        (array([0.333333, 0.333333, 0.333333]), True)
     """
     n = len(present)
     kept = np.full(n, 1 / n) if u is None else u
@@ -117,16 +111,58 @@ def _coarse_start(
     return multipliers, start / start.sum()
 
 
-def zero_sum_basis(size: int) -> NDArray[np.float64]:
-    """Orthonormal columns that each sum to zero, (size, size - 1): all but the first of a Householder reflection.
+class Tangent(NamedTuple):
+    """The objective of one attribute in a round: ``p tr(V_t G G^T) + u^T V_s u + 2 linear^T u + constant``, eq. (31).
 
-    Example:
-        >>> zero_sum_basis(2).round(6)
-        array([[-0.707107],
-               [ 0.707107]])
+    The constant parts of rows give the linear part and the constant.
     """
-    w = np.full(size, 1 / np.sqrt(size))
-    w[0] += 1
-    reflection = np.eye(size) - np.outer(w, w) / w[0]
-    columns: NDArray[np.float64] = reflection[:, 1:]
-    return columns
+
+    present: NDArray[np.float64]  # (g, g): V_t
+    absent: NDArray[np.float64]  # (g, g): V_s
+    linear: FloatArray  # (g,)
+    constant: float
+    contrasts: Contrasts | None = None  # V_t on the differences among merged values that queries tell apart
+
+    @classmethod
+    def of(
+        cls, present: NDArray[np.float64], absent: NDArray[np.float64], contrasts: Contrasts | None = None
+    ) -> "Tangent":
+        """From augmented forms (1 + g, 1 + g), the first index of which stands for the constant parts of rows."""
+        return cls(present[1:, 1:], absent[1:, 1:], absent[0, 1:], float(absent[0, 0]), contrasts)
+
+    def best_orthogonal(self, even: FloatArray, directions: Directions, **how: Any) -> ResidualBasis:
+        """The best basis orthogonal to the total for the present part, with u ``even`` (g,)."""
+        return optimal_residuals(self.present, u=even, directions=directions, contrasts=self.contrasts, **how)
+
+    def best(self, directions: Directions, **how: Any) -> ResidualBasis:
+        """The best basis, see `optimal_residuals`."""
+        present, absent, linear, constant, contrasts = self
+        return optimal_residuals(
+            present, absent, linear=linear, constant=constant, directions=directions, contrasts=contrasts, **how
+        )
+
+    def restricted(self, averaging: NDArray[np.float64]) -> "Tangent":
+        """The same for merged values, each a mean over its group with the weights ``averaging`` (groups, g)."""
+        present, absent = (averaging @ form @ averaging.T for form in (self.present, self.absent))
+        return Tangent(present, absent, averaging @ self.linear, self.constant)
+
+    def loss(self, S: NDArray[np.float64]) -> float:
+        """Its value for a residual matrix (g-1, g)."""
+        u, form = inverse_forms(S)
+        return float((S * S).sum(axis=0).max() * (self.present * form).sum()) + self.at(u)
+
+    def at(self, u: FloatArray) -> float:
+        """The part that depends on u (g,) only."""
+        return float(u @ self.absent @ u + 2 * self.linear @ u) + self.constant
+
+
+@lru_cache(maxsize=1)
+def forms_of_found(found: ResidualBasis) -> tuple[FloatArray, FloatArray]:
+    """`inverse_forms` of the matrix of a basis that was found: once, however many kinds of query ask for it in turn."""
+    return inverse_forms(found.S)
+
+
+def inverse_forms(S: NDArray[np.float64]) -> tuple[FloatArray, FloatArray]:
+    """The vector u (g,) and ``G G^T`` (g, g) of a residual matrix (g-1, g)."""
+    u, G = inverse_parts(S)
+    return u, G @ G.T

@@ -2,8 +2,9 @@
 
 Source: eq. (115).
 
-A node is a set of values that some row adds up.  A branch is a node with descendants of it, its members, whose sums
-give those of all nodes between: as deep as its members are no more than `MOST_MEMBERS`, and at least its children.
+A node is a set of values that some row adds up.  A branch is a node, its root, with descendants of it, its members,
+whose sums give those of all nodes between: as deep as its members are no more than `MOST_MEMBERS`, and at least its
+children.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from residualplanner.ground.checks import FloatArray, IntArray
-from residualplanner.more.searches.exchangeable import MergedRows
+from residualplanner.more.searches.merged_grams import MergedRows
 
 #: The most members of a branch; a node of more children gets nodes in between, which no row adds up.
 MOST_MEMBERS = 256
@@ -23,34 +24,12 @@ _EVEN = 1e-13
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Branch:
-    """A node, its members, and the nodes in between.
-
-    Attributes:
-        root: the node.
-        members (k,): nodes that together have each value of the root once.
-        inner (i,): the nodes between the root and its members.
-        sums (i, k): which members each of them has, ones and zeros.
-    """
-
-    root: int
-    members: IntArray
-    inner: IntArray
-    sums: FloatArray
-
-
-@dataclass(frozen=True, eq=False, slots=True)
 class EqualBranches:
-    """Branches of equally many members, none above another.
+    """Branches of equally many members, none above another."""
 
-    Attributes:
-        roots (b,): their nodes.
-        members (b, k): of each.
-        inner: for branches with nodes in between their number here, these nodes (i,), and their sums (i, k).
-    """
-
-    roots: IntArray
-    members: IntArray
+    roots: IntArray  # (b,): their nodes
+    members: IntArray  # (b, k): nodes that together have each value of the root once
+    #: Of branches with nodes in between: their number here, these nodes (i,), and whether each has a member, (i, k).
     inner: tuple[tuple[int, IntArray, FloatArray], ...]
 
     def forms(self, nodes: FloatArray) -> NDArray[np.float64]:
@@ -65,20 +44,12 @@ class EqualBranches:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Tree:
-    """The nodes of a hierarchy, parents before children, and its branches.
+    """The nodes of a hierarchy, parents before children, and its branches."""
 
-    Attributes:
-        parent (nodes,): of each node; -1 of the first, which has all values.
-        group (g,): the node of each group.
-        weights (kinds, nodes): the sum of the squares of the rows of each kind that add up a node's values, divided by
-            the number of its rows.
-        branches: those above before those below; the first is that of the first node.
-    """
-
-    parent: IntArray
-    group: IntArray
-    weights: FloatArray
-    branches: tuple[EqualBranches, ...]
+    parent: IntArray  # (nodes,): of each node; -1 of the first, which has all values
+    group: IntArray  # (g,): the node of each group
+    weights: FloatArray  # (kinds, nodes): the squares of rows that add up a node's values, summed, per row of the kind
+    branches: tuple[EqualBranches, ...]  # those above before those below; the first is that of the first node
 
     @property
     def below(self) -> sparse.csr_array:
@@ -108,7 +79,7 @@ def tree_of_rows(rows: Sequence[MergedRows]) -> Tree | None:
     group = np.arange(len(parent) - len(rows[0].width), len(parent))
     parent, order = _from_the_root(_narrowed(parent))
     weights = np.pad(weights, ((0, 0), (0, len(order) - weights.shape[1])))[:, order]
-    return Tree(parent, np.argsort(order)[group], weights, _stacked(_branches(parent)))
+    return Tree(parent, np.argsort(order)[group], weights, _branches(parent))
 
 
 def _sets(rows: Sequence[MergedRows]) -> tuple[list[IntArray], FloatArray] | None:
@@ -183,8 +154,9 @@ def _from_the_root(parent: IntArray) -> tuple[IntArray, IntArray]:
     return rank[parent[order]], order
 
 
-def _branches(parent: IntArray) -> tuple[Branch, ...]:
-    children, branches, roots = _children(parent), [], [0]
+def _branches(parent: IntArray) -> tuple[EqualBranches, ...]:
+    children, depth, roots = _children(parent), {0: 0}, [0]
+    found: dict[tuple[int, int], list[tuple[int, list[int], list[int]]]] = {}
     for root in roots:  # grows while it is read
         members, inner = children[root], list[int]()
         while (deeper := [child for node in members for child in children[node] or [node]]) != members:
@@ -192,32 +164,32 @@ def _branches(parent: IntArray) -> tuple[Branch, ...]:
                 break
             inner += [node for node in members if children[node]]
             members = deeper
-        rank = {node: number for number, node in enumerate(members)}
-        matrix = np.zeros((len(inner), len(members)))
-        for member, number in rank.items():
-            above = int(parent[member])
-            while above != root:
-                matrix[inner.index(above), number] = 1.0
-                above = int(parent[above])
-        branches.append(Branch(root, np.array(members), np.array(inner, dtype=np.int64), matrix))
+        depth.update(dict.fromkeys(members, depth[root] + 1))
+        found.setdefault((depth[root], len(members)), []).append((root, members, inner))
         roots += [node for node in members if children[node]]
-    return tuple(branches)
-
-
-def _stacked(branches: Sequence[Branch]) -> tuple[EqualBranches, ...]:
-    depth = {0: 0}
-    found: dict[tuple[int, int], list[Branch]] = {}
-    for branch in branches:
-        depth.update(dict.fromkeys(branch.members.tolist(), depth[branch.root] + 1))
-        found.setdefault((depth[branch.root], len(branch.members)), []).append(branch)
     return tuple(
         EqualBranches(
-            np.array([branch.root for branch in own]),
-            np.array([branch.members for branch in own]),
-            tuple((number, branch.inner, branch.sums) for number, branch in enumerate(own) if len(branch.inner)),
+            np.array([root for root, _, _ in own]),
+            np.array([members for _, members, _ in own]),
+            tuple(
+                (number, np.array(inner), _sums(parent, root, members, inner))
+                for number, (root, members, inner) in enumerate(own)
+                if inner
+            ),
         )
         for _, own in sorted(found.items())
     )
+
+
+def _sums(parent: IntArray, root: int, members: Sequence[int], inner: Sequence[int]) -> FloatArray:
+    """Which members each of the nodes in between has, (i, k), ones and zeros."""
+    sums = np.zeros((len(inner), len(members)))
+    for number, member in enumerate(members):
+        above = int(parent[member])
+        while above != root:
+            sums[inner.index(above), number] = 1.0
+            above = int(parent[above])
+    return sums
 
 
 def _children(parent: IntArray) -> list[list[int]]:

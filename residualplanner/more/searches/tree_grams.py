@@ -1,5 +1,7 @@
 """The kinds of query of an attribute whose groups form a tree with many nodes: problems of the size of its branches.
 
+In which form the kinds of an attribute are given to the search stands here as well.
+
 Source: eqs. (115) to (117).
 """
 
@@ -12,80 +14,67 @@ import numpy as np
 
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.method.queries.kind import Kind
-from residualplanner.more.nested.nested_layers import RealLayer, layers_of_contrasts
-from residualplanner.more.searches.contrasts import Contrasts
-from residualplanner.more.searches.exchangeable import MergedRows
-from residualplanner.more.searches.merged_grams import MergedGrams
-from residualplanner.more.searches.optimal import zero_sum_basis
-from residualplanner.more.searches.tree import Tree
-from residualplanner.more.searches.tree_problem import NodeWeights, TreeBasis, TreeProblem
+from residualplanner.method.workload.workload import Workload
+from residualplanner.more.nested.axis_maps import NestedLayer
+from residualplanner.more.searches.attribute_grams import AttributeGrams, plain_grams
+from residualplanner.more.searches.eigen import zero_sum_basis
+from residualplanner.more.searches.merged_grams import (
+    MergedGrams,
+    MergedRows,
+    exchangeable_groups,
+    layers_of_contrasts,
+    merged_grams,
+    merged_rows,
+)
+from residualplanner.more.searches.tree import Tree, tree_of_rows
+from residualplanner.more.searches.tree_problem import NodeWeights, TreeProblem, node_forms
 
-#: Steps of each search: they end earlier where one gains little.
-_STEPS = 12
+#: Attributes of at most so many values have matrices: these are as quick, and Newton steps bring them closer.
+MERGED_ABOVE = 96
+#: Up to so many groups the problem is solved for all of them together: for sums of variances, and for the maximum.
+_MOST_FOR_SUM, _MOST_FOR_MAXIMUM = 400, 2048
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class TreeTangent:
-    """The objective of `Tangent` for a tree.
+def grams_for_sum(workload: Workload, size: int, codes: tuple[int, ...]) -> AttributeGrams:
+    """The kinds (numbers in the workload) of an attribute, for weighted sums of variances.
 
-    Attributes:
-        tree: the nodes.
-        width (g,): how many values each group has.
-        weights: of the nodes.
+    Raises WorkloadError: as `plain_grams`, where the rows are not those of one hierarchy.
     """
+    return _forms(workload, size, codes, _MOST_FOR_SUM)
 
-    tree: Tree
-    width: FloatArray
-    weights: NodeWeights
 
-    def best(self, directions: object, **how: Any) -> TreeBasis:
-        """The best nested basis, from ``start`` if there is one."""
-        del directions
-        return self._solved(TreeProblem(self.tree, self.weights, fixed=False), **how)
+def grams_for_maximum(workload: Workload, size: int, codes: tuple[int, ...]) -> AttributeGrams:
+    """The same for the largest variance."""
+    return _forms(workload, size, codes, _MOST_FOR_MAXIMUM)
 
-    def best_orthogonal(self, even: FloatArray, directions: object, **how: Any) -> TreeBasis:
-        """The best nested basis orthogonal to the total for the present part."""
-        del even, directions
-        present = self.weights._replace(absent=np.zeros_like(self.weights.absent), constant=0.0)
-        return self._solved(TreeProblem(self.tree, present, fixed=True), **how)
 
-    def at(self, u: FloatArray) -> float:
-        """The part that depends on u (g,) only."""
-        sums = self.tree.below @ u
-        return float(self.weights.absent @ (sums * sums)) + self.weights.constant
-
-    def _solved(self, problem: TreeProblem, **how: Any) -> TreeBasis:
-        start: TreeBasis | None = how.get("start")
-        if start is not None:
-            return problem.solve(list(start.proportions), start.multipliers, how.get("gap", 0.0), _STEPS)
-        values = self.tree.below @ self.width
-        proportions = [values[equal.members] / values[equal.roots, None] for equal in self.tree.branches]
-        scale = problem.trace(self.width) / float(self.width.sum())
-        return problem.solve(proportions, self.width * scale**2, how.get("gap", 0.0), _STEPS)
+def _forms(workload: Workload, size: int, codes: tuple[int, ...], most: int) -> AttributeGrams:
+    if size > MERGED_ABOVE:
+        own = [workload.kinds[code] for code in codes]
+        group = exchangeable_groups(own, size)
+        count = int(group.max()) + 1
+        if count <= most and count < size:
+            return merged_grams(own, codes, group)
+        rows = [merged_rows(kind, group) for kind in own] if count < size else []
+        tree = tree_of_rows(rows) if rows else None
+        if tree is not None:
+            return TreeGrams.of(own, codes, group, rows, tree)
+    return plain_grams(workload, size, codes)
 
 
 @dataclass(frozen=True, eq=False)
 class TreeGrams(MergedGrams):
-    """The kinds of an attribute as weights of the nodes of a tree; there are no Gram matrices.
-
-    Attributes:
-        tree: the nodes and branches; the other members are those of `MergedGrams`.
-    """
+    """The kinds of an attribute as weights of the nodes of a tree; there are no Gram matrices."""
 
     tree: Tree
 
     @classmethod
     def of(
-        cls,
-        own: Sequence[Kind],
-        codes: tuple[int, ...],
-        group: IntArray,
-        rows: Sequence[MergedRows],
-        tree: Tree,
+        cls, own: Sequence[Kind], codes: tuple[int, ...], group: IntArray, rows: Sequence[MergedRows], tree: Tree
     ) -> "TreeGrams":
         """From kinds with their numbers in a workload, groups (n,) of values that can be exchanged, rows over these."""
-        none, width = np.empty((0, 0, 0)), np.bincount(group).astype(np.float64)
-        return cls(len(group), codes, group, width, none, none[0:0].reshape(0, 0), tuple(rows), tuple(own), tree)
+        grams, width = np.empty((0, 0, 0)), np.bincount(group).astype(np.float64)
+        return cls(len(group), codes, tuple(own), group, width, grams, np.empty((0, 0)), tuple(rows), tree)
 
     @property
     def directions(self) -> Any:
@@ -93,52 +82,35 @@ class TreeGrams(MergedGrams):
         return None
 
     def tangent(self, weights: FloatArray) -> Any:
-        """The objective for ``weights`` (2 kinds,): of each kind's t, then of each kind's s."""
+        """As of `AttributeGrams`, for nodes."""
         present, absent = np.split(weights, 2)
-        contrasts = Contrasts(self.width, self.freedom, present @ self.inside)
-        constant = float(absent @ self._constants)
-        return TreeTangent(
-            self.tree,
-            self.width,
-            NodeWeights(present @ self.tree.weights, absent @ self.tree.weights, constant, contrasts),
-        )
+        by_node = present @ self.tree.weights, absent @ self.tree.weights
+        return TreeProblem(self.tree, NodeWeights(*by_node, float(absent @ self._constants), self._contrasts(present)))
 
     def factors(self, found: Any) -> tuple[FloatArray, FloatArray]:
-        """The variance factors t and s of each kind, (kinds,) both, with p = 1."""
+        """As of `AttributeGrams`."""
         present, absent = [], []
         measured = found.scales > 0
         for weights, inside, constant in zip(self.tree.weights, self.inside, self._constants, strict=True):
-            contrasts = Contrasts(self.width, self.freedom, inside)
-            problem = TreeProblem(self.tree, NodeWeights(weights, weights, 0.0, contrasts), fixed=True)
-            forms = problem.forms(weights, list(found.proportions))
+            forms = node_forms(self.tree, weights, found.proportions)
             trace = sum(float((form * each).sum()) for form, each in zip(forms.branches, found.added, strict=True))
             present.append(trace + float((self.freedom * inside)[measured] @ (1 / found.scales[measured])))
             absent.append(float(forms.nodes[0]) + constant)
         return np.array(present), np.array(absent)
 
-    def _layers(self, found: Any) -> list[RealLayer]:
+    def _layers(self, found: Any) -> list[NestedLayer]:
         """The layers of branches from the first node down to groups, then those of the contrasts of each group."""
-        of_node = {
-            node: (number, rank)
-            for number, equal in enumerate(self.tree.branches)
-            for rank, node in enumerate(equal.roots.tolist())
+        matrices = {
+            node: matrix
+            for equal, proportions, added in zip(self.tree.branches, found.proportions, found.added, strict=True)
+            for node, matrix in zip(equal.roots.tolist(), _matrices(proportions, added), strict=True)
         }
-        matrices = [
-            _matrices(proportions, added) for proportions, added in zip(found.proportions, found.added, strict=True)
-        ]
         nodes, layers = [0], []
-        while any(node in of_node for node in nodes):
-            finer: list[int] = []
-            children, entries = [], []
-            for node in nodes:
-                number, rank = of_node.get(node, (-1, -1))
-                members = self.tree.branches[number].members[rank].tolist() if number >= 0 else [node]
-                finer += members
-                children.append(len(members))
-                if number >= 0:
-                    entries.append(matrices[number][rank].ravel())
-            layers.append((np.array(children), np.concatenate(entries)))
-            nodes = finer
+        while any(node in matrices for node in nodes):
+            entries = np.concatenate([matrices[node].ravel() for node in nodes if node in matrices])
+            members = [self._members.get(node, [node]) for node in nodes]
+            layers.append(NestedLayer(np.array(list(map(len, members))), entries))
+            nodes = [member for own in members for member in own]
         groups = self._groups
         return [*layers, *layers_of_contrasts(self.width[groups].astype(np.int64), found.scales[groups])]
 
@@ -148,16 +120,20 @@ class TreeGrams(MergedGrams):
         return np.argsort(rank[self.group], kind="stable")
 
     @cached_property
-    def _groups(self) -> IntArray:
-        """The groups in the order in which the last branches have them, (g,)."""
-        of_node = {
+    def _members(self) -> dict[int, list[int]]:
+        """The members of each node that is the root of a branch."""
+        return {
             node: members
             for equal in self.tree.branches
             for node, members in zip(equal.roots.tolist(), equal.members.tolist(), strict=True)
         }
+
+    @cached_property
+    def _groups(self) -> IntArray:
+        """The groups in the order in which the last branches have them, (g,)."""
         nodes = [0]
-        while any(node in of_node for node in nodes):
-            nodes = [member for node in nodes for member in of_node.get(node, [node])]
+        while any(node in self._members for node in nodes):
+            nodes = [member for node in nodes for member in self._members.get(node, [node])]
         number = np.full(len(self.tree.parent), -1, dtype=np.int64)
         number[self.tree.group] = np.arange(len(self.tree.group))
         return number[nodes]

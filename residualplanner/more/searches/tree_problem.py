@@ -8,24 +8,23 @@ are updated as in docs/mathematics.md section 5.
 """
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray
-from residualplanner.more.searches.contrasts import Contrasts
-from residualplanner.more.searches.optimal import zero_sum_basis
+from residualplanner.more.searches.basis_problem import EXPONENT, Contrasts, updated
+from residualplanner.more.searches.eigen import zero_sum_basis
 from residualplanner.more.searches.tree import Tree
 
 #: Eigenvalues of a branch's form below this fraction of their mean are raised.
 _LEAST = 1e-12
-#: The search ends after a step that gains less than this fraction, both in the objective and in the bound.
-_PROGRESS = 3e-6
-#: Of the multiplicative update: at first; after a step that did not raise the bound, and after one that did.
-_EXPONENT, _DAMPING, _RECOVERY = 1.8, 0.7, 1.1
+#: The search ends after so many steps, or one that gains less than this fraction, both in the objective and in the
+#: bound.
+_STEPS, _PROGRESS = 12, 3e-6
 _TINY = 1e-300
 #: Eigenvalues below this fraction of the largest may be rounding, and do not raise the bound.
 _ROUNDING = 1e-14
@@ -33,83 +32,96 @@ _ROUNDING = 1e-14
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TreeBasis:
-    """A nested basis in real numbers.
+    """A nested basis in real numbers."""
 
-    Attributes:
-        proportions: for each size how the sums of the roots are divided among the members, (b, k).
-        added: for each size of branches ``Z X Z^T``, the covariance of what each branch adds to these, (b, k, k).
-        scales (g,): of the contrasts, see `ResidualBasis`.
-        multipliers (g,): of the lengths of the groups' columns.
-        gap: the objective is within this fraction of the least possible.
-        bound: no basis, nested or not, has a smaller objective than this.
-    """
-
-    proportions: tuple[FloatArray, ...]
-    added: tuple[NDArray[np.float64], ...]
-    scales: FloatArray
-    multipliers: FloatArray
-    gap: float
-    bound: float
+    proportions: tuple[FloatArray, ...]  # (b, k) for each size: how the sums of the roots are divided among the members
+    added: tuple[NDArray[np.float64], ...]  # (b, k, k) for each size: Z X Z^T, the covariance of what a branch adds
+    scales: FloatArray  # (g,): of the contrasts, see `ResidualBasis`
+    multipliers: FloatArray  # (g,): of the lengths of the groups' columns
+    gap: float  # the objective is within this fraction of the least possible
+    bound: float  # no basis, nested or not, has a smaller objective
 
 
 class NodeWeights(NamedTuple):
-    """The weights of nodes (nodes,) where the attribute is present and where it is absent, and what is added to both.
+    """The weights of nodes where the attribute is present and where it is absent, and what is added to both."""
 
-    Attributes:
-        present, absent: they.
-        constant: added to the objective.
-        contrasts: of the groups.
-    """
-
-    present: FloatArray
-    absent: FloatArray
-    constant: float
-    contrasts: Contrasts
+    present: FloatArray  # (nodes,)
+    absent: FloatArray  # (nodes,)
+    constant: float  # added to the objective
+    contrasts: Contrasts  # of the groups
 
 
 class _Step(NamedTuple):
-    """What one step finds.
+    """What one step finds."""
 
-    Attributes:
-        proportions, added: for each size of branches.
-        lengths (g,): the squared lengths of columns.
-        scales (g,): of the contrasts.
-    """
+    proportions: list[FloatArray]  # for each size of branches
+    added: list[NDArray[np.float64]]  # likewise
+    lengths: FloatArray  # (g,): the squared lengths of columns
+    scales: FloatArray  # (g,): of the contrasts
 
-    proportions: list[FloatArray]
-    added: list[NDArray[np.float64]]
-    lengths: FloatArray
-    scales: FloatArray
+
+class NodeForms(NamedTuple):
+    """The value at each node (nodes,), with its descendants, and the forms (b, k, k) of branches of each size."""
+
+    nodes: FloatArray
+    branches: list[NDArray[np.float64]]
+
+
+def node_forms(tree: Tree, weights: FloatArray, proportions: Sequence[FloatArray]) -> NodeForms:
+    """The forms of all branches, where what is below a member is divided by the proportions.  Source: eq. (115)."""
+    nodes, forms = weights.copy(), []
+    for equal, proportion in zip(reversed(tree.branches), reversed(proportions), strict=True):
+        form = equal.forms(nodes)
+        nodes[equal.roots] += np.einsum("bi,bij,bj->b", proportion, form, proportion)
+        forms.append(form)
+    return NodeForms(nodes, forms[::-1])
 
 
 @dataclass(frozen=True, eq=False)
 class TreeProblem:
-    """The problem for given weights.
-
-    Attributes:
-        tree: the nodes and branches.
-        weights: of the nodes.
-        fixed: whether proportions are kept as they are.
-    """
+    """The problem for given weights: what `Tangent` is where there are matrices."""
 
     tree: Tree
     weights: NodeWeights
-    fixed: bool
+    is_fixed: bool = False  # whether proportions are kept as they are
 
-    def solve(self, proportions: list[FloatArray], multipliers: FloatArray, gap: float, steps: int) -> TreeBasis:
+    def best(
+        self, directions: object = None, *, start: TreeBasis | None = None, gap: float = 0.0, **how: Any
+    ) -> TreeBasis:
+        """The best nested basis, from ``start`` if there is one; `optimal_residuals` has the other arguments."""
+        del directions, how
+        if start is not None:
+            return self._solved(list(start.proportions), start.multipliers, gap)
+        width = self.weights.contrasts.width
+        values = self.tree.below @ width
+        proportions = [values[equal.members] / values[equal.roots, None] for equal in self.tree.branches]
+        scale = self.trace(width) / float(width.sum())
+        return self._solved(proportions, width * scale**2, gap)
+
+    def best_orthogonal(self, even: FloatArray, directions: object, **how: Any) -> TreeBasis:
+        """The best nested basis orthogonal to the total for the present part."""
+        del even
+        present = self.weights._replace(absent=np.zeros_like(self.weights.absent), constant=0.0)
+        return replace(self, weights=present, is_fixed=True).best(directions, **how)
+
+    def at(self, u: FloatArray) -> float:
+        """The part that depends on u (g,) only."""
+        sums = self.tree.below @ u
+        return float(self.weights.absent @ (sums * sums)) + self.weights.constant
+
+    def _solved(self, proportions: list[FloatArray], multipliers: FloatArray, gap: float) -> TreeBasis:
         """Update multipliers, proportions and covariances in turn until the bound is close enough."""
-        best, bound, exponent = None, -math.inf, _EXPONENT
-        for _ in range(max(steps, 1)):
+        best, bound, exponent = None, -math.inf, EXPONENT
+        for _ in range(_STEPS):
             found = self._step(proportions, multipliers)
-            objective = self.objective(found.proportions, found.added, found.scales, found.lengths)
+            objective = self._objective(found)
             before, bound = bound, max(bound, self.bound(multipliers, found.proportions))
             gained = bound - before + (best[0] - min(objective, best[0]) if best else math.inf)
             if best is None or objective < best[0]:
                 best = objective, found, multipliers
             if best[0] - bound <= gap * best[0] or gained <= _PROGRESS * best[0]:
                 break
-            exponent = min(exponent * _RECOVERY, _EXPONENT) if bound > before else exponent * _DAMPING
-            multipliers = multipliers * np.clip(found.lengths, 1e-3, 1e3) ** exponent
+            multipliers, exponent = updated(multipliers, found.lengths, exponent, is_higher=bound > before)
             proportions = found.proportions
         assert best is not None
         objective, found, multipliers = best
@@ -118,29 +130,23 @@ class TreeProblem:
         gap = (objective - bound) / objective
         return TreeBasis(tuple(found.proportions), added, found.scales / longest, multipliers, gap, bound)
 
-    def objective(
-        self, proportions: list[FloatArray], added: list[NDArray[np.float64]], scales: FloatArray, lengths: FloatArray
-    ) -> float:
-        """``p t + s`` of a nested basis whose columns have these squared ``lengths`` (g,)."""
-        present, absent = (self.forms(weights, proportions) for weights in (self.weights.present, self.weights.absent))
-        trace = sum(float((form * covariance).sum()) for form, covariance in zip(present.branches, added, strict=True))
-        contrasts = self.weights.contrasts
-        trace += float(np.divide(contrasts.freedom * contrasts.weight, scales, where=scales > 0, out=scales * 0).sum())
-        return float(lengths.max()) * trace + float(absent.nodes[0]) + self.weights.constant
-
-    def forms(self, weights: FloatArray, proportions: list[FloatArray]) -> "_Forms":
-        """The forms of all branches, where what is below a member is divided by them.  Source: eq. (115)."""
-        nodes, forms = weights.copy(), []
-        for equal, proportion in zip(reversed(self.tree.branches), reversed(proportions), strict=True):
-            form = equal.forms(nodes)
-            nodes[equal.roots] += np.einsum("bi,bij,bj->b", proportion, form, proportion)
-            forms.append(form)
-        return _Forms(nodes, forms[::-1])
+    def _objective(self, found: _Step) -> float:
+        """``p t + s`` of a nested basis."""
+        weights, scales = self.weights, found.scales
+        present = node_forms(self.tree, weights.present, found.proportions).branches
+        absent = node_forms(self.tree, weights.absent, found.proportions).nodes
+        trace = sum(float((form * added).sum()) for form, added in zip(present, found.added, strict=True))
+        inside = weights.contrasts.freedom * weights.contrasts.weight
+        trace += float(np.divide(inside, scales, where=scales > 0, out=scales * 0).sum())
+        return float(found.lengths.max()) * trace + float(absent[0]) + weights.constant
 
     def bound(self, multipliers: FloatArray, proportions: list[FloatArray]) -> float:
         """What no basis is below.  Source: eqs. (116) and (117)."""
         weights, trace = self.weights, self.trace(multipliers)
-        absent = float(self.forms(weights.absent, proportions).nodes[0]) if self.fixed else self._least_absent()
+        if self.is_fixed:
+            absent = float(node_forms(self.tree, weights.absent, proportions).nodes[0])
+        else:
+            absent = self._least_absent()
         return trace * trace / float(multipliers.sum()) + absent + weights.constant
 
     def trace(self, multipliers: FloatArray) -> float:
@@ -178,7 +184,7 @@ class TreeProblem:
     def _step(self, proportions: list[FloatArray], multipliers: FloatArray) -> _Step:
         """The best covariance of each branch for these multipliers and proportions, then the best proportions."""
         tree, weights = self.tree, self.weights
-        present, absent = (self.forms(part, proportions).branches for part in (weights.present, weights.absent))
+        present, absent = (node_forms(tree, part, proportions).branches for part in (weights.present, weights.absent))
         below = tree.below @ multipliers
         noise, mass, lengths = np.zeros(len(below)), np.ones(len(below)), np.zeros(len(below))
         moved, added = [], []
@@ -186,7 +192,7 @@ class TreeProblem:
             roots, members, proportion = equal.roots, equal.members, proportions[number]
             own = below[members]
             covariance, inverse = _best_covariance(present[number], own, proportion)
-            if not self.fixed:
+            if not self.is_fixed:
                 above = noise[roots, None, None], mass[roots, None, None] ** 2
                 proportion = _best_proportions(inverse, above[0] * present[number] + above[1] * absent[number], own)
             apart = np.eye(members.shape[1]) - proportion[:, :, None]
@@ -199,27 +205,15 @@ class TreeProblem:
         return _Step(moved, added, lengths[tree.group] + weights.contrasts.lengths(scales), scales)
 
 
-class _Forms(NamedTuple):
-    """Attributes: nodes (nodes,): the value at each node, with its descendants; branches: the forms (b, k, k)."""
-
-    nodes: FloatArray
-    branches: list[NDArray[np.float64]]
-
-
 def _subtree_sums(tree: Tree, values: FloatArray) -> FloatArray:
-    sums = values.copy()
-    for first, last in _levels(tree):
-        np.add.at(sums, tree.parent[first:last], sums[first:last])
-    return sums
-
-
-def _levels(tree: Tree) -> Iterator[tuple[int, int]]:
-    """The levels of nodes, the deepest first, without the first node."""
     depth = np.zeros(len(tree.parent), dtype=np.int64)
     for node in range(1, len(depth)):
         depth[node] = depth[tree.parent[node]] + 1
-    ends = np.searchsorted(depth, np.arange(depth[-1] + 2))
-    yield from zip(ends[1:-1][::-1].tolist(), ends[2:][::-1].tolist(), strict=True)
+    ends = np.searchsorted(depth, np.arange(depth[-1] + 2)).tolist()
+    sums = values.copy()
+    for first, last in zip(ends[-2:0:-1], ends[:1:-1], strict=True):  # level after level, the deepest first
+        np.add.at(sums, tree.parent[first:last], sums[first:last])
+    return sums
 
 
 def _best_covariance(

@@ -119,7 +119,7 @@ def test_few_rows_on_many_values_are_searched_to_the_end(size, rows):
 @pytest.mark.slow
 def test_a_search_that_was_stopped_says_so(monkeypatch):
     monkeypatch.setattr("residualplanner.more.searches.basis_choice._LAST_STEPS", 1)
-    monkeypatch.setattr("residualplanner.more.searches.one_attribute._STEPS", ((10_000, 2),))
+    monkeypatch.setattr("residualplanner.more.searches.basis_choice._STEPS", ((10_000, 2),))
     monkeypatch.setattr("residualplanner.more.searches.newton._QUICK", 0.0)
     W = [np.ones(60), *np.random.default_rng(0).normal(size=(3, 60))]
     plan = rp.select(workload_of(W), budget=ONE)

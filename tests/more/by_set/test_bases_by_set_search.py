@@ -7,17 +7,16 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from residualplanner.method.losses.weights import importance_of
 
 import dense
 import residualplanner as rp
 from benchmarks.dense_optimum import workload
 from random_plans import query_rows, workloads_in_kinds
 from residualplanner.ground.errors import WorkloadError
-from residualplanner.method.losses.loss import importance_of
-from residualplanner.more.by_set.basis import GroupBasis, GroupNumbers
-from residualplanner.more.by_set.cost_slopes import Maxima
+from residualplanner.more.by_set.loss_and_cost import Maxima
 from residualplanner.more.by_set.problem import SearchSize, by_set_problem
-from residualplanner.more.by_set.search import Family, Member, search
+from residualplanner.more.by_set.search import Family, GroupBasis, Member, search
 from workloads_by_set import IDENTITY, ODD, PREFIX, RANGE, SAME_BASES, THREE, TINY
 
 
@@ -75,7 +74,7 @@ def test_the_weights_of_noise_are_those_of_explicit_matrices(case, seed):
     for query, weight in zip(case, case.weights.tolist(), strict=True):
         estimator = dense.least_squares(np.vstack(rows), noise, query_rows(case, query))
         expected += weight * float(np.trace(estimator @ noise @ estimator.T))
-    found = family.variances(GroupNumbers.of(member.bases)).weights
+    found = family.variances(member).weights
     assert float(found @ (1 / precision)) == pytest.approx(expected, rel=1e-6)
 
 
@@ -85,13 +84,12 @@ def test_the_cost_is_the_bound_and_not_below_the_cost_of_explicit_matrices(case,
     family = family_of(case)
     assume(family is not None)
     problem, member = family.problem, random_member(family, seed)
-    numbers = GroupNumbers.of(member.bases)
-    found, _ = family.cost(member, numbers, Maxima())
-    assert found == pytest.approx(bound_of(problem, member, numbers), rel=1e-9)
-    above, slopes = family.cost(member, numbers, Maxima(sharpness))
+    found, _ = family.cost(member, Maxima())
+    assert found == pytest.approx(bound_of(problem, member), rel=1e-9)
+    above, slopes = family.cost(member, Maxima(sharpness))
     assert found <= above * (1 + 1e-12)
     # Weighed by what counts, smooth maxima are below the maxima, and nearer than any that are above.
-    below, _ = family.cost(member, numbers, slopes.maxima(sharpness))
+    below, _ = family.cost(member, slopes.maxima(sharpness))
     assert below <= found * (1 + 1e-12) <= above * (1 + 1e-11)
     # Each class has as many sets as have its precision; any division of it has the same cost.
     members = np.bincount(problem.cost_class, minlength=len(problem.classes))
@@ -100,7 +98,7 @@ def test_the_cost_is_the_bound_and_not_below_the_cost_of_explicit_matrices(case,
     assert sum(costs).max() <= found * (1 + 1e-9)
 
 
-def bound_of(problem, member, numbers):
+def bound_of(problem, member):
     """(41), cell by cell."""
     total, of_value = 0.0, {}
     for number, groups in enumerate(problem.classes):
@@ -108,7 +106,7 @@ def bound_of(problem, member, numbers):
         cells = []
         for cell in itertools.product(*(range(problem.axes[i].values) for i in attributes)):
             cost = float(member.precision[number]) * math.prod(
-                float(numbers.lengths[g][r]) for g, r in zip(groups, cell, strict=True)
+                float(member.lengths[g][r]) for g, r in zip(groups, cell, strict=True)
             )
             if len(groups) == 1:
                 of_value[attributes[0], cell[0]] = of_value.get((attributes[0], cell[0]), 0.0) + cost
@@ -132,7 +130,7 @@ def test_slopes_are_differences(case, weighed):
     maxima = Maxima(30.0)
     if weighed:
         member = family.member(point)
-        maxima = family.cost(member, GroupNumbers.of(member.bases), maxima)[1].maxima(30.0)
+        maxima = family.cost(member, maxima)[1].maxima(30.0)
     _, slope = family.value_and_slope(point, maxima)
     for direction in rng.normal(size=(5, point.size)):
         ahead, behind = (family.value_and_slope(point + step * direction, maxima)[0] for step in (1e-6, -1e-6))
@@ -145,7 +143,7 @@ def test_the_search_starts_at_the_plan_with_one_basis_for_each_attribute(case):
     start = library(case, family)
     loss = rp.select(case, budget=rp.pcost(1)).loss_value
     assert family.value(start) == pytest.approx(math.log(loss), abs=1e-7)
-    assert family.cost(start, GroupNumbers.of(start.bases), Maxima())[0] == pytest.approx(1, rel=1e-9)
+    assert family.cost(start, Maxima())[0] == pytest.approx(1, rel=1e-9)
     again = family.member(family.point(start))
     assert family.value(again) == pytest.approx(family.value(start), abs=1e-9)
 

@@ -14,7 +14,7 @@ from residualplanner.ground.errors import BudgetError, SolverError, WorkloadErro
 from residualplanner.method.noise.choice import minimize_weighted_variance
 from residualplanner.method.noise.minimax import minimize_maximum_variance
 from residualplanner.more.convex.convex import minimize_convex_loss
-from residualplanner.more.convex.least_cost import minimize_privacy_cost
+from residualplanner.more.convex.convex_noise import minimize_privacy_cost
 from slowness import slow
 
 SOLVERS = ["CLARABEL", slow("ECOS")]

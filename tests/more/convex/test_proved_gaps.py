@@ -12,7 +12,7 @@ from scipy import optimize, sparse
 from noise_problems import problems
 from residualplanner.ground.errors import BudgetError, MissingExtraError, SolverError, WorkloadError
 from residualplanner.more.convex.convex import minimize_convex_loss
-from residualplanner.more.convex.least_cost import minimize_privacy_cost
+from residualplanner.more.convex.convex_noise import minimize_privacy_cost
 from slowness import slow
 
 WEIGHTS = np.array([0.3, 2.0, 1.0, 0.1, 5.0])

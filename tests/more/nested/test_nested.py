@@ -14,8 +14,8 @@ from residualplanner.method.queries.custom import Custom
 from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.runs import Prefix
 from residualplanner.more.classifications.hierarchy import Hierarchy
+from residualplanner.more.nested.axis_maps import NestedLayer
 from residualplanner.more.nested.nested import nested_basis, nested_basis_of_array
-from residualplanner.more.nested.nested_maps import NestedLayer
 
 
 @st.composite

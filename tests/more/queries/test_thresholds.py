@@ -21,7 +21,7 @@ from residualplanner.method.queries.json import kind_from_json
 from residualplanner.method.strategy.accuracy import Accuracy
 from residualplanner.method.strategy.strategy import constant_strategy
 from residualplanner.method.strategy.variances import subtraction_numbers
-from residualplanner.more.searches.cell_weights import cell_groups
+from residualplanner.more.searches.joint_choice import cell_groups
 from strategies import NAMES
 from thresholds import rows_of, threshold_workloads
 

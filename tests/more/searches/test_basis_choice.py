@@ -17,7 +17,7 @@ from residualplanner.method.queries.runs import Prefix, Range
 from residualplanner.method.workload.families import marginals
 from residualplanner.method.workload.workload import Workload
 from residualplanner.more.classifications.hierarchy import Hierarchy
-from residualplanner.more.searches import attribute_grams, one_attribute
+from residualplanner.more.searches import attribute_grams
 from residualplanner.more.searches import basis_choice as choice
 from residualplanner.more.searches import joint_choice as joint
 from residualplanner.more.searches.rounding import rounded_matrix
@@ -122,7 +122,7 @@ def test_the_largest_attributes_are_within_5_percent_and_say_so(monkeypatch, tmp
     workload = marginals(Domain({"a": 150, "b": 2}), up_to=2, kinds={"a": Prefix()})
     direct = select(workload, budget=ONE).loss_value
     monkeypatch.setattr(attribute_grams, "COARSE_VALUES", 20)
-    monkeypatch.setattr(one_attribute, "_STEPS", ((20, 20), (65, 30), (10_000, 8)))
+    monkeypatch.setattr(choice, "_STEPS", ((20, 20), (65, 30), (10_000, 8)))
     monkeypatch.setattr(choice, "_FULL_VALUES", 100)
     plan = select(workload, budget=ONE)
     assert plan.loss_value <= direct * 1.05

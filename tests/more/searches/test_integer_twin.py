@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.bases.matrix import integer_basis
-from residualplanner.more.searches.integer_twin import integer_twin
+from residualplanner.more.searches.basis_options import integer_twin
 
 
 def random_basis(size, seed, scale=1.0):

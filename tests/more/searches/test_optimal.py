@@ -10,8 +10,8 @@ from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.bases.matrix import integer_basis
 from residualplanner.method.queries.runs import Prefix, Range
 from residualplanner.more.classifications.hierarchy import Hierarchy
+from residualplanner.more.searches.basis_options import orthogonal_residuals
 from residualplanner.more.searches.optimal import optimal_residuals, zero_sum_basis
-from residualplanner.more.searches.orthogonal import orthogonal_residuals
 from residualplanner.more.searches.rounding import rounded_matrix
 
 KINDS = [Prefix(), Range()]

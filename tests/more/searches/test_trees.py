@@ -16,9 +16,8 @@ from residualplanner.method.queries.identity import Identity
 from residualplanner.method.workload.workload import Workload
 from residualplanner.more.classifications.hierarchy import Hierarchy
 from residualplanner.more.nested.nested import NestedBasis
-from residualplanner.more.searches import grams_of_attributes, tree
-from residualplanner.more.searches.exchangeable import exchangeable_groups, merged_rows
-from residualplanner.more.searches.merged_grams import merged_grams
+from residualplanner.more.searches import tree, tree_grams
+from residualplanner.more.searches.merged_grams import exchangeable_groups, merged_grams, merged_rows
 from residualplanner.more.searches.optimal import optimal_residuals
 from residualplanner.more.searches.tree_grams import TreeGrams
 from residualplanner.release.reconstruct import reconstruct
@@ -119,7 +118,7 @@ def test_the_basis_of_a_regular_tree_is_the_best_there_is():
 def both(workload, monkeypatch, **how):
     """The plan with matrices, and that with merged values."""
     dense = select(workload, budget=ONE, **how)
-    monkeypatch.setattr(grams_of_attributes, "MERGED_ABOVE", 4)
+    monkeypatch.setattr(tree_grams, "MERGED_ABOVE", 4)
     return dense, select(workload, budget=ONE, **how)
 
 
@@ -147,7 +146,7 @@ def test_plans_with_merged_values_are_as_good_as_with_matrices(loss, bases, monk
 
 
 def test_plans_with_blocks_are_near_those_with_matrices(monkeypatch):
-    monkeypatch.setattr(grams_of_attributes, "_MOST_FOR_SUM", 2)
+    monkeypatch.setattr(tree_grams, "_MOST_FOR_SUM", 2)
     monkeypatch.setattr(tree, "MOST_MEMBERS", 4)
     dense, merged = both(several_tables(), monkeypatch)
     assert isinstance(merged.strategy.of_attributes[0], NestedBasis)

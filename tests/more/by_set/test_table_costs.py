@@ -8,8 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from residualplanner.more.convex.table_bound import CostTable, least_loss, weights_with_margins
-from residualplanner.more.replacement.table_costs import cost_of, minimize_over_tables
+from residualplanner.more.by_set.table_costs import (
+    CostTable,
+    cost_of,
+    least_loss,
+    minimize_over_tables,
+    weights_with_margins,
+)
 
 SIZES = (3, 2, 4)
 
@@ -106,4 +111,4 @@ def test_messages_matter():
     found = minimize_over_tables(np.ones(3), tables, np.full(3, 0.3), {2: [np.zeros(2), np.zeros(2)]})
     # With messages of 0 the cost would be the sum of the precisions, and the loss (1 + 1 + 1)**2.
     assert found.loss < 6
-    assert found.status == "clarabel: Solved"
+    assert found.loss <= found.bound * (1 + 1e-7)

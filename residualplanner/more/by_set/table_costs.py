@@ -1,18 +1,16 @@
 """The least weighted sum of variances where the cost is a sum of maxima over tables, with a certificate.
 
-Source: eq. (41).
+Source: eqs. (41) and (42).
 
 The problem is a cone program.  Its rows for the cells of tables are added as they are violated, since few of them hold
 with equality.  The solver is only trusted to be close: the cost is computed again from all cells, and the bound is
 computed here, from the solver's dual values, made weights that are exactly what the proof needs.
-
-clarabel's home.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,58 +18,58 @@ from scipy import sparse
 
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.ground.errors import SolverError
-from residualplanner.more.convex.table_bound import CostTable, least_loss, product_table, sum_table
+from residualplanner.more.convex.loss_function import normalized
 
 _ROUNDS = 30
 #: Rows are added until the cost is within this fraction of the one that the solver knows of.
 _ENOUGH = 1e-8
 
 
+class CostTable(NamedTuple):
+    """The cost of a class of mechanisms at unit precision: a product of columns."""
+
+    axes: tuple[int, ...]  # of each column; one axis may have several
+    columns: tuple[FloatArray, ...]  # (g,): lengths, > 0
+
+
+def product_table(factor: float, columns: Sequence[FloatArray]) -> NDArray[np.float64]:
+    """The product of one entry from each column, times a factor: a table with an axis for each."""
+    return reduce(lambda table, column: table[..., None] * column, columns, np.array(factor))
+
+
+def sum_table(columns: Sequence[FloatArray]) -> NDArray[np.float64]:
+    """The sum of one entry from each column: a table with an axis for each."""
+    return reduce(lambda table, column: table[..., None] + column, columns, np.array(0.0))
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class TableChoice:
-    """Precisions, and a proof of how good they are.
+    """Precisions, and a proof of how good they are."""
 
-    Attributes:
-        precision (c,): of each table, of cost 1.
-        messages: for each table of two columns or more an array (g,) for each of them; they prove the cost.
-        loss: the weighted sum of variances.
-        bound: no precisions and messages for which (41) is 1 have a smaller one.
-        status: of the solver.
-    """
-
-    precision: FloatArray
-    messages: dict[int, list[FloatArray]]
-    loss: float
-    bound: float
-    status: str
+    precision: FloatArray  # (c,): of each table, of cost 1
+    messages: dict[int, list[FloatArray]]  # (g,) for each column of each table of two or more; they prove the cost
+    loss: float  # the weighted sum of variances
+    bound: float  # no precisions and messages for which (41) is 1 have a smaller loss
 
 
 def minimize_over_tables(
     variance_weight: FloatArray, tables: Sequence[CostTable], start: FloatArray, messages: dict[int, list[FloatArray]]
 ) -> TableChoice:
-    """Minimize ``sum_c v_c / w_c`` subject to a cost (41) of 1, over precisions w > 0 and messages.
+    """Minimize ``sum_c v_c / w_c`` subject to a cost of 1, over precisions w > 0 and messages.  Source: eq. (41).
 
-    The cost is ``sum_c max_r [w_c q_c(r) - sum_i phi_{c,i}(r_i)]`` over tables of two columns or more, and for each
-    axis the maximum of ``sum_c w_c q_c + sum_c phi_{c,i}``, the first sum being over tables of this column only.
+    The cost is ``sum_c max_r [w_c q_c(r) - sum_i phi_{c,i}(r_i)]`` over tables q_c of two columns or more, and for each
+    axis the maximum of ``sum_c w_c q_c + sum_c phi_{c,i}``, the first sum being over tables of this column only. The
+    search starts from precisions (c,) near the best, and messages for each table of two columns or more.
 
-    Args:
-        variance_weight (c,): v_c > 0.
-        tables: q_c.
-        start (c,): precisions near the best.
-        messages: to begin with, for each table of two columns or more.
-
-    Raises:
-        SolverError: the solver gave no usable answer.
-
-    Source: eq. (41).
+    Raises SolverError: the solver gave no usable answer.
     """
     model = _Program(variance_weight, tables, start)
     model.add_worst(start, messages)
-    best, bound, status = (start, messages), 0.0, ""
+    best, bound = (start, messages), 0.0
     cost = cost_of(tables, *best)
     loss = float((variance_weight / start).sum()) * cost
     for _ in range(_ROUNDS):
-        answer, status = model.solve()
+        answer = model.solve()
         precision, phis = model.read(answer.x)
         found = cost_of(tables, precision, phis)
         value = float((variance_weight / precision).sum()) * found
@@ -81,7 +79,7 @@ def minimize_over_tables(
         if loss <= bound * (1 + _ENOUGH) or not model.add_worst(precision, phis):
             break
     scaled = {number: [phi / cost for phi in phis] for number, phis in best[1].items()}
-    return TableChoice(best[0] / cost, scaled, loss, min(bound, loss), f"clarabel: {status}")
+    return TableChoice(best[0] / cost, scaled, loss, min(bound, loss))
 
 
 def cost_of(tables: Sequence[CostTable], precision: FloatArray, messages: dict[int, list[FloatArray]]) -> float:
@@ -142,7 +140,7 @@ class _Program:
             self.cells[number] = every
         return added
 
-    def solve(self) -> tuple[Any, str]:
+    def solve(self) -> Any:
         """Clarabel's answer to the program with the present rows."""
         import clarabel
 
@@ -174,41 +172,42 @@ class _Program:
             raise SolverError(
                 "the solver gave no usable noise for bases by set; plan with bases='optimal'", status="no"
             )
-        return answer, str(answer.status)
+        return answer
 
     def _limits(self) -> tuple[sparse.csr_array, dict[object, int]]:
         """The rows of what is at most 0, and of the cost, which is at most 1; and where those of each table start."""
-        entries: list[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]] = []
+        entries: list[Any] = []
         row_of: dict[object, int] = {}
         row = 0
+
+        def put(values: Any, rows: Any, columns: Any) -> None:
+            entries.append(np.broadcast_arrays(values, rows, columns))
+
         for number in self.joint:
             table, cells = self.tables[number], self.cells[number]
             at = np.arange(row, row + len(cells))
             own = reduce(np.multiply, [column[cells[:, axis]] for axis, column in enumerate(table.columns)])
-            entries.append((own * self.start[number], at, np.full(len(cells), number)))
-            entries.append((np.full(len(cells), -1.0), at, np.full(len(cells), self.table_maximum[number])))
+            put(own * self.start[number], at, number)
+            put(-1.0, at, self.table_maximum[number])
             for axis, first in enumerate(self.message[number]):
                 some = cells[:, axis] > 0
-                entries.append((np.full(int(some.sum()), -1.0), at[some], first + cells[some, axis]))
+                put(-1.0, at[some], first + cells[some, axis])
             row_of[number, "table"] = row
             row += len(cells)
         for axis in self.axes:
-            size = self.sizes[axis]
-            at = np.arange(row, row + size)
-            entries.append((np.full(size, -1.0), at, np.full(size, self.axis_maximum[axis])))
+            at = np.arange(row, row + self.sizes[axis])
+            put(-1.0, at, self.axis_maximum[axis])
             for number, table in enumerate(self.tables):
                 if table.axes == (axis,):
-                    entries.append((self.start[number] * table.columns[0], at, np.full(size, number)))
-                elif number in self.message:
-                    for mine, start in zip(table.axes, self.message[number], strict=True):
-                        if mine == axis:
-                            entries.append((np.ones(size - 1), at[1:], start + np.arange(1, size)))
+                    put(self.start[number] * table.columns[0], at, number)
+                for mine, first in zip(table.axes, self.message.get(number, []), strict=False):
+                    if mine == axis:
+                        put(1.0, at[1:], first + np.arange(1, len(at)))
             row_of[axis, "axis"] = row
-            row += size
-        constant = [number for number, table in enumerate(self.tables) if not table.axes]
-        maxima = [*self.table_maximum.values(), *self.axis_maximum.values()]
-        entries.append((self.start[constant], np.full(len(constant), row), np.array(constant, dtype=np.int64)))
-        entries.append((np.ones(len(maxima)), np.full(len(maxima), row), np.array(maxima, dtype=np.int64)))
+            row += len(at)
+        constant = np.array([number for number, table in enumerate(self.tables) if not table.axes], dtype=np.int64)
+        put(self.start[constant], row, constant)
+        put(1.0, row, np.array([*self.table_maximum.values(), *self.axis_maximum.values()], dtype=np.int64))
         values, rows, columns = (np.concatenate(part) for part in zip(*entries, strict=True))
         return sparse.csr_array((values, (rows, columns)), shape=(row + 1, self.columns)), row_of
 
@@ -231,3 +230,63 @@ class _Program:
             cells[number] = self.cells[number], dual[start : start + len(self.cells[number])]
         starts = {axis: self.row_of[axis, "axis"] for axis in self.axes}
         return cells, {axis: dual[start : start + self.sizes[axis]] for axis, start in starts.items()}
+
+
+def least_loss(
+    variance_weight: FloatArray,
+    tables: Sequence[CostTable],
+    cells: Mapping[int, tuple[IntArray, FloatArray]],
+    axes: Mapping[int, FloatArray],
+) -> float:
+    """What ``sum_c v_c / w_c`` is at least where (41) is 1, up to rounding, for any precisions w and messages.
+
+    Weights of cells whose margins are the same in all tables make the cost no less than the sum over tables of
+    precision times mean cost at unit precision: messages cancel.  So by the inequality of Cauchy and Schwarz loss times
+    cost is at least the square of ``sum_c sqrt(v_c E_c[q_c])``.
+
+    The cells of tables of two columns or more are indices (m, k) and weights (m,), which are made to agree with the
+    weights of the values of each axis (g,).
+
+    Source: eqs. (41) and (42).
+    """
+    margins = {axis: normalized(weights) for axis, weights in axes.items()}
+    root = 0.0
+    for number, table in enumerate(tables):
+        targets = [margins[axis] for axis in table.axes]
+        if len(targets) > 1:
+            mean = _mean_cost(table, *cells[number], targets)
+        else:
+            mean = float(targets[0] @ table.columns[0]) if targets else 1.0
+        root += float(np.sqrt(variance_weight[number] * mean))
+    return root * root
+
+
+def weights_with_margins(
+    cells: IntArray, weights: FloatArray, margins: Sequence[FloatArray]
+) -> tuple[FloatArray, list[FloatArray]]:
+    """Weights (m,) of some cells (m, k) made to agree with given margins (g,) of sum 1, up to rounding.
+
+    Every axis is scaled down where it is above; what then is missing is the product of what each axis misses: of the
+    arrays (g,) for each axis, divided by the k-1st power of their sum.
+
+    Source: Altschuler, Niles-Weed and Rigollet, NeurIPS 2017, Algorithm 2, for any number of axes.
+    """
+    weights = np.maximum(weights, 0.0)
+    for axis, target in enumerate(margins):
+        sums = np.bincount(cells[:, axis], weights, len(target))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            weights = weights * np.where(sums > target, target / sums, 1.0)[cells[:, axis]]
+    reached = [np.bincount(cells[:, axis], weights, len(target)) for axis, target in enumerate(margins)]
+    return weights, [np.maximum(target - sums, 0.0) for target, sums in zip(margins, reached, strict=True)]
+
+
+def _mean_cost(table: CostTable, cells: IntArray, weights: FloatArray, targets: list[FloatArray]) -> float:
+    """The mean of a table's cost with weights near ``weights`` that have these margins."""
+    weights, missing = weights_with_margins(cells, normalized(weights), targets)
+    own = reduce(np.multiply, [column[cells[:, axis]] for axis, column in enumerate(table.columns)])
+    left = min(float(part.sum()) for part in missing)
+    mean = float(weights @ own)
+    if left <= 0:
+        return mean
+    parts = [float(part @ column) / float(part.sum()) for part, column in zip(missing, table.columns, strict=True)]
+    return mean + left * float(np.prod(parts))
