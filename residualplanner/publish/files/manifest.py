@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from residualplanner.gate.measurement.combined import noise_of_release
+from residualplanner.gate.measurement.averages import noise_of_release
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.ground.errors import FileFormatError, ResidualPlannerError
 from residualplanner.ground.json import json_text

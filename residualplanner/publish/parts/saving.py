@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from residualplanner.gate.measurement.combined import NoisyAnswers
-from residualplanner.gate.measurement.resource_estimate import bytes_text
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.errors import FileFormatError, ResourceError
 from residualplanner.ground.process import require_guarded_main
 from residualplanner.ground.stores import AnyPath, path_at
+from residualplanner.ground.words import bytes_text
 from residualplanner.method.plan.files import plan_hash
 from residualplanner.publish.files.export_files import csv_files, parquet_bytes
 from residualplanner.publish.files.manifest import manifest_bytes, plan_files

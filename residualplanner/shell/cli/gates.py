@@ -13,11 +13,11 @@ from typing import NamedTuple
 from residualplanner.gate.ledger import Ledger, LedgerEntry
 from residualplanner.gate.measurement.measure import measure, require_measurable
 from residualplanner.gate.measurement.measurement import Measurement
-from residualplanner.gate.measurement.resource_estimate import ResourceEstimate, bytes_text, resource_estimate
+from residualplanner.gate.measurement.resource_estimate import ResourceEstimate, resource_estimate
 from residualplanner.gate.spend import ChargeTime
 from residualplanner.ground.errors import ArgumentError, BudgetError, NoLedgerWarning, ResidualPlannerError
 from residualplanner.ground.stores import path_at
-from residualplanner.ground.words import count_text
+from residualplanner.ground.words import bytes_text, count_text
 from residualplanner.method.plan.files import plan_hash
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.workload.workload import Workload

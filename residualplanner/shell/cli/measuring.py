@@ -8,11 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from residualplanner.gate.ledger import CHARGE_UNKNOWN, Ledger, charged_text
+from residualplanner.gate.ledger import Ledger
 from residualplanner.gate.measurement.measurement import Measurement
-from residualplanner.gate.measurement.resource_estimate import bytes_text
 from residualplanner.ground.errors import FileFormatError, ResidualPlannerError
-from residualplanner.ground.words import decimal_text_up, listed
+from residualplanner.ground.words import CHARGE_UNKNOWN, bytes_text, charged_text, decimal_text_up, listed
 from residualplanner.method.plan.plan import Plan
 from residualplanner.shell.cli.failures import notes_of
 from residualplanner.shell.cli.gates import Foreseen, Gate
@@ -131,7 +130,11 @@ def _telling_charge(ledger: Ledger | None) -> Iterator[None]:
     except BaseException as error:
         told = " ".join(notes_of(error))
         try:
-            charges = [] if ledger is None else [charged_text(entry) for entry in ledger.entries[before:]]
+            charges = (
+                []
+                if ledger is None
+                else [charged_text(entry.cost, entry.sequence) for entry in ledger.entries[before:]]
+            )
         except (OSError, FileFormatError):
             charges = [] if "charged" in told else [CHARGE_UNKNOWN]
         for charge in charges:
