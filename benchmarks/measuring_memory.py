@@ -20,10 +20,9 @@ import numpy as np
 import residualplanner as rp
 from benchmarks.processes import anonymous_bytes
 from benchmarks.watched import Watched
-from residualplanner.gate.measurement.blocks import blocks_within
+from residualplanner.gate.measurement.blocks import blocks_within, measuring_bytes
 from residualplanner.gate.measurement.counting import count_tables, parents
 from residualplanner.gate.measurement.measurement import groups_of_plan
-from residualplanner.gate.measurement.resource_estimate import measuring_bytes
 from residualplanner.gate.sources.opening import open_source
 from residualplanner.method.plan.plan import Plan
 

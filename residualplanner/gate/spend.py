@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import cache, wraps
-from typing import Generic, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, ParamSpec, TypeVar
 
-from residualplanner.gate.ledger import CHARGE_UNKNOWN, NOT_CHARGED, TEXT_LIMIT, Ledger, LedgerEntry, charged_text
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import value_text
 from residualplanner.ground.errors import (
@@ -31,10 +30,13 @@ from residualplanner.ground.errors import (
     UnexpectedError,
     location_of,
 )
-from residualplanner.ground.words import count_text, suggestion
+from residualplanner.ground.words import CHARGE_UNKNOWN, NOT_CHARGED, TEXT_LIMIT, charged_text, count_text, suggestion
 from residualplanner.method.plan.files import plan_hash
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.privacy import Budget, Neighbors, claim_of_budget
+
+if TYPE_CHECKING:
+    from residualplanner.gate.ledger import Ledger, LedgerEntry
 
 P = ParamSpec("P")
 Opened = TypeVar("Opened")
@@ -49,11 +51,7 @@ _TELLS = "That a run fails may itself reveal something of the records."
 
 
 class WatchedProgress:
-    """A report of progress, and the error it raised: that is the caller's own, and passes.
-
-    Raises:
-        ArgumentError: it is not a function.
-    """
+    """A report of progress, and the error it raised: that is the caller's own, and passes."""
 
     def __init__(self, progress: Progress | None) -> None:
         if progress is not None and not callable(progress):
@@ -81,19 +79,14 @@ class WatchedProgress:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Steps(Generic[Opened, Counted, Result]):
-    """What a measurement does, in this order unless the charge comes first.
+    """What a measurement does, in this order unless the charge comes first."""
 
-    Attributes:
-        open: looks at names and types of columns, and at what else tells that records cannot be counted.
-        count: does all that can fail on records, and draws nothing.
-        charge: charges the ledger, if there is one; what it raises is the ledger's or a store's own.
-        draw: draws the noise, and gives what may be published.
-    """
-
+    #: looks at names and types of columns, and at what else tells that records cannot be counted
     open: Callable[[], Opened]
-    count: Callable[[Opened], Counted]
-    charge: Callable[[], LedgerEntry | None]
-    draw: Callable[[Counted], Result]
+    count: Callable[[Opened], Counted]  # does all that can fail on records, and draws nothing
+    #: charges the ledger, if there is one; what it raises is the ledger's or a store's own
+    charge: "Callable[[], LedgerEntry | None]"
+    draw: Callable[[Counted], Result]  # draws the noise, and gives what may be published
 
 
 def entrance(function: Callable[P, Result]) -> Callable[P, Result]:
@@ -119,7 +112,7 @@ def require_charge_time(charge: object) -> None:
 
 
 def spend(
-    steps: Steps[Opened, Counted, Result], *, ledger: Ledger | None, charge: ChargeTime, progress: WatchedProgress
+    steps: Steps[Opened, Counted, Result], *, ledger: "Ledger | None", charge: ChargeTime, progress: WatchedProgress
 ) -> Result:
     """Do all steps; called by functions that are an `entrance`.
 
@@ -158,13 +151,13 @@ class _Stage(Enum):
 class _Account:
     """How far a measurement is, and what it was charged."""
 
-    def __init__(self, ledger: Ledger | None) -> None:
+    def __init__(self, ledger: "Ledger | None") -> None:
         self.stage = _Stage.OPENING
         self._ledger = ledger
         self._known: float = math.inf  # entries before the charge; until they are known there is none
         self._entry: LedgerEntry | None = None
 
-    def charge(self, charge: Callable[[], LedgerEntry | None]) -> None:
+    def charge(self, charge: "Callable[[], LedgerEntry | None]") -> None:
         self.stage = _Stage.CHARGING
         self._known = 0 if self._ledger is None else len(self._ledger.entries)
         self._entry = charge()
@@ -178,7 +171,7 @@ class _Account:
         else:
             outcome = shielded(error, progress)
             is_refusal = self.stage is _Stage.OPENING and isinstance(outcome, ResidualPlannerError)
-            fate = NOT_CHARGED if self._entry is None else charged_text(self._entry)
+            fate = NOT_CHARGED if self._entry is None else charged_text(self._entry.cost, self._entry.sequence)
             has_read = self.stage in (_Stage.COUNTING, _Stage.DRAWING)
             note = "" if is_refusal else "  ".join([fate, _TELLS] if has_read else [fate])
         if note and self._ledger is not None:
@@ -192,15 +185,15 @@ class _Account:
             entries = () if self._ledger is None else self._ledger.entries
         except (OSError, FileFormatError):
             return CHARGE_UNKNOWN
-        return charged_text(entries[-1]) if len(entries) > self._known else NOT_CHARGED
+        if len(entries) > self._known:
+            return charged_text(entries[-1].cost, entries[-1].sequence)
+        return NOT_CHARGED
 
 
 def shielded(error: BaseException, progress: WatchedProgress) -> BaseException:
     """The error to raise instead of one that was raised where records are; itself if it is harmless.
 
-    Args:
-        error: its history is removed.
-        progress: its errors pass, as interrupts do.
+    Errors of ``progress`` pass, as interrupts do; but their history is removed.
     """
     is_callers = progress.has_raised(error)
     location = location_of(error)
@@ -245,35 +238,20 @@ def warn_without_ledger() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """What is paid for a measurement, as a ledger has it.
+    """What is paid for a measurement, as a ledger has it."""
 
-    Attributes:
-        cost: the exact pcost.
-        plan_sha256: of the plan.
-        what: is measured, in words.
-        budget: that it was planned for.
-        neighbors: likewise.
-        again: whether a plan that the ledger holds already may be charged again.
-    """
+    cost: Fraction  # the exact pcost
+    plan_sha256: str  # of the plan
+    what: str  # is measured, in words
+    budget: Budget  # that it was planned for
+    neighbors: Neighbors  # likewise
+    again: bool  # whether a plan that the ledger holds already may be charged again
 
-    cost: Fraction
-    plan_sha256: str
-    what: str
-    budget: Budget
-    neighbors: Neighbors
-    again: bool
-
-    def charge(self, ledger: Ledger | None) -> LedgerEntry | None:
-        """Charge a ledger, if there is one.
-
-        Raises:
-            BudgetError: it is no ledger, is for other neighbors, has less than that left, or holds the plan.
-            FileFormatError: the ledger's file was not written by this library, or its last line is torn.
-            OSError: the ledger's file cannot be locked or written.
-        """
+    def charge(self, ledger: "Ledger | None") -> "LedgerEntry | None":
+        """Charge a ledger, if there is one; errors are those of `Ledger.charge`, and BudgetError where it is none."""
         return None if ledger is None else self._told(_require_ledger(ledger).charge)
 
-    def require_room(self, ledger: Ledger | None) -> None:
+    def require_room(self, ledger: "Ledger | None") -> None:
         """Raise what `charge` would raise now, and charge nothing."""
         if ledger is not None:
             self._told(_require_ledger(ledger).require_room)
@@ -296,7 +274,9 @@ def bill_of_plan(plan: Plan, cost: Fraction, *, purpose: str = "", again: bool =
     return Bill(cost, plan_hash(plan), what, plan.budget, plan.neighbors, again)
 
 
-def _require_ledger(ledger: Ledger) -> Ledger:
+def _require_ledger(ledger: "Ledger") -> "Ledger":
+    from residualplanner.gate.ledger import Ledger  # who gives none needs none
+
     if not isinstance(ledger, Ledger):
         raise BudgetError(f"ledger must be a Ledger, such as Ledger.open(path); got {type(ledger).__name__}")
     return ledger

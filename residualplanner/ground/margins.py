@@ -12,6 +12,8 @@ from residualplanner.ground.errors import BudgetError
 
 #: The least scale gamma of the discrete noise, which on so fine a lattice is as good as continuous noise.
 NOISE_SCALE = 2**22
+#: No denominator of counts is larger, so that 2**33 records times a denominator are fewer than 2**63.
+LARGEST_DENOMINATOR = 2**30
 #: What a margin for any sum of discrete noise of this scale needs beyond the normal quantile, in standard errors.
 _BEYOND_NORMAL = 16 / NOISE_SCALE
 

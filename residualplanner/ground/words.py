@@ -12,6 +12,13 @@ JOIN = " × "
 #: The query of no attributes: the number of records.
 TOTAL = "(total)"
 #: What to do about a file of answers that is not as it was written.
+#: That a run failed before it was charged.
+NOT_CHARGED = "Nothing was charged to the ledger."
+CHARGE_UNKNOWN = (
+    "Whether the ledger was charged is unknown, as it cannot be read now; it counts as charged until it can be."
+)
+#: The longest label, reason or name that files hold, in characters.
+TEXT_LIMIT = 200
 GET_IT_BACK = "get the file back as it was written, since to measure again would spend the budget again"
 #: The unit of answers that are not sums of amounts.
 COUNTS = "counts"
@@ -213,3 +220,25 @@ def short_text(text: str, longest: int = 44) -> str:
     """A string short enough to stand beside a plot, without characters that cannot be drawn."""
     printable = "".join(letter if letter.isprintable() else " " for letter in text)
     return printable if len(printable) <= longest else f"{printable[: longest - 1]}…"
+
+
+def bytes_text(size: float) -> str:
+    """A number of bytes for people.
+
+    Example:
+        >>> [bytes_text(number) for number in (900, 5_000_000, 3e9, 2e13)]
+        ['1 KiB', '5 MiB', '2.8 GiB', '18,626.5 GiB']
+    """
+    if size >= 2**30:
+        return f"{size / 2**30:,.1f} GiB"
+    return f"{size / 2**20:.0f} MiB" if size >= 2**20 else f"{max(size / 2**10, 1):.0f} KiB"
+
+
+def charged_text(cost: Fraction, sequence: int) -> str:
+    """That a charge, an entry of a ledger, stays, though the release it was made for failed.
+
+    Example:
+        >>> charged_text(Fraction(1, 3), 3)
+        'The charge stays: pcost 0.333334, entry 3 of the ledger.'
+    """
+    return f"The charge stays: pcost {decimal_text_up(cost)}, entry {sequence} of the ledger."

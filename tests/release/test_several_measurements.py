@@ -11,7 +11,7 @@ import pytest
 import residualplanner as rp
 from made_releases import any_release
 from random_plans import plan_by_hand, plan_by_set
-from residualplanner.gate.measurement.combined import combined_plan
+from residualplanner.gate.measurement.averages import combined_plan
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.gate.measurement.precision import measured_cost, precision_of
 from residualplanner.method.plan.files import plan_hash

@@ -5,12 +5,13 @@ the method and its proof.
 """
 
 from residualplanner.gate.discrete_gaussian.bits import ByteSource, InsecureTestBits, NoiseError, OperatingSystemBits
-from residualplanner.gate.discrete_gaussian.choosing import Choice, exponential_choices
 from residualplanner.gate.discrete_gaussian.drawing import (
+    Choice,
     discrete_gaussian,
     discrete_gaussian_flat,
     draw_arrays,
     draw_flat,
+    exponential_choices,
 )
 from residualplanner.gate.discrete_gaussian.scales import Scales
 

@@ -33,33 +33,20 @@ BoolArray = NDArray[np.bool_]
 
 
 class Parameters(NamedTuple):
-    """The numbers of a scale that an attempt needs: one each for all attempts, or one for each attempt.
+    """The numbers of a scale that an attempt needs: one each for all attempts, or one for each attempt."""
 
-    Attributes:
-        base: the start of the table in the shelf's ``bounds``.
-        block_bits: m of the block length ``2**m``.
-        exponent: ``-1 / (2 gamma**2)``.
-    """
-
-    base: IntArray | np.int64
-    block_bits: IntArray | np.int64
-    exponent: FloatArray | np.float64
+    base: IntArray | np.int64  # the start of the table in the shelf's ``bounds``
+    block_bits: IntArray | np.int64  # m of the block length ``2**m``
+    exponent: FloatArray | np.float64  # ``-1 / (2 gamma**2)``
 
 
 class Proposals(NamedTuple):
-    """The outcome of a vector of attempts, in which the rare ones that floats may not decide are open.
+    """The outcome of a vector of attempts, in which the rare ones that floats may not decide are open."""
 
-    Attributes:
-        values (n,): the integers proposed; meaningless where a tail was hit.
-        kept (n,): whether floats decided to keep them.
-        open (k,): the attempts that exact arithmetic has to decide, ascending.
-        picks (n,): the index of the cell in the shelf's ``blocks``.
-    """
-
-    values: IntArray
-    kept: BoolArray
-    open: IntArray
-    picks: IntArray
+    values: IntArray  # (n,): the integers proposed; meaningless where a tail was hit
+    kept: BoolArray  # (n,): whether floats decided to keep them
+    open: IntArray  # (k,): the attempts that exact arithmetic has to decide, ascending
+    picks: IntArray  # (n,): the index of the cell in the shelf's ``blocks``
 
 
 def propose(words: Words, extras: Extras | None, shelf: Shelf, parameters: Parameters) -> Proposals:

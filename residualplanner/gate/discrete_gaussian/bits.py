@@ -45,12 +45,6 @@ class InsecureTestBits:
     """Bytes that anyone can foresee, the same on every platform.  For tests only: noise from them is not private.
 
     The stream is SHAKE-256 of the seed and a block number, block after block.
-
-    Example:
-        >>> InsecureTestBits(1).read(4) == InsecureTestBits(1).read(4)
-        True
-        >>> InsecureTestBits(1).is_secure
-        False
     """
 
     is_secure = False
@@ -86,11 +80,7 @@ class CheckedBits:
         self._seen = (b"", b"")
 
     def read(self, count: int) -> memoryview:
-        """Return ``count`` fresh bytes.
-
-        Raises:
-            NoiseError: the source failed, gave another number of bytes, or repeated itself.
-        """
+        """``count`` fresh bytes; NoiseError where the source failed, gave too many or too few, or repeated itself."""
         wanted = max(-(-count // BLOCK_BYTES), 2) * BLOCK_BYTES  # two at least, so that one can be compared
         data = self._ask(wanted)
         if not isinstance(data, bytes) or len(data) != wanted:

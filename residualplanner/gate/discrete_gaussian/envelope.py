@@ -26,18 +26,14 @@ class AliasTable(NamedTuple):
 
 
 def alias_table(weights: Sequence[int], *, columns: int, capacity: int) -> AliasTable:
-    """Split cells over columns of equal capacity, at most two cells to a column.
+    """Split cells (n,) of integer weights over columns of equal capacity, at most two to a column.
 
-    Args:
-        weights (n,): integers, at least 0, of sum ``columns * capacity``; n is at most ``columns``.
-        columns: their number.
-        capacity: the weight that each column holds.
+    The weights are at least 0, and their sum is ``columns * capacity``.
 
     Raises:
         ValueError: the weights do not fill the columns exactly.
 
     Guarantees: the columns give every cell its weight, which is verified on the finished table.
-    Cost: O(columns).
     Source: Vose 1991.
 
     Example:
@@ -63,12 +59,7 @@ def alias_table(weights: Sequence[int], *, columns: int, capacity: int) -> Alias
 
 
 def masses(table: AliasTable, *, capacity: int) -> list[int]:
-    """Return the weight that the table gives each cell, counted column by column.
-
-    Example:
-        >>> masses(AliasTable([1, 3], [1, 1]), capacity=3)
-        [1, 5]
-    """
+    """The weight that the table gives each cell, counted column by column."""
     total = list(table.threshold)
     for threshold, cell in zip(table.threshold, table.alias, strict=True):
         total[cell] += capacity - threshold
@@ -92,27 +83,16 @@ _WIDTHS = 9  # a table reaches at least this many radii to either side
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Envelope:
-    """Weights for the blocks and the two tails, and the arrays that draw one of them from the bits of a word.
+    """Weights for the blocks and the two tails, and the arrays that draw one of them from the bits of a word."""
 
-    Attributes:
-        radius: in blocks; the table serves every gamma of at most ``radius * L``.
-        reach: the blocks are numbered ``-reach .. reach - 1``.
-        scale: c, an integer; block q weighs at least ``c * sup f`` over the block.
-        weights: by cell: the blocks in order, right tail, left tail, and the remainder ("try again").
-        bounds (2048,): the column's number and threshold, in the form of the top 26 bits of a word.
-        blocks (4096,): block number of the column's own cell, then of its alias; 0 for tails and "try again".
-        ratios (4096,): ``2**21 * c / weight`` of the same cell; NaN for tails and -1 for "try again".
-        cells (4096,): number of the same cell.
-    """
-
-    radius: Fraction
-    reach: int
-    scale: int
-    weights: tuple[int, ...]
-    bounds: IntArray
-    blocks: IntArray
-    ratios: FloatArray
-    cells: IntArray
+    radius: Fraction  # in blocks; the table serves every gamma of at most ``radius * L``
+    reach: int  # the blocks are numbered ``-reach .. reach - 1``.
+    scale: int  # c, an integer; block q weighs at least ``c * sup f`` over the block
+    weights: tuple[int, ...]  # by cell: the blocks in order, right tail, left tail, and the remainder ("try again")
+    bounds: IntArray  # (2048,): the column's number and threshold, in the form of the top 26 bits of a word
+    blocks: IntArray  # (4096,): block number of the column's own cell, then of its alias; 0 for tails and "try again"
+    ratios: FloatArray  # (4096,): ``2**21 * c / weight`` of the same cell; NaN for tails and -1 for "try again"
+    cells: IntArray  # (4096,): number of the same cell
 
     @property
     def right_tail(self) -> int:
@@ -135,11 +115,7 @@ def radius_of_table(table: int) -> Fraction:
 
 @lru_cache(maxsize=TABLES)
 def envelope(table: int) -> Envelope:
-    """Return table 0 .. 64.
-
-    Cost: about 4 ms, once.
-    Source: docs/exact-noise.md sections 2 and 3.
-    """
+    """Table 0 .. 64, made in about 4 ms, once.  Source: docs/exact-noise.md sections 2 and 3."""
     radius = radius_of_table(table)
     power = (table - 1) // len(RADII) + LEAST_POWER
     reach = max(int(_WIDTHS * 64 * Fraction(2) ** min(power, 0)), _WIDTHS)

@@ -58,17 +58,9 @@ def _context(digits: int, rounding: str) -> Context:
 def is_below(uniform: int, length: int, exponent: Fraction, factor: Fraction, bits: CheckedBits) -> bool:
     """Whether a uniform number U is below ``factor * exp(-exponent)``, which must be at most 1.
 
-    U is known by its first ``length`` binary digits.  More are drawn exactly when the probability lies strictly between
-    the two ends they leave, so the number of bits used does not depend on rounding.
-
-    Args:
-        uniform: the first digits of U as an integer, U lies in ``[uniform, uniform + 1) / 2**length``.
-        length: the number of these digits.
-        exponent: at least 0.
-        factor: positive.
-        bits: the source of more digits.
-
-    Cost: about 20 microseconds for each precision tried, one with probability 1 - 1e-15.
+    U is known by its first ``length`` binary digits, as an integer: it lies in ``[uniform, uniform + 1) / 2**length``.
+    More digits are drawn exactly when the probability lies strictly between these ends, so the number of bits used does
+    not depend on rounding.  Each precision tried takes about 20 microseconds, one with probability 1 - 1e-15.
     Source: docs/exact-noise.md section 5; after Karney 2016 and Ducas & Nguyen 2012.
     """
     largest = factor.numerator.bit_length() - factor.denominator.bit_length() + 1  # factor < 2**largest

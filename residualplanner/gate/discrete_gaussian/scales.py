@@ -46,11 +46,7 @@ class Scales:
 
     @classmethod
     def of_fractions(cls, gamma2: Sequence[Fraction]) -> Self:
-        """Read scales from exact values of gamma**2.
-
-        Raises:
-            BudgetError: a value is neither a fraction nor an integer, not positive, or below ``2**-60``.
-        """
+        """Scales of exact gamma**2; BudgetError where one is no fraction or integer, or below ``2**-60``."""
         for number, value in enumerate(gamma2):
             if not isinstance(value, Fraction | int) or isinstance(value, bool):
                 message = f"gamma2 must hold exact fractions, got {type(value).__name__} at index {number}"
@@ -59,13 +55,9 @@ class Scales:
 
     @classmethod
     def of_ratios(cls, numerators: Sequence[int], denominators: Sequence[int]) -> Self:
-        """Read scales from gamma**2 as ratios ``numerator / denominator`` of Python integers, not necessarily reduced.
+        """Scales of gamma**2 as ratios of Python integers, not necessarily reduced; errors as of `of_fractions`.
 
-        Raises:
-            BudgetError: a ratio is not positive, or below ``2**-60``.
-
-        Cost: about 0.4 microseconds a scale.
-        Source: docs/exact-noise.md section 2.
+        It takes about 0.4 microseconds a scale.  Source: docs/exact-noise.md section 2.
 
         Example:
             >>> scales = Scales.of_ratios([100, 3 * 10**18], [1, 3])

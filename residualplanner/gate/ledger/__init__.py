@@ -4,17 +4,12 @@
 Source: docs/mathematics.md section 1: the costs of releases from the same records add up.
 """
 
-from residualplanner.gate.ledger.account import CHARGE_UNKNOWN, NOT_CHARGED, charged_text
 from residualplanner.gate.ledger.balance import Balance
 from residualplanner.gate.ledger.ledger import Ledger
-from residualplanner.gate.ledger.lines import TEXT_LIMIT, LedgerEntry
+from residualplanner.gate.ledger.lines import LedgerEntry
 
 __all__ = [
-    "CHARGE_UNKNOWN",
-    "NOT_CHARGED",
-    "TEXT_LIMIT",
     "Balance",
     "Ledger",
     "LedgerEntry",
-    "charged_text",
 ]

@@ -22,27 +22,26 @@ from residualplanner.gate.ledger.lines import (
     terms_of_line,
 )
 from residualplanner.ground.errors import BudgetError, FileFormatError
-from residualplanner.ground.words import decimal_text_down, decimal_text_up, short_text_down
+from residualplanner.ground.words import (
+    NOT_CHARGED,
+    charged_text,
+    decimal_text_down,
+    decimal_text_up,
+    short_text_down,
+)
 from residualplanner.method.privacy import Budget, claim_of_budget, require_discrete
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerAccount:
-    """A ledger at one moment.
+    """A ledger at one moment."""
 
-    Attributes:
-        terms: of the ledger.
-        head: the hash of its last complete line.
-        lines: its charges, and the stages of releases in stores.
-        spent: the total cost of the charges: exact, or rounded up where that has thousands of digits.
-        torn: the bytes after the last complete line.
-    """
-
-    terms: LedgerTerms
-    head: str
-    lines: tuple[LedgerEntry | LedgerStage, ...] = ()
+    terms: LedgerTerms  # of the ledger
+    head: str  # the hash of its last complete line
+    lines: tuple[LedgerEntry | LedgerStage, ...] = ()  # its charges, and the stages of releases in stores
+    #: the total cost of the charges: exact, or rounded up where that has thousands of digits
     spent: Fraction = Fraction(0)
-    torn: bytes = b""
+    torn: bytes = b""  # the bytes after the last complete line
 
     @property
     def entries(self) -> tuple[LedgerEntry, ...]:
@@ -145,8 +144,7 @@ class LedgerAccount:
 def read_account(content: bytes) -> LedgerAccount:
     """Read a ledger, and check every line of it.
 
-    Raises:
-        FileFormatError: it is too large, a line is not the one that was written, or the budget is overspent.
+    FileFormatError: it is too large, a line is not the one that was written, or the budget is overspent.
     """
     if len(content) > SIZE_LIMIT:
         raise FileFormatError(f"a ledger is at most {SIZE_LIMIT:,} bytes long; this file is longer")
@@ -176,12 +174,6 @@ def read_account(content: bytes) -> LedgerAccount:
 L = TypeVar("L", LedgerEntry, LedgerStage)
 #: Makes the next line of an account, or refuses to.
 NextLine = Callable[[LedgerAccount], L]
-
-#: That a run failed before it was charged.
-NOT_CHARGED = "Nothing was charged to the ledger."
-CHARGE_UNKNOWN = (
-    "Whether the ledger was charged is unknown, as it cannot be read now; it counts as charged until it can be."
-)
 
 
 class Memory:
@@ -259,17 +251,6 @@ class File:
         return FileFormatError(f"{self._path}: {error}")
 
 
-def charged_text(entry: LedgerEntry) -> str:
-    """That a charge stays, though the release it was made for failed.
-
-    Example:
-        >>> from fractions import Fraction
-        >>> charged_text(LedgerEntry(3, Fraction(1, 3), "0" * 64, "", "0" * 64))
-        'The charge stays: pcost 0.333334, entry 3 of the ledger.'
-    """
-    return f"The charge stays: pcost {decimal_text_up(entry.cost)}, entry {entry.sequence} of the ledger."
-
-
 def after_failed_charge(path: Path, account: LedgerAccount | None, entry: LedgerEntry | LedgerStage | None) -> str:
     """Whether a charge counts although writing its entry raised an error, for an account as it was before.
 
@@ -285,7 +266,7 @@ def after_failed_charge(path: Path, account: LedgerAccount | None, entry: Ledger
             "it counts as charged until the ledger can be read and does not list it"
         )
     if entry.sha256 in (each.sha256 for each in now.entries[len(account.entries) :]):
-        return charged_text(entry)
+        return charged_text(entry.cost, entry.sequence)
     if now.torn != account.torn and account.bytes_of(entry).startswith(now.torn.removeprefix(account.torn)):
         return (
             "A part of the charge's line is in the ledger, to which nothing more can be charged until you say what "

@@ -18,24 +18,16 @@ _CHUNK = 2**20
 
 @dataclass(frozen=True, slots=True)
 class LockedFile:
-    """A file while it is locked.
+    """A file while it is locked."""
 
-    Attributes:
-        handle: its descriptor.
-        content: what it held when it was locked.
-    """
-
-    handle: int
-    content: bytes
+    handle: int  # its descriptor
+    content: bytes  # what it held when it was locked
 
     def append(self, line: bytes) -> None:
         """Write ``line`` at the end and force it to the disk: when this returns, the line is permanent.
 
-        If the system refuses to write all of it, the part that is written is removed again.
-
-        Raises:
-            BudgetError: the file would become too large.
-            OSError: it cannot be written, or not be forced to the disk.
+        If the system refuses to write all of it (OSError), the part that is written is removed again; BudgetError where
+        the file would become too large.
         """
         if len(self.content) + len(line) > SIZE_LIMIT:
             raise BudgetError(f"the ledger is full: a file of {SIZE_LIMIT:,} bytes; begin another with what is left")
@@ -53,10 +45,8 @@ class LockedFile:
 def locked_file(path: Path, *, exclusive: bool) -> Iterator[LockedFile]:
     """Open a file and lock it, exclusively to write, or together with other readers.
 
-    Raises:
-        FileNotFoundError: there is no such file.
-        FileFormatError: it is not a regular file.
-        OSError: it cannot be opened, read, or locked; or it was replaced meanwhile.
+    FileFormatError: it is not a regular file.  OSError: it cannot be opened, read, or locked; or it was replaced
+    meanwhile.
     """
     if not stat.S_ISREG(os.stat(path).st_mode):
         raise FileFormatError("it is not a regular file")

@@ -19,15 +19,13 @@ from residualplanner.ground.checks import is_sha256, value_text
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import BudgetError, FileFormatError
 from residualplanner.ground.json import json_text, parse_json
-from residualplanner.ground.words import fraction_text
+from residualplanner.ground.words import TEXT_LIMIT, fraction_text
 from residualplanner.method.privacy import Budget, Neighbors
 
 #: The longest line, in bytes.
 LINE_LIMIT = 2**15
 #: Fractions with longer numerators or denominators are rounded up to `KEPT_BITS` significant bits.
 LONG_BITS, KEPT_BITS = 8192, 1024
-#: The longest label, reason or name of a data set, in characters.
-TEXT_LIMIT = 200
 
 _FORMAT = {"format": "residualplanner/ledger", "version": 1}
 _FIRST = {"budget", "data_set", "format", "neighbors", "reason", "records_per_person", "sha256", "version"}
@@ -43,20 +41,14 @@ TAB, FREE = b"\t", b'{"digest'
 class LedgerTerms:
     """The terms of a ledger, which never change.
 
-    Attributes:
-        budget: the most that all charges may cost together; None for no limit.
-        reason: why there is no limit; empty where there is one.
-        data_set: the name its curator gave the data set; never anything computed from the data.
-        neighbors: which data sets count as neighbors, for all charges.
-
     Raises:
         BudgetError: one of these is invalid.
     """
 
-    budget: Budget | None
-    reason: str
-    data_set: str
-    neighbors: Neighbors
+    budget: Budget | None  # the most that all charges may cost together; None for no limit
+    reason: str  # why there is no limit; empty where there is one
+    data_set: str  # the name its curator gave the data set; never anything computed from the data
+    neighbors: Neighbors  # which data sets count as neighbors, for all charges
 
     def __post_init__(self) -> None:
         if self.budget is not None and not isinstance(self.budget, Budget):
@@ -143,20 +135,14 @@ class LedgerEntry(Line):
 class LedgerStage(Line):
     """A stage that a release in a store has reached; it costs nothing, and tells a copy of the store.
 
-    Attributes:
-        release: the identifier of the release in its store.
-        stage: "generation 0" and so on, or "answers", when all of them are there.
-        digest: the SHA-256 of what the store holds of it.
-        sha256: the hash of this line and all lines before it.
-
     Raises:
         BudgetError: one of these is not what a stored release has.
     """
 
-    release: str
-    stage: str
-    digest: str
-    sha256: str = ""
+    release: str  # the identifier of the release in its store
+    stage: str  # "generation 0" and so on, or "answers", when all of them are there
+    digest: str  # the SHA-256 of what the store holds of it
+    sha256: str = ""  # the hash of this line and all lines before it
 
     def __post_init__(self) -> None:
         texts = (self.release, self.stage, self.digest)

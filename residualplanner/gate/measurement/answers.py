@@ -21,12 +21,9 @@ class AnswerLayout:
     """Where the residual answers of every set stand in one flat array (r,).
 
     Group follows group, in a group set follows set, and the answers of a set are in C order.
-
-    Attributes:
-        groups: the sets by the bases of their attributes.
     """
 
-    groups: BasisGroups
+    groups: BasisGroups  # the sets by the bases of their attributes
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:

@@ -9,6 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,47 +18,30 @@ from numpy.typing import NDArray
 
 from residualplanner.gate.measurement.answers import AnswerLayout, FloatResiduals, IntegerResiduals
 from residualplanner.gate.measurement.counting import Parents
-from residualplanner.gate.measurement.resource_estimate import (
-    BYTES_OF_NUMBER,
-    bytes_text,
-    measuring_bytes,
-    working_bytes,
-)
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import FloatArray, IntArray, frozen, is_integer, value_text
 from residualplanner.ground.errors import ResourceError
 from residualplanner.ground.process import memory_left
+from residualplanner.ground.words import bytes_text
 from residualplanner.method.strategy.basis_groups import BasisGroups
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SetBlock:
-    """Sets that are counted and get their noise together.
+    """Sets that are counted and get their noise together."""
 
-    Attributes:
-        groups: these sets by the bases of their attributes; ``group`` and ``row`` are -1 for all others.
-        numbers: which of all groups each of these is.
-        rows: where its sets stand in that.
-    """
-
-    groups: BasisGroups
-    numbers: tuple[int, ...]
-    rows: tuple[IntArray, ...]
+    groups: BasisGroups  # these sets by the bases of their attributes; ``group`` and ``row`` are -1 for all others
+    numbers: tuple[int, ...]  # which of all groups each of these is
+    rows: tuple[IntArray, ...]  # where its sets stand in that
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Division:
-    """All sets of a closure, each in one of several blocks.
+    """All sets of a closure, each in one of several blocks."""
 
-    Attributes:
-        groups: the sets by the bases of their attributes.
-        sets (m,): their numbers, block after block, ascending in each.
-        starts (blocks + 1,): where each block starts in that, and where the last one ends.
-    """
-
-    groups: BasisGroups
-    sets: IntArray
-    starts: IntArray
+    groups: BasisGroups  # the sets by the bases of their attributes
+    sets: IntArray  # (m,): their numbers, block after block, ascending in each
+    starts: IntArray  # (blocks + 1,): where each block starts in that, and where the last one ends
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -96,13 +80,9 @@ class Division:
 
 
 def division(groups: BasisGroups, family: Parents, most: int, sizes: FloatArray | None = None) -> Division:
-    """Divide sets into blocks of at most so many cells, as far as each is more than one maximal set with its subsets.
+    """Divide sets into blocks of at most ``most`` cells, as far as each is more than one maximal set with its subsets.
 
-    Args:
-        groups: the sets by the bases of their attributes.
-        family: which larger set each is summed down from.
-        most: how many cells the tables of a block may have together.
-        sizes (t,): of each maximal set with its subsets, to count in place of cells.
+    ``sizes`` (t,) of each maximal set with its subsets count in place of cells.
 
     Guarantees: each set is in exactly one block, that of the set which it is summed down from.  The blocks follow from
         the sets and from ``most``.
@@ -168,6 +148,44 @@ def _filled(sizes: FloatArray, room: float) -> IntArray:
     return numbers
 
 
+#: Bytes for a count, and for an answer.
+BYTES_OF_NUMBER = 8
+#: Further bytes for each cell of a table that is worked on: noise, products, a block of counts that is added; and how
+#: many of the largest tables there are at once, as threads draw noise ahead.
+_WORKING, _AT_ONCE = 24, 3
+#: Bytes for each set of attributes: where its table stands, of which larger table it is the sum; and in any case.
+_BYTES_OF_SET, _PROCESS_BYTES = 65, 2**23
+
+
+def counts_and_answers_bytes(groups: BasisGroups) -> int:
+    """The most bytes of counts and answers that measuring holds at a time.
+
+    Counts are released group by group as answers are computed, so that the two are never held in full together.
+    """
+    tables = [math.prod(shape) for shape in groups.shapes]
+    sets = [len(members) for members in groups.members]
+    counts = [cells * number for cells, number in zip(tables, sets, strict=True)]
+    answers = [math.prod(shape) * number for shape, number in zip(groups.answer_shapes, sets, strict=True)]
+    left = [sum(counts) - done for done in accumulate(counts[:-1], initial=0)]
+    return BYTES_OF_NUMBER * max(waiting + made for waiting, made in zip(left, accumulate(answers), strict=True))
+
+
+def working_bytes(groups: BasisGroups) -> int:
+    """Bytes besides counts and answers: what work on the largest tables takes."""
+    cells = [math.prod(shape) for shape in groups.shapes]
+    every = sum(number * len(members) for number, members in zip(cells, groups.members, strict=True))
+    return _WORKING * min(every, _AT_ONCE * max(cells))
+
+
+def measuring_bytes(groups: BasisGroups, memory: int | None = None) -> int:
+    """About how many bytes measuring takes at most, besides the records and the plan.
+
+    With ``memory`` no more of counts, answers and work are held at once, the rest being left on disk.
+    """
+    held = counts_and_answers_bytes(groups) + working_bytes(groups)
+    return min(held, held if memory is None else memory) + _BYTES_OF_SET * len(groups.group) + _PROCESS_BYTES
+
+
 Residuals = IntegerResiduals | FloatResiduals
 #: What makes residuals of all numbers, and of those groups whose numbers int64 cannot hold.
 Join = Callable[[NDArray[Any], Mapping[int, NDArray[Any]]], Residuals]
@@ -176,10 +194,7 @@ Join = Callable[[NDArray[Any], Mapping[int, NDArray[Any]]], Residuals]
 def blocks_within(groups: BasisGroups, family: Parents, memory: int) -> Division:
     """Divide sets into blocks, the measuring of each of which holds about so many bytes at once, and no more.
 
-    Raises:
-        ResourceError: the counts of one set, and of the subsets that are summed down from it, take more.
-
-    Guarantees: as `division`.
+    ResourceError where the counts of one set, and of the subsets that are summed down from it, take more.
     """
     # Counts and answers of a block are held together for a while.
     sizes = BYTES_OF_NUMBER * (cells_of_maximal(groups, family) + answers_of_maximal(groups, family))
@@ -212,16 +227,8 @@ class AnswersInMemory:
 class AnswersOnDisk:
     """For any blocks: a file without a name, which nobody else can open, and which vanishes with the last who uses it.
 
-    Room for all answers is made at once, so that none is lacking later.
-
-    Args:
-        groups: all sets by the bases of their attributes.
-        dtype: of the numbers that are stored.
-        join: makes residuals of all numbers, and of those groups that int64 cannot hold.
-        folder: where; that for temporary files if not given.
-
-    Raises:
-        ResourceError: there is too little room.
+    Room for all answers of type ``dtype`` is made at once, so that none is lacking later; ResourceError where there is
+    too little in the folder, by default that for temporary files.
     """
 
     def __init__(self, groups: BasisGroups, dtype: type[np.generic], join: Join, folder: PathLike | None) -> None:
@@ -260,16 +267,13 @@ AnswerCollector = AnswersInMemory | AnswersOnDisk
 class HeldAtOnce:
     """How much may be held at once.
 
-    Attributes:
-        memory: bytes of counts and noise, the answers being put on disk; None for all counts and answers.
-        scratch: the folder for the answers on disk; None for that of temporary files.
-
     Raises:
         ResourceError: ``memory`` is not a number of bytes, or ``scratch`` not a folder.
     """
 
+    #: bytes of counts and noise, the answers being put on disk; None for all counts and answers
     memory: int | None = None
-    scratch: PathLike | None = None
+    scratch: PathLike | None = None  # the folder for the answers on disk; None for that of temporary files
 
     def __post_init__(self) -> None:
         if self.memory is None:
@@ -331,14 +335,7 @@ def require_memory(groups: BasisGroups, memory: int | None = None, *, system: Pa
 
 
 def require_room(needed: float, purpose: str, remedy: str, *, system: Path = Path("/")) -> None:
-    """Raise ResourceError where something needs more memory than this process can get.
-
-    Args:
-        needed: in bytes.
-        purpose: what for, with ``{needed}`` where the size is to stand.
-        remedy: what to do.
-        system: as of `require_memory`.
-    """
+    """Raise ResourceError where ``needed`` bytes, which the purpose names, are more than this process can get."""
     room, where = min(memory_left(system), default=(needed, ""))
     if room < needed:
         held = purpose.format(needed=bytes_text(needed))

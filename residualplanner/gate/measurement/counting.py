@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from residualplanner.gate.sources.source import Progress, Source
 from residualplanner.ground.checks import IntArray, frozen
 from residualplanner.ground.errors import WorkloadError
+from residualplanner.ground.margins import LARGEST_DENOMINATOR
 from residualplanner.method.strategy.basis_groups import BasisGroups
 from residualplanner.method.workload.attribute_sets import AttributeSets
 from residualplanner.method.workload.closure import Closure
-from residualplanner.more.amounts.numeric import LARGEST_DENOMINATOR
 
 #: How many counts may be held at once.
 CELL_LIMIT = 2**31
@@ -28,15 +28,10 @@ NOTHING: IntArray = frozen(np.empty(0, dtype=np.int64))
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Parents:
-    """For every set of a closure another that is larger by one attribute.
+    """For every set of a closure another that is larger by one attribute."""
 
-    Attributes:
-        parent (m,): the number of the larger set; -1 where there is none, and the set is maximal.
-        axis (m,): the index of the additional attribute in the larger set.
-    """
-
-    parent: NDArray[np.int64]
-    axis: NDArray[np.int64]
+    parent: NDArray[np.int64]  # (m,): the number of the larger set; -1 where there is none, and the set is maximal
+    axis: NDArray[np.int64]  # (m,): the index of the additional attribute in the larger set
 
     @property
     def is_maximal(self) -> NDArray[np.bool_]:
@@ -45,9 +40,7 @@ class Parents:
 
 
 def parents(closure: Closure) -> Parents:
-    """Find a larger set for every set of ``closure`` that has one.
-
-    Cost: a binary search for each pair of a set and one of its attributes; nothing loops over sets.
+    """A larger set for every set of ``closure`` that has one; a binary search for each pair of a set and an attribute.
 
     Example:
         >>> from residualplanner.method.workload.closure import downward_closure
@@ -77,10 +70,7 @@ def count_tables(
 ) -> list[IntArray]:
     """The counts of every set of some groups, or of all of ``closure``: for each group (g, n_1, .., n_k) in its order.
 
-    Maximal sets are counted, the others summed down from them; ``later`` is as of `Source.count`.
-
-    Raises:
-        DataError: the records do not fit the schema.
+    Maximal sets are counted, the others summed down from them; ``later`` is as of `Source.count`, and so are errors.
     """
     rows = rows_to_count(closure, groups, family)
     return with_sums(source.count(rows, progress=progress, later=later), groups, family)

@@ -70,20 +70,10 @@ def integer_answers(
     usual: int = RECORDS,
     progress: Progress | None = None,
 ) -> IntegerResiduals:
-    """The answers of the base mechanisms for all sets.
+    """The answers of the base mechanisms for all sets, from the counts of each group, which are released on the way.
 
-    Args:
-        tables: the counts of each group, which are released on the way, since they are large.
-        groups: the sets by the bases of their attributes.
-        precision (m,): of every set's noise.
-        divisors: of each group, from `lattice_divisors`.
-        source: of random bytes.
-        denominator: what the tables have been multiplied by already.
-        usual: below this total the width of all numbers depends on the plan alone.
-        progress: called with the number of tables done so far and their total.
-
-    Raises:
-        NoiseError: the random bytes or the machine's arithmetic failed a check.
+    Tables have been multiplied by ``denominator`` already; ``divisors`` are those of `lattice_divisors`.  Below
+    ``usual`` records the width of all numbers depends on the plan alone.
 
     Guarantees: the answers are exactly those of eqs. (35), (36) and (44), in integers; nothing overflows.
     Cost: 35 nanoseconds a cell, most of it for random bytes; 1.5 microseconds where int64 is too narrow for the noise;
@@ -231,25 +221,15 @@ def _noise(
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ExactNoise:
-    """The noise with which a plan's sets are measured, and what it costs.
+    """The noise with which a plan's sets are measured, and what it costs."""
 
-    Attributes:
-        plan: the sets.
-        groups: the sets by the bases of their attributes.
-        family: which larger set each is summed down from.
-        precision (m,): of every set's noise.
-        divisors: of each group's integers.
-        cost: the exact pcost of measuring all sets.
-        dtype: of stored answers.
-    """
-
-    plan: Plan
-    groups: BasisGroups
-    family: Parents
-    precision: FloatArray
-    divisors: tuple[int, ...]
-    cost: Fraction
-    dtype: ClassVar[type[np.generic]] = np.int64
+    plan: Plan  # the sets
+    groups: BasisGroups  # the sets by the bases of their attributes
+    family: Parents  # which larger set each is summed down from
+    precision: FloatArray  # (m,): of every set's noise
+    divisors: tuple[int, ...]  # of each group's integers
+    cost: Fraction  # the exact pcost of measuring all sets
+    dtype: ClassVar[type[np.generic]] = np.int64  # of stored answers
 
     def record(self, mark: str) -> NoiseRecord:
         """How the noise is drawn, from random bytes of the source with this mark."""
@@ -258,17 +238,7 @@ class ExactNoise:
     def answers(
         self, block: SetBlock, tables: list[IntArray], source: ByteSource, *, progress: Progress | None = None
     ) -> IntegerResiduals:
-        """The noisy answers for the sets of a block.
-
-        Args:
-            block: the sets.
-            tables: their counts, which are released on the way.
-            source: of random bytes.
-            progress: called with the number of tables done so far and their total.
-
-        Raises:
-            NoiseError: the random bytes or the machine's arithmetic failed a check.
-        """
+        """The noisy answers for the sets of a block, from their counts, which are released on the way."""
         divisors = tuple(self.divisors[number] for number in block.numbers)
         domain = self.plan.domain
         return integer_answers(
@@ -296,12 +266,6 @@ def exact_noise(plan: Plan) -> ExactNoise:
         WorkloadError: the tables are too large to hold.
 
     Source: eqs. (34) to (36) and (44).
-
-    Example:
-        >>> from residualplanner import Domain, marginals, pcost, select
-        >>> found = exact_noise(select(marginals(Domain({"sex": 2}), up_to=1), budget=pcost(1)))
-        >>> 1 - found.cost < Fraction(1, 10**6)
-        True
     """
     require_discrete(plan.budget)
     groups = groups_of_plan(plan)

@@ -34,21 +34,13 @@ Mechanism = Callable[[Sequence[Basis], IntArray, FloatArray, FloatArray], None]
 
 @dataclass(frozen=True, eq=False)
 class ContinuousNoise:
-    """The continuous noise with which a plan's sets are measured, as `ExactNoise` is the discrete.
+    """The continuous noise with which a plan's sets are measured, as `ExactNoise` is the discrete."""
 
-    Attributes:
-        plan: the sets.
-        groups: the sets by the bases of their attributes.
-        family: which larger set each is summed down from.
-        seed: of the noise; None for random bits of the operating system.
-        dtype: of stored answers.
-    """
-
-    plan: Plan
-    groups: BasisGroups
-    family: Parents
-    seed: int | None
-    dtype: ClassVar[type[np.generic]] = np.float64
+    plan: Plan  # the sets
+    groups: BasisGroups  # the sets by the bases of their attributes
+    family: Parents  # which larger set each is summed down from
+    seed: int | None  # of the noise; None for random bits of the operating system
+    dtype: ClassVar[type[np.generic]] = np.float64  # of stored answers
 
     @property
     def cost(self) -> Fraction:
@@ -61,11 +53,7 @@ class ContinuousNoise:
         return NoiseRecord("gaussian", self.seed, neighbors=self.plan.neighbors.words)
 
     def answers(self, block: SetBlock, tables: list[IntArray], *, progress: Progress | None = None) -> FloatResiduals:
-        """The noisy answers for the sets of a block; arguments as of `ExactNoise.answers`.
-
-        Raises:
-            NoiseError: the operating system gives no random bytes.
-        """
+        """The noisy answers for the sets of a block, as `ExactNoise.answers`; NoiseError without random bytes."""
         variances = self.plan.noise_variances
         values = residual_values(self._mechanism, tables, block.groups, variances, progress=progress)
         return FloatResiduals(block.groups, frozen(values))
@@ -81,11 +69,7 @@ class ContinuousNoise:
 
 
 def continuous_noise(plan: Plan, seed: int | None) -> ContinuousNoise:
-    """The continuous noise of a plan.
-
-    Raises:
-        WorkloadError: the tables are too large to hold.
-    """
+    """The continuous noise of a plan; WorkloadError where the tables are too large to hold."""
     groups = groups_of_plan(plan)
     require_cells(groups)
     require_denominators(groups)
@@ -93,11 +77,7 @@ def continuous_noise(plan: Plan, seed: int | None) -> ContinuousNoise:
 
 
 def gaussian_mechanism(generator: np.random.Generator, denominator: int = 1) -> Mechanism:
-    """The base mechanisms with normal variates of ``generator``, drawn in the order of the cells.
-
-    Args:
-        generator: of the variates.
-        denominator: what the tables have been multiplied by, so that they are integers.
+    """The base mechanisms with normal variates of ``generator``, drawn in the order of the cells, of multiplied counts.
 
     Guarantees: the answers of a set with noise variance s have mean ``H v`` and covariance ``s F F^T``, up to rounding,
         where H and F are Kronecker products: of ``Sub`` in both for an attribute that has the subtraction basis, of B
@@ -159,11 +139,7 @@ def residual_values(
 
 
 def release_generator() -> np.random.Generator:
-    """A generator seeded with 256 bits from the operating system.
-
-    Raises:
-        NoiseError: it gives none.
-    """
+    """A generator seeded with 256 bits from the operating system; NoiseError where it gives none."""
     try:
         entropy = os.urandom(32)
     except OSError:

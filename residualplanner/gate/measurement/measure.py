@@ -4,10 +4,9 @@ import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from residualplanner.gate.discrete_gaussian import ByteSource, OperatingSystemBits
-from residualplanner.gate.ledger import Ledger
 from residualplanner.gate.measurement.blocks import AnswerCollector, Division, HeldAtOnce, Residuals, SetBlock
 from residualplanner.gate.measurement.counting import Parents, count_tables, rows_to_count
 from residualplanner.gate.measurement.discrete import ExactNoise, exact_noise
@@ -35,6 +34,9 @@ from residualplanner.ground.process import require_guarded_main
 from residualplanner.ground.words import suggestion
 from residualplanner.method.plan.plan import Plan
 
+if TYPE_CHECKING:
+    from residualplanner.gate.ledger import Ledger
+
 
 @entrance
 def measure(  # noqa: PLR0913
@@ -43,7 +45,7 @@ def measure(  # noqa: PLR0913
     *,
     noise: str = "discrete",
     seed: int | None = None,
-    ledger: Ledger | None = None,
+    ledger: "Ledger | None" = None,
     charge: ChargeTime = "counted",
     again: bool = False,
     memory: int | None = None,
@@ -113,13 +115,10 @@ def measure(  # noqa: PLR0913
 
 
 def require_countable(plan: Plan, records: object) -> None:
-    """Check what `measure` checks of the records before it counts them: names and types of columns.
+    """Check what `measure` checks of the records before it counts them (DataError): names and types of columns.
 
     Of a Parquet file or a folder of them nothing but footers is read; a CSV file is searched for lines that are no
     records.
-
-    Raises:
-        DataError: as `measure`.
     """
     open_source(records, plan.domain, records_per_person=plan.neighbors.records_per_person)
 
@@ -127,32 +126,18 @@ def require_countable(plan: Plan, records: object) -> None:
 def require_measurable(
     plan: Plan,
     *,
-    ledger: Ledger | None = None,
+    ledger: "Ledger | None" = None,
     again: bool = False,
     memory: int | None = None,
     scratch: PathLike | None = None,
 ) -> Fraction:
-    """Check what `measure` checks before it opens the records and charges the ledger; nothing is charged or read.
-
-    Args:
-        plan: to be measured with discrete noise.
-        ledger: to be charged the cost.
-        again: as for `measure`, as are the next two.
-        memory: how many bytes of counts and noise may be held at once.
-        scratch: with ``memory``, the folder for the answers.
+    """Check what `measure` checks, and would raise, before it opens the records; nothing is charged or read.
 
     Returns:
-        The exact pcost that measuring will have.
-
-    Raises:
-        BudgetError: the budget does not hold for discrete noise; the exact cost exceeds it, or what the ledger has
-            left; or the ledger holds the plan already.
-        FileFormatError, OSError: the ledger's file is damaged, or cannot be locked or read.
-        WorkloadError: the tables are too large to hold.
-        ResourceError: there is less memory than measuring needs, or less room for the answers.
+        The exact pcost that measuring with discrete noise will have.
 
     Example:
-        >>> from residualplanner import Domain, marginals, pcost, select
+        >>> from residualplanner import Domain, Ledger, marginals, pcost, select
         >>> plan = select(marginals(Domain({"sex": 2}), up_to=1), budget=pcost(1))
         >>> cost = require_measurable(plan, ledger=Ledger(pcost(2)))
         >>> 1 - cost < Fraction(1, 10**6)
@@ -172,19 +157,12 @@ def measure_with_bits(plan: Plan, data: object, source: ByteSource, *, progress:
 
 
 class _First(NamedTuple):
-    """The counts of the first block, and all that it takes to go on.
+    """The counts of the first block, and all that it takes to go on."""
 
-    Attributes:
-        source: the records.
-        block: the first.
-        tables: its counts.
-        others: the blocks that follow.
-    """
-
-    source: Source
-    block: SetBlock
-    tables: list[IntArray]
-    others: Iterator[SetBlock]
+    source: Source  # the records
+    block: SetBlock  # the first
+    tables: list[IntArray]  # its counts
+    others: Iterator[SetBlock]  # the blocks that follow
 
 
 class _Measuring(NamedTuple):
@@ -219,7 +197,7 @@ class _Measuring(NamedTuple):
     def bill(self, *, again: bool) -> Bill:
         return bill_of_plan(self.plan, self.noise.cost, again=again)
 
-    def require_room(self, ledger: Ledger | None, *, again: bool) -> None:
+    def require_room(self, ledger: "Ledger | None", *, again: bool) -> None:
         """Raise what charging would raise now, so that records are not opened where the ledger refuses the cost."""
         self.bill(again=again).require_room(ledger)
 
@@ -233,7 +211,7 @@ class _Measuring(NamedTuple):
                 "give a table or a file, or allow more memory.  Nothing was charged or read"
             )
 
-    def steps(self, data: object, ledger: Ledger | None, *, again: bool) -> Steps[Source, _First, Measurement]:
+    def steps(self, data: object, ledger: "Ledger | None", *, again: bool) -> Steps[Source, _First, Measurement]:
         domain, neighbors = self.plan.domain, self.plan.neighbors
         record, bill = self.record.of_run(ledger, data, neighbors), self.bill(again=again)
 

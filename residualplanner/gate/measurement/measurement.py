@@ -182,9 +182,6 @@ def map_measurement(file: VerifiedFile) -> Measurement:
 
     The hash of an array is not compared again if the file is still the one that was verified.  All else is checked as
     `load_measurement` does.
-
-    Raises:
-        FileFormatError, BudgetError, OSError: as `load_measurement`.
     """
     measurement, found = _read(file.path, mapped=True, verified=file)
     return replace(measurement, mapped_from=found) if isinstance(file.path, Path) else measurement

@@ -5,13 +5,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import scipy
 
 from residualplanner.gate.discrete_gaussian import InsecureTestBits, OperatingSystemBits
-from residualplanner.gate.ledger import TEXT_LIMIT, Ledger
 from residualplanner.gate.measurement.precision import (
     measured_cost,
     precision_of,
@@ -28,11 +27,14 @@ from residualplanner.gate.sources.limited_records import (
 )
 from residualplanner.ground.errors import BudgetError, FileFormatError
 from residualplanner.ground.version import __version__
-from residualplanner.ground.words import GET_IT_BACK, decimal_text_up, fraction_text
+from residualplanner.ground.words import GET_IT_BACK, TEXT_LIMIT, decimal_text_up, fraction_text
 from residualplanner.method.domain.domain import Domain, remarks_of
 from residualplanner.method.plan.files import plan_hash
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.privacy import Neighbors, PrivacyClaim
+
+if TYPE_CHECKING:
+    from residualplanner.gate.ledger import Ledger
 
 Kind = Literal["discrete", "gaussian"]
 
@@ -98,7 +100,7 @@ class NoiseRecord:
             records=tuple(records),
         )
 
-    def of_run(self, ledger: Ledger | None, data: object, neighbors: Neighbors) -> "NoiseRecord":
+    def of_run(self, ledger: "Ledger | None", data: object, neighbors: Neighbors) -> "NoiseRecord":
         """The same noise, where its cost is charged to a ledger, if any, and these records are counted."""
         reason = "" if ledger is None or ledger.budget is not None else ledger.reason
         return replace(self, unlimited_because=reason, kept=kept_records(data, neighbors))
@@ -197,13 +199,7 @@ class NoiseRecord:
 
 
 def warning_of(noise: NoiseRecord) -> str:
-    """The end of a short description of what was made from noisy answers: empty where privacy is guaranteed.
-
-    Example:
-        >>> exact = NoiseRecord("discrete", pcost=Fraction(1))
-        >>> [warning_of(noise) for noise in (NoiseRecord(seed=1), NoiseRecord(), exact)]
-        ['; no guarantee: seeded, not private', '; no guarantee: continuous noise', '']
-    """
+    """The end of a short description of what was made from noisy answers: empty where privacy is guaranteed."""
     if noise.has_guarantee:
         return ""
     return f"; no guarantee: {'continuous noise' if noise.is_private else noise.randomness}"

@@ -49,10 +49,7 @@ LARGEST_PRECISION = 2.0**60
 
 
 def precision_of(noise_variance: FloatArray) -> FloatArray:
-    """The precision of every set's noise: a float64, which is an exact fraction, at most ``1 / noise_variance``.
-
-    Args:
-        noise_variance (m,): positive, in counts squared.
+    """The precision w of every set's noise (m,): a float64, which is an exact fraction, at most ``1 / noise_variance``.
 
     Guarantees: ``w <= 1 / noise_variance`` exactly; the exact variance ``1 / w`` is larger by less than ``2**-51``
         relative as long as ``1 / noise_variance`` is a normal float (from 2e-308 to 2e308).  The rounded quotient errs
@@ -68,18 +65,7 @@ def precision_of(noise_variance: FloatArray) -> FloatArray:
 
 
 def gamma2_ratio(divisor: int, precision: float) -> tuple[int, int]:
-    """The variance parameter of the integer noise of a table, as a ratio of integers.
-
-    Args:
-        divisor: of the integers: f times the product of the n_i of the attributes that have the subtraction basis.
-        precision: from `precision_of`.
-
-    Source: eqs. (34) and (36).
-
-    Example:
-        >>> gamma2_ratio(6, 0.25)
-        (144, 1)
-    """
+    """The parameter gamma**2 of the integer noise of a table, as a ratio of integers.  Source: eqs. (34), (36)."""
     numerator, denominator = precision.as_integer_ratio()
     return divisor * divisor * denominator, numerator
 
@@ -99,19 +85,11 @@ def precision_rule(plan: Plan) -> str:
 
 
 def measured_cost(plan: Plan, precision: FloatArray) -> Fraction:
-    """The exact privacy cost of measuring every set of a plan's closure with noise of this precision.
+    """The exact privacy cost of measuring every set of a plan's closure with noise of this precision (m,).
 
-    Args:
-        plan: the sets, their bases and the neighbors.
-        precision (m,): of every set of the closure, in its order.
-
-    Returns:
-        The exact cost, or the exact value of its bound where attributes vary.  Where records are replaced, the plan's
-        own cost, rounded up: that of ``1 / noise_variance``, which no precision exceeds, and costs grow with every
-        precision.
-
-    Source: eqs. (8) and (28) with ``1 / sigma_A**2`` = precision, eqs. (37) and (41);
-        paper Theorem 5.1.
+    It is that of its bound where attributes vary.  Where records are replaced, it is the plan's own cost, rounded up:
+    that of ``1 / noise_variance``, which no precision exceeds, and costs grow with every precision.
+    Source: eqs. (8) and (28) with ``1 / sigma_A**2`` = precision, eqs. (37) and (41); paper Theorem 5.1.
     """
     if plan.neighbors.has_public_total:
         return Fraction(plan.pcost)
@@ -142,11 +120,7 @@ def lattice_divisors(
 ) -> tuple[int, ...]:
     """What the integers of each group are to be divided by: f times the denominator times the subtraction axes' sizes.
 
-    Args:
-        groups: the sets by the bases of their attributes.
-        precision (m,): of every set's noise.
-        neighbors: where records are replaced, the total is public, and so is published as it is.
-        denominator: of the counts, which are integers when they are multiplied by it.
+    Counts are integers when they are multiplied by the denominator.  Where records are replaced the total is public.
 
     Guarantees: f is the least power of two for which no set of the group has noise of a scale below `NOISE_SCALE`; it
         is a function of the plan alone.
@@ -163,14 +137,7 @@ def lattice_divisors(
 
 
 def refinement(divisor: int, precision: float) -> int:
-    """The least power of two f for which ``f * divisor / sqrt(precision)`` is at least `NOISE_SCALE`.
-
-    Source: eq. (44).
-
-    Example:
-        >>> refinement(1, 0.25) == NOISE_SCALE // 2, refinement(NOISE_SCALE, 1.0)
-        (True, 1)
-    """
+    """The least power of two f with ``f * divisor / sqrt(precision)`` at least `NOISE_SCALE`.  Source: eq. (44)."""
     numerator, denominator = gamma2_ratio(divisor, precision)
     quotient = -(-NOISE_SCALE * NOISE_SCALE * denominator // numerator)
     return 1 << ((quotient - 1).bit_length() + 1) // 2

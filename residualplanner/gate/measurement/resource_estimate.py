@@ -6,79 +6,20 @@ The constants are those of one machine with two cores; ``benchmarks/resource_est
 
 import math
 from dataclasses import dataclass
-from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
 
+from residualplanner.gate.measurement.blocks import measuring_bytes
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.errors import DataError
 from residualplanner.ground.html import html_table
-from residualplanner.ground.words import count_text
+from residualplanner.ground.words import bytes_text, count_text
 from residualplanner.method.losses import LossLike, read_loss
-from residualplanner.method.strategy.basis_groups import BasisGroups, basis_groups
+from residualplanner.method.strategy.basis_groups import basis_groups
 from residualplanner.method.strategy.strategy import subtraction_strategy
 from residualplanner.method.workload.workload import Workload, require_workload
 from residualplanner.more.by_set.problem import by_set_problem
-
-#: Bytes for a count, and for an answer.
-BYTES_OF_NUMBER = 8
-#: Further bytes for each cell of a table that is worked on: noise, products, a block of counts that is added; and how
-#: many of the largest tables there are at once, as threads draw noise ahead.
-_WORKING, _AT_ONCE = 24, 3
-#: Bytes for each set of attributes: where its table stands, of which larger table it is the sum; and in any case.
-_BYTES_OF_SET, _PROCESS_BYTES = 65, 2**23
-
-
-def bytes_text(size: float) -> str:
-    """A number of bytes for people.
-
-    Example:
-        >>> [bytes_text(number) for number in (900, 5_000_000, 3e9, 2e13)]
-        ['1 KiB', '5 MiB', '2.8 GiB', '18,626.5 GiB']
-    """
-    if size >= 2**30:
-        return f"{size / 2**30:,.1f} GiB"
-    return f"{size / 2**20:.0f} MiB" if size >= 2**20 else f"{max(size / 2**10, 1):.0f} KiB"
-
-
-def counts_and_answers_bytes(groups: BasisGroups) -> int:
-    """The most bytes of counts and answers that measuring holds at a time.
-
-    Counts are released group by group as answers are computed, so that the two are never held in full together.
-
-    Example:
-        >>> from residualplanner import Domain, Workload, subtraction_strategy
-        >>> from residualplanner.method.strategy.basis_groups import basis_groups
-        >>> counts_and_answers_bytes(basis_groups(subtraction_strategy(Workload(Domain({"a": 1000}), [("a",)]))))
-        16000
-    """
-    tables = [math.prod(shape) for shape in groups.shapes]
-    sets = [len(members) for members in groups.members]
-    counts = [cells * number for cells, number in zip(tables, sets, strict=True)]
-    answers = [math.prod(shape) * number for shape, number in zip(groups.answer_shapes, sets, strict=True)]
-    left = [sum(counts) - done for done in accumulate(counts[:-1], initial=0)]
-    return BYTES_OF_NUMBER * max(waiting + made for waiting, made in zip(left, accumulate(answers), strict=True))
-
-
-def working_bytes(groups: BasisGroups) -> int:
-    """Bytes besides counts and answers: what work on the largest tables takes."""
-    cells = [math.prod(shape) for shape in groups.shapes]
-    every = sum(number * len(members) for number, members in zip(cells, groups.members, strict=True))
-    return _WORKING * min(every, _AT_ONCE * max(cells))
-
-
-def measuring_bytes(groups: BasisGroups, memory: int | None = None) -> int:
-    """About how many bytes measuring takes at most, besides the records and the plan.
-
-    Args:
-        groups: the sets by the bases of their attributes.
-        memory: how many bytes of counts, answers and work may be held at once, the rest being left on disk; by default
-            all are held.
-    """
-    held = counts_and_answers_bytes(groups) + working_bytes(groups)
-    return min(held, held if memory is None else memory) + _BYTES_OF_SET * len(groups.group) + _PROCESS_BYTES
-
 
 #: Seconds for each pair of a query and a subset of its attributes, bytes for each set, and bytes in any case, to plan.
 _PLANNING, _PLANNING_BYTES, _LEAST_BYTES = 3.5e-7, 400.0, 3e7
@@ -239,14 +180,7 @@ def resource_estimate(
 
 
 def _basis_effort(workload: Workload) -> tuple[float, float]:
-    """The seconds and the bytes that the choice of bases for a sum takes; attributes of one size and kinds are one.
-
-    Example:
-        >>> from residualplanner import Domain, Prefix
-        >>> seconds, size = _basis_effort(Workload(Domain({"age": 100, "sex": 2}), [{"age": Prefix()}, ("sex",)]))
-        >>> round(seconds, 2), size
-        (0.25, 2100000.0)
-    """
+    """The seconds and the bytes that the choice of bases for a sum takes; attributes of one size and kinds are one."""
     chosen = np.flatnonzero(workload.uses[:, _is_other(workload)].any(axis=1)).tolist()
     problems = {(workload.domain.sizes[attribute], workload.uses[attribute].tobytes()) for attribute in chosen}
     thousands = np.array([size / 1000 for size, _ in problems])
@@ -260,12 +194,7 @@ def _is_other(workload: Workload) -> NDArray[np.bool_]:
 
 
 def seconds_text(seconds: float) -> str:
-    """A duration for people.
-
-    Example:
-        >>> [seconds_text(number) for number in (0.2, 12.3, 600, 9000, float("nan"))]
-        ['less than a second', 'some 12 seconds', 'some 10 minutes', 'some 2.5 hours', 'a time not known']
-    """
+    """A duration for people."""
     if math.isnan(seconds):
         return "a time not known"
     if seconds < 1:

@@ -6,12 +6,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.gate.sources.column_types import require_types
-from residualplanner.gate.sources.columns import ArrowColumn, pandas_column
+from residualplanner.gate.sources.columns import (
+    ArrowColumn,
+    has_categories,
+    pandas_column,
+    require_types,
+    type_of_series,
+)
 from residualplanner.gate.sources.counting import BLOCK
+from residualplanner.gate.sources.limited_records import Contributions
 from residualplanner.gate.sources.multiplicities import Once
-from residualplanner.gate.sources.persons import Contributions
+from residualplanner.gate.sources.records import source_of_blocks
 from residualplanner.gate.sources.rules import CodedBlock, block_of_columns, code_type
+from residualplanner.gate.sources.source import Source
 from residualplanner.gate.sources.tally import NOT_WATCHED, Watch
 from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import DataError
@@ -23,6 +30,23 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+def source_of(data: Any, domain: Domain, contributions: Contributions, watch: Watch | None) -> Source:
+    """The records of a matrix of codes or of a pandas frame."""
+    watch = watch or NOT_WATCHED
+    if isinstance(data, np.ndarray):
+        return source_of_blocks(domain, blocks_of_matrix(data, domain, watch=watch))
+    names = names_of_columns(domain, contributions)
+    require_columns(names, tuple(data.columns))
+    is_declared = all(has_categories(data[name]) for name in contributions.columns[1:])
+    require_types_of(domain, contributions, lambda name: type_of_series(data[name]), is_order_declared=is_declared)
+    return source_of_blocks(domain, lambda: blocks_of_pandas(domain, contributions, data, watch=watch))
+
+
+def names_of(data: Any) -> tuple[object, ...]:
+    """The names of the columns of a pandas frame; a matrix has none."""
+    return () if isinstance(data, np.ndarray) else tuple(data.columns)
+
+
 def blocks_of_batches(
     domain: Domain,
     contributions: Contributions,
@@ -31,14 +55,9 @@ def blocks_of_batches(
     by_index: bool = False,
     watch: Watch = NOT_WATCHED,
 ) -> Iterator[CodedBlock]:
-    """One coded block for each Arrow record batch.
+    """One coded block for each Arrow record batch, which holds the columns that `names_of_columns` gives.
 
-    Args:
-        domain: the schema.
-        contributions: which records of a person count.
-        batches: they hold the columns that `names_of_columns` gives.
-        by_index: columns are found by their position, in that order, and not by their names.
-        watch: is told what is read.
+    With ``by_index`` columns are found by their position, in that order, and not by their names.
     """
     columns = [ArrowColumn(column) for column in domain.columns]
     names, reader = names_of_columns(domain, contributions), contributions.reader()
@@ -84,19 +103,10 @@ def blocks_of_pandas(
 def blocks_of_matrix(
     matrix: NDArray[Any], domain: Domain, *, watch: Watch = NOT_WATCHED
 ) -> Callable[[], Iterator[CodedBlock]]:
-    """Coded blocks of a matrix of codes.
+    """What starts a stream of coded blocks of a matrix (records, d); one with a mask ends it in DataError.
 
-    Args:
-        matrix (records, d): column i holds codes 0 .. n_i-1 of the domain's i-th attribute, whatever its labels are,
-            or the amounts themselves.  Where the domain has weights, they follow in a last column.
-        domain: the schema.
-        watch: is told what is read.
-
-    Returns:
-        A function that starts the stream of blocks, which ends in DataError where the matrix is masked.
-
-    Raises:
-        DataError: it is not a matrix of integers with one column per attribute, and one of weights where there are any.
+    Column i holds codes 0 .. n_i-1 of the domain's i-th attribute, whatever its labels are, or the amounts themselves.
+    Where the domain has weights, they follow in a last column.  DataError where it is not such a matrix of integers.
     """
     if matrix.ndim != 2 or matrix.dtype.kind not in "iu":
         raise DataError("an array of records must be a matrix of integer codes, one row per record")

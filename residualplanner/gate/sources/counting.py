@@ -32,19 +32,13 @@ def batch_records(sizes: Sequence[int], itemsize: int) -> int:
 def count_groups(
     codes: Codes, sizes: Sequence[int], groups: Sequence[IntArray], multiplicities: Multiplicities | None = None
 ) -> list[IntArray]:
-    """Count coded records in each cell of each table.
+    """Count coded records in each cell of each table: one int64 array (g, n1, .., nk) per group.
 
     Args:
         codes (d, records): one row per attribute; entries of row i lie in 0 .. sizes[i]-1, as the caller has checked.
         sizes (d,): how many values each attribute can take.
-        groups: each (g, k): g sets of k attribute positions, all of the same shape (n1, .., nk); k may be 0.
+        groups: each (g, k): g sets of k attribute positions, all of the same shape (n1, .., nk), which is checked.
         multiplicities: how often each record counts; once if not given.
-
-    Returns:
-        One int64 array (g, n1, .., nk) per group.
-
-    Raises:
-        ValueError: a group's sets differ in shape.
 
     Cost: one addition and one count per record and table where neighboring rows of a group differ in their last
         position only; memory is that of the tables.
@@ -74,15 +68,7 @@ def shape_of_group(sizes: Sequence[int], rows: IntArray) -> tuple[int, ...]:
 
 
 class CountedTables:
-    """Tables of counts to which records are added, some at a time.
-
-    Args:
-        sizes (d,): how many values each attribute can take.
-        groups: each (g, k): g sets of k ascending attribute positions, all of the same shape.
-
-    Attributes:
-        tables: one int64 array (g, n1, .., nk) per group.
-    """
+    """Tables of counts, (g, n1, .., nk) per group of sets (g, k), to which records are added, some at a time."""
 
     def __init__(self, sizes: Sequence[int], groups: Sequence[IntArray]) -> None:
         self.tables = zero_tables(sizes, groups)
@@ -90,12 +76,9 @@ class CountedTables:
         self._covers: dict[int, list[CoveringTable]] = {}
 
     def add(self, codes: Codes, multiplicities: Multiplicities, *, report: Callable[[int], None] | None = None) -> None:
-        """Add some records.
+        """Add checked records (d, records), which count together with those before at most as often as int64 holds.
 
-        Args:
-            codes (d, records): one row per attribute, checked.
-            multiplicities: how often each record counts; together with those before at most what int64 holds.
-            report: called now and then with the number of tables done so far.
+        ``report`` is called now and then with the number of tables done so far.
         """
         done = 0
         for order, numbers in self._by_order().items():

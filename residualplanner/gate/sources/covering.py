@@ -34,23 +34,16 @@ _FIRST = 2
 
 @dataclass(frozen=True, slots=True)
 class CoveringTable:
-    """A table that is counted for the sake of others.
+    """A table that is counted for the sake of others."""
 
-    Attributes:
-        attributes: positions, in the order of its axes.
-        sets: the numbers of the sets that are summed down from it.
-    """
-
-    attributes: tuple[int, ...]
-    sets: tuple[int, ...]
+    attributes: tuple[int, ...]  # positions, in the order of its axes
+    sets: tuple[int, ...]  # the numbers of the sets that are summed down from it
 
 
 def cover(sizes: Sequence[int], rows: IntArray) -> list[CoveringTable]:
     """Larger tables such that each set is part of one: greedily those that hold the most sets not yet in another.
 
-    Args:
-        sizes (d,): how many values each attribute can take.
-        rows (m, k): the sets, each ascending, all of one order; one may be there several times.
+    The sets (m, k) are ascending, all of one order; one may be there several times.
 
     Example:
         >>> cover((2, 2, 2, 2), np.array([[0, 1], [0, 2], [1, 2], [2, 3]]))
@@ -92,15 +85,8 @@ def tables_from_larger(
 ) -> Iterator[tuple[int, NDArray[np.integer[Any]]]]:
     """Tables of counts with the numbers of their sets; a set's tables, one for each part of the records, add up to its.
 
-    Args:
-        codes (d, records): one row per attribute, checked.
-        sizes (d,): how many values each attribute can take.
-        rows (m, k): the sets, each ascending.
-        larger: a cover of them.
-        multiplicities: how often each record counts.
-
-    Raises:
-        ValueError: a code is not in 0 .. sizes[i]-1: SciPy counts in any cell, inside the table or not.
+    Codes (d, records) are checked: ValueError where one is not in 0 .. sizes[i]-1, as SciPy counts in any cell, inside
+    the table or not.  The sets (m, k) are ascending.
     """
     if (codes.max(axis=1, initial=0) >= sizes).any() or (codes.min(axis=1, initial=0) < 0).any():
         raise ValueError("codes must lie in 0 .. size-1 of their attribute")
@@ -163,13 +149,7 @@ def _extended(row: list[int], lengths: NDArray[np.float64], number_of: NDArray[n
 def _numbers_by_chunk(
     codes: Codes, attributes: Sequence[int], shape: Sequence[int]
 ) -> Iterator[tuple[slice, NDArray[np.integer[Any]]]]:
-    """In which cell of the table of some attributes each record falls, in C order; a chunk lasts until the next.
-
-    Args:
-        codes (d, records): one row per attribute.
-        attributes (k,): of the table.
-        shape (k,): their sizes.
-    """
+    """In which cell of the table of some attributes (k,) each record falls; a chunk lasts until the next."""
     types = [np.min_scalar_type(count) for count in np.cumprod(shape, dtype=np.int64)]  # the narrowest that do
     space = {kind: np.empty(_CHUNK, dtype=kind) for kind in types}
     for start in range(0, codes.shape[1], _CHUNK):

@@ -19,8 +19,8 @@ from residualplanner.gate.sources.coding import names_of_columns, require_column
 from residualplanner.gate.sources.columns import ArrowColumn
 from residualplanner.gate.sources.csv_records import LONGEST, forms_of_records, pieces_of_records
 from residualplanner.gate.sources.frames import require_regular
+from residualplanner.gate.sources.limited_records import Contributions, PersonReader
 from residualplanner.gate.sources.multiplicities import Once
-from residualplanner.gate.sources.persons import Contributions, PersonReader
 from residualplanner.gate.sources.records import source_of_blocks
 from residualplanner.gate.sources.rules import CodedBlock, block_of_columns
 from residualplanner.gate.sources.source import Source
@@ -64,7 +64,7 @@ class CsvFile:
     newlines_in_values: bool = False
 
 
-def source_of_csv(file: CsvFile, domain: Domain, contributions: Contributions, *, watch: Watch = NOT_WATCHED) -> Source:
+def source_of(data: Any, domain: Domain, contributions: Contributions, watch: Watch | None) -> Source:
     """The records of a CSV file whose header has been checked; its lines are when they are counted.
 
     Raises:
@@ -72,14 +72,14 @@ def source_of_csv(file: CsvFile, domain: Domain, contributions: Contributions, *
             one where lines are not records, and an attribute's rule for unknown values is "error", or newlines in
             values are allowed.
     """
-    table = _CsvTable.opened(file)
+    table = _CsvTable.opened(data)
     table.require_columns(domain, contributions)
-    return source_of_blocks(domain, lambda: table.blocks(domain, contributions, watch))
+    return source_of_blocks(domain, lambda: table.blocks(domain, contributions, watch or NOT_WATCHED))
 
 
-def names_of_csv(file: CsvFile) -> tuple[str, ...]:
+def names_of(data: Any) -> tuple[str, ...]:
     """The names in the first line; DataError where there is no such file, or that is not a line of names."""
-    return _CsvTable.opened(file).names
+    return _CsvTable.opened(data).names
 
 
 def first_bad_byte(file: CsvFile) -> tuple[int, int, int] | None:
@@ -101,7 +101,8 @@ class _CsvTable:
     names: tuple[str, ...]
 
     @classmethod
-    def opened(cls, file: CsvFile) -> "_CsvTable":
+    def opened(cls, data: str | Path | CsvFile) -> "_CsvTable":
+        file = data if isinstance(data, CsvFile) else CsvFile(data)
         path = Path(file.path)
         require_regular(path)
         with _open(path) as stream:

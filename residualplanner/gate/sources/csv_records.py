@@ -27,17 +27,12 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Forms:
-    """The forms of the records of a piece of a file.
+    """The forms of the records of a piece of a file."""
 
-    Attributes:
-        ends (records,): where each record's newline is.
-        fields (records,): how many fields each has.
-        is_sound (records,): whether each record's quotes, if any, open and close whole fields, no carriage return
-            stands outside them but before the newline, and it is not too long.
-    """
-
-    ends: IntArray
-    fields: IntArray
+    ends: IntArray  # (records,): where each record's newline is
+    fields: IntArray  # (records,): how many fields each has
+    #: (records,): whether each record's quotes, if any, open and close whole fields, no carriage return stands outside
+    #: them but before the newline, and it is not too long
     is_sound: Flags
 
     def fitting(self, columns: int) -> Flags:
@@ -48,8 +43,7 @@ class Forms:
 def pieces_of_records(file: IO[bytes], *, newlines_in_values: bool) -> Iterator[bytes]:
     """The bytes of a file in pieces of whole records, each ended by a newline, even if the file does not end with one.
 
-    Raises:
-        DataError: ``newlines_in_values``, and a quote does not close: that record has no end.
+    DataError where ``newlines_in_values``, and a quote does not close: that record has no end.
     """
     rest = b""
     while block := file.read(PIECE):

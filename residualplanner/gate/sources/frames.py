@@ -8,32 +8,65 @@ lacks as a column of nulls.  DuckDB reads a path as a pattern and "A" as "a", an
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from residualplanner.gate.sources.coding import require_columns
+from residualplanner.gate.sources.coding import (
+    blocks_of_batches,
+    names_of_columns,
+    require_columns,
+    require_types_of,
+)
 from residualplanner.gate.sources.counting import BLOCK
+from residualplanner.gate.sources.limited_records import Contributions
+from residualplanner.gate.sources.records import source_of_blocks
+from residualplanner.gate.sources.source import Source
+from residualplanner.gate.sources.tally import NOT_WATCHED, Watch
 from residualplanner.ground.errors import DataError
 from residualplanner.ground.file_kinds import kind_of_name
+from residualplanner.method.domain.domain import Domain
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Frame:
-    """A table of records that has not been read yet.
+    """A table of records that has not been read yet."""
 
-    Attributes:
-        columns: the names of its columns.
-        batches: starts a stream of Arrow record batches that hold the named columns, at least one, and possibly others.
-        types: the Arrow types of the named columns, once for each part of the table that may have types of its own.
-        is_order_declared: whether a dictionary that is ordered holds all values in the order in which they were
-            declared, and not those that occur.
-    """
-
-    columns: tuple[object, ...]
+    columns: tuple[object, ...]  # the names of its columns
+    #: starts a stream of Arrow record batches that hold the named columns, at least one, and possibly others
     batches: Callable[[Sequence[str]], Iterator[Any]]
+    #: the Arrow types of the named columns, once for each part of the table that may have types of its own
     types: Callable[[Sequence[str]], Iterable[Sequence[Any]]]
+    #: whether a dictionary that is ordered holds all values in the order in which they were declared, and not those
+    #: that occur
     is_order_declared: bool = False
+
+
+def source_of(data: Any, domain: Domain, contributions: Contributions, watch: Watch | None) -> Source:
+    """The records of a frame, a Parquet file, or a folder of them."""
+    frame, names = frame_of(data), names_of_columns(domain, contributions)
+    require_columns(names, frame.columns)
+    if names:
+        for types in frame.types(names):
+            type_of = dict(zip(names, types, strict=True)).__getitem__
+            require_types_of(domain, contributions, type_of, is_order_declared=frame.is_order_declared)
+    names = names or [str(name) for name in frame.columns[:1]]  # some column must say how many records there are
+    batches, watch = partial(frame.batches, names), watch or NOT_WATCHED
+    return source_of_blocks(domain, lambda: blocks_of_batches(domain, contributions, batches(), watch=watch))
+
+
+def names_of(data: Any) -> tuple[object, ...]:
+    """The names of the columns."""
+    return frame_of(data).columns
+
+
+def frame_of(data: Any) -> Frame:
+    """Records that are read as Arrow batches."""
+    if isinstance(data, str | Path):
+        return frame_of_path(data)
+    names = [(cls.__module__.partition(".")[0].removeprefix("_"), cls.__name__) for cls in type(data).__mro__]
+    return next(_FRAMES[name] for name in names if name in _FRAMES)(data)
 
 
 def frame_of_arrow_table(table: Any) -> Frame:
@@ -136,6 +169,17 @@ def _slices(table: Any) -> Iterator[Any]:
         yield from part.to_batches() if hasattr(part, "to_batches") else [part]
 
 
+#: By library and class, as in `opening`.
+_FRAMES: dict[tuple[str, str], Callable[[Any], Frame]] = {
+    ("pyarrow", "Table"): frame_of_arrow_table,
+    ("pyarrow", "RecordBatch"): frame_of_arrow_table,
+    ("pyarrow", "RecordBatchReader"): frame_of_arrow_reader,
+    ("polars", "DataFrame"): frame_of_polars,
+    ("polars", "LazyFrame"): frame_of_lazy_polars,
+    ("duckdb", "DuckDBPyRelation"): frame_of_duckdb,
+    ("ibis", "Table"): frame_of_ibis,
+}
+
 #: How much of each column is read at a time, in bytes.
 _BUFFER = 2**20
 #: What Hive, and Spark after it, write for no value.
@@ -155,12 +199,8 @@ class _Part:
 def frame_of_path(path: str | Path) -> Frame:
     """The records of a Parquet file or of a folder of them.
 
-    Returns:
-        Its columns, and a stream of its records.
-
-    Raises:
-        DataError: there is no such file, or its name does not end in .csv, .csv.gz or .parquet; a folder that holds
-            anything but Parquet files.
+    DataError where there is no such file, or its name does not end in .csv, .csv.gz or .parquet; or the folder holds
+    anything but Parquet files.
     """
     file = Path(path)
     if file.is_dir():
@@ -183,17 +223,12 @@ def require_regular(path: Path) -> None:
 
 
 def _frame_of_folder(folder: Path) -> Frame:
-    """The records of all Parquet files in a folder and its subfolders.
+    """The records of all Parquet files in a folder and its subfolders, with the columns of the first file.
 
     A folder ``key=value`` below it makes a column ``key`` of strings, ``value`` in all records of its files, which
     follow the same rules as strings in a CSV file: "01" is not 1, and "1" is 1 where the schema has integers.  Names
-    that start with "_" or "." are skipped.
-
-    Returns:
-        The columns of the first file, a stream of the records of all files, and the types in each file.
-
-    Raises:
-        DataError: there are no Parquet files, or files of another kind, or links to folders; the table keeps a log.
+    that start with "_" or "." are skipped.  DataError where there are no Parquet files, or files of another kind, or
+    links to folders; or where the table keeps a log.
     """
     parts = sorted(_parts_of(folder), key=lambda part: part.path)
     if not parts:

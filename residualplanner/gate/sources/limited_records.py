@@ -1,23 +1,29 @@
 """Records of which at most some of each person count: what users give, and what is said of it in files."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from residualplanner.gate.ledger import TEXT_LIMIT
-from residualplanner.gate.sources.persons import AllRecords, Contributions, FirstRecords
-from residualplanner.ground.checks import is_integer, is_unicode, value_text
+import numpy as np
+
+from residualplanner.ground.checks import IntArray, frozen, is_integer, is_unicode, value_text
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import BudgetError, DataError, FileFormatError
-from residualplanner.ground.words import GET_IT_BACK
+from residualplanner.ground.words import GET_IT_BACK, TEXT_LIMIT
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.privacy import Neighbors
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 _KEY_BYTES = 32
+#: What `CodedBlock.persons` is where persons play no part.
+NO_PERSONS: IntArray = frozen(np.empty((2, 0), dtype=np.int64))
 
 
-@hides("contributions", "require_public_number")
+@hides("number", "require_public_number")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LimitedRecords:
     """Records of which at most some of each person count, so that ``records_per_person`` is true, not only promised.
@@ -89,11 +95,11 @@ class LimitedRecords:
                 "for replacements"
             )
 
-    def contributions(self, domain: Domain, records_per_person: int) -> FirstRecords:
-        """Which records count, for a plan that protects so many of each person.
+    def number(self, domain: Domain, records_per_person: int) -> int:
+        """How many records of each person count, for a plan that protects so many.
 
         Raises:
-            DataError: more are kept than the plan protects, or a column is that of weights.
+            DataError: they are more, or a column is that of weights.
         """
         keep = records_per_person if self.keep is None else self.keep
         if keep > records_per_person:
@@ -103,7 +109,7 @@ class LimitedRecords:
             )
         if {self.person, self.order} & {column.name for column in domain.weight.columns}:
             raise DataError("the column of weights is neither that of persons nor their order; name another column")
-        return FirstRecords(self.person, keep, self.order, self.key)
+        return keep
 
 
 def require_public_number(data: object, neighbors: Neighbors) -> None:
@@ -117,9 +123,39 @@ def unlimited(data: object) -> object:
     return data.data if isinstance(data, LimitedRecords) else data
 
 
-def contributions_of(data: object, domain: Domain, records_per_person: int) -> Contributions:
-    """Which records of a person count; DataError where they are more than are protected."""
-    return data.contributions(domain, records_per_person) if isinstance(data, LimitedRecords) else AllRecords()
+class PersonReader:
+    """Reads whose records are, and leaves out those that do not count: here nobody's."""
+
+    def of_arrays(self, arrays: Sequence[Any], *, unknown: int = 0) -> IntArray:
+        """Persons and order of a block's records as `CodedBlock.persons`, and of so many records without entries."""
+        del arrays, unknown
+        return NO_PERSONS
+
+    def of_series(self, columns: "Sequence[pd.Series[Any]]") -> Callable[[slice], IntArray]:
+        """The same for pandas columns, one of each column, a slice of them at a time."""
+        del columns
+        return lambda _: NO_PERSONS
+
+    def kept(self, blocks: Iterator[Any]) -> Iterator[Any]:
+        """Those of a stream's records, in a `CodedBlock` each time, that count."""
+        return blocks
+
+
+@dataclass(frozen=True, slots=True)
+class Contributions:
+    """Which records of a person count: here all."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The column of persons, and that of the order, if there is one."""
+        return ()
+
+    def reader(self) -> PersonReader:
+        """What reads these columns, block by block of one stream."""
+        return PersonReader()
+
+    def require_types(self, types: Sequence[Any], *, is_order_declared: bool = False) -> None:
+        """DataError unless columns of these Arrow types serve; None is a column that may hold anything."""
 
 
 #: What neighbors differ in where some records of a person are left out.  One record more of a person who has more than
@@ -171,11 +207,7 @@ def kept_to_json(kept: KeptRecords | None) -> dict[str, object]:
 
 
 def kept_from_json(stated: object, plan: Plan) -> KeptRecords | None:
-    """Undo `kept_to_json`, given what is stated under its name, or None.
-
-    Raises:
-        FileFormatError: a name or number is none, or more records are counted than the plan protects.
-    """
+    """Undo `kept_to_json`; FileFormatError where it is not that, or more records are counted than the plan protects."""
     if stated is None:
         return None
     if isinstance(stated, Mapping) and set(stated) == {"person", "keep", "order"}:

@@ -22,13 +22,9 @@ Selected = slice | NDArray[np.bool_]
 @final
 @dataclass(frozen=True, slots=True)
 class Once:
-    """Each record counts once.
+    """Each record counts once."""
 
-    Attributes:
-        total: how many records there are.
-    """
-
-    total: int
+    total: int  # how many records there are
 
     def __len__(self) -> int:
         return self.total
@@ -65,13 +61,10 @@ class Once:
 class Several:
     """Each record counts as often as its integer says.
 
-    Attributes:
-        entries (records,): int64, none negative; `several` checks their sum.
-
     Source: eq. (100).
     """
 
-    entries: IntArray
+    entries: IntArray  # (records,): int64, none negative; `several` checks their sum
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -110,12 +103,7 @@ def joined_multiplicities(parts: Sequence[Multiplicities]) -> Multiplicities:
 
 
 def exact_total(entries: IntArray) -> int:
-    """The sum of integers that are not negative, however large it is.
-
-    Example:
-        >>> exact_total(np.array([2**62, 2**62, 2**62])) == 3 * 2**62
-        True
-    """
+    """The sum of integers that are not negative, however large it is."""
     high, low = entries >> 32, entries & 0xFFFFFFFF
     return (int(high.sum()) << 32) + int(low.sum())
 

@@ -1,54 +1,40 @@
-"""From the data that people have to a source of counts."""
+"""From the data that people have to a source of counts: each form of records is opened by a module of its own."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from residualplanner.gate.sources.coding import (
-    blocks_of_batches,
-    blocks_of_matrix,
-    blocks_of_pandas,
-    names_of_columns,
-    require_columns,
-    require_types_of,
-)
-from residualplanner.gate.sources.column_types import has_categories, type_of_series
-from residualplanner.gate.sources.csv_files import CsvFile, names_of_csv, source_of_csv
-from residualplanner.gate.sources.frames import (
-    Frame,
-    frame_of_arrow_reader,
-    frame_of_arrow_table,
-    frame_of_duckdb,
-    frame_of_ibis,
-    frame_of_lazy_polars,
-    frame_of_path,
-    frame_of_polars,
-)
-from residualplanner.gate.sources.limited_records import contributions_of, unlimited
-from residualplanner.gate.sources.persons import AllRecords, Contributions
-from residualplanner.gate.sources.ready_counts import source_of_counts
-from residualplanner.gate.sources.records import source_of_blocks
+from residualplanner.gate.sources.limited_records import Contributions, LimitedRecords, unlimited
 from residualplanner.gate.sources.source import Source, guarded
-from residualplanner.gate.sources.tally import NOT_WATCHED, Watch
 from residualplanner.ground.checks import value_text
 from residualplanner.ground.errors import DataError
 from residualplanner.method.domain.domain import Domain
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from residualplanner.gate.sources.tally import Watch
 
-#: Library and class of each frame that is read as Arrow batches; by name, so that no library need be imported.
-_FRAMES: dict[tuple[str, str], Callable[[Any], Frame]] = {
-    ("pyarrow", "Table"): frame_of_arrow_table,
-    ("pyarrow", "RecordBatch"): frame_of_arrow_table,
-    ("pyarrow", "RecordBatchReader"): frame_of_arrow_reader,
-    ("polars", "DataFrame"): frame_of_polars,
-    ("polars", "LazyFrame"): frame_of_lazy_polars,
-    ("duckdb", "DuckDBPyRelation"): frame_of_duckdb,
-    ("_duckdb", "DuckDBPyRelation"): frame_of_duckdb,
+_COUNTS, _CSV, _FRAMES, _TABLES = (f"gate.sources.{name}" for name in ("ready_counts", "csv_files", "frames", "coding"))
+_PERSONS, _ENGINES = "gate.sources.persons", "scale.engines.engines"
+#: The module that opens each form, by library and class of what is given: names, so that neither a library nor a module
+#: is imported that nobody uses.  Paths and mappings are told by what they are, and all others are an engine's or none.
+_FORMS: dict[tuple[str, str], str] = {
+    ("numpy", "ndarray"): _TABLES,
+    ("pandas", "DataFrame"): _TABLES,
+    ("residualplanner", "CsvFile"): _CSV,
+    ("pyarrow", "Table"): _FRAMES,
+    ("pyarrow", "RecordBatch"): _FRAMES,
+    ("pyarrow", "RecordBatchReader"): _FRAMES,
+    ("polars", "DataFrame"): _FRAMES,
+    ("polars", "LazyFrame"): _FRAMES,
+    ("duckdb", "DuckDBPyRelation"): _FRAMES,
+    ("_duckdb", "DuckDBPyRelation"): _FRAMES,
+    ("ibis", "Table"): _FRAMES,
 }
+#: All that `_module` imports.
+MODULES = {*_FORMS.values(), _COUNTS, _PERSONS, _ENGINES}
 _ACCEPTED = (
     "a pandas DataFrame, a Polars DataFrame or LazyFrame, a PyArrow Table, RecordBatch or RecordBatchReader, a DuckDB "
     "relation, an Ibis table, a Dask or PySpark DataFrame, a path to a CSV or Parquet file or to a folder of Parquet "
@@ -96,32 +82,33 @@ def open_source(data: object, domain: Domain, *, records_per_person: int = 1) ->
 
 
 def watched_source(
-    data: object, domain: Domain, watch: Watch, *, records_per_person: int = 1, with_people: bool = True
+    data: object, domain: Domain, watch: "Watch", *, records_per_person: int = 1, with_people: bool = True
 ) -> Source:
     """A source that tells a watch what it reads, in this process; it checks the columns of the domain alone.
 
-    Raises:
-        DataError: as by `open_source`, but for lines of a CSV file.
+    Errors are those of `open_source`, but for lines of a CSV file.
     """
-    contributions = contributions_of(data, domain, records_per_person) if with_people else AllRecords()
+    contributions = contributions_of(data, domain, records_per_person) if with_people else Contributions()
     return _open(unlimited(data), domain, contributions, watch)
+
+
+def contributions_of(data: object, domain: Domain, records_per_person: int) -> Contributions:
+    """Which records of a person count; DataError where they are more than are protected."""
+    if not isinstance(data, LimitedRecords):
+        return Contributions()
+    return cast("Contributions", _module(_PERSONS).first_records(data, domain, records_per_person))
 
 
 def columns_of(data: object) -> tuple[object, ...]:
     """The names of the columns of records, none for a matrix of codes and for counts."""
     data = unlimited(data)
-    file = _csv_of(data)
-    if file is not None:
-        return names_of_csv(file)
-    frame = _frame_of(data)
-    return tuple(getattr(data, "columns", ())) if frame is None else frame.columns
+    form = _form_of(data)
+    return tuple(getattr(data, "columns", ()) if form in (_ENGINES, _COUNTS) else _module(form).names_of(data))
 
 
 def engines() -> Any:
-    """The door to the engines' frames, whose records are counted where they are; it is opened where data are given."""
-    from residualplanner.scale.engines import engines
-
-    return engines
+    """What counts an engine's frames where their records are."""
+    return _module(_ENGINES)
 
 
 def require_here(data: object) -> None:
@@ -139,75 +126,39 @@ def _open_limited(data: object, domain: Domain, records_per_person: int) -> Sour
     return _open(unlimited(data), domain, contributions_of(data, domain, records_per_person))
 
 
-def _open(data: object, domain: Domain, contributions: Contributions, watch: Watch = NOT_WATCHED) -> Source:
-    _require_persons(data, contributions)
-    if isinstance(data, np.ndarray):
-        return source_of_blocks(domain, blocks_of_matrix(data, domain, watch=watch))
-    file = _csv_of(data)
-    if file is not None:
-        return source_of_csv(file, domain, contributions, watch=watch)
-    if type(data).__module__.startswith("residualplanner."):
+def _open(data: object, domain: Domain, contributions: Contributions, watch: "Watch | None" = None) -> Source:
+    if contributions.columns and isinstance(data, np.ndarray | Mapping):
+        raise DataError(
+            "a matrix of codes or a mapping of counts does not say whose a record is; give a frame or a file"
+        )
+    form = _form_of(data)
+    if form != _CSV and type(data).__module__.startswith("residualplanner."):
         raise DataError(f"{value_text(data)} of this library holds no records; give {_ACCEPTED}")
-    if isinstance(data, Mapping):
-        return source_of_counts(data, domain)
-    if ("pandas", "DataFrame") in _names_of_classes(data):
-        return _pandas_source(cast("pd.DataFrame", data), domain, contributions, watch)
-    frame = _frame_of(data)
-    if frame is not None:
-        return _frame_source(frame, domain, contributions, watch)
+    if form == _COUNTS:
+        return cast("Source", _module(form).source_of_counts(data, domain))
+    if form != _ENGINES:
+        return cast("Source", _module(form).source_of(data, domain, contributions, watch))
     source = engines().source_of_frame(data, domain, contributions)
     if source is None:
         raise DataError(f"data of type {type(data).__name__} are not understood; give {_ACCEPTED}")
     return cast("Source", source)
 
 
-def _require_persons(data: object, contributions: Contributions) -> None:
-    """DataError where persons are asked for and the data cannot name any."""
-    if contributions.columns and isinstance(data, np.ndarray | Mapping):
-        raise DataError(
-            "a matrix of codes or a mapping of counts does not say whose a record is; give a frame or a file"
-        )
-
-
-def _csv_of(data: object) -> CsvFile | None:
-    """A CSV file, however it is named; None for anything else."""
-    if isinstance(data, str | Path) and Path(data).name.lower().endswith((".csv", ".csv.gz")):
-        return None if Path(data).is_dir() else CsvFile(data)
-    return data if isinstance(data, CsvFile) else None
-
-
-def _frame_of(data: Any) -> Frame | None:
-    """Records that are read as Arrow batches; None for anything else."""
-    import narwhals as nw
-
+def _form_of(data: object) -> str:
+    """The module that opens data of this form."""
     if isinstance(data, str | Path):
-        return frame_of_path(data)
-    if nw.dependencies.is_ibis_table(data):  # it looks at no library that is not imported already
-        return frame_of_ibis(data)
-    found = next((name for name in _names_of_classes(data) if name in _FRAMES), None)
-    return None if found is None else _FRAMES[found](data)
+        is_csv = Path(data).name.lower().endswith((".csv", ".csv.gz")) and not Path(data).is_dir()
+        return _CSV if is_csv else _FRAMES
+    found = next((_FORMS[name] for name in _names_of_classes(data) if name in _FORMS), None)
+    return found or (_COUNTS if isinstance(data, Mapping) else _ENGINES)
+
+
+def _module(form: str) -> Any:
+    """The one door to what opens records."""
+    return import_module(f"residualplanner.{form}")
 
 
 def _names_of_classes(data: object) -> Iterator[tuple[str, str]]:
     """Library and name of the data's class and of the classes it extends."""
     for cls in type(data).__mro__:
         yield cls.__module__.partition(".")[0], cls.__name__
-
-
-def _frame_source(frame: Frame, domain: Domain, contributions: Contributions, watch: Watch) -> Source:
-    names = names_of_columns(domain, contributions)
-    require_columns(names, frame.columns)
-    if names:
-        for types in frame.types(names):
-            type_of = dict(zip(names, types, strict=True)).__getitem__
-            require_types_of(domain, contributions, type_of, is_order_declared=frame.is_order_declared)
-    names = names or [str(name) for name in frame.columns[:1]]  # some column must say how many records there are
-    return source_of_blocks(domain, lambda: blocks_of_batches(domain, contributions, frame.batches(names), watch=watch))
-
-
-def _pandas_source(frame: "pd.DataFrame", domain: Domain, contributions: Contributions, watch: Watch) -> Source:
-    names = names_of_columns(domain, contributions)
-    require_columns(names, tuple(frame.columns))
-    is_declared = all(has_categories(frame[name]) for name in contributions.columns[1:])
-    require_types_of(domain, contributions, lambda name: type_of_series(frame[name]), is_order_declared=is_declared)
-    return source_of_blocks(domain, lambda: blocks_of_pandas(domain, contributions, frame, watch=watch))

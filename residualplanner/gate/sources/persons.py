@@ -8,7 +8,7 @@ and go without changing them.  All records of a person must be there together; c
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import shake_128
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +21,13 @@ from residualplanner.gate.sources.columns import (
     rows_of_series,
     texts_of_array,
 )
+from residualplanner.gate.sources.limited_records import NO_PERSONS, Contributions, LimitedRecords, PersonReader
 from residualplanner.gate.sources.person_order import OrderColumn
-from residualplanner.gate.sources.rules import NO_PERSONS, CodedBlock, of_records
+from residualplanner.gate.sources.rules import CodedBlock, of_records
 from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import DataError
 from residualplanner.ground.process import memory_left
+from residualplanner.method.domain.domain import Domain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,6 +100,11 @@ def is_order_type(kind: Any) -> bool:
     return is_person_type(kind) or entries_of_type(kind) is not None or bool(pa.types.is_timestamp(kind))
 
 
+def first_records(limited: LimitedRecords, domain: Domain, records_per_person: int) -> "FirstRecords":
+    """Which records count, for a plan that protects so many of each person; errors as of `LimitedRecords.number`."""
+    return FirstRecords(limited.person, limited.number(domain, records_per_person), limited.order, limited.key)
+
+
 #: How many bytes of random choice a record has: equal ones are as good as impossible, and do no harm.
 _BYTES = 8
 
@@ -105,13 +112,7 @@ _BYTES = 8
 def kept_blocks(
     blocks: Iterator[CodedBlock], persons: PersonColumn, order: OrderColumn, *, keep: int, key: bytes
 ) -> Iterator[CodedBlock]:
-    """The blocks of the records that count.
-
-    Raises:
-        DataError: there is too little memory to hold all of them.
-
-    Source: eq. (103).
-    """
+    """The blocks of the records that count; DataError where memory cannot hold all.  Source: eq. (103)."""
     read: list[CodedBlock] = []
     held = checked = 0
     for block in blocks:
@@ -151,12 +152,8 @@ def _first(
 ) -> NDArray[np.bool_]:
     """Which records are among the first of their person: by the order, then at random.
 
-    Args:
-        numbers (2, records): of the person, and in the order.
-        contents: (records,) each, all that else is known of the records.
-        texts: the entry of each person.
-        keep: how many of each.
-        key: of the random choice.
+    ``numbers`` (2, records) are those of the person and in the order; ``contents`` (records,) each, all that else is
+    known.
     """
     person, position = numbers
     # Equal records are as good as one another, so that in this order a person's records are always the same.
@@ -194,53 +191,16 @@ def _contents(blocks: Sequence[CodedBlock], chosen: IntArray) -> list[NDArray[np
     return [np.concatenate(columns) for columns in zip(*found, strict=True)]
 
 
-class PersonReader:
-    """Reads whose records are, and leaves out those that do not count: here nobody's."""
-
-    def of_arrays(self, arrays: Sequence[Any], *, unknown: int = 0) -> IntArray:
-        """Persons and order of a block's records as `CodedBlock.persons`, and of so many records without entries."""
-        del arrays, unknown
-        return NO_PERSONS
-
-    def of_series(self, columns: "Sequence[pd.Series[Any]]") -> Callable[[slice], IntArray]:
-        """The same for pandas columns, one of each column, a slice of them at a time."""
-        del columns
-        return lambda _: NO_PERSONS
-
-    def kept(self, blocks: Iterator[CodedBlock]) -> Iterator[CodedBlock]:
-        """Those of a stream's records that count."""
-        return blocks
-
-
 @dataclass(frozen=True, slots=True)
-class AllRecords:
-    """All records count."""
+class FirstRecords(Contributions):
+    """At most some records of each person count."""
 
-    columns: ClassVar[tuple[str, ...]] = ()
-
-    def reader(self) -> PersonReader:
-        """What reads these columns, block by block of one stream."""
-        return PersonReader()
-
-    def require_types(self, types: Sequence[Any], *, is_order_declared: bool = False) -> None:
-        """Nothing is required."""
-
-
-@dataclass(frozen=True, slots=True)
-class FirstRecords:
-    """At most some records of each person count.
-
-    Attributes:
-        person: the column that says whose a record is: integers or text.
-        keep: how many records of a person count at most.
-        order: the column by which a person's records are ordered, the first of which are kept; None for a choice at
-            random.  Records without an entry come last.
-        key: 32 bytes from which every random choice follows, together with the person's own entry.
-    """
-
-    person: str
-    keep: int
+    person: str  # the column that says whose a record is: integers or text
+    keep: int  # how many records of a person count at most
+    #: the column by which a person's records are ordered, the first of which are kept; None for a choice at random.
+    #: Records without an entry come last.
     order: str | None
+    #: 32 bytes from which every random choice follows, together with the person's own entry
     key: bytes = field(repr=False)
 
     @property
@@ -302,7 +262,3 @@ class _FirstReader(PersonReader):
 
     def kept(self, blocks: Iterator[CodedBlock]) -> Iterator[CodedBlock]:
         return kept_blocks(blocks, self._persons, self._order, keep=self._limit.keep, key=self._limit.key)
-
-
-#: Which records of a person count.
-Contributions = AllRecords | FirstRecords

@@ -26,14 +26,10 @@ Table = tuple[Key, IntArray]
 def source_of_counts(counts: Mapping[Any, Any], domain: Domain) -> Source:
     """Tables of counts; smaller tables are summed down from the smallest that holds them.
 
-    Args:
-        counts: attribute names to an integer array, its axes in the order of the names.  The unit is one record; in
-            tables with amounts, whose axes have the cells that `Numeric.ready_counts` gives, the fraction 1/D of one.
-        domain: the schema.
-
-    Returns:
-        The source; whoever counts it gets an error where a table has negative counts, or contradicts another: what is
-        in the tables decides nothing before.
+    Attribute names stand before an integer array, its axes in the order of the names.  The unit is one record; in
+    tables with amounts, whose axes have the cells that `Numeric.ready_counts` gives, the fraction 1/D of one.  Whoever
+    counts gets an error where a table has negative counts, or contradicts another: what is in the tables decides
+    nothing before.
 
     Raises:
         DataError: a table that is not of integers, or not of the schema's shape.
@@ -47,12 +43,7 @@ def source_of_counts(counts: Mapping[Any, Any], domain: Domain) -> Source:
 
 
 class _GivenTables:
-    """Tables that are checked and brought into the domain's order when they are first counted.
-
-    Args:
-        counts: of the right form.
-        domain: the schema.
-    """
+    """Tables that are checked and brought into the domain's order when they are first counted."""
 
     def __init__(self, counts: Mapping[Any, Any], domain: Domain) -> None:
         self._counts, self._domain = counts, domain

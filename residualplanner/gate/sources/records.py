@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from typing import final
@@ -23,12 +24,7 @@ Amounts = tuple[int, ...]
 
 
 class RecordCounts:
-    """Tables of a domain to which records are added, some at a time.
-
-    Args:
-        domain: the schema.
-        groups: each (g, k): g sets of k ascending attribute positions, all of the same shape.
-    """
+    """Tables of a domain, for groups of sets (g, k) of one shape, to which records are added, some at a time."""
 
     def __init__(self, domain: Domain, groups: Sequence[IntArray]) -> None:
         self._domain, self._groups = domain, groups
@@ -50,11 +46,9 @@ class RecordCounts:
         return tables
 
     def add(self, block: CodedBlock, *, report: Callable[[int], None] | None = None) -> None:
-        """Add some records.
+        """Add records without breaches; int64 holds what they and those before count, times `largest_denominator`.
 
-        Args:
-            block: without breaches; int64 holds what its records and those before count, times `largest_denominator`.
-            report: called now and then with the number of tables done so far.
+        ``report`` is called now and then with the number of tables done so far.
         """
         done = 0
         for amounts, counts in self._counts.items():
@@ -70,10 +64,7 @@ def _report_after(report: Callable[[int], None], before: int, done: int) -> None
 
 
 def denominator_of_set(domain: Domain, members: Sequence[int]) -> int:
-    """D: how often a record counts in all in the table of a set of attributes, given by their positions.
-
-    Source: eq. (104).
-    """
+    """D: how often a record counts in all in the table of these attributes, by position.  Source: eq. (104)."""
     return math.prod(domain.attributes[position].denominator for position in members)
 
 
@@ -114,11 +105,7 @@ class Passes:
         self._first: tuple[int, ...] | None = None
 
     def compare(self, met: tuple[int, ...]) -> DataError | None:
-        """An error if a pass has met other records than the first did.
-
-        Args:
-            met: what every pass over the same records meets.
-        """
+        """An error if a pass has met other records than the first did."""
         if self._first is None:
             self._first = met
         if met == self._first:
@@ -178,13 +165,24 @@ def _count(
             met = met + sums_of_block(block)
             is_last = progress is not None and following is None
             report = (lambda done: progress(done, total)) if progress is not None and is_last else None
-            counts.add(merged.of_block(block), report=report)
+            counts.add(merged_block(block, merged), report=report)
         block = following
     if isinstance(block, DataError):
         return block
     if breaches:
         return data_error_of_breaches(domain, breaches)
     return passes.compare(tuple(met.tolist())) or counts.tables
+
+
+def merged_block(block: CodedBlock, merged: MergedValues) -> CodedBlock:
+    """The same records, with the codes of the domain with merged values."""
+    if not merged.kept:
+        return block
+    codes = block.codes.copy()
+    for position, values in merged.kept:
+        keeps = (codes[position] >= values.start) & (codes[position] < values.stop)
+        codes[position] = np.where(keeps, codes[position] - values.start, len(values))
+    return replace(block, codes=codes)
 
 
 def regrouped(domain: Domain, blocks: Callable[[], Iterator[CodedBlock]]) -> Iterator[CodedBlock]:

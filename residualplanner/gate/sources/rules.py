@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.gate.sources.covering import Codes
+from residualplanner.gate.sources.limited_records import NO_PERSONS
 from residualplanner.gate.sources.multiplicities import Multiplicities, Once, joined_multiplicities
-from residualplanner.ground.checks import IntArray, frozen
+from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import DataError
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.domain import Domain
@@ -54,48 +55,31 @@ def words_of_code(code: int, *, is_weight: bool) -> str:
     return _WEIGHTS[code] if is_weight else {UNKNOWN: "value outside the schema", MISSING: "missing value"}[code]
 
 
-#: What `CodedBlock.persons` is where persons play no part.
-NO_PERSONS: IntArray = frozen(np.empty((2, 0), dtype=np.int64))
-
-
 #: Of amounts, the numerator of the fraction of each record that counts in the next cell: at the high end of its bin.
 Numerators = Mapping[int, IntArray]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CodedBlock:
-    """Some records, coded.
+    """Some records, coded."""
 
-    Attributes:
-        codes (d, records): valid codes; of amounts that of the low end of a bin; meaningless where there are breaches.
-        breaches: the columns whose values break a rule that says "error".
-        multiplicities: how often each record counts.
-        numerators: by position of an attribute of amounts, (records,).
-        persons (2, records): the number of the person of each record, below 0 where it is not known, and that of the
-            entry by which it is ordered, 0 where there is none; `NO_PERSONS` where persons play no part.
-    """
-
+    #: (d, records): valid codes; of amounts that of the low end of a bin; meaningless where there are breaches
     codes: Codes
-    breaches: frozenset[Breach]
-    multiplicities: Multiplicities
-    numerators: Numerators = field(default_factory=dict)
+    breaches: frozenset[Breach]  # the columns whose values break a rule that says "error"
+    multiplicities: Multiplicities  # how often each record counts
+    numerators: Numerators = field(default_factory=dict)  # by position of an attribute of amounts, (records,)
+    #: (2, records): the number of the person of each record, below 0 where it is not known, and that of the entry by
+    #: which it is ordered, 0 where there is none; `NO_PERSONS` where persons play no part
     persons: IntArray = field(default_factory=lambda: NO_PERSONS)
 
 
 def block_of_columns(
     domain: Domain, columns: Iterable[IntArray], multiplicities: Multiplicities, persons: IntArray = NO_PERSONS
 ) -> CodedBlock:
-    """Apply every attribute's rules to raw codes.
+    """Apply every attribute's rules to raw codes: the records that stay, in the narrowest type that holds all codes.
 
-    Args:
-        domain: the schema.
-        columns: for each of the domain's columns in order, (records,): codes, UNKNOWN or MISSING; of weights integers,
-            or the code of what is wrong.
-        multiplicities: how often each record counts, besides its weight.
-        persons: as of `CodedBlock`.
-
-    Returns:
-        The records that stay, in the narrowest type that holds every attribute's codes.
+    Columns (records,) are those of the domain in order: codes, UNKNOWN or MISSING; of weights integers, or the code of
+    what is wrong.  Records count as often as ``multiplicities`` say, besides their weight.
     """
     codes = np.empty((len(domain), len(multiplicities)), dtype=code_type(domain))
     leaves = np.zeros(len(multiplicities), dtype=bool)

@@ -6,12 +6,11 @@ context are discarded, and a new error with a fixed text takes its place.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ParamSpec, TypeVar, final
 
 import numpy as np
 
-from residualplanner.gate.sources.rules import CodedBlock
 from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import DataError, DomainError, ResourceError
 from residualplanner.method.domain.domain import Domain
@@ -23,15 +22,13 @@ class MergedValues:
 
     Every record still counts in one cell of each table, so that sums along an axis are those of the whole table.
 
-    Attributes:
-        kept: positions of attributes that hold no amounts, each with the values that keep their cells: not all.
-
     Example:
         >>> merged = MergedValues(((0, range(1, 3)),))
         >>> merged.of_domain(Domain({"a": 5, "b": 2})).sizes
         (3, 2)
     """
 
+    #: positions of attributes that hold no amounts, each with the values that keep their cells: not all
     kept: tuple[tuple[int, range], ...] = ()
 
     def of_domain(self, domain: Domain) -> Domain:
@@ -40,16 +37,6 @@ class MergedValues:
             return domain
         sizes = {domain.names[position]: len(values) + 1 for position, values in self.kept}
         return Domain({each.name: sizes.get(each.name, each) for each in domain.attributes})
-
-    def of_block(self, block: CodedBlock) -> CodedBlock:
-        """The same records, with the codes of that domain."""
-        if not self.kept:
-            return block
-        codes = block.codes.copy()
-        for position, values in self.kept:
-            keeps = (codes[position] >= values.start) & (codes[position] < values.stop)
-            codes[position] = np.where(keeps, codes[position] - values.start, len(values))
-        return replace(block, codes=codes)
 
     def of_table(self, counts: IntArray, positions: tuple[int, ...]) -> IntArray:
         """The counts (n_1, .., n_k) of a table over these positions, in the cells of that domain."""
@@ -84,11 +71,7 @@ _UNREADABLE = (
 
 @final
 class Source:
-    """Confidential records, or counts of them, from which tables over a domain are counted.
-
-    Args:
-        count: counts them where they are.
-    """
+    """Confidential records, or counts of them, from which tables over a domain are counted, where they are."""
 
     def __init__(self, count: Count) -> None:
         self._count = count

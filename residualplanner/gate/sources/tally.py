@@ -48,17 +48,12 @@ NOT_WATCHED = Watch()
 
 @dataclass(slots=True)
 class Offenders:
-    """Entries of a column under one rule.
+    """Entries of a column under one rule."""
 
-    Attributes:
-        records: how many.
-        values: how often each value comes, by the value as it is written and its type's name; at most a thousand.
-        examples: one entry for each.
-    """
-
-    records: int = 0
+    records: int = 0  # how many
+    #: how often each value comes, by the value as it is written and its type's name; at most a thousand
     values: Counter[tuple[str, str]] = field(default_factory=Counter)
-    examples: dict[tuple[str, str], Any] = field(default_factory=dict)
+    examples: dict[tuple[str, str], Any] = field(default_factory=dict)  # one entry for each
 
     def add(self, records: int, entries: Sequence[Any]) -> None:
         """So many more, some of which have these entries."""

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from residualplanner.ground.checks import IntArray, value_text
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import DataError, DomainError
+from residualplanner.ground.margins import LARGEST_DENOMINATOR
 from residualplanner.ground.words import suggestion
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.bins import Bins
@@ -37,8 +38,6 @@ from residualplanner.more.amounts.declared_amounts import (
 Outside = Literal["refuse", "clip"]
 BetweenUnits = Literal["round", "refuse"]
 
-#: No denominator is larger, so that 2**33 records times a denominator are fewer than 2**63.
-LARGEST_DENOMINATOR = 2**30
 #: Fractions of records that int64 adds up.
 _MOST_PARTS = 2**62
 

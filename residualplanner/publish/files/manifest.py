@@ -20,7 +20,8 @@ import numpy as np
 import scipy
 
 from residualplanner.gate.measurement.answers import FloatResiduals, IntegerResiduals
-from residualplanner.gate.measurement.combined import NoisyAnswers, as_one, noise_of_release
+from residualplanner.gate.measurement.averages import noise_of_release
+from residualplanner.gate.measurement.combined import NoisyAnswers, as_one
 from residualplanner.gate.measurement.measurement import Measurement, load_measurement
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.ground.archive import HEADER_LIMIT

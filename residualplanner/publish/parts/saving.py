@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from residualplanner.gate.measurement.combined import NoisyAnswers
-from residualplanner.gate.measurement.resource_estimate import bytes_text
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.atomic import PathLike, force_name, require_free_folder, write_atomically
 from residualplanner.ground.errors import FileFormatError, ResourceError
 from residualplanner.ground.process import require_guarded_main
 from residualplanner.ground.stores import AnyPath, BucketPath, path_at
+from residualplanner.ground.words import bytes_text
 from residualplanner.method.plan.files import plan_hash
 from residualplanner.publish.files import parquet
 from residualplanner.publish.files.manifest import files_beside, manifest_bytes, save_measurements

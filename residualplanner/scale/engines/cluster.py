@@ -9,7 +9,7 @@ from typing import Protocol, final
 import numpy as np
 
 from residualplanner.gate.sources.counting import shape_of_group, zero_tables
-from residualplanner.gate.sources.persons import Contributions
+from residualplanner.gate.sources.limited_records import Contributions
 from residualplanner.gate.sources.records import Passes, largest_denominator, records_of_tables
 from residualplanner.gate.sources.source import NOTHING_MERGED, MergedValues, Progress, Source
 from residualplanner.ground.checks import IntArray, frozen

@@ -5,9 +5,8 @@ Frames are PySpark's, classic or over Spark Connect, and Dask's; no record of th
 
 from typing import Any
 
-from residualplanner.gate.sources.limited_records import contributions_of, unlimited
-from residualplanner.gate.sources.opening import is_read_once, open_source
-from residualplanner.gate.sources.persons import Contributions
+from residualplanner.gate.sources.limited_records import Contributions, unlimited
+from residualplanner.gate.sources.opening import contributions_of, is_read_once, open_source
 from residualplanner.gate.sources.source import Progress, Source, guarded
 from residualplanner.ground.errors import DataError, ResourceError
 from residualplanner.ground.stores import ObjectStore

@@ -9,8 +9,8 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, final
 
 from residualplanner.gate.sources.coding import names_of_columns, require_columns, require_types_of
-from residualplanner.gate.sources.column_types import has_categories, type_of_series, type_of_spark
-from residualplanner.gate.sources.persons import Contributions
+from residualplanner.gate.sources.columns import has_categories, type_of_series, type_of_spark
+from residualplanner.gate.sources.limited_records import Contributions
 from residualplanner.gate.sources.source import Progress
 from residualplanner.method.domain.domain import Domain
 from residualplanner.scale.engines.cluster import EngineCluster

@@ -25,9 +25,9 @@ import numpy as np
 
 from residualplanner.gate.sources.coding import blocks_of_batches, blocks_of_pandas
 from residualplanner.gate.sources.counting import shape_of_group
+from residualplanner.gate.sources.limited_records import Contributions
 from residualplanner.gate.sources.multiplicities import MOST, exact_total, too_many
-from residualplanner.gate.sources.persons import AllRecords, Contributions
-from residualplanner.gate.sources.records import RecordCounts, denominator_of_set, regrouped
+from residualplanner.gate.sources.records import RecordCounts, denominator_of_set, merged_block, regrouped
 from residualplanner.gate.sources.rules import RULES, Breach, CodedBlock, data_error_of_breaches
 from residualplanner.gate.sources.source import NOTHING_MERGED, MergedValues, guarded
 from residualplanner.ground.checks import IntArray
@@ -80,7 +80,7 @@ class Work:
     domain: Domain
     tasks: tuple[CountingTask, ...]  # counted one after the other
     #: Which records of a person count; all records of a person are then in one partition.
-    contributions: Contributions = AllRecords()  # noqa: RUF009 - frozen
+    contributions: Contributions = Contributions()  # noqa: RUF009 - frozen
     merged: MergedValues = NOTHING_MERGED  # which values share a cell
     finest: int = 1  # the largest D in whose fractions 1/D of a record these tables, or later ones, are counted
     version: str = __version__  # of the library in the process that asks; the workers must have the same
@@ -215,7 +215,7 @@ def _rows(work: Work, blocks: Callable[[], Iterator[CodedBlock]]) -> Iterator[Pa
 
 def _counted(work: Work, kept: Sequence[CodedBlock]) -> Iterator[PartitionRow]:
     """The rows of some records, task by task."""
-    domain, blocks = work.counted, list(map(work.merged.of_block, kept))
+    domain, blocks = work.counted, [merged_block(each, work.merged) for each in kept]
     for task, of_task in enumerate(work.tasks):
         counts = RecordCounts(domain, of_task.groups)
         for block in blocks:

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from residualplanner.gate.measurement.discrete import exact_noise
-from residualplanner.gate.measurement.resource_estimate import bytes_text
 from residualplanner.ground.checks import value_text
 from residualplanner.ground.errors import ArgumentError, MissingExtraError, ResourceError, StoreError
 from residualplanner.ground.stores import open_store, require_create_if_absent
+from residualplanner.ground.words import bytes_text
 from residualplanner.method.plan.plan import Plan
 from residualplanner.scale.engines.engines import workers_of
 from residualplanner.scale.stored.tasks import TASK_CELLS, tasks_within

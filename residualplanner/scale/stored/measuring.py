@@ -11,7 +11,6 @@ from residualplanner.gate.measurement.blocks import AnswersOnDisk
 from residualplanner.gate.measurement.discrete import exact_noise
 from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.gate.measurement.noise_record import NoiseRecord
-from residualplanner.gate.measurement.resource_estimate import bytes_text
 from residualplanner.gate.sources.limited_records import require_public_number
 from residualplanner.gate.sources.source import Progress
 from residualplanner.gate.spend import (
@@ -29,6 +28,7 @@ from residualplanner.ground.checks import require_type
 from residualplanner.ground.errors import BudgetError, ResourceError, StoreError
 from residualplanner.ground.process import require_guarded_main
 from residualplanner.ground.stores import ObjectStore, open_store, require_create_if_absent
+from residualplanner.ground.words import bytes_text
 from residualplanner.method.plan.plan import Plan
 from residualplanner.scale.engines.cluster import Cluster
 from residualplanner.scale.engines.engines import open_cluster, require_ready_engine

@@ -12,13 +12,13 @@ import numpy as np
 
 from residualplanner.gate.discrete_gaussian import ByteSource
 from residualplanner.gate.measurement.answers import AnswerLayout, IntegerResiduals
-from residualplanner.gate.measurement.blocks import Division, division
+from residualplanner.gate.measurement.blocks import BYTES_OF_NUMBER, Division, division, measuring_bytes
 from residualplanner.gate.measurement.counting import rows_to_count, with_sums
 from residualplanner.gate.measurement.discrete import ExactNoise, exact_noise
 from residualplanner.gate.measurement.precision import measured_cost
-from residualplanner.gate.measurement.resource_estimate import BYTES_OF_NUMBER, bytes_text, measuring_bytes
 from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import ResourceError
+from residualplanner.ground.words import bytes_text
 from residualplanner.method.plan.files import plan_bytes
 from residualplanner.scale.engines.partitions import CountingTask
 from residualplanner.scale.stored.release import StoredRelease

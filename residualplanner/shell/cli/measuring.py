@@ -14,10 +14,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from residualplanner.gate.ledger import CHARGE_UNKNOWN, Ledger, LedgerEntry, charged_text
+from residualplanner.gate.ledger import Ledger, LedgerEntry
 from residualplanner.gate.measurement.measure import measure, require_measurable
 from residualplanner.gate.measurement.measurement import Measurement
-from residualplanner.gate.measurement.resource_estimate import ResourceEstimate, bytes_text, resource_estimate
+from residualplanner.gate.measurement.resource_estimate import ResourceEstimate, resource_estimate
 from residualplanner.gate.spend import ChargeTime
 from residualplanner.ground.errors import (
     ArgumentError,
@@ -27,7 +27,7 @@ from residualplanner.ground.errors import (
     ResidualPlannerError,
 )
 from residualplanner.ground.stores import path_at
-from residualplanner.ground.words import count_text, decimal_text_up, listed
+from residualplanner.ground.words import CHARGE_UNKNOWN, bytes_text, charged_text, count_text, decimal_text_up, listed
 from residualplanner.method.plan.files import plan_hash
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.workload.workload import Workload
@@ -338,7 +338,11 @@ def _telling_charge(ledger: Ledger | None, before: int) -> Iterator[None]:
     except BaseException as error:
         told = " ".join(notes_of(error))
         try:
-            charges = [] if ledger is None else [charged_text(entry) for entry in ledger.entries[before:]]
+            charges = (
+                []
+                if ledger is None
+                else [charged_text(entry.cost, entry.sequence) for entry in ledger.entries[before:]]
+            )
         except (OSError, FileFormatError):
             charges = [] if "charged" in told else [CHARGE_UNKNOWN]
         for charge in charges:

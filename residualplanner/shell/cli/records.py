@@ -65,7 +65,7 @@ class RecordsFile:
         records = self.records
         if isinstance(records, LimitedRecords):
             records.require_public_number(plan.neighbors)
-            records.contributions(plan.domain, plan.neighbors.records_per_person)
+            records.number(plan.domain, plan.neighbors.records_per_person)
         if self.newlines_in_values and not is_csv(self.path):
             raise DataError(f"--newlines-in-values is for CSV files; leave it out for {self.path}")
         require_columns(self.path, self.columns(plan))

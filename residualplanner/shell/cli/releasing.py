@@ -8,8 +8,8 @@ from typing import Any
 from residualplanner.fits.adjusted.adjustments import Adjustments
 from residualplanner.fits.nonnegative.published_errors_simulation import published_errors
 from residualplanner.gate.measurement.measurement import load_measurement
-from residualplanner.gate.measurement.resource_estimate import bytes_text, resource_estimate
-from residualplanner.ground.words import count_text
+from residualplanner.gate.measurement.resource_estimate import resource_estimate
+from residualplanner.ground.words import bytes_text, count_text
 from residualplanner.method.plan.files import load_plan
 from residualplanner.method.plan.plan import Plan
 from residualplanner.publish.files.file_names import PARTS_FORMAT

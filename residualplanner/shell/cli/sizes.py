@@ -8,16 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from residualplanner.gate.measurement.resource_estimate import (
-    ResourceEstimate,
-    bytes_text,
-    resource_estimate,
-    seconds_text,
-)
+from residualplanner.gate.measurement.resource_estimate import ResourceEstimate, resource_estimate, seconds_text
 from residualplanner.ground.atomic import write_atomically, write_folder_atomically
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.json import json_text
-from residualplanner.ground.words import number_text
+from residualplanner.ground.words import bytes_text, number_text
 from residualplanner.method.plan.files import plan_to_archive
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.workload.workload import Workload

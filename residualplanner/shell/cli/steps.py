@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from residualplanner.gate.measurement.resource_estimate import bytes_text, seconds_text
+from residualplanner.gate.measurement.resource_estimate import seconds_text
+from residualplanner.ground.words import bytes_text
 from residualplanner.shell.cli.output import Output
 
 #: The memory of the program before it works on anything, in bytes: measured, and rounded up.

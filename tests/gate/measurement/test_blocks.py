@@ -14,11 +14,16 @@ import residualplanner as rp
 from residualplanner.gate.ledger import Ledger
 from residualplanner.gate.measurement import blocks
 from residualplanner.gate.measurement.answers import AnswerLayout, FloatResiduals, IntegerResiduals
-from residualplanner.gate.measurement.blocks import AnswersOnDisk, HeldAtOnce, blocks_within
+from residualplanner.gate.measurement.blocks import (
+    AnswersOnDisk,
+    HeldAtOnce,
+    blocks_within,
+    counts_and_answers_bytes,
+    working_bytes,
+)
 from residualplanner.gate.measurement.counting import count_tables, parents
 from residualplanner.gate.measurement.measure import measure
 from residualplanner.gate.measurement.measurement import groups_of_plan
-from residualplanner.gate.measurement.resource_estimate import counts_and_answers_bytes, working_bytes
 from residualplanner.gate.sources.opening import open_source
 from residualplanner.ground.errors import ResourceError
 from strategies import cases

@@ -13,7 +13,7 @@ import dense
 import residualplanner as rp
 from made_releases import answers_of, any_release
 from random_plans import base_mechanisms, parts_of, plan_by_hand, planned, plans, plans_by_set, query_rows
-from residualplanner.gate.measurement.combined import combine, combined_plan
+from residualplanner.gate.measurement.averages import combine, combined_plan
 from residualplanner.method.strategy.strategy import constant_strategy
 from residualplanner.release.release import Release
 

@@ -10,9 +10,9 @@ import pytest
 
 from residualplanner.gate.ledger import Ledger
 from residualplanner.gate.measurement import blocks
+from residualplanner.gate.measurement.blocks import measuring_bytes
 from residualplanner.gate.measurement.measure import measure, require_measurable
 from residualplanner.gate.measurement.measurement import groups_of_plan
-from residualplanner.gate.measurement.resource_estimate import measuring_bytes
 from residualplanner.ground.errors import ResourceError
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.plan.select import select

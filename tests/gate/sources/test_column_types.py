@@ -12,8 +12,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from residualplanner.gate.sources.column_types import type_of_spark
-from residualplanner.gate.sources.columns import codes_of_values
+from residualplanner.gate.sources.columns import codes_of_values, type_of_spark
 from residualplanner.gate.sources.opening import open_source
 from residualplanner.ground.errors import DataError
 from residualplanner.method.domain.attribute import Attribute

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from residualplanner import Domain
+from residualplanner.gate.sources.limited_records import Contributions
 from residualplanner.gate.sources.opening import open_source
-from residualplanner.gate.sources.persons import AllRecords
 from residualplanner.gate.sources.source import MergedValues
 from residualplanner.scale.engines.cluster import EngineCluster
 from residualplanner.scale.engines.partitions import finished, rows_of_pandas
@@ -27,7 +27,7 @@ class OneWorker(EngineCluster):
     """An engine with one partition and one worker, which is this process."""
 
     def __init__(self):
-        super().__init__(DOMAIN, AllRecords(), ProcessWorkers(1), None)
+        super().__init__(DOMAIN, Contributions(), ProcessWorkers(1), None)
 
     def rows(self, work, finish, _report=None):
         return list(finished(work, finish, rows_of_pandas(work, pd.DataFrame(CODES, columns=DOMAIN.names))))

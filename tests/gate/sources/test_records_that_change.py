@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 import residualplanner as rp
+from residualplanner.gate.measurement.blocks import working_bytes
 from residualplanner.gate.measurement.measurement import groups_of_plan
-from residualplanner.gate.measurement.resource_estimate import working_bytes
 from residualplanner.gate.sources.opening import open_source
 from residualplanner.gate.sources.source import Source
 from residualplanner.scale.engines import cluster

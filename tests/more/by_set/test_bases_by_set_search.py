@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from residualplanner.method.losses.weights import importance_of
 
 import dense
 import residualplanner as rp
 from benchmarks.dense_optimum import workload
 from random_plans import query_rows, workloads_in_kinds
 from residualplanner.ground.errors import WorkloadError
+from residualplanner.method.losses.loss import importance_of
 from residualplanner.more.by_set.loss_and_cost import Maxima
 from residualplanner.more.by_set.problem import SearchSize, by_set_problem
 from residualplanner.more.by_set.search import Family, GroupBasis, Member, search

@@ -1,0 +1,275 @@
+"""Several measurements of the same records, averaged residual by residual, at no cost beyond what they have cost."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property, reduce
+from operator import add
+
+import numpy as np
+
+from residualplanner.gate.measurement.answers import AnswerLayout, FloatResiduals
+from residualplanner.gate.measurement.measurement import (
+    Measurement,
+    groups_of_plan,
+    measurement_html,
+)
+from residualplanner.gate.measurement.noise_record import NoiseRecord, noise_from_json
+from residualplanner.ground.array_hashes import content_hash
+from residualplanner.ground.checks import FloatArray, frozen
+from residualplanner.ground.errors import ArgumentError, BudgetError, FileFormatError, WorkloadError, memory_for
+from residualplanner.ground.json import json_text
+from residualplanner.ground.words import count_text, decimal_text_up
+from residualplanner.method.bases.basis import basis_codes
+from residualplanner.method.bases.subtraction import subtraction_basis
+from residualplanner.method.losses import SumOfVariances
+from residualplanner.method.plan.files import plan_hash
+from residualplanner.method.plan.plan import Plan
+from residualplanner.method.privacy import Budget, zcdp
+from residualplanner.method.strategy.accuracy import Accuracy
+from residualplanner.method.strategy.costs import cost_upper_bound
+from residualplanner.method.strategy.strategy import Strategy, constant_strategy
+from residualplanner.method.workload.closure import Closure
+from residualplanner.method.workload.workload import Workload
+
+_REMEDY = (
+    "answers in different bases are not averages of one another; plan the second measurement with bases= of the first"
+)
+#: How far apart the losses of equal plans may be where they are computed on different machines, relative.
+_LOSS_ROUNDING = 1e-9
+
+
+def combined_plan(plans: Sequence[Plan]) -> Plan:
+    """The plan whose noise is what remains when the answers of several measurements are averaged.
+
+    A residual that several of them measure gets the average of its answers, weighted by their precisions, which is the
+    best linear unbiased estimate: its precision is the sum of theirs.  A residual that only one measures keeps its
+    noise.
+
+    Args:
+        plans: of measurements of the same records, each with noise of its own.
+
+    Returns:
+        A plan for the queries of all, whose cost is the sum of their costs, up to rounding, and whose budget is the
+        sum of their budgets.  How far its sum of variances is above the least one is not known: its ``gap`` is
+        infinite.
+
+    Raises:
+        WorkloadError: they are over different domains, or measure an attribute in different bases.
+        BudgetError: they protect different changes of the records, cost more together than any budget can allow, or
+            have noise so large that the sum of variances is not finite.
+
+    Source: eq. (8), and docs/mathematics.md section 7 on several measurements.
+
+    Example:
+        >>> from residualplanner import Domain, marginals, pcost, select
+        >>> domain = Domain({"sex": 2, "age": 5})
+        >>> first, second = (select(marginals(domain, order=order), budget=pcost(1)) for order in (1, 2))
+        >>> both = combined_plan([first, second])
+        >>> len(both.workload), round(both.pcost, 9)
+        (3, 2.0)
+    """
+    first, *others = plans
+    for other in others:
+        if other.domain != first.domain:
+            raise WorkloadError("measurements are combined over one domain; these have different attributes or values")
+        if other.neighbors != first.neighbors:
+            raise BudgetError(
+                "measurements are combined where they protect the same change of the records; these protect "
+                f"{first.neighbors.words} and {other.neighbors.words}"
+            )
+    workload: Workload = reduce(add, (plan.workload for plan in plans))
+    strategy = _combined_strategy(workload.closure, plans)
+    loss = SumOfVariances()
+    with np.errstate(over="ignore", invalid="ignore"):
+        noise = 1 / combined_precision(workload.closure, plans)
+        loss_value = loss.value(workload, Accuracy(workload, strategy, noise))
+    if not math.isfinite(loss_value):
+        raise BudgetError("the noise of these measurements is too large: the sum of its variances is no finite number")
+    return Plan(
+        workload=workload,
+        noise_variances=noise,
+        strategy=strategy,
+        neighbors=first.neighbors,
+        budget=_combined_budget(plans, cost_upper_bound(strategy, noise, first.neighbors)),
+        loss=loss,
+        loss_value=loss_value,
+        gap=math.inf,
+        status=f"combined from {len(plans)} plans",
+    )
+
+
+def is_combined_from(plan: Plan, plans: Sequence[Plan]) -> bool:
+    """Whether a plan is that of several measurements together, its noise bit for bit; errors as of `combined_plan`."""
+    true = combined_plan(plans)
+    is_near = math.isclose(plan.loss_value, true.loss_value, rel_tol=_LOSS_ROUNDING)
+    return is_near and plan_hash(plan) == plan_hash(replace(true, loss_value=plan.loss_value))
+
+
+def _combined_budget(plans: Sequence[Plan], cost: float) -> Budget:
+    """The sum of the budgets as zCDP, which holds for every noise, rounded up; BudgetError for an infinite cost."""
+    if not math.isfinite(cost):
+        raise BudgetError("these measurements cost more together than any budget can allow")
+    allowed = sum((plan.budget.pcost_exact for plan in plans), Fraction(0))
+    return zcdp(decimal_text_up(max(allowed, Fraction(cost)) / 2))
+
+
+def combined_precision(closure: Closure, plans: Sequence[Plan]) -> FloatArray:
+    """The sum of the precisions with which plans measure each set of a closure, (m,); 0 where none does."""
+    total = np.zeros(len(closure))
+    for plan in plans:
+        total[closure.positions_of_sets(plan.closure)] += 1 / plan.noise_variances
+    return total
+
+
+def _combined_strategy(closure: Closure, plans: Sequence[Plan]) -> Strategy:
+    """What is measured by all plans together; WorkloadError where an attribute is measured in different bases."""
+    if any(plan.strategy.varying.any() for plan in plans):
+        return _same_strategy(plans)
+    domain = plans[0].domain
+    bases = [subtraction_basis(size) for size in domain.sizes]
+    for attribute, name in enumerate(domain.names):
+        measured = [plan.strategy.of_attributes[attribute] for plan in plans if plan.workload.uses[attribute].any()]
+        if len(np.unique(basis_codes(measured))) > 1:
+            raise WorkloadError(f"{name!r} is measured in different bases; {_REMEDY}")
+        bases[attribute : attribute + 1] = measured[:1] or [bases[attribute]]
+    return constant_strategy(closure, bases)
+
+
+def _same_strategy(plans: Sequence[Plan]) -> Strategy:
+    """The strategy that all plans have, where bases vary by set; the messages of (41) add up as the costs do."""
+    first, *others = (plan.strategy for plan in plans)
+    for other in others:
+        if not (first.closure.has_sets_of(other.closure) and _have_equal_bases(first, other)):
+            raise WorkloadError(f"bases vary by set, and are not the same in all plans; {_REMEDY}")
+    return replace(first, messages=np.sum([plan.strategy.messages for plan in plans], axis=0))
+
+
+def _have_equal_bases(left: Strategy, right: Strategy) -> bool:
+    codes = basis_codes([*left.bases, *right.bases])
+    mine, theirs = codes[left.factor_bases], codes[len(left.bases) + right.factor_bases]
+    return bool((mine == theirs).all() and (left.varying == right.varying).all())
+
+
+@dataclass(frozen=True, eq=False)
+class CombinedMeasurement:
+    """Several measurements of the same records as one: every residual has the average of its answers.
+
+    Averages are weighted by precision, so that no other unbiased linear estimate has a smaller variance.
+
+    Attributes:
+        measurements: all of them.
+        plan: what they measured together; its noise is that of the averages.
+        residuals: the averages, rounded to floats; where only one measurement has a residual, its own answers.
+
+    Source: docs/mathematics.md section 7, on several measurements.
+    """
+
+    measurements: tuple[Measurement, ...]
+    plan: Plan
+    residuals: FloatResiduals = field(repr=False)
+
+    def __repr__(self) -> str:
+        sets = count_text(len(self.plan.closure), "attribute set")
+        return f"<Measurement of {sets}, combined from {len(self.measurements)}>"
+
+    def _repr_html_(self) -> str:
+        return measurement_html(self, self.plan, self.residuals, self.noise)
+
+    @property
+    def noise(self) -> NoiseRecord:
+        """How the noise of each was drawn, and what may be claimed for all of them together."""
+        plans, records = zip(*((each.plan, each.noise) for each in self.measurements), strict=True)
+        return NoiseRecord.of_several(plans, records)
+
+    @cached_property
+    def answers_sha256(self) -> str:
+        """The SHA-256 of the averages: 64 hexadecimal digits."""
+        return content_hash({}, self.residuals.to_arrays(), self.residuals.hashes)
+
+    def with_residuals(self, residuals: FloatResiduals) -> "CombinedMeasurement":
+        """The same with other answers, such as those of tables that have been adjusted."""
+        return replace(self, residuals=residuals)
+
+
+@memory_for("to combine these measurements; use a machine with more memory")
+def combine(measurements: Sequence[Measurement]) -> CombinedMeasurement:
+    """Several measurements of the same records as one.
+
+    That they are of the same records is for the caller to know; nothing in a measurement tells.
+
+    Args:
+        measurements: two or more, each with noise of its own.
+
+    Raises:
+        ArgumentError: there are fewer than two, or one of them is not a measurement.
+        BudgetError: one is there twice, or they protect different changes of the records.
+        WorkloadError: they are over different domains, or measure an attribute in different bases.
+
+    Guarantees: post-processing; the cost is what all of them have cost together.
+    Source: docs/mathematics.md section 7, on several measurements.
+    """
+    chosen = tuple(measurements)
+    if len(chosen) < 2 or not all(isinstance(measurement, Measurement) for measurement in chosen):
+        raise ArgumentError("combine two or more measurements, from measure or load_measurement")
+    if len({measurement.answers_sha256 for measurement in chosen}) < len(chosen):
+        raise BudgetError("a measurement is there twice; its noise would be averaged with itself and not become less")
+    plan = combined_plan([measurement.plan for measurement in chosen])
+    return CombinedMeasurement(chosen, plan, _averages(chosen, plan))
+
+
+def _averages(measurements: Sequence[Measurement], plan: Plan) -> FloatResiduals:
+    closure, groups = plan.closure, groups_of_plan(plan)
+    layout = AnswerLayout(groups)
+    values = np.zeros(layout.count)
+    total = combined_precision(closure, [measurement.plan for measurement in measurements])
+    for measurement in measurements:
+        sets, own = closure.positions_of_sets(measurement.plan.closure), measurement.residuals
+        weights = 1 / measurement.plan.noise_variances / total[sets]
+        for number, members in enumerate(own.groups.members):
+            group, rows = groups.group[sets[members[0]]], groups.row[sets[members]]
+            scale = weights[members].reshape(-1, *(1,) * len(own.groups.shapes[number]))
+            layout.part(values, group)[rows] += scale * own.block(number)
+    return FloatResiduals(groups, frozen(values))
+
+
+def noise_of_release(stated: object, plan: Plan, plans: Sequence[Plan]) -> NoiseRecord:
+    """Undo ``published``, if every word is true of a release's plan, and of those of its measurements.
+
+    Raises:
+        FileFormatError: a field is missing, superfluous or contradicts the plans; or the plan is not that of all
+            measurements together.
+        BudgetError: an exact cost is another than the stated one, or more than the budget of its plan.
+        WorkloadError: the plans do not fit together.
+    """
+    if not isinstance(stated, Mapping) or "measurements" not in stated:
+        return _record_of_release(stated, plan)
+    several = stated["measurements"]
+    if not isinstance(several, list) or len(several) != len(plans) or len(plans) < 2:
+        raise FileFormatError("it does not say what the noise of each measurement was")
+    if not is_combined_from(plan, plans):
+        raise FileFormatError("its plan is not that of all measurements together")
+    records = tuple(
+        _record_of_release(_about_noise(statement), own) for statement, own in zip(several, plans, strict=True)
+    )
+    noise = NoiseRecord.of_several(plans, records)
+    if json_text(dict(stated)) != json_text(noise.published(plan)):
+        raise FileFormatError("what it says of all measurements together does not follow from each")
+    return noise
+
+
+def _about_noise(statement: object) -> object:
+    """What is said of one of several measurements, without the hash of its plan."""
+    if not isinstance(statement, Mapping):
+        return statement
+    return {name: value for name, value in statement.items() if name != "plan_sha256"}
+
+
+def _record_of_release(stated: object, plan: Plan) -> NoiseRecord:
+    """How the noise of one measurement was drawn, if every word is true of its plan."""
+    if not isinstance(stated, Mapping) or "seed" in stated:
+        raise FileFormatError("it does not say what the noise was")
+    # No release holds its seed, and nothing depends on which it was: any number will do.
+    seed = 0 if stated.get("randomness") == NoiseRecord(seed=0).randomness else None
+    return noise_from_json({**stated, "seed": seed}, plan)
