@@ -20,7 +20,7 @@ import numpy as np
 import residualplanner as rp
 from benchmarks.gpu_cases import TOLERANCE, cases, estimates_of, expected_of, worst_difference
 from benchmarks.strict_device import DEVICES
-from residualplanner.method.kron import axis_maps, residuals, tables_of_residuals
+from residualplanner.method.kron import axis_maps, tables_of_residuals
 from residualplanner.method.kron.arrays import like
 from residualplanner.method.queries import runs, sparse_kind
 from residualplanner.release import batches, reference_answers, stacks
@@ -161,18 +161,18 @@ def spread_with_plus(lower: Any, spread: Any, left_out: int, axes: Any) -> Any:
 
 
 FAULTS = {
-    "the divisor is dropped": of(residuals, "quotients", undivided),
-    "integers go through single precision": of(residuals, "quotients", single_precision),
-    "tensors are in single precision": of(residuals, "empty_floats", empty_in_single_precision, "mismatched dtypes"),
-    "tensors are NumPy's": of(residuals, "empty_floats", empty_on_host, "Can't convert array"),
+    "the divisor is dropped": of(axis_maps, "quotients", undivided),
+    "integers go through single precision": of(axis_maps, "quotients", single_precision),
+    "tensors are in single precision": of(axis_maps, "empty_floats", empty_in_single_precision, "mismatched dtypes"),
+    "tensors are NumPy's": of(axis_maps, "empty_floats", empty_on_host, "Can't convert array"),
     "tables become NumPy's on the way": Fault(
         (), "not on the device", lambda device: replace(device, tables=tables_on_host)
     ),
-    "subsets count from the last axis": of(residuals, "reversed", tuple, "broadcast"),
+    "subsets count from the last axis": of(axis_maps, "reversed", tuple, "broadcast"),
     "axes stay in the order of the domain": of(batches, "_with_axes", lambda tables, _: tables),
-    "rows are one too far": of(residuals, "take", next_rows),
-    "any rows are taken for a run": of(residuals, "_is_run", lambda rows: len(rows) > 0, "broadcast"),
-    "row numbers stay on the host": of(residuals, "take", rows_on_host, "two different devices"),
+    "rows are one too far": of(axis_maps, "take", next_rows),
+    "any rows are taken for a run": of(axis_maps, "_is_run", lambda rows: len(rows) > 0, "broadcast"),
+    "row numbers stay on the host": of(axis_maps, "take", rows_on_host, "two different devices"),
     "matrices stay on the host": of(axis_maps, "like", like_on_host, "two different devices"),
     "answers go to another device": of(Device, "put", put_elsewhere, "mismatched devices"),
     "every table has the first rows": of(DeviceAnswers, "blocks", blocks_with_first_rows),

@@ -1,11 +1,5 @@
 """Other numbers that noisy answers lead to: non-negative, rounded, mixtures, records, and adaptive projection."""
 
-from importlib import import_module
-from types import ModuleType
+import lazy_loader
 
-
-def __getattr__(name: str) -> ModuleType:
-    """Load what is public as `rp.microdata` when it is first looked up."""
-    if name in {"microdata"}:
-        return import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

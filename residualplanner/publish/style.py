@@ -17,6 +17,7 @@ from residualplanner.release.publication import Publication
 from residualplanner.release.quality import Quality
 from residualplanner.release.tidy_form import label_column_names
 
+__all__ = ["MOST_FILES", "Publication", "Quality", "Style", "chosen_format", "require_exportable"]
 #: Up to this many tables are written to a file each where no format is given.
 MOST_FILES = 5_000
 

@@ -1,1 +1,5 @@
 """Large releases: engines, workers, measurements in a store, and a GPU."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
