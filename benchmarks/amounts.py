@@ -61,7 +61,7 @@ def result(name: str, queries: rp.Workload) -> Result:
     one_basis, by_set = (
         rp.select(queries, budget=rp.pcost(1), bases=bases).loss_value for bases in ("optimal", "optimal_by_set")
     )
-    others = (one_basis, by_set, rp.svd_bound(queries))
+    others = (one_basis, by_set, rp.losses.svd_bound(queries))
     return Result(name, queries.domain.cells(), least, gap, *(other / least - 1 for other in others))
 
 

@@ -38,7 +38,7 @@ DOMAIN = rp.Domain({"a": 2, "b": 2})
 START, RELAXED, RECORDS = 0, 50, 40
 
 
-def first_model(plan: rp.RapPlan) -> list[Codes]:
+def first_model(plan: rp.fits.rap.RapPlan) -> list[Codes]:
     """The answers of the first relaxed records to both tables, as integers."""
     blocks, kind = OneHot(DOMAIN.sizes), plan.projection.kind
     start = kind.start(blocks, RELAXED, np.random.default_rng(START))
@@ -55,7 +55,7 @@ class RapExperiment:
         before, after (40, 2): the records.
     """
 
-    plan: rp.RapPlan
+    plan: rp.fits.rap.RapPlan
     before: Codes
     after: Codes
 
@@ -70,14 +70,14 @@ class RapExperiment:
             moves_apart: the counts of the first cells of both tables change in opposite directions; else all four
                 cells' scores change, half of them up and half down.
         """
-        plan = rp.RapPlan(
+        plan = rp.fits.rap.RapPlan(
             rp.marginals(DOMAIN, order=1),
             budget=rp.pcost(pcost),
             neighbors="replace",
             rounds=rounds,
             choices=1,
             unit=unit,
-            projection=rp.ProjectionSettings(relaxed_records=RELAXED, steps=1),
+            projection=rp.fits.rap.ProjectionSettings(relaxed_records=RELAXED, steps=1),
         )
         high, low = (int(model[0]) + shift for model, shift in zip(first_model(plan), (5, -5), strict=True))
         numbers = {(0, 0): 10, (0, 1): high - 10, (1, 0): low - 10, (1, 1): RECORDS + 10 - high - low}
@@ -145,7 +145,7 @@ def choice_scores(experiment: RapExperiment, is_after: bool, runs: int, source: 
     return round_scores(experiment, is_after, runs, source)[0]
 
 
-def _choice_log_probabilities(plan: rp.RapPlan, counts: list[NDArray[np.int64]]) -> NDArray[np.float64]:
+def _choice_log_probabilities(plan: rp.fits.rap.RapPlan, counts: list[NDArray[np.int64]]) -> NDArray[np.float64]:
     """The logarithm of the probability of each cell (2, 2), from the definition of the exponential mechanism."""
     utility = float(root_down(plan.choice_cost)) * np.abs(np.array(counts) - np.array(first_model(plan)))
     return utility - np.log(np.exp(utility).sum())

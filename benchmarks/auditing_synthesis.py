@@ -36,7 +36,7 @@ class SynthesisExperiment:
     @classmethod
     def of(cls, rho: str) -> "SynthesisExperiment":
         """At rho 0.1 single attributes are measured besides pairs; at 1, triples."""
-        return cls(Experiment.adding(rp.synthesis_plan(DOMAIN, rp.zcdp(rho)), RECORD))
+        return cls(Experiment.adding(rp.fits.synthesis_plan(DOMAIN, rp.zcdp(rho)), RECORD))
 
     @property
     def cost(self) -> Fraction:

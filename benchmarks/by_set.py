@@ -59,7 +59,7 @@ def workloads() -> Iterator[tuple[str, rp.Workload]]:
 
 def planned(name: str, workload: rp.Workload) -> Result:
     """Both plans of a workload."""
-    estimated = rp.resource_estimate(workload, by_set=True).planning_seconds
+    estimated = rp.questions.resource_estimate(workload, by_set=True).planning_seconds
     start = time.perf_counter()
     optimal = rp.select(workload, budget=rp.pcost(1))
     middle = time.perf_counter()
@@ -67,7 +67,7 @@ def planned(name: str, workload: rp.Workload) -> Result:
     end = time.perf_counter()
     try:
         bound = by_set.rmse / (1 + by_set.above_svd_bound()) ** 0.5
-    except rp.WorkloadError:  # too large a computation
+    except rp.errors.WorkloadError:  # too large a computation
         bound = None
     seconds = middle - start, end - middle, estimated
     return Result(name, len(workload), optimal.rmse, by_set.rmse, by_set.gap, bound, *seconds)

@@ -248,7 +248,9 @@ def result(name: str, queries: rp.Workload) -> Result:
     loss, gap = least_loss(gram_matrix(queries))
     cells = float(queries.cells.sum())
     losses = [rp.select(queries, budget=rp.pcost(1), bases=bases).loss_value for bases in BASES]
-    optimum, optimal, by_set, orthogonal, bound = (math.sqrt(x / cells) for x in (loss, *losses, rp.svd_bound(queries)))
+    optimum, optimal, by_set, orthogonal, bound = (
+        math.sqrt(x / cells) for x in (loss, *losses, rp.losses.svd_bound(queries))
+    )
     seconds = time.perf_counter() - start
     return Result(name, math.prod(queries.domain.sizes), optimum, gap, optimal, by_set, orthogonal, bound, seconds)
 

@@ -88,11 +88,11 @@ def in_this_process(engine: str, records: Path, folder: Path, attributes: int) -
         _tell(steps)
         return
     with ENGINES[engine]() as session:
-        workers = rp.SparkWorkers(session)
+        workers = rp.scale.SparkWorkers(session)
         workers.require_ready()
         frame = session.read.parquet(str(records / "people.parquet"))
         print("ready", flush=True)
-        measure = lambda: rp.measure_in_store(plan, frame, str(folder / "store"), scratch=folder)  # noqa: E731
+        measure = lambda: rp.scale.measure_in_store(plan, frame, str(folder / "store"), scratch=folder)  # noqa: E731
         _tell(released(folder, measure, workers))
 
 

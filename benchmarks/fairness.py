@@ -57,7 +57,10 @@ def plans() -> dict[str, rp.Plan]:
     sizes = DOMAINS["Adult"]
     domain = rp.Domain({f"a{number}": size for number, size in enumerate(sizes)})
     workload = rp.marginals(domain, up_to=3)
-    return {weights: rp.select(workload, budget=rp.pcost(1), loss=rp.SumOfVariances(weights)) for weights in WEIGHTINGS}
+    return {
+        weights: rp.select(workload, budget=rp.pcost(1), loss=rp.losses.SumOfVariances(weights))
+        for weights in WEIGHTINGS
+    }
 
 
 def claims(data: "dict[str, pd.DataFrame]") -> dict[str, Claim]:

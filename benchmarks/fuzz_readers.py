@@ -163,9 +163,9 @@ def _plans() -> list[rp.Plan]:
     return [
         rp.select(marginals, budget=rp.zcdp("0.5")),
         rp.select(marginals + kinds, budget=rp.approx_dp(1, "1e-6")),
-        rp.select(rp.marginals(short, up_to=3), budget=rp.gdp("0.3"), loss="max", neighbors="replace"),
+        rp.select(rp.marginals(short, up_to=3), budget=rp.privacy.gdp("0.3"), loss="max", neighbors="replace"),
         rp.select(mixed, budget=rp.pcost(2), bases="optimal_by_set", records_per_person=2),
-        rp.select(rp.marginals(short, up_to=1), loss=rp.Targets([(("a",), 40.0)])),
+        rp.select(rp.marginals(short, up_to=1), loss=rp.losses.Targets([(("a",), 40.0)])),
         rp.select(rp.Workload(rp.Domain({"town": towns}), [{"town": towns}]), budget=rp.zcdp("0.5")),
     ]
 
@@ -201,7 +201,7 @@ def _measurement_files() -> list[Files]:
 
 
 def _ledger_files() -> list[Files]:
-    def write(path: Path, budget: rp.Budget | None) -> None:
+    def write(path: Path, budget: rp.privacy.Budget | None) -> None:
         reason = "" if budget else "a test"
         ledger = rp.Ledger.create(path, budget=budget, data_set="people", reason=reason)
         for plan in (*_plans()[:2], *_plans()[:1]):
@@ -326,7 +326,7 @@ def _read_geography(path: Path) -> None:
 
 
 def _read_boundaries(path: Path) -> None:
-    boundaries = rp.Boundaries.from_geojson(path, "code")
+    boundaries = rp.publish.Boundaries.from_geojson(path, "code")
     if any(boundaries.rings.values()):
         plane_rings({code: rings for code, rings in boundaries.rings.items() if rings})
 

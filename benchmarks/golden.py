@@ -53,7 +53,7 @@ WORKLOADS: dict[str, Callable[[], rp.Workload]] = {
 #: What is optimized, under which notion of neighbors.
 CHOICES = {
     "sum": {},
-    "max": {"loss": rp.MaxVariance()},
+    "max": {"loss": rp.losses.MaxVariance()},
     "replace": {"neighbors": "replace"},
     "two": {"records_per_person": 2},
 }
@@ -101,7 +101,7 @@ def write_all() -> None:
             plan = rp.select(workload(), budget=rp.zcdp(1), **options)
             plan.save(name / "people.plan")
             measurement = measure_with_bits(plan, records, InsecureTestBits(7))
-        except rp.ResidualPlannerError as error:
+        except rp.errors.ResidualPlannerError as error:
             (name / "refused.txt").write_text(f"{type(error).__name__}: {error}\n", encoding="utf-8")
             continue
         measurement.save(name / "people.measurement")
@@ -122,16 +122,16 @@ def _write_release(measurement: rp.Measurement, folder: Path) -> None:
     for name, made in products.items():
         for format in ("csv", "parts"):
             _attempt(folder / f"{name}-{format}", lambda path, made=made, format=format: made().save(path, format))
-    _attempt(folder / "plan.html", lambda path: rp.write_report(measurement.plan, path))
-    _attempt(folder / "release.html", lambda path: rp.write_report(folder / "unbiased-csv", path))
+    _attempt(folder / "plan.html", lambda path: rp.publish.write_report(measurement.plan, path))
+    _attempt(folder / "release.html", lambda path: rp.publish.write_report(folder / "unbiased-csv", path))
 
 
 def _write_records(records: pd.DataFrame) -> None:
     measurement = rp.load_measurement("counts-sum/people.measurement")
     rp.synthesize(rp.reconstruct(measurement), seed=7).save("synthetic.csv")
     pairs = rp.marginals(DOMAIN, order=2)
-    plan = rp.RapPlan(pairs, budget=rp.zcdp(1), neighbors="replace", rounds=2, choices=2)
-    result = rp.rap(plan, records, seed=7)
+    plan = rp.fits.rap.RapPlan(pairs, budget=rp.zcdp(1), neighbors="replace", rounds=2, choices=2)
+    result = rp.fits.rap.rap(plan, records, seed=7)
     np.savetxt("rap.txt", np.concatenate([result.table(query).ravel() for query in pairs]))
 
 
@@ -170,7 +170,7 @@ def _attempt(path: Path, write: Callable[[Path], object]) -> None:
     """Write a file or folder; what it was refused with, where it was."""
     try:
         write(path)
-    except rp.ResidualPlannerError as error:
+    except rp.errors.ResidualPlannerError as error:
         path.with_name(f"{path.name}.refused.txt").write_text(f"{type(error).__name__}: {error}\n", encoding="utf-8")
 
 

@@ -87,7 +87,7 @@ def _difference(measurement: rp.Measurement, device: Device, expected: list[Esti
 def _measurements() -> dict[str, rp.Measurement]:
     """All cases, and so many tables that a batch on the device holds thousands."""
     workload = rp.marginals(rp.Domain({f"q{number}": 10 for number in range(30)}), up_to=3)
-    plan = plan_by_hand(workload, rp.subtraction_strategy(workload))
+    plan = plan_by_hand(workload, rp.strategies.subtraction_strategy(workload))
     return {**cases(), f"{len(workload):,} tables, discrete": noisy_answers(plan, "discrete")}
 
 

@@ -89,19 +89,19 @@ def worst_difference(expected: Iterable[Estimates], found: Iterable[Estimates]) 
 # Plans.
 
 
-def plan_by_hand(workload: rp.Workload, strategy: rp.Strategy, scale: float = 1.0) -> rp.Plan:
+def plan_by_hand(workload: rp.Workload, strategy: rp.strategies.Strategy, scale: float = 1.0) -> rp.Plan:
     """A plan that nobody searched for, of any cost."""
     noise = scale * np.random.default_rng(0).lognormal(sigma=0.5, size=len(workload.closure))
     about = {"budget": rp.pcost("1e300"), "loss": DescribedLoss("by hand"), "loss_value": 0.0, "gap": math.inf}
     return rp.Plan(workload=workload, noise_variances=noise, strategy=strategy, status="by hand", **about)
 
 
-def neighbors_of(size: int) -> rp.Basis:
+def neighbors_of(size: int) -> rp.strategies.Basis:
     """A basis of the differences between neighboring values."""
     return integer_basis(np.eye(size - 1, size, dtype=np.int64) - np.eye(size - 1, size, 1, dtype=np.int64), "given")
 
 
-def weights_of(size: int) -> rp.Basis:
+def weights_of(size: int) -> rp.strategies.Basis:
     """Another basis of as many answers."""
     return integer_basis(
         2 * np.eye(size - 1, size, dtype=np.int64) - np.eye(size - 1, size, 1, dtype=np.int64), "given"
@@ -124,10 +124,10 @@ def _marginals() -> rp.Plan:
     queries = [(), *"bcf", *combinations("adbef", 2), ("b", "a"), ("e", "d"), ("a", "c")]
     queries += [("d", "one", "b"), ("f", "b", "e"), ("b", "d", "a"), ("d", "e", "a")]
     workload = rp.Workload(rp.Domain(SIZES), queries)
-    return plan_by_hand(workload, rp.subtraction_strategy(workload))
+    return plan_by_hand(workload, rp.strategies.subtraction_strategy(workload))
 
 
-def _in_kinds(first: rp.Basis, second: rp.Basis) -> rp.Plan:
+def _in_kinds(first: rp.strategies.Basis, second: rp.strategies.Basis) -> rp.Plan:
     queries: list[Mapping[str, Kind]] = [
         {"b": second, "a": first} for first, second in zip(kinds_of(40), reversed(kinds_of(4)), strict=True)
     ]
@@ -135,7 +135,7 @@ def _in_kinds(first: rp.Basis, second: rp.Basis) -> rp.Plan:
     workload = rp.Workload(rp.Domain(SIZES), queries)
     bases = [subtraction_basis(size) for size in SIZES.values()]
     bases[:2] = first, second
-    return plan_by_hand(workload, rp.constant_strategy(workload.closure, bases))
+    return plan_by_hand(workload, rp.strategies.constant_strategy(workload.closure, bases))
 
 
 def _by_set() -> rp.Plan:
@@ -150,7 +150,9 @@ def _by_set() -> rp.Plan:
     count = sum(bases[code].size for code, (_, order) in zip(codes, factors, strict=True) if order > 1 and code < 4)
     return plan_by_hand(
         workload,
-        rp.varying_strategy(workload.closure, workload.domain.sizes, bases, np.array(codes), np.zeros(count)),
+        rp.strategies.varying_strategy(
+            workload.closure, workload.domain.sizes, bases, np.array(codes), np.zeros(count)
+        ),
     )
 
 

@@ -23,7 +23,7 @@ from benchmarks.watched import Watched
 STEPS: dict[str, Callable[[rp.Plan, Path], object]] = {
     "error table": lambda plan, _: plan.errors(),
     "errors as Parquet": lambda plan, folder: plan.save_errors(folder / "errors.parquet"),
-    "report": lambda plan, folder: rp.write_report(plan, folder / "plan.html"),
+    "report": lambda plan, folder: rp.publish.write_report(plan, folder / "plan.html"),
 }
 
 

@@ -83,11 +83,11 @@ def plans() -> dict[str, rp.Plan]:
     return {name: rp.select(workload, budget=rp.zcdp(RHO), loss=loss) for name, loss in losses.items()}
 
 
-def targets(factor: float) -> rp.Targets:
+def targets(factor: float) -> rp.losses.Targets:
     """The smaller of OpenDP's two errors of each grouping; its counts and its sums have the same in units of 32."""
     both = [scales(is_even=True), scales(is_even=False)]
     margins = [(query, factor * min(scale[name, "count"] for scale in both)) for name, query in QUERIES.items()]
-    return rp.Targets(margins, level=LEVEL)
+    return rp.losses.Targets(margins, level=LEVEL)
 
 
 def drawn_of_plan(plan: rp.Plan, people: pd.DataFrame) -> Statistics:
@@ -195,7 +195,7 @@ def main() -> int:
     workload = chosen["plan, targets"].workload
     least = {
         "plan": rp.select(workload, loss=targets(1.0)).pcost / 2,
-        "bound": rp.svd_bound(workload, loss=rp.MaxVariance(targets(1.0).importance(workload))) / 2,
+        "bound": rp.losses.svd_bound(workload, loss=rp.losses.MaxVariance(targets(1.0).importance(workload))) / 2,
     }
     for words, results in (("predicted", predicted), ("drawn", drawn)):
         print(f"{words}\n{pd.DataFrame(results).round(4).to_string()}\n")

@@ -198,7 +198,7 @@ def puma_codes(path: Path) -> tuple[rp.Domain, NDArray[np.int64]]:
 
 def releases(domain: rp.Domain, codes: NDArray[np.int64], epsilon: float, seeds: Iterable[int]) -> Iterator[rp.Release]:
     """Releases of all pairs of attributes, all of equal importance, one for each seed."""
-    loss = rp.SumOfVariances(weights="equal")
+    loss = rp.losses.SumOfVariances(weights="equal")
     plan = rp.select(rp.marginals(domain, order=2), budget=rp.approx_dp(epsilon, DELTA), loss=loss)
     for seed in seeds:
         yield rp.reconstruct(rp.measure(plan, codes, noise="gaussian", seed=seed))

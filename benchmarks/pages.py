@@ -309,7 +309,7 @@ def compare_all(folder: Path) -> Findings:
                 continue
             level = json.loads((manifest.parent / "metadata.json").read_text())["tables"]["conf_level"]
             report = manifest.parent.with_name(f"{manifest.parent.name}-page.html")
-            rp.write_report(manifest.parent, report, level=level, replace=True)
+            rp.publish.write_report(manifest.parent, report, level=level, replace=True)
             found = compare(page, manifest.parent, report, level)
             total.compared, total.wrong = total.compared + found.compared, total.wrong + found.wrong
             print(f"{manifest.parent.relative_to(folder)}: {found.compared:,} compared, {len(found.wrong)} wrong")

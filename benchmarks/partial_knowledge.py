@@ -24,9 +24,9 @@ from benchmarks.rap_cases import Case, adult_case, all_zero, errors, loans_like,
 from residualplanner.fits.rap.tiles import ThresholdTable, thresholds_of
 
 FAMILIES = {
-    "uniform": lambda domain, seed: rp.FeatureDistribution.uniform(domain),  # noqa: ARG005
-    "zipf": lambda domain, seed: rp.FeatureDistribution.zipf(domain, seed=seed),
-    "geometric": lambda domain, seed: rp.FeatureDistribution.geometric(domain, seed=seed),
+    "uniform": lambda domain, seed: rp.questions.FeatureDistribution.uniform(domain),  # noqa: ARG005
+    "zipf": lambda domain, seed: rp.questions.FeatureDistribution.zipf(domain, seed=seed),
+    "geometric": lambda domain, seed: rp.questions.FeatureDistribution.geometric(domain, seed=seed),
 }
 HISTORIES = (1, 4, 16, 64)
 SETTINGS = ((4, 4), (16, 4), (4, 16))
@@ -47,14 +47,16 @@ def true_maximum(case: Case, table: ThresholdTable) -> float:
     return float(case.truth(table).max()) / case.records
 
 
-def plan_of(case: Case, sets: Sequence[tuple[str, ...]], rounds: int, choices: int, *, steps: int = 300) -> rp.RapPlan:
-    return rp.RapPlan(
+def plan_of(
+    case: Case, sets: Sequence[tuple[str, ...]], rounds: int, choices: int, *, steps: int = 300
+) -> rp.fits.rap.RapPlan:
+    return rp.fits.rap.RapPlan(
         case.workload_of(sets, 1),
         budget=case.budget(EPSILON),
         neighbors="replace",
         rounds=rounds,
         choices=choices,
-        projection=rp.ProjectionSettings(steps=steps),
+        projection=rp.fits.rap.ProjectionSettings(steps=steps),
     )
 
 
@@ -66,14 +68,14 @@ def histories(
         now = FAMILIES[family](case.domain, seed)
         later = {
             drift: future_tables(
-                case, rp.sample_sets(now.drifted(drift, seed=seed), 3, FUTURE, replace=True, seed=1000 + seed)
+                case, rp.questions.sample_sets(now.drifted(drift, seed=seed), 3, FUTURE, replace=True, seed=1000 + seed)
             )
             for drift in drifts
         }
         for size in sizes:
             for rounds, choices in SETTINGS:
-                plan = plan_of(case, rp.sample_sets(now, 3, size, seed=seed), rounds, choices)
-                result = rp.rap(plan, case.codes, seed=seed)
+                plan = plan_of(case, rp.questions.sample_sets(now, 3, size, seed=seed), rounds, choices)
+                result = rp.fits.rap.rap(plan, case.codes, seed=seed)
                 present = errors(case, plan.thresholds, rap_answers(result))
                 for drift, tables in later.items():
                     future = errors(case, tables, rap_answers(result))
@@ -97,11 +99,11 @@ def during_the_fit(case: Case, seed: int) -> Iterator[dict[str, Any]]:
     """X10: the loss, the present and the future error after fewer and more steps in each round."""
     for family in ("uniform", "geometric"):
         now = FAMILIES[family](case.domain, seed)
-        history = rp.sample_sets(now, 3, 4, max_cells=10**6, seed=seed)
-        later = rp.sample_sets(now, 3, FUTURE // 2, replace=True, max_cells=10**6, seed=1000 + seed)
+        history = rp.questions.sample_sets(now, 3, 4, max_cells=10**6, seed=seed)
+        later = rp.questions.sample_sets(now, 3, FUTURE // 2, replace=True, max_cells=10**6, seed=1000 + seed)
         for steps in STEPS:
             plan = plan_of(case, history, 4, 4, steps=steps)
-            result = rp.rap(plan, case.codes, seed=seed)
+            result = rp.fits.rap.rap(plan, case.codes, seed=seed)
             yield {
                 "experiment": "X10",
                 "data": case.name,

@@ -128,7 +128,7 @@ class Actor:
         if fault.kind == "stall" and self.attempt is not None:
             self.attempt.pause()
         elif fault.kind == "error":
-            raise rp.StoreError("the answer of the store was lost")
+            raise rp.errors.StoreError("the answer of the store was lost")
         else:
             self._is_dead = True
             raise Died
@@ -334,7 +334,7 @@ class World:
                 if self.store.names(RELEASE):
                     return measuring.resumed(ActorStore(driver), RECORDS, options)
                 return measuring.begun(PLAN, RECORDS, ActorStore(driver), options)
-            except (Died, rp.ResidualPlannerError) as error:
+            except (Died, rp.errors.ResidualPlannerError) as error:
                 return error
 
     def _faults(self, steps: int, chance: float, kinds: Sequence[str]) -> dict[int, Fault]:
@@ -354,13 +354,13 @@ class World:
 
     def _can_be_read(self) -> bool:
         try:
-            rp.load_stored_measurement(self.store)
-        except (rp.FileFormatError, rp.StoreError):
+            rp.scale.load_stored_measurement(self.store)
+        except (rp.errors.FileFormatError, rp.errors.StoreError):
             return False
         return True
 
     def _give_up(self) -> None:
-        rp.abort_measuring(self.store)
+        rp.scale.abort_measuring(self.store)
         self._wake_all()
         if any(self.store.read(name) != CLOSED for name in self.store.names(ANSWERS)) or self._can_be_read():
             self.wrongs.append("a release that was given up has answers")
@@ -376,7 +376,7 @@ class World:
         attempts = Counter((actor.task, actor.generation) for actor in self.drawn)
         if any(count > 1 for count in attempts.values()):
             self.wrongs.append("a task was drawn twice in one generation")
-        again = rp.load_stored_measurement(self.store)
+        again = rp.scale.load_stored_measurement(self.store)
         if not np.array_equal(again.residuals.values, measurement.residuals.values):
             self.wrongs.append("the answers changed after the manifest")
         tasks = tasks_of_release(measuring.opened_release(self.store))
@@ -410,7 +410,7 @@ class UnreliableCluster:
             receipts.append(done[-1] if done else Receipt(task.number, Outcome.FAILED).to_bytes())
             self.driver.step("wait for workers", lambda: None)
         if any(Outcome.FAILED.encode() in receipt for receipt in receipts) and self.world.random.random() < 0.3:
-            raise rp.DataError("the engine failed")
+            raise rp.errors.DataError("the engine failed")
         return receipts
 
     def map(self, function: Callable[[int], bytes], numbers: Sequence[int], /) -> Iterator[bytes]:

@@ -5,7 +5,7 @@
 
 Adult ships with the package.  FILE is salary.csv, FOLDER holds histograms of race by origin, ``ST_*.csv``.  All pairs
 of attributes are measured again and again.  Actual errors and coverage are those over all measurements; errors are
-stated from each of the first few by `residualplanner.published_errors`, which does not see the records.  Data sets of
+stated from each of the first few by `residualplanner.fits.published_errors`, which does not see the records.  Data sets of
 few cells are measured ten times as often, with errors stated from four times as many of these and twice as many
 simulations each.  Every measurement and every simulation of every data set has noise of its own.
 
@@ -107,7 +107,7 @@ def one(
         off.append({query: made[query].estimate - table for query, table in truth.items()})
         if len(stated) < many * arguments.stated:
             started = time.process_time()
-            stated.append(rp.published_errors(made, simulations=simulations, seed=APART**2 + seed))
+            stated.append(rp.fits.published_errors(made, simulations=simulations, seed=APART**2 + seed))
             spent += time.process_time() - started
     rmse, spread, bias = actual_errors(off)
     return rows, {
@@ -168,7 +168,7 @@ def triples(names: Sequence[str], measurements: int) -> dict[str, Any]:
         rows.append(covered(made, truth))
         if seed == 0:
             started = time.process_time()
-            stated = rp.published_errors(made, simulations=10)
+            stated = rp.fits.published_errors(made, simulations=10)
             found["cpu s a simulation"] = (time.process_time() - started) / 10
     rmse, spread, _ = actual_errors(off)
     ratio = stated.rmse / rmse

@@ -90,8 +90,8 @@ def adaptive(
 ) -> Found:
     """RAP on three-way marginals of Adult at epsilon 0.1, 300 steps a round."""
     case = adult_case()
-    settings = rp.ProjectionSettings(relaxed_records=RECORDS, stops_at_noise=stops)
-    plan = rp.RapPlan(
+    settings = rp.fits.rap.ProjectionSettings(relaxed_records=RECORDS, stops_at_noise=stops)
+    plan = rp.fits.rap.RapPlan(
         case.workload(3, tables, 0),
         budget=case.budget(0.1),
         neighbors="replace",
@@ -103,9 +103,9 @@ def adaptive(
     return judged(case, plan, memory=memory)
 
 
-def judged(case: Any, plan: rp.RapPlan, *, memory: int = 2**30) -> Found:
+def judged(case: Any, plan: rp.fits.rap.RapPlan, *, memory: int = 2**30) -> Found:
     start = time.process_time()
-    result = rp.rap(plan, case.codes, memory=memory, seed=0)
+    result = rp.fits.rap.rap(plan, case.codes, memory=memory, seed=0)
     spent = time.process_time() - start
     found = errors(case, plan.thresholds, rap_answers(result))
     steps = sum(each.steps for each in result.rounds)
@@ -115,13 +115,13 @@ def judged(case: Any, plan: rp.RapPlan, *, memory: int = 2**30) -> Found:
 def whole() -> Found:
     """Non-adaptive RAP: all cells of 64 three-way marginals are measured and fitted, 50 steps."""
     case = adult_case()
-    plan = rp.RapPlan(
+    plan = rp.fits.rap.RapPlan(
         case.workload(3, 64, 0),
         budget=case.budget(0.1),
         neighbors="replace",
         rounds=1,
         choices=None,
-        projection=rp.ProjectionSettings(steps=50, stops_at_noise=False),
+        projection=rp.fits.rap.ProjectionSettings(steps=50, stops_at_noise=False),
     )
     return judged(case, plan)
 
@@ -133,7 +133,7 @@ def step() -> Found:
     rows = np.stack([generator.permutation(10)[:3] * 30 + generator.integers(0, 30, 3) for _ in range(256)])
     cells = ListedCells(3, rows, generator.random(256), np.ones(256), np.ones(256))
     parameters = kind.start(blocks, RECORDS, generator)
-    adam, values, settings = Adam(parameters, 1e-8), kind.values(parameters, blocks), rp.ProjectionSettings()
+    adam, values, settings = Adam(parameters, 1e-8), kind.values(parameters, blocks), rp.fits.rap.ProjectionSettings()
     start = time.process_time()
     for number in range(200):
         slopes = np.zeros_like(values)
@@ -154,11 +154,11 @@ def loans(schema: str) -> Found:
         if cells + size <= 35_000_000 and len(chosen) < 64:
             chosen.append(sets[number])
             cells += size
-    plan = rp.RapPlan(
+    plan = rp.fits.rap.RapPlan(
         case.workload_of(chosen, 1),
         budget=case.budget(0.1),
         neighbors="replace",
-        projection=rp.ProjectionSettings(stops_at_noise=False),
+        projection=rp.fits.rap.ProjectionSettings(stops_at_noise=False),
     )
     return {"data": case.name, "tables": len(chosen), **judged(case, plan)}
 
@@ -166,11 +166,11 @@ def loans(schema: str) -> Found:
 def many_loans(schema: str, tables: int, rounds: int) -> Found:
     """RAP on so many three-way marginals of the stand-in records, with 256 MiB for counts; rounds of 4 cells."""
     case = loans_like(Path(schema))
-    plan = rp.RapPlan(
+    plan = rp.fits.rap.RapPlan(
         case.workload(3, tables, 0), budget=case.budget(0.1), neighbors="replace", rounds=rounds, choices=4
     )
     start = time.process_time()
-    result = rp.rap(plan, case.codes, memory=2**29, seed=0)
+    result = rp.fits.rap.rap(plan, case.codes, memory=2**29, seed=0)
     spent = time.process_time() - start
     return {
         "data": case.name,
@@ -185,8 +185,10 @@ def tiled(memory: int) -> Found:
     """RAP on one four-way table of Adult, the largest with at most 20 million cells: 2 rounds of 4 cells."""
     case = adult_case()
     names = max(case.sets(4, max_cells=20_000_000), key=case.domain.cells)
-    plan = rp.RapPlan(case.workload_of([names], 4), budget=case.budget(0.1), neighbors="replace", rounds=2, choices=4)
-    result = rp.rap(plan, case.codes, memory=memory, seed=0)
+    plan = rp.fits.rap.RapPlan(
+        case.workload_of([names], 4), budget=case.budget(0.1), neighbors="replace", rounds=2, choices=4
+    )
+    result = rp.fits.rap.rap(plan, case.codes, memory=memory, seed=0)
     tiles = tiles_of(plan.thresholds, relaxed_records=RECORDS, room=memory // 2)
     chosen = [tuple(each) for one in result.rounds for each in one.chosen]
     return {"memory_mib": memory // 2**20, "queries": plan.thresholds[0].cells, "tiles": len(tiles), "chosen": chosen}

@@ -50,7 +50,7 @@ class Case:
         log = 2 * math.log(self.records)
         return (epsilon / (math.sqrt(log + epsilon) + math.sqrt(log))) ** 2
 
-    def budget(self, epsilon: float) -> rp.Budget:
+    def budget(self, epsilon: float) -> rp.privacy.Budget:
         return rp.zcdp(repr(self.rho(epsilon)))
 
     @cached_property
@@ -145,7 +145,7 @@ def errors(case: Case, tables: Sequence[ThresholdTable], answers: Answers) -> Er
     return Errors(max(largest), float(np.mean(largest)), math.sqrt(squares / cells), float(np.mean(variations)), cells)
 
 
-def rap_answers(result: rp.RapResult) -> Answers:
+def rap_answers(result: rp.fits.rap.RapResult) -> Answers:
     return lambda table: result.records.fractions(table) * result.total
 
 
@@ -156,7 +156,7 @@ def all_zero(table: ThresholdTable) -> Array:
 def gaussian(case: Case, workload: rp.Workload, rho: float, *, sensitivity: str, neighbors: str, seed: int) -> Answers:
     """The Gaussian mechanism on every cell, clipped to the possible."""
     tables, generator = thresholds_of(workload), np.random.default_rng(seed)
-    notion = rp.RapPlan(
+    notion = rp.fits.rap.RapPlan(
         workload, budget=rp.zcdp(1), neighbors=neighbors, rounds=1, choices=None, sensitivity=sensitivity
     )
     squared = notion.bound({table: table.cells for table in tables}, notion.protected)
@@ -168,13 +168,15 @@ def gaussian(case: Case, workload: rp.Workload, rho: float, *, sensitivity: str,
     return answers
 
 
-def released(case: Case, workload: rp.Workload, budget: rp.Budget, *, neighbors: str, seed: int) -> rp.Release:
+def released(case: Case, workload: rp.Workload, budget: rp.privacy.Budget, *, neighbors: str, seed: int) -> rp.Release:
     """A release of the same tables, all equally important, with continuous noise of a seed."""
-    plan = rp.select(workload, budget=budget, neighbors=neighbors, loss=rp.SumOfVariances("equal"))
+    plan = rp.select(workload, budget=budget, neighbors=neighbors, loss=rp.losses.SumOfVariances("equal"))
     return rp.reconstruct(rp.measure(plan, case.codes, noise="gaussian", seed=seed))
 
 
-def residual_planner(case: Case, workload: rp.Workload, budget: rp.Budget, *, neighbors: str, seed: int) -> Answers:
+def residual_planner(
+    case: Case, workload: rp.Workload, budget: rp.privacy.Budget, *, neighbors: str, seed: int
+) -> Answers:
     """The unbiased tables of a release."""
     release = released(case, workload, budget, neighbors=neighbors, seed=seed)
 

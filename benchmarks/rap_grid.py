@@ -225,7 +225,7 @@ def run(point: Point, case: Case) -> dict[str, Any]:
     elif point.method == "residual planner":
         answers = residual_planner(case, workload, case.budget(point.epsilon), neighbors="replace", seed=point.seed)
     else:
-        plan = rp.RapPlan(
+        plan = rp.fits.rap.RapPlan(
             workload,
             budget=case.budget(point.epsilon),
             neighbors="replace",
@@ -233,14 +233,14 @@ def run(point: Point, case: Case) -> dict[str, Any]:
             choices=point.choices,
             unit=point.unit,
             sensitivity=point.sensitivity,
-            projection=rp.ProjectionSettings(
+            projection=rp.fits.rap.ProjectionSettings(
                 relaxed_records=point.relaxed,
                 relaxation=point.relaxation,
                 steps=point.most_steps,
                 stops_at_noise=point.stops,
             ),
         )
-        result = rp.rap(plan, case.codes, seed=point.seed)
+        result = rp.fits.rap.rap(plan, case.codes, seed=point.seed)
         steps = sum(each.steps for each in result.rounds)
         answers = rap_answers(result)
         if point.oversample is not None:

@@ -19,7 +19,7 @@ from residualplanner.datasets import adult
 ATTRIBUTES = ("age", "education-num", "marital-status", "sex", "hours-per-week", "income>50K")
 #: Pixels of the window; the picture is the top of the page.
 SIZE = (1040, 1180)
-ABOUT = rp.Publication(
+ABOUT = rp.publish.Publication(
     title="Adults by age, education, marital status, sex, hours and income",
     author="Office of Statistics",
     date="2026-11-22",
@@ -35,7 +35,7 @@ def write_page(folder: Path) -> Path:
     plan = rp.select(rp.marginals(some, up_to=3), budget=rp.zcdp("0.5"))
     tables = rp.reconstruct(rp.measure(plan, file))
     rp.rounded(rp.nonnegative(tables)).save(folder / "release", publication=ABOUT)
-    rp.write_report(folder / "release", folder / "report.html")
+    rp.publish.write_report(folder / "release", folder / "report.html")
     return folder / "report.html"
 
 

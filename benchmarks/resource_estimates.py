@@ -119,7 +119,7 @@ def measured_step(name: str, phase: str, folder: Path) -> dict[str, float]:
 def rows_of(name: str) -> list[dict[str, object]]:
     """Estimates beside measurements, one row for each step and unit."""
     workload, loss = workload_of(name)
-    estimate = rp.resource_estimate(workload, loss=loss, records=RECORDS)
+    estimate = rp.questions.resource_estimate(workload, loss=loss, records=RECORDS)
     rows: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory() as folder:
         for phase in CASES[name]:

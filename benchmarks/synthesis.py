@@ -45,22 +45,22 @@ Codes = NDArray[np.int64]
 
 
 #: An ensemble that is fitted in no time.
-QUICK = rp.Ensemble(2, 40, rp.Descent(steps=120), rp.Descent(steps=60, rate=0.2))
+QUICK = rp.fits.Ensemble(2, 40, rp.fits.Descent(steps=120), rp.fits.Descent(steps=60, rate=0.2))
 
 
-def plan_of(kind: str, domain: rp.Domain, epsilon: float) -> tuple[rp.Plan, rp.Ensemble | None]:
+def plan_of(kind: str, domain: rp.Domain, epsilon: float) -> tuple[rp.Plan, rp.fits.Ensemble | None]:
     """What is measured, and the ensemble, if it is not that which is chosen."""
     budget = rp.approx_dp(epsilon, DELTA)
     if kind == "pairs":
-        equal = rp.SumOfVariances(weights="equal")
+        equal = rp.losses.SumOfVariances(weights="equal")
         return rp.select(rp.marginals(domain, order=2), budget=budget, loss=equal), None
     if kind == "quick":
-        return rp.synthesis_plan(domain, budget, triples=0), QUICK
-    return rp.synthesis_plan(domain, budget), None
+        return rp.fits.synthesis_plan(domain, budget, triples=0), QUICK
+    return rp.fits.synthesis_plan(domain, budget), None
 
 
 def fitted(
-    task: tuple[rp.Plan, rp.Ensemble | None, Codes, int, int],
+    task: tuple[rp.Plan, rp.fits.Ensemble | None, Codes, int, int],
 ) -> tuple[Any, list[tuple[Codes, Any]], dict[str, float]]:
     """A mixture, and records by all methods, from one release, in a process of its own."""
     plan, ensemble, codes, seed, count = task
@@ -109,7 +109,9 @@ def counted(domain: rp.Domain, codes: Codes, weights: NDArray[np.float64] | None
     return np.bincount(cells, weights, math.prod(domain.sizes[i] for i in members))
 
 
-def run(domain: rp.Domain, codes: Codes, plan: rp.Plan, ensemble: rp.Ensemble | None, seed: int) -> dict[str, float]:
+def run(
+    domain: rp.Domain, codes: Codes, plan: rp.Plan, ensemble: rp.fits.Ensemble | None, seed: int
+) -> dict[str, float]:
     """All figures of one plan and one draw of the noise."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         mixture, made, row = pool.apply(fitted, ((plan, ensemble, codes, seed, len(codes)),))

@@ -57,7 +57,7 @@ def explicit(plan: rp.Plan) -> tuple[float, list[float]]:
     return float((measured**2).sum(axis=0).max()), variances
 
 
-def whitened(basis: rp.Basis) -> NDArray[np.float64]:
+def whitened(basis: rp.strategies.Basis) -> NDArray[np.float64]:
     """What is measured of an attribute, turned so that the noise is independent."""
     if basis.matrix is not None:
         return np.asarray(basis.matrix, dtype=np.float64)

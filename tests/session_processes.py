@@ -52,7 +52,7 @@ def release(folder: Path) -> None:
 def store(folder: Path) -> None:
     """A session whose ledger is charged for what is measured into a store, task by task."""
     session = rp.Session(RECORDS, ledger=folder / "ledger")
-    rp.measure_in_store(PLAN, RECORDS, folder / "store", ledger=session.ledger)
+    rp.scale.measure_in_store(PLAN, RECORDS, folder / "store", ledger=session.ledger)
 
 
 SCENES: dict[str, Callable[[Path], None]] = {"release": release, "store": store}
@@ -178,7 +178,7 @@ def _spend(path: Path, costs: list[Fraction], number: int, start: tuple[int, int
         try:
             session.measure(plan, again=True)  # two may cost the same
             is_measured = True
-        except rp.BudgetError:
+        except rp.errors.BudgetError:
             is_measured = False
         told = {"who": number, "is_measured": is_measured, "cost": str(require_measurable(plan))}
         os.write(done[1], json.dumps(told).encode() + b"\n")

@@ -87,9 +87,9 @@ def projected(request, neighbors):
     ledger = rp.Ledger(rp.zcdp(9), neighbors=neighbors, records_per_person=keep or 1)
     options = {"neighbors": neighbors, "rounds": 1, "choices": 2, "records_per_person": keep or 1}
     try:
-        plan = rp.RapPlan(rp.Workload(domain, queries), budget=rp.zcdp(5), **options)
-        result = rp.rap(plan, records_of(request), ledger=ledger)
-    except rp.ResidualPlannerError:
+        plan = rp.fits.rap.RapPlan(rp.Workload(domain, queries), budget=rp.zcdp(5), **options)
+        result = rp.fits.rap.rap(plan, records_of(request), ledger=ledger)
+    except rp.errors.ResidualPlannerError:
         assert not ledger.entries
         raise
     assert ("Of each person" in result.noise.sentence) == (keep > 0)
@@ -109,7 +109,7 @@ def made(release):
 
 
 FEATURES = {
-    "synthesis plan": lambda request: [np.ones(len(rp.synthesis_plan(REQUESTS[request][0], rp.zcdp(1)).workload))],
+    "synthesis plan": lambda request: [np.ones(len(rp.fits.synthesis_plan(REQUESTS[request][0], rp.zcdp(1)).workload))],
     "synthetic records": lambda request: [
         rp.synthesize(released(request), 50, method="independent", ensemble=Ensemble(1, 4)).codes
     ],
@@ -119,7 +119,9 @@ FEATURES = {
     "non-negative": lambda request: made(rp.nonnegative(released(request))),
     "rounded": lambda request: [table % 1 for table in made(rp.rounded(released(request)))],
     "non-negative rounded": lambda request: made(rp.rounded(rp.nonnegative(released(request)))),
-    "published errors": lambda request: [rp.published_errors(rp.nonnegative(released(request)), simulations=10).rmse],
+    "published errors": lambda request: [
+        rp.fits.published_errors(rp.nonnegative(released(request)), simulations=10).rmse
+    ],
 }
 
 

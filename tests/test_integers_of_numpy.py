@@ -12,7 +12,7 @@ PAIRS = rp.marginals(rp.Domain({"a": 3, "b": 2}), order=2)
 
 
 def rap_plan(integer):
-    return rp.RapPlan(
+    return rp.fits.rap.RapPlan(
         PAIRS,
         budget=rp.zcdp(1),
         neighbors="add-remove",
@@ -20,7 +20,7 @@ def rap_plan(integer):
         choices=integer(3),
         total=integer(50),
         records_per_person=integer(2),
-        projection=rp.ProjectionSettings(relaxed_records=integer(9), steps=integer(7)),
+        projection=rp.fits.rap.ProjectionSettings(relaxed_records=integer(9), steps=integer(7)),
     ).sha256
 
 

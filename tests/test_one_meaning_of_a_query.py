@@ -125,12 +125,12 @@ def marginals_release() -> rp.Release:
 
 
 @pytest.fixture(scope="module", params=["softmax", "clip"])
-def relaxed(request: pytest.FixtureRequest) -> rp.RapResult:
-    settings = rp.ProjectionSettings(relaxed_records=20, steps=20, relaxation=request.param)
-    plan = rp.RapPlan(
+def relaxed(request: pytest.FixtureRequest) -> rp.fits.rap.RapResult:
+    settings = rp.fits.rap.ProjectionSettings(relaxed_records=20, steps=20, relaxation=request.param)
+    plan = rp.fits.rap.RapPlan(
         rp.marginals(DOMAIN, order=2), budget=rp.zcdp(1), neighbors="replace", rounds=1, choices=2, projection=settings
     )
-    return rp.rap(plan, records())
+    return rp.fits.rap.rap(plan, records())
 
 
 @pytest.mark.parametrize("name", QUERIES)
@@ -174,7 +174,7 @@ def test_relaxed_records_answer_a_query_as_their_cells_do(relaxed, name):
     """Where values add up to 1; else by the polynomial of each relaxed record, and thresholds are no sums of cells."""
     is_clip = relaxed.plan.projection.relaxation == "clip"
     if is_clip and name in {"matching", "either among"}:
-        with pytest.raises(rp.WorkloadError, match="answer a threshold only by itself"):
+        with pytest.raises(rp.errors.WorkloadError, match="answer a threshold only by itself"):
             relaxed.table(written(name))
         return
     found = relaxed.table(written(name))
@@ -187,7 +187,9 @@ def test_relaxed_records_answer_a_query_as_their_cells_do(relaxed, name):
         np.testing.assert_allclose(found, by_hand(name, relaxed.table(("a", "age", "c"))), rtol=1e-4, atol=1e-3)
 
 
-def answers_of_relaxed(result: rp.RapResult, rows: Mapping[str, list[list[float]]], shape: tuple[int, ...]) -> Array:
+def answers_of_relaxed(
+    result: rp.fits.rap.RapResult, rows: Mapping[str, list[list[float]]], shape: tuple[int, ...]
+) -> Array:
     """The mean over relaxed records of the products of what each says of every attribute."""
     starts = dict(zip(SIZES, (0, 3, 6), strict=True))
     values = result.records.values.astype(float)
@@ -237,8 +239,12 @@ def test_a_threshold_of_a_rap_result_is_no_marginal():
     """The case that was found: a sum of 500 records where each is in several cells."""
     domain = rp.Domain({"a": 3, "b": 4})
     codes = np.random.default_rng(0).integers(0, [3, 4], (500, 2))
-    plan = rp.RapPlan(rp.marginals(domain, order=2), budget=rp.zcdp(1), neighbors="replace", rounds=1, choices=2)
-    assert rp.rap(plan, codes).table(rp.Threshold(("a", "b"), 1)).sum() == pytest.approx(500 * (4 + 3 - 1), rel=1e-5)
+    plan = rp.fits.rap.RapPlan(
+        rp.marginals(domain, order=2), budget=rp.zcdp(1), neighbors="replace", rounds=1, choices=2
+    )
+    assert rp.fits.rap.rap(plan, codes).table(rp.Threshold(("a", "b"), 1)).sum() == pytest.approx(
+        500 * (4 + 3 - 1), rel=1e-5
+    )
 
 
 BY: dict[str, Callable[[], Any]] = {
@@ -259,10 +265,10 @@ def test_groups_of_statistics_are_written_as_any_query(by):
     release = rp.reconstruct(rp.measure(plan, people, noise="gaussian", seed=1))
     groups = BY[by]()
     assert rp.means(release, "pay", groups).names == rp.quantiles(release, "pay", 0.5, groups).names == ("job",)
-    assert rp.mean_std_err(plan, "pay", groups, records=50).shape == (2,)
+    assert rp.questions.mean_std_err(plan, "pay", groups, records=50).shape == (2,)
     among = rp.Among(("job",), where={"sex": "F"})
     assert rp.means(release, "pay", among).count.shape == (2,)
-    assert rp.mean_std_err(plan, "pay", among, records=50).shape == (2,)
+    assert rp.questions.mean_std_err(plan, "pay", among, records=50).shape == (2,)
 
 
 #: Queries that do not fit the domain, and what the message names.
@@ -300,7 +306,7 @@ def test_every_place_refuses_a_query_that_does_not_fit_with_one_message(marginal
     for query, words in WRONG:
         said = set()
         for place in places:
-            with pytest.raises(rp.ResidualPlannerError, match=words) as caught:
+            with pytest.raises(rp.errors.ResidualPlannerError, match=words) as caught:
                 place(query)
             said.add(str(caught.value))
         assert len(said) == 1, (query, said)
@@ -318,5 +324,5 @@ def test_what_is_of_names_alone_refuses_kinds_which_it_would_ignore(marginals_re
         marginals_release.plan.noise_variance_of.__getitem__,
     ]
     for take in takers:
-        with pytest.raises(rp.ResidualPlannerError, match="names alone"):
+        with pytest.raises(rp.errors.ResidualPlannerError, match="names alone"):
             take(query)

@@ -41,12 +41,20 @@ TAKERS = {
     "nonnegative": (rp.nonnegative, rp.Release, r"nonnegative: release must be a Release, got .*nonnegative\(reconst"),
     "rounded": (rp.rounded, rp.Release, r"rounded: release must be a Release, got "),
     "select": (lambda x: rp.select(x, budget=BUDGET), rp.Workload, r"select: workload must be .*marginals\(domain, up"),
-    "resource_estimate": (rp.resource_estimate, rp.Workload, r"resource_estimate: workload must be a Workload, got "),
-    "svd_bound": (rp.svd_bound, rp.Workload, r"svd_bound: workload must be a Workload, got "),
-    "sweep": (lambda x: rp.sweep(x, [BUDGET]), rp.Workload, r"workload must be a Workload, got "),
+    "resource_estimate": (
+        rp.questions.resource_estimate,
+        rp.Workload,
+        r"resource_estimate: workload must be a Workload, got ",
+    ),
+    "svd_bound": (rp.losses.svd_bound, rp.Workload, r"svd_bound: workload must be a Workload, got "),
+    "sweep": (lambda x: rp.questions.sweep(x, [BUDGET]), rp.Workload, r"workload must be a Workload, got "),
     "marginals": (lambda x: rp.marginals(x, up_to=2), rp.Domain, r"marginals: domain must be a Domain, .*Domain\({"),
     "Workload": (lambda x: rp.Workload(x, [("age",)]), rp.Domain, r"Workload: domain must be a Domain, got "),
-    "cost_of_more": (lambda x: rp.cost_of_more(x, [("age",)]), rp.Plan, r"cost_of_more: plan must be a Plan, got "),
+    "cost_of_more": (
+        lambda x: rp.questions.cost_of_more(x, [("age",)]),
+        rp.Plan,
+        r"cost_of_more: plan must be a Plan, got ",
+    ),
     "load_plan": (rp.load_plan, str, r'load_plan: path must be a str or a PathLike, got .*load_plan\("people.plan"\)'),
     "load_measurement": (rp.load_measurement, str, r"load_measurement: path must be "),
     "load_tables": (rp.load_tables, str, r'load_tables: path must be .*write load_tables\("release"\)'),
@@ -73,10 +81,10 @@ def test_what_a_function_does_not_take_is_named_and_what_it_takes_as_well(taker)
     for value in OBJECTS:
         if isinstance(value, accepted):
             continue
-        with pytest.raises(rp.ArgumentError, match=words) as caught:
+        with pytest.raises(rp.errors.ArgumentError, match=words) as caught:
             call(value)
         assert isinstance(caught.value, TypeError)
-        assert isinstance(caught.value, rp.ResidualPlannerError)
+        assert isinstance(caught.value, rp.errors.ResidualPlannerError)
         assert str(SECRET) not in str(caught.value)
         said = repr(value) if value is None or isinstance(value, str | int) else names_of(value)
         assert said in str(caught.value)
@@ -92,18 +100,18 @@ OTHERS = {
     "budget": lambda x: rp.select(WORKLOAD, budget=x),
     "at_most": lambda x: rp.select(WORKLOAD, at_most=x),
     "loss": lambda x: rp.select(WORKLOAD, budget=BUDGET, loss=x),
-    "weights of a loss": lambda x: rp.select(WORKLOAD, budget=BUDGET, loss=rp.SumOfVariances(x)),
+    "weights of a loss": lambda x: rp.select(WORKLOAD, budget=BUDGET, loss=rp.losses.SumOfVariances(x)),
     "bases": lambda x: rp.select(WORKLOAD, budget=BUDGET, bases=x),
     "neighbors": lambda x: rp.select(WORKLOAD, budget=BUDGET, neighbors=x),
-    "targets": lambda x: rp.select(WORKLOAD, loss=rp.Targets({("age",): x})),
+    "targets": lambda x: rp.select(WORKLOAD, loss=rp.losses.Targets({("age",): x})),
     "rho": rp.zcdp,
     "epsilon": lambda x: rp.approx_dp(x, 1e-9),
     "level": PLAN.errors,
     "noise": lambda x: rp.measure(PLAN, COUNTS, noise=x),
     "seed": lambda x: rp.measure(PLAN, COUNTS, noise="gaussian", seed=x),
     "ledger": lambda x: rp.measure(PLAN, COUNTS, ledger=x),
-    "plans": rp.compare,
-    "one plan": lambda x: rp.compare([x]),
+    "plans": rp.questions.compare,
+    "one plan": lambda x: rp.questions.compare([x]),
     "data": lambda x: rp.measure(PLAN, x),
     "combine": TABLE.combine,
     "combination": lambda x: PLAN.combination_variance(("age", "sex"), x),
@@ -114,7 +122,7 @@ OTHERS = {
     "size": lambda x: rp.Attribute("age", x),
     "bins": rp.Bins,
     "levels": rp.Hierarchy,
-    "strategy": rp.orthogonal_residuals,
+    "strategy": rp.strategies.orthogonal_residuals,
 }
 
 
@@ -125,14 +133,14 @@ def test_no_other_argument_leads_to_a_foreign_error_nor_to_a_record_in_a_message
         said = ""
         try:
             OTHERS[taker](value)
-        except rp.ResidualPlannerError as error:
+        except rp.errors.ResidualPlannerError as error:
             said = str(error)
         assert str(SECRET) not in said, value
     assert list(tmp_path.iterdir()) == []
 
 
 def test_records_given_first_are_in_no_frame_of_the_traceback():
-    with pytest.raises(rp.ArgumentError) as caught:
+    with pytest.raises(rp.errors.ArgumentError) as caught:
         rp.measure(RECORDS, PLAN)
     frames = [frame for frame, _ in traceback.walk_tb(caught.value.__traceback__)][1:]
     assert frames
@@ -141,7 +149,9 @@ def test_records_given_first_are_in_no_frame_of_the_traceback():
 
 def test_other_objects_of_this_library_hold_no_records():
     for value in (PLAN, MEASUREMENT, RELEASE, TABLE, WORKLOAD, DOMAIN):
-        with pytest.raises(rp.DataError, match=f"a {type(value).__name__} of this library holds no records; give a pa"):
+        with pytest.raises(
+            rp.errors.DataError, match=f"a {type(value).__name__} of this library holds no records; give a pa"
+        ):
             rp.measure(PLAN, value)
 
 
@@ -152,26 +162,42 @@ def test_a_name_in_brackets_alone_is_a_query_of_one_attribute():
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: RELEASE["ag", "sex"], rp.DomainError, "did you mean 'age'?"),
-        (lambda: rp.Workload(DOMAIN, [("age", "hom")]), rp.DomainError, "did you mean 'home'?"),
-        (lambda: rp.marginals(DOMAIN, up_to=1, kinds={"agee": rp.Prefix()}), rp.DomainError, "did you mean 'age'?"),
-        (lambda: rp.marginals(DOMAIN, up_to=1, kinds={"age": "prefx"}), rp.WorkloadError, "did you mean Prefix()?"),
-        (lambda: RELEASE[{"age": rp.Range}], rp.WorkloadError, "got the class Range; did you mean Range()?"),
-        (lambda: RELEASE[{"age": "hierachy"}], rp.WorkloadError, "did you mean Hierarchy(...)?"),
-        (lambda: rp.select(WORKLOAD, budget="zdp"), rp.BudgetError, "did you mean zcdp(0.5)?"),
-        (lambda: rp.select(WORKLOAD, budget="epsilon"), rp.BudgetError, "did you mean approx_dp(1, 1e-9)?"),
-        (lambda: rp.select(WORKLOAD, budget=BUDGET, loss="summ"), rp.WorkloadError, "did you mean 'sum'?"),
-        (lambda: rp.select(WORKLOAD, budget=BUDGET, loss=rp.MaxVariance), rp.WorkloadError, "mean MaxVariance(...)?"),
-        (lambda: rp.select(WORKLOAD, budget=BUDGET, bases="orthognal"), rp.WorkloadError, "mean 'orthogonal'?"),
-        (lambda: rp.select(WORKLOAD, budget=BUDGET, neighbors="replaced"), rp.BudgetError, "did you mean 'replace'?"),
+        (lambda: RELEASE["ag", "sex"], rp.errors.DomainError, "did you mean 'age'?"),
+        (lambda: rp.Workload(DOMAIN, [("age", "hom")]), rp.errors.DomainError, "did you mean 'home'?"),
         (
-            lambda: rp.select(WORKLOAD, budget=BUDGET, loss=rp.SumOfVariances("equals")),
-            rp.WorkloadError,
+            lambda: rp.marginals(DOMAIN, up_to=1, kinds={"agee": rp.Prefix()}),
+            rp.errors.DomainError,
+            "did you mean 'age'?",
+        ),
+        (
+            lambda: rp.marginals(DOMAIN, up_to=1, kinds={"age": "prefx"}),
+            rp.errors.WorkloadError,
+            "did you mean Prefix()?",
+        ),
+        (lambda: RELEASE[{"age": rp.Range}], rp.errors.WorkloadError, "got the class Range; did you mean Range()?"),
+        (lambda: RELEASE[{"age": "hierachy"}], rp.errors.WorkloadError, "did you mean Hierarchy(...)?"),
+        (lambda: rp.select(WORKLOAD, budget="zdp"), rp.errors.BudgetError, "did you mean zcdp(0.5)?"),
+        (lambda: rp.select(WORKLOAD, budget="epsilon"), rp.errors.BudgetError, "did you mean approx_dp(1, 1e-9)?"),
+        (lambda: rp.select(WORKLOAD, budget=BUDGET, loss="summ"), rp.errors.WorkloadError, "did you mean 'sum'?"),
+        (
+            lambda: rp.select(WORKLOAD, budget=BUDGET, loss=rp.losses.MaxVariance),
+            rp.errors.WorkloadError,
+            "mean MaxVariance(...)?",
+        ),
+        (lambda: rp.select(WORKLOAD, budget=BUDGET, bases="orthognal"), rp.errors.WorkloadError, "mean 'orthogonal'?"),
+        (
+            lambda: rp.select(WORKLOAD, budget=BUDGET, neighbors="replaced"),
+            rp.errors.BudgetError,
+            "did you mean 'replace'?",
+        ),
+        (
+            lambda: rp.select(WORKLOAD, budget=BUDGET, loss=rp.losses.SumOfVariances("equals")),
+            rp.errors.WorkloadError,
             "did you mean 'equal'?",
         ),
-        (lambda: rp.measure(PLAN, COUNTS, noise="discret"), rp.BudgetError, "did you mean 'discrete'?"),
-        (lambda: RELEASE.save("never", "parqet"), rp.WorkloadError, "did you mean 'parquet'?"),
-        (lambda: TABLE.to_frame(profile="defualt"), rp.WorkloadError, "did you mean 'default'?"),
+        (lambda: rp.measure(PLAN, COUNTS, noise="discret"), rp.errors.BudgetError, "did you mean 'discrete'?"),
+        (lambda: RELEASE.save("never", "parqet"), rp.errors.WorkloadError, "did you mean 'parquet'?"),
+        (lambda: TABLE.to_frame(profile="defualt"), rp.errors.WorkloadError, "did you mean 'default'?"),
     ],
 )
 def test_what_was_meant_is_said(call, error, words):
@@ -181,7 +207,7 @@ def test_what_was_meant_is_said(call, error, words):
 
 
 def test_a_word_like_no_other_gets_no_suggestion():
-    with pytest.raises(rp.DomainError) as caught:
+    with pytest.raises(rp.errors.DomainError) as caught:
         RELEASE["zzz"]
     assert str(caught.value) == "unknown attribute 'zzz'; the domain has ['age', 'sex', 'home']"
 
@@ -206,6 +232,6 @@ def test_files_of_another_kind_are_named(tmp_path, ledger):
         (rp.load_plan, "a.ledger", "this is a ledger, which Ledger.open reads; name the file of a plan"),
         (rp.load_plan, "tables/index.csv", "this is a CSV file; name the file of a plan"),
     ):
-        with pytest.raises(rp.FileFormatError) as caught:
+        with pytest.raises(rp.errors.FileFormatError) as caught:
             load(tmp_path / name)
         assert str(caught.value).startswith(f"{tmp_path / name}: {words}")

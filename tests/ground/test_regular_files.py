@@ -17,7 +17,7 @@ READERS = {
     "load_plan": rp.load_plan,
     "load_measurement": rp.load_measurement,
     "load_tables": rp.load_tables,
-    "write_report": lambda path: rp.write_report(path, path.with_name("report.html")),
+    "write_report": lambda path: rp.publish.write_report(path, path.with_name("report.html")),
     "Ledger.open": rp.Ledger.open,
     "records": lambda path: open_source(path, DOMAIN),
     "a folder of records": lambda path: open_source(path.parent, DOMAIN),
@@ -45,7 +45,7 @@ def _no_waiting():
 def test_a_pipe_or_device_is_refused_by_its_name(reader, ending, device, tmp_path):
     path = tmp_path / f"x.{ending}"
     os.mkfifo(path) if device is None else path.symlink_to(device)
-    with pytest.raises((rp.ResidualPlannerError, OSError), match=r".") as caught:
+    with pytest.raises((rp.errors.ResidualPlannerError, OSError), match=r".") as caught:
         READERS[reader](path)
     assert not isinstance(caught.value, TimeoutError)
     if ending in ("plan", "measurement") and reader in ("load_plan", "load_measurement"):
@@ -55,7 +55,7 @@ def test_a_pipe_or_device_is_refused_by_its_name(reader, ending, device, tmp_pat
 def test_files_of_statistics_packages_are_told_how_to_be_read(tmp_path):
     for name, package in {"a.dta": "read_stata", "a.SAV": "read_spss", "a.sas7bdat": "read_sas"}.items():
         (tmp_path / name).touch()
-        with pytest.raises(rp.DataError, match=rf"save it as CSV, or in Python give pandas\.{package}"):
+        with pytest.raises(rp.errors.DataError, match=rf"save it as CSV, or in Python give pandas\.{package}"):
             open_source(tmp_path / name, DOMAIN)
 
 

@@ -331,8 +331,8 @@ class Built:
     def options(self) -> dict[str, Any]:
         """Of `select`, but for the budget."""
         losses: dict[str, Any] = {
-            "equal": rp.SumOfVariances("equal"),
-            "targets": rp.Targets([(self.questions[1].query, 3.0), (self.questions[2].query, 2.0)]),
+            "equal": rp.losses.SumOfVariances("equal"),
+            "targets": rp.losses.Targets([(self.questions[1].query, 3.0), (self.questions[2].query, 2.0)]),
             "convex": lambda variances: cvxpy.norm(variances, 4),
         }
         n = len(self.column.entries) + len(self.own)

@@ -80,7 +80,7 @@ def check_refused(case: Case, rule: Rule, folder: Path) -> None:
     try:
         run = Run(built, folder)
         run.published(built.lines)
-    except (rp.ResidualPlannerError, CommandError, ValueError) as error:
+    except (rp.errors.ResidualPlannerError, CommandError, ValueError) as error:
         message: Any = str(error)
     else:
         raise AssertionError(f"not refused, though {rule.reason}: {case}")

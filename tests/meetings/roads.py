@@ -60,12 +60,12 @@ class Run:
             release.save(self.folder / "unbiased")
             release = rp.load_tables(self.folder / "unbiased")
         made = made_of(release, case["product"])
-        quality = None if case["quality"] is None else rp.Quality(suppress=case["quality"])
+        quality = None if case["quality"] is None else rp.publish.Quality(suppress=case["quality"])
         more: dict[str, Any] = {"level": case["level"], "quality": quality}
         if case["product"].with_unbiased:
             more["with_unbiased"] = True
         if case["product"].errors:
-            more["errors"] = rp.published_errors(made, simulations=SIMULATIONS)
+            more["errors"] = rp.fits.published_errors(made, simulations=SIMULATIONS)
         made.save(self.folder / "tables", case["format"], profile=case["profile"], **more)
         return self.folder / "tables", measurement
 
@@ -84,7 +84,7 @@ class Run:
         for power in range(200):
             try:
                 return self._in_python(source, memory=int(500 * 1.05**power), scratch=self.folder)
-            except rp.ResourceError as error:
+            except rp.errors.ResourceError as error:
                 if "too little memory" not in str(error) or self.spent:
                     raise
         raise AssertionError("no memory is enough")
@@ -94,7 +94,7 @@ class Run:
         if case["road"] == "session":
             return rp.Session(source, ledger=self.ledger).measure(plan, **memory)
         if case["road"] == "store":
-            return rp.measure_in_store(plan, source, self.folder / "store", ledger=self.ledger)
+            return rp.scale.measure_in_store(plan, source, self.folder / "store", ledger=self.ledger)
         ledger = self.ledger if case["noise"] == "discrete" else None
         found = rp.measure(plan, source, noise=case["noise"], ledger=ledger, **memory)
         if case["road"] == "measurement from a file":
@@ -112,7 +112,9 @@ class Run:
                 command("plan", self.folder / "spec.toml", "-o", made)
             command("report", made if case["report"] == 2 else tables, "-o", page, *(["--cells", FEW] if few else []))
         else:
-            rp.write_report(self.built.plan if case["report"] == 2 else tables, page, **({"cells": FEW} if few else {}))
+            rp.publish.write_report(
+                self.built.plan if case["report"] == 2 else tables, page, **({"cells": FEW} if few else {})
+            )
         return page
 
     def _by_commands(self, lines: Sequence[Line]) -> tuple[Path, rp.Measurement]:

@@ -158,7 +158,7 @@ def test_counts_and_sums_beside_means_have_the_errors_of_explicit_matrices(betwe
 @pytest.mark.parametrize(("least", "most"), [(-10, 30), (-5, 20)])
 def test_no_mean_that_is_expected_has_a_larger_error_than_is_told_in_advance_and_the_worst_has_it(least, most):
     plan = release_of(STATED, [{"job": IDENTITY, "pay": rp.Mean((-5, 20))}]).plan
-    told = rp.mean_std_err(plan, "pay", ["job"], records=25, between=(least, most))
+    told = rp.questions.mean_std_err(plan, "pay", ["job"], records=25, between=(least, most))
     rows = np.array([[-10, 5, 5, 30, 0], [1, 1, 1, 1, 0]])
     covariance = dense.least_squares_covariance(*mechanism(plan), np.kron(np.eye(3)[:1], rows))
     along = [np.array([1, -t]) @ covariance @ np.array([1, -t]) for t in np.linspace(least, most, 101)]
@@ -198,7 +198,7 @@ def test_a_plan_is_no_worse_in_any_query_than_a_budget_that_is_divided(shares):
     domain = rp.Domain({"job": 5, "year": 3, "pay": rp.Numeric(0, 40)})
     queries = [("job",), ("year",), *({name: IDENTITY, "pay": rp.Sum()} for name in ("job", "year"))]
     std_err = np.sqrt(sum(shares) / np.array(shares)) * [1, 1, 40, 40]  # each with its share of the cost 1
-    targets = rp.Targets([(query, MARGIN * each) for query, each in zip(queries, std_err, strict=True)])
+    targets = rp.losses.Targets([(query, MARGIN * each) for query, each in zip(queries, std_err, strict=True)])
     plan = rp.select(rp.Workload(domain, queries), budget=rp.pcost(1), loss=targets)
     ours = [np.sqrt(plan.variance(query).max()) for query in queries]
     assert (np.array(ours) <= std_err).all()
@@ -208,7 +208,7 @@ def test_a_plan_is_no_worse_in_any_query_than_a_budget_that_is_divided(shares):
 def test_errors_of_means_of_no_records_are_refused(records):
     plan = release_of(STATED, [{"job": IDENTITY, "pay": rp.Mean()}]).plan
     with pytest.raises(BudgetError, match="records must be positive"):
-        rp.mean_std_err(plan, "pay", ["job"], records=records)
+        rp.questions.mean_std_err(plan, "pay", ["job"], records=records)
 
 
 @pytest.mark.parametrize("p", [0.5, (0.2, 0.5, 0.9)])

@@ -74,7 +74,7 @@ def test_a_tuple_is_as_good_as_a_list_and_one_measurement_is_itself():
 
 @pytest.mark.parametrize("given", [[], [PILOT, SURVEY], [MEASURED[0], "a.measurement"], "a.measurement"])
 def test_what_is_no_measurement_is_refused(given):
-    with pytest.raises(rp.ArgumentError, match=r"measurement"):
+    with pytest.raises(rp.errors.ArgumentError, match=r"measurement"):
         rp.reconstruct(given)
 
 
@@ -165,7 +165,7 @@ def test_parts_of_workers_are_those_of_one_process(tmp_path, monkeypatch, is_map
     )
     both().save(tmp_path / "one", "parts")
     with dask.config.set(scheduler="threads"):
-        release.save(tmp_path / "workers", "parts", workers=rp.DaskWorkers())
+        release.save(tmp_path / "workers", "parts", workers=rp.scale.DaskWorkers())
     assert len(list((tmp_path / "one/parts").iterdir())) > 1
     assert contents(tmp_path / "workers") == contents(tmp_path / "one")
     assert all((tmp_path / f"{number}.measurement").exists() for number in (0, 1))
@@ -210,7 +210,7 @@ def test_a_manifest_with_other_words_about_the_noise_is_refused(folder, change):
     manifest = json.loads(path.read_text())
     CHANGES[change](manifest["noise"])
     path.write_text(json.dumps(manifest))
-    with pytest.raises(rp.FileFormatError, match=r"manifest\.json"):
+    with pytest.raises(rp.errors.FileFormatError, match=r"manifest\.json"):
         rp.load_tables(folder)
 
 
@@ -232,7 +232,7 @@ def test_a_manifest_with_other_words_about_the_noise_is_refused(folder, change):
 )
 def test_plans_that_are_not_those_of_the_measurements_are_refused_though_hashes_fit(folder, forged):
     forged_folder(folder, **forged)
-    with pytest.raises(rp.FileFormatError, match=r"manifest\.json: what it says of the noise is not true"):
+    with pytest.raises(rp.errors.FileFormatError, match=r"manifest\.json: what it says of the noise is not true"):
         rp.load_tables(folder)
 
 
@@ -245,10 +245,10 @@ def test_hashes_that_a_forger_computes_anew_are_those_that_were_there(folder):
 def test_a_plan_that_is_missing_or_altered_is_named(folder, name):
     content = (folder / name).read_bytes()
     (folder / name).write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    with pytest.raises(rp.FileFormatError, match=rf"{name} was altered"):
+    with pytest.raises(rp.errors.FileFormatError, match=rf"{name} was altered"):
         rp.load_tables(folder)
     (folder / name).unlink()
-    with pytest.raises(rp.FileFormatError, match=rf"{name} is missing"):
+    with pytest.raises(rp.errors.FileFormatError, match=rf"{name} is missing"):
         rp.load_tables(folder)
 
 
@@ -301,5 +301,5 @@ def test_the_budget_of_all_is_the_sum_of_the_budgets_and_no_cost_is_above_it():
 
 @pytest.mark.parametrize(("other", "word"), [(both().measurement, "a CombinedMeasurement"), (PILOT, "a Plan")])
 def test_what_is_no_measurement_among_several_is_named(other, word):
-    with pytest.raises(rp.ArgumentError, match=f"must be a Measurement, got {word}; write"):
+    with pytest.raises(rp.errors.ArgumentError, match=f"must be a Measurement, got {word}; write"):
         rp.reconstruct([MEASURED[0], other])

@@ -263,7 +263,7 @@ def shows(section, value):
 
 @pytest.mark.slow
 def test_a_report_shows_means_and_quantiles_with_units(release, tmp_path):
-    rp.write_report(release, tmp_path / "page.html", level=0.9)
+    rp.publish.write_report(release, tmp_path / "page.html", level=0.9)
     section = (tmp_path / "page.html").read_text().split('id="statistics"')[1].split("</section>")[0]
     assert "Mean pay (dollars) by job" in section
     assert "Quantiles of pay (dollars) by job" in section
@@ -280,7 +280,7 @@ def test_a_report_on_adjusted_tables_shows_counts_of_its_tables_and_means_of_the
     tables = rp.nonnegative(sparse)
     tables.save(tmp_path / "out", "csv", with_unbiased=True)
     for page, source in [("made.html", tables), ("read.html", rp.load_tables(tmp_path / "out"))]:
-        rp.write_report(source, tmp_path / page)
+        rp.publish.write_report(source, tmp_path / page)
         section = (tmp_path / page).read_text().split('id="statistics"')[1].split("</section>")[0]
         assert "Mean unbiased" in section
         assert shows(section, rp.means(sparse, "pay", ["job"]).high[0])
@@ -289,5 +289,5 @@ def test_a_report_on_adjusted_tables_shows_counts_of_its_tables_and_means_of_the
 
 @pytest.mark.slow
 def test_reports_on_plans_have_no_means(release, tmp_path):
-    rp.write_report(release.plan, tmp_path / "plan.html")
+    rp.publish.write_report(release.plan, tmp_path / "plan.html")
     assert 'id="statistics"' not in (tmp_path / "plan.html").read_text()

@@ -36,7 +36,7 @@ def test_a_cell_is_found_by_its_labels():
     ],
 )
 def test_labels_that_are_not_there_are_refused_with_the_nearest(labels, words):
-    with pytest.raises(rp.DomainError, match=words):
+    with pytest.raises(rp.errors.DomainError, match=words):
         TABLE.at(**labels)
 
 
@@ -44,7 +44,7 @@ def test_true_is_not_the_label_1():
     domain = rp.Domain({"a": rp.Attribute("a", labels=[False, True])})
     table = any_release(rp.select(rp.Workload(domain, [("a",)]), budget=rp.pcost(1)))["a"]
     assert table.at(a=True).estimate == table.estimate[1]
-    with pytest.raises(rp.DomainError, match="'a' has no label 1"):
+    with pytest.raises(rp.errors.DomainError, match="'a' has no label 1"):
         table.at(a=1)
 
 
@@ -67,10 +67,10 @@ def test_a_sum_is_the_table_without_the_attribute_with_its_exact_variance(plan, 
 
 
 def test_rows_that_overlap_are_not_summed_up():
-    with pytest.raises(rp.WorkloadError, match="the rows of prefix on 'n' do not add up"):
+    with pytest.raises(rp.errors.WorkloadError, match="the rows of prefix on 'n' do not add up"):
         RELEASE[{"n": rp.Prefix()}].sum("n")
     for names in ((), ("sex", "sex"), ("n",)):
-        with pytest.raises(rp.DomainError):
+        with pytest.raises(rp.errors.DomainError):
             TABLE.sum(*names)
 
 
@@ -120,7 +120,7 @@ def test_a_console_and_a_notebook_show_what_codes_mean():
         rp.Ledger(rp.zcdp(1), data_set=HOSTILE),
         rp.Ledger(rp.zcdp(1)).balance,
         rp.Session(np.zeros((0, 2)), budget=rp.zcdp(1), data_set=HOSTILE),
-        rp.compare([PLAN]),
+        rp.questions.compare([PLAN]),
         DOMAIN.attributes[0],
         rp.Attribute(HOSTILE, labels={"<script>": HOSTILE}),
         PLAN.noise_variance_of,
@@ -151,7 +151,15 @@ def test_every_noun_says_in_a_line_what_it_is():
     assert estimate.startswith(f"<ResourceEstimate for {len(PLAN.workload)} tables with ")
     assert "planning less than a second, " in estimate
     assert repr(optimal).startswith("<optimal basis of 30 values: 29 answers, pcost ")
-    nouns = [basis, optimal, measurement.noise, measurement.residuals, exact.residuals, rp.DaskWorkers(), estimate]
+    nouns = [
+        basis,
+        optimal,
+        measurement.noise,
+        measurement.residuals,
+        exact.residuals,
+        rp.scale.DaskWorkers(),
+        estimate,
+    ]
     assert all(len(repr(noun)) < 300 and "\n" not in repr(noun) and "array" not in repr(noun) for noun in nouns)
 
 
@@ -177,7 +185,8 @@ def test_other_libraries_get_the_same_numbers_and_labels():
 def test_without_the_library_the_extra_is_named(monkeypatch, method, package):
     monkeypatch.setitem(__import__("sys").modules, package, None)
     with pytest.raises(
-        rp.MissingExtraError, match=rf"{package}, which is not installed: pip install 'residualplanner\[frames\]'"
+        rp.errors.MissingExtraError,
+        match=rf"{package}, which is not installed: pip install 'residualplanner\[frames\]'",
     ):
         getattr(TABLE, method)()
 
@@ -190,7 +199,7 @@ def test_pictures_are_shown_and_saved(tmp_path):
         assert (tmp_path / f"table{ending}").read_bytes().startswith(start)
     assert (tmp_path / "table.svg").read_text() == picture._repr_svg_()
     assert picture.figure().axes
-    with pytest.raises(rp.WorkloadError, match=r"must end in one of .*, got '.gif'"):
+    with pytest.raises(rp.errors.WorkloadError, match=r"must end in one of .*, got '.gif'"):
         picture.save(tmp_path / "x.gif")
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".pdf", ".png", ".svg"]
 
@@ -200,7 +209,7 @@ def test_tab_completion_offers_the_documented_names_alone():
 
 
 def test_names_in_a_comparison_are_counted_by_attributes():
-    comparison = rp.compare({"p": PLAN})
+    comparison = rp.questions.compare({"p": PLAN})
     svg = comparison.plot()._repr_svg_()
     assert "0 attributes" in svg
     assert "2 attributes" in svg

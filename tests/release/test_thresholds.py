@@ -88,7 +88,7 @@ def test_files_hold_the_tables_of_thresholds(tmp_path, file_format):
 @pytest.mark.slow
 def test_a_report_names_thresholds(tmp_path):
     release = exact_release(plan_with_all(), DATA)
-    rp.write_report(release, tmp_path / "report.html")
+    rp.publish.write_report(release, tmp_path / "report.html")
     assert "at least 2" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 

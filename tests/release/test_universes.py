@@ -166,7 +166,7 @@ def test_selections_with_equal_words_in_file_names_are_told_apart(tmp_path):
 
 @pytest.mark.slow
 def test_reports_name_the_universe(tmp_path):
-    rp.write_report(exact_release(planned(), DATA), tmp_path / "report.html")
+    rp.publish.write_report(exact_release(planned(), DATA), tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
     assert "age among employed: yes" in page
     assert "employed among employed: yes or part time, sex: 1" in page

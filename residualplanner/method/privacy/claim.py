@@ -159,7 +159,7 @@ def claim_of_budget(budget: Budget, neighbors: Neighbors, *, noise: Noise | None
         noise: the noise that is or will be drawn; by default discrete where the budget holds for that, else continuous.
 
     Example:
-        >>> from residualplanner import gdp
+        >>> from residualplanner.method.privacy import gdp
         >>> [claim_of_budget(budget, Neighbors()).noise for budget in (zcdp("0.5"), gdp("1"))]
         ['discrete', 'gaussian']
     """

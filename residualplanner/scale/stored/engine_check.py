@@ -55,7 +55,7 @@ def check_engine(engine: object, store: object, *, plan: Plan | None = None) -> 
         ArgumentError: ``engine`` is neither, or ``store`` is no store.
 
     Example:
-        >>> from residualplanner import DaskWorkers
+        >>> from residualplanner.scale import DaskWorkers
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     bool(check_engine(DaskWorkers(), folder))

@@ -37,7 +37,7 @@ plan = rp.select(rp.marginals(domain, order=2), budget=rp.zcdp("0.1"))
 records = np.random.default_rng(0).integers(0, domain.sizes, size=(30, 3))
 made = rp.nonnegative(rp.reconstruct(rp.measure(plan, records, noise="gaussian", seed=0)))
 if options.pop("errors", False):
-    options["errors"] = rp.published_errors(made, simulations=10)
+    options["errors"] = rp.fits.published_errors(made, simulations=10)
 made.save(os.path.join(base, "whole"), **options)  # as much as can be is imported before the fork
 steps = {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir"}
 

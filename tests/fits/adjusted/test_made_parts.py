@@ -183,7 +183,7 @@ def test_an_interrupted_run_goes_on_and_is_not_mixed_with_other_numbers(tmp_path
 
 def test_some_parts_and_the_errors_of_published_numbers_can_be_written(tmp_path):
     made = MADE["non-negative"](release())
-    errors = rp.published_errors(made, simulations=10)
+    errors = rp.fits.published_errors(made, simulations=10)
     made.save(tmp_path / "out", errors=errors, only=[1])
     saved = rp.load_tables(tmp_path / "out")
     assert list(saved.numbers.files) == [1]
@@ -195,7 +195,7 @@ def test_some_parts_and_the_errors_of_published_numbers_can_be_written(tmp_path)
     ("options", "message"),
     [
         ({"profile": "acs"}, "profile='acs' is for other formats"),
-        ({"quality": rp.Quality()}, "quality= is for other formats"),
+        ({"quality": rp.publish.Quality()}, "quality= is for other formats"),
         ({"only": [99]}, "only must be numbers of parts"),
         ({"workers": 0}, "workers must be a number of processes"),
     ],

@@ -172,10 +172,10 @@ def test_no_more_steps_are_taken_than_allowed(monkeypatch):
 @pytest.mark.parametrize("kept", [0, 2_000_000], ids=["single precision", "double precision"])
 def test_errors_of_very_many_cells_are_those_of_few(monkeypatch, kept):
     made = rp.nonnegative(release_for("triples"))
-    exact = rp.published_errors(made, simulations=10)
+    exact = rp.fits.published_errors(made, simulations=10)
     monkeypatch.setattr("residualplanner.fits.nonnegative.many_cells._MANY_CELLS", 0)
     monkeypatch.setattr("residualplanner.fits.nonnegative.published_errors_simulation._MANY_CELLS", kept)
-    found = rp.published_errors(made, simulations=10)
+    found = rp.fits.published_errors(made, simulations=10)
     assert found.rmse == pytest.approx(exact.rmse, rel=0.02)
     assert found.bias == pytest.approx(exact.bias, rel=0.05, abs=0.01)
     assert found.rmse_simulation_error == pytest.approx(exact.rmse_simulation_error, rel=0.2)
@@ -188,8 +188,8 @@ def test_a_simulation_whose_tables_are_not_found_is_an_error(monkeypatch, cells)
     monkeypatch.setattr("residualplanner.fits.nonnegative.many_cells._MANY_CELLS", cells)
     monkeypatch.setattr("residualplanner.fits.nonnegative.nonnegative._DRAW_STEPS", 160)
     monkeypatch.setattr("residualplanner.fits.nonnegative.nonnegative._DRAW_GAP", -1.0)
-    with pytest.raises(rp.SolverError, match="no tables were found for a simulation in 160 steps"):
-        rp.published_errors(made, simulations=10)
+    with pytest.raises(rp.errors.SolverError, match="no tables were found for a simulation in 160 steps"):
+        rp.fits.published_errors(made, simulations=10)
 
 
 def test_an_attribute_of_very_many_values_needs_no_matrix_of_them():

@@ -35,7 +35,7 @@ def test_the_errors_of_a_cell_that_is_cut_at_0_are_those_of_half_a_normal_distri
     made = rp.nonnegative(two_cells((-1.0, 101.0)), known={(): 100})
     assert made["a"].estimate == pytest.approx([0, 100])
     v, count = 4.0, 400
-    errors = rp.published_errors(made, simulations=count, seed=3)
+    errors = rp.fits.published_errors(made, simulations=count, seed=3)
     assert errors.rmse == pytest.approx([math.sqrt(v / 2)], abs=4 * errors.rmse_simulation_error[0])
     assert errors.bias == pytest.approx([math.sqrt(v / (2 * math.pi))], abs=4 * errors.bias_simulation_error[0])
     of_square = math.sqrt(1.25 / count) * v
@@ -49,7 +49,7 @@ def test_the_errors_of_a_cell_that_is_cut_at_0_are_those_of_half_a_normal_distri
 @pytest.mark.parametrize("make", [rp.nonnegative, lambda release: rp.rounded(rp.nonnegative(release)), rp.rounded])
 def test_where_no_count_is_near_0_errors_are_those_of_the_unbiased_estimates(make):
     made = make(release(1e4))
-    errors = rp.published_errors(made, simulations=400)
+    errors = rp.fits.published_errors(made, simulations=400)
     exact = PLAN.errors()["std_err"].to_numpy()
     rounding = 1.0 if made.product.is_rounded else 0.0  # no cell moves further
     assert (np.abs(errors.rmse - exact) <= 4 * errors.rmse_simulation_error + rounding).all()
@@ -58,13 +58,13 @@ def test_where_no_count_is_near_0_errors_are_those_of_the_unbiased_estimates(mak
 
 
 def test_a_free_total_has_its_error_too():
-    errors = rp.published_errors(rp.nonnegative(release(1e4), total="free"), simulations=400)
+    errors = rp.fits.published_errors(rp.nonnegative(release(1e4), total="free"), simulations=400)
     exact = PLAN.errors()["std_err"].to_numpy()
     assert (np.abs(errors.rmse - exact) <= 4 * errors.rmse_simulation_error).all()
 
 
 def test_what_is_known_has_no_error():
-    errors = rp.published_errors(rp.nonnegative(release(), known={(): 9, "a": [1, 6, 2]}), simulations=10)
+    errors = rp.fits.published_errors(rp.nonnegative(release(), known={(): 9, "a": [1, 6, 2]}), simulations=10)
     frame = errors.to_frame()
     is_known = frame["query"] != "b × a"
     assert frame["rmse"][is_known].tolist() == pytest.approx([0, 0, 0], abs=1e-9)
@@ -75,21 +75,21 @@ def test_what_is_known_has_no_error():
 def test_bases_that_vary_between_sets_are_drawn_as_they_are_measured():
     plan = plan_by_set(sample_workload(), 2)
     made = rp.nonnegative(exact_release(plan, np.full(plan.domain.sizes, 1e4)))
-    errors = rp.published_errors(made, simulations=400)
+    errors = rp.fits.published_errors(made, simulations=400)
     exact = plan.errors()["std_err"].to_numpy()
     assert (np.abs(errors.rmse - exact) <= 4 * errors.rmse_simulation_error).all()
 
 
 def test_no_records_are_simulated_as_such():
     made = rp.nonnegative(two_cells((-50.0, 10.0)))
-    errors = rp.published_errors(made, simulations=40)
+    errors = rp.fits.published_errors(made, simulations=40)
     # a total of variance 2 around 0, cut at 0, and all of it in one of the cells or split
     assert 0 < errors.rmse[0] < math.sqrt(2)
 
 
 def test_equal_seeds_give_equal_errors_and_others_others():
     made = rp.nonnegative(release())
-    one, again, other = (rp.published_errors(made, simulations=10, seed=seed) for seed in (1, 1, 2))
+    one, again, other = (rp.fits.published_errors(made, simulations=10, seed=seed) for seed in (1, 1, 2))
     assert one.rmse.tolist() == again.rmse.tolist()
     assert one.bias.tolist() == again.bias.tolist()
     assert one.rmse.tolist() != other.rmse.tolist()
@@ -128,14 +128,16 @@ def _fit_by_hand(made, generator):
 def test_errors_of_multiples_are_those_of_rounding_to_the_same_base():
     plan = rp.select(rp.Workload(rp.Domain({"a": 4}), ["a"]), budget=rp.zcdp(10**8))
     made = exact_release(plan, np.array([1.0, 2.0, 8.0, 9.0]))
-    rmse = {base: float(rp.published_errors(rp.rounded(made, base=base), simulations=10).rmse[0]) for base in (1, 5)}
+    rmse = {
+        base: float(rp.fits.published_errors(rp.rounded(made, base=base), simulations=10).rmse[0]) for base in (1, 5)
+    }
     assert rmse[1] < 0.1
     assert rmse[5] == pytest.approx(np.sqrt((1 + 4 + 4 + 1) / 4), rel=1e-3)  # 0, 0, 10, 10
 
 
 def test_progress_counts_simulations():
     told = []
-    rp.published_errors(rp.nonnegative(release()), simulations=10, progress=lambda *now: told.append(now))
+    rp.fits.published_errors(rp.nonnegative(release()), simulations=10, progress=lambda *now: told.append(now))
     assert told == [(done, 10) for done in range(1, 11)]
 
 
@@ -150,17 +152,17 @@ def test_progress_counts_simulations():
 )
 def test_impossible_options_are_refused(options, message):
     with pytest.raises(WorkloadError, match=message):
-        rp.published_errors(rp.nonnegative(release()), **options)
+        rp.fits.published_errors(rp.nonnegative(release()), **options)
 
 
 def test_of_unbiased_tables_the_plan_has_the_errors():
     with pytest.raises(ArgumentError, match=r"of unbiased tables release.plan.errors\(\) has them exactly"):
-        rp.published_errors(release())
+        rp.fits.published_errors(release())
 
 
 def test_errors_are_saved_with_the_tables_and_read_back(tmp_path):
     for name, made in (("one", rp.nonnegative(release())), ("two", rp.rounded(rp.nonnegative(release())))):
-        errors = rp.published_errors(made, simulations=10)
+        errors = rp.fits.published_errors(made, simulations=10)
         made.save(tmp_path / name, "csv", errors=errors)
         saved = rp.load_tables(tmp_path / name)
         assert saved.numbers.published_errors.to_dict("list") == errors.to_frame().to_dict("list")
@@ -170,7 +172,7 @@ def test_errors_are_saved_with_the_tables_and_read_back(tmp_path):
 
 def test_errors_of_other_tables_are_not_saved(tmp_path):
     made = rp.nonnegative(release())
-    errors = rp.published_errors(made, simulations=10)
+    errors = rp.fits.published_errors(made, simulations=10)
     with pytest.raises(WorkloadError, match=r"these errors are of other tables \(non-negative\)"):
         rp.rounded(made).save(tmp_path / "tables", errors=errors)
     with pytest.raises(ArgumentError, match=r"write save\(folder, errors=published_errors\(release\)\)"):
@@ -190,7 +192,7 @@ def test_a_file_of_errors_that_does_not_fit_is_refused(tmp_path, change, message
     import hashlib
 
     made = rp.nonnegative(release())
-    made.save(tmp_path / "tables", errors=rp.published_errors(made, simulations=10))
+    made.save(tmp_path / "tables", errors=rp.fits.published_errors(made, simulations=10))
     path, manifest = tmp_path / "tables/published-errors.csv", tmp_path / "tables/manifest.json"
     text = change(path.read_text())
     assert text != path.read_text()
@@ -207,7 +209,7 @@ def test_a_file_of_errors_that_does_not_fit_is_refused(tmp_path, change, message
 @pytest.mark.slow
 def test_reports_show_the_errors_of_a_release_and_of_a_folder(tmp_path):
     made = rp.nonnegative(release())
-    errors = rp.published_errors(made, simulations=10)
+    errors = rp.fits.published_errors(made, simulations=10)
     made.save(tmp_path / "tables", errors=errors)
     write_report(made, tmp_path / "one.html", errors=errors)
     write_report(tmp_path / "tables", tmp_path / "two.html")
@@ -224,6 +226,6 @@ def test_reports_show_the_errors_of_a_release_and_of_a_folder(tmp_path):
 
 
 def test_a_notebook_shows_a_table():
-    errors = rp.published_errors(rp.nonnegative(release()), simulations=10)
+    errors = rp.fits.published_errors(rp.nonnegative(release()), simulations=10)
     assert repr(errors) == "<PublishedErrors of 4 non-negative tables: 10 simulations>"
     assert "rmse_simulation_error" in errors._repr_html_()

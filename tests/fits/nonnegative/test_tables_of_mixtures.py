@@ -64,10 +64,10 @@ def test_they_are_nearer_to_sparse_tables_than_the_unbiased_ones(release):
 def test_they_can_be_rounded_and_their_errors_are_simulated(tables):
     whole = rp.rounded(tables)["a", "b"].estimate
     assert (whole == np.rint(whole)).all()
-    errors = rp.published_errors(tables, simulations=10).to_frame()
+    errors = rp.fits.published_errors(tables, simulations=10).to_frame()
     assert errors["rmse"].between(0.01, 60).all()
 
 
 def test_another_method_is_refused(release):
-    with pytest.raises(rp.WorkloadError, match="method must be one of"):
+    with pytest.raises(rp.errors.WorkloadError, match="method must be one of"):
         rp.nonnegative(release, method="mixtures")

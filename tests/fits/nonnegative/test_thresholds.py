@@ -27,7 +27,7 @@ def test_nonnegative_tables_and_their_errors_are_found_at_every_budget(budget, t
     for seed in range(4):
         made = rp.nonnegative(released(seed, budget, top))
         assert made.numbers.gap < 1e-6
-        rp.published_errors(made, simulations=10)
+        rp.fits.published_errors(made, simulations=10)
 
 
 @pytest.mark.parametrize("total", ["estimate", "free"])
@@ -51,7 +51,9 @@ def test_what_no_solver_copes_with_is_refused_from_the_plan():
     domain = rp.Domain({"a": 12, "b": 10, "c": 8, "d": 3, "e": 2})
     threshold = rp.Threshold(tuple(domain.names), 3)
     plan = rp.select(rp.Workload(domain, [threshold]), budget=rp.pcost(1))
-    with pytest.raises(rp.WorkloadError, match=r"without a limit.* up to 4,000 cells, and these have 5,760; publish"):
+    with pytest.raises(
+        rp.errors.WorkloadError, match=r"without a limit.* up to 4,000 cells, and these have 5,760; publish"
+    ):
         require_solvable(plan)
     require_solvable(rp.select(rp.Workload(domain, [threshold, tuple(domain.names)]), budget=rp.pcost(1)))
     few = rp.Domain({**dict.fromkeys("abcd", 3), "e": 2})

@@ -70,7 +70,7 @@ def test_a_known_table_of_some_records_is_refused_with_what_to_give_instead(rele
 
 
 def test_published_errors_have_a_row_for_each_universe(release):
-    errors = rp.published_errors(rp.nonnegative(release), simulations=10, seed=0).to_frame()
+    errors = rp.fits.published_errors(rp.nonnegative(release), simulations=10, seed=0).to_frame()
     assert "age × sex among employed: yes" in list(errors["query"])
     assert (errors["rmse"] > 0).all()
 

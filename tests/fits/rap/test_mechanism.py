@@ -7,25 +7,26 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
-from residualplanner import BudgetError, DataError, Ledger, ResourceError, WorkloadError
+from residualplanner import Ledger
 from residualplanner.fits.rap import gate
 from residualplanner.fits.rap.plan import SENSITIVITIES, root_down, rounded_down
 from residualplanner.fits.rap.selection import UNITS, CandidateSelection, KeptCounts, RecountedCounts
 from residualplanner.fits.rap.tiles import ThresholdTable, thresholds_of, tiles_of
 from residualplanner.gate.discrete_gaussian import InsecureTestBits
 from residualplanner.gate.sources.opening import open_source
+from residualplanner.ground.errors import BudgetError, DataError, ResourceError, WorkloadError
 from residualplanner.method.privacy import Neighbors
 
 DOMAIN = rp.Domain({"a": 3, "b": 4, "c": 5})
 PAIRS = rp.marginals(DOMAIN, order=2)
 RECORDS = np.random.default_rng(0).integers(0, [3, 4, 5], (300, 3))
-FEW = rp.ProjectionSettings(relaxed_records=20, steps=5)
+FEW = rp.fits.rap.ProjectionSettings(relaxed_records=20, steps=5)
 
 
 def plan_of(**changes):
     given = {"budget": rp.zcdp("0.5"), "neighbors": "replace", "rounds": 3, "choices": 2, "projection": FEW}
     given |= changes
-    return rp.RapPlan(given.pop("workload", PAIRS), **given)
+    return rp.fits.rap.RapPlan(given.pop("workload", PAIRS), **given)
 
 
 def truth(names):
@@ -41,7 +42,7 @@ def truth(names):
 @pytest.mark.parametrize("sensitivity", ["joint", "per-cell"])
 def test_costs_add_up_to_the_budget_and_never_exceed_it(neighbors, unit, sensitivity):
     plan = plan_of(neighbors=neighbors, unit=unit, sensitivity=sensitivity, rounds=3, choices=1, records_per_person=2)
-    result = rp.rap(plan, RECORDS)
+    result = rp.fits.rap.rap(plan, RECORDS)
     assert plan.cost <= plan.budget.pcost_exact
     assert 1 - Fraction(1, 10**9) < result.spent / plan.cost <= 1
     kinds = [what.split(" of ")[0] for what, _ in result.costs]
@@ -52,15 +53,15 @@ def test_costs_add_up_to_the_budget_and_never_exceed_it(neighbors, unit, sensiti
 @pytest.mark.parametrize("relaxation", ["softmax", "sparsemax", "clip"])
 def test_a_round_may_choose_the_number_of_records_alone(relaxation):
     """It says nothing of the relaxed records, and the run that was paid for goes on."""
-    total, settings = rp.Workload(DOMAIN, [()]), rp.ProjectionSettings(5, relaxation, steps=3)
+    total, settings = rp.Workload(DOMAIN, [()]), rp.fits.rap.ProjectionSettings(5, relaxation, steps=3)
     plan = plan_of(workload=total, rounds=1, choices=1, neighbors="add-remove", budget=rp.zcdp(50), projection=settings)
-    result = rp.rap(plan, RECORDS)
+    result = rp.fits.rap.rap(plan, RECORDS)
     assert result.rounds[0].answers[0] == pytest.approx(300, abs=5)
     assert result.table(()) == pytest.approx(300, abs=60)
 
 
 def test_the_cost_of_answers_is_that_of_their_noise():
-    result = rp.rap(plan_of(unit="table", rounds=1, choices=2), RECORDS)
+    result = rp.fits.rap.rap(plan_of(unit="table", rounds=1, choices=2), RECORDS)
     [one] = result.rounds
     assert dict(result.costs)["answers of round 1"] == 2 * 2 / one.noise_variance  # two tables, two cells of each
     assert sorted(map(len, one.answers.values())) == sorted(len(cells) for cells in one.cells.values())
@@ -83,9 +84,9 @@ def test_joint_sensitivity_is_that_of_all_pairs_of_records(r):
 
 
 def test_answers_come_near_the_truth_where_there_is_hardly_any_noise():
-    settings = rp.ProjectionSettings(relaxed_records=200, steps=600)
+    settings = rp.fits.rap.ProjectionSettings(relaxed_records=200, steps=600)
     plan = plan_of(budget=rp.zcdp(10**6), rounds=1, choices=None, projection=settings)
-    result = rp.rap(plan, RECORDS)
+    result = rp.fits.rap.rap(plan, RECORDS)
     for names, table in zip(PAIRS, result.tables(), strict=True):
         assert np.abs(table - truth(names)).max() / len(RECORDS) < 0.02
         assert np.allclose(table, result.table(names))
@@ -100,7 +101,7 @@ def rp_threshold(table):
 
 @pytest.mark.parametrize("unit", ["cell", "table"])
 def test_without_noise_the_worst_are_chosen_and_none_twice(unit):
-    result = rp.rap(plan_of(budget=rp.zcdp(10**9), unit=unit, rounds=1, choices=3), RECORDS, seed=1)
+    result = rp.fits.rap.rap(plan_of(budget=rp.zcdp(10**9), unit=unit, rounds=1, choices=3), RECORDS, seed=1)
     blocks_seed = np.random.default_rng(1)
     assert len(set(result.rounds[0].chosen)) == 3
     plan = result.plan
@@ -120,13 +121,13 @@ def test_without_noise_the_worst_are_chosen_and_none_twice(unit):
 
 
 def test_everything_can_be_chosen_once():
-    result = rp.rap(plan_of(rounds=1, choices=47), RECORDS)
+    result = rp.fits.rap.rap(plan_of(rounds=1, choices=47), RECORDS)
     assert len(set(result.rounds[0].chosen)) == 47
-    assert rp.rap(plan_of(unit="table", rounds=3, choices=1), RECORDS).rounds[2].chosen
+    assert rp.fits.rap.rap(plan_of(unit="table", rounds=3, choices=1), RECORDS).rounds[2].chosen
 
 
 def test_noise_of_different_rounds_differs():
-    result = rp.rap(plan_of(unit="table", rounds=3, choices=1, budget=rp.zcdp("0.001")), RECORDS)
+    result = rp.fits.rap.rap(plan_of(unit="table", rounds=3, choices=1, budget=rp.zcdp("0.001")), RECORDS)
     noise = []
     for each in result.rounds:
         for table, answers in each.answers.items():
@@ -136,20 +137,20 @@ def test_noise_of_different_rounds_differs():
 
 
 def test_the_same_seed_gives_the_same_result_and_no_guarantee():
-    first, second = (rp.rap(plan_of(), RECORDS, seed=7) for _ in range(2))
+    first, second = (rp.fits.rap.rap(plan_of(), RECORDS, seed=7) for _ in range(2))
     assert [each.chosen for each in first.rounds] == [each.chosen for each in second.rounds]
     assert (first.records.values == second.records.values).all()
     assert first.noise.guarantee.startswith("none: ")
-    assert not rp.rap(plan_of(), RECORDS).noise.guarantee.startswith("none: ")
+    assert not rp.fits.rap.rap(plan_of(), RECORDS).noise.guarantee.startswith("none: ")
 
 
 def test_counting_anew_in_little_memory_gives_the_same(monkeypatch):
-    kept = rp.rap(plan_of(), RECORDS, seed=3)
+    kept = rp.fits.rap.rap(plan_of(), RECORDS, seed=3)
     made = []
     monkeypatch.setattr(gate, "KeptCounts", lambda *_: pytest.fail("more than the memory allows was kept"))
     monkeypatch.setattr(gate, "RecountedCounts", lambda *given: made.append(given) or RecountedCounts(*given))
     monkeypatch.setattr(gate, "_COUNT_BYTES", 2**26)  # of which eight, not 47, fit in half of a GiB
-    recounted = rp.rap(plan_of(), RECORDS, seed=3)
+    recounted = rp.fits.rap.rap(plan_of(), RECORDS, seed=3)
     assert made
     assert [each.chosen for each in kept.rounds] == [each.chosen for each in recounted.rounds]
     assert (kept.records.values == recounted.records.values).all()
@@ -168,14 +169,14 @@ def test_choices_over_several_tables_are_found_by_their_score():
 
 
 def test_a_noisy_number_of_records_is_used_where_it_is_not_public():
-    measured = rp.rap(plan_of(neighbors="add-remove", budget=rp.zcdp(10**6)), RECORDS)
+    measured = rp.fits.rap.rap(plan_of(neighbors="add-remove", budget=rp.zcdp(10**6)), RECORDS)
     assert abs(measured.total - 300) < 3
-    assert rp.rap(plan_of(neighbors="add-remove", total=299), RECORDS).total == 299
-    assert rp.rap(plan_of(), RECORDS).total == 300
+    assert rp.fits.rap.rap(plan_of(neighbors="add-remove", total=299), RECORDS).total == 299
+    assert rp.fits.rap.rap(plan_of(), RECORDS).total == 300
 
 
 def test_records_are_drawn_from_the_model():
-    result = rp.rap(plan_of(), RECORDS, seed=5)
+    result = rp.fits.rap.rap(plan_of(), RECORDS, seed=5)
     codes = result.codes()
     assert codes.shape == (300, 3)
     found = np.zeros((3, 4))
@@ -188,7 +189,7 @@ def test_records_are_drawn_from_the_model():
 def test_thresholds_are_chosen_from_as_marginals_are():
     workload = rp.Workload(DOMAIN, [rp.Threshold(("a", "b", "c"), r) for r in (1, 2)] + [("a", "c"), ()])
     plan = plan_of(workload=workload, budget=rp.zcdp(10**7), rounds=1, choices=2, unit="table")
-    result = rp.rap(plan, RECORDS)
+    result = rp.fits.rap.rap(plan, RECORDS)
     for table, answers in result.rounds[0].answers.items():
         at_least = result.plan.thresholds[table].at_least
         positions = list(result.plan.thresholds[table].positions)
@@ -211,7 +212,7 @@ def test_thresholds_are_chosen_from_as_marginals_are():
         ({"answer_fraction": 0}, BudgetError),
         ({"total_fraction": float("nan")}, BudgetError),
         ({"total": 0}, WorkloadError),
-        ({"budget": rp.gdp(1)}, BudgetError),
+        ({"budget": rp.privacy.gdp(1)}, BudgetError),
         ({"budget": 0.5}, TypeError),
         ({"budget": rp.pcost(2**61)}, BudgetError),
         ({"workload": rp.Workload(DOMAIN, [{"a": rp.Prefix()}])}, WorkloadError),
@@ -225,9 +226,9 @@ def test_plans_that_cannot_be_are_refused(changes, error):
 
 def test_neighbors_are_those_of_other_plans_unless_named():
     """Costs add up in one ledger with those of `select`, whose default it is."""
-    plan, ledger = rp.RapPlan(PAIRS, budget=rp.zcdp(1), rounds=1), Ledger(rp.zcdp(2))
+    plan, ledger = rp.fits.rap.RapPlan(PAIRS, budget=rp.zcdp(1), rounds=1), Ledger(rp.zcdp(2))
     assert plan.protected == rp.select(PAIRS, budget=rp.zcdp(1)).neighbors == Neighbors("add-remove")
-    rp.rap(plan, RECORDS, ledger=ledger)
+    rp.fits.rap.rap(plan, RECORDS, ledger=ledger)
     assert ledger.spent == plan.cost
 
 
@@ -235,24 +236,24 @@ def test_neighbors_are_those_of_other_plans_unless_named():
 @pytest.mark.parametrize("memory", [2**30, 2**12])
 def test_a_run_is_charged_once_and_records_that_do_not_fit_cost_nothing_unless_the_charge_comes_first(charge, memory):
     ledger = Ledger(rp.zcdp(1), neighbors="replace")
-    rp.rap(plan_of(), RECORDS, ledger=ledger)
+    rp.fits.rap.rap(plan_of(), RECORDS, ledger=ledger)
     [entry] = ledger.entries
     assert entry.cost == plan_of().cost
     assert entry.plan_sha256 == plan_of().sha256
     with pytest.raises(DataError) as caught:
-        rp.rap(plan_of(), np.array([[0, 0, 77]]), ledger=ledger, charge=charge, memory=memory, again=True)
+        rp.fits.rap.rap(plan_of(), np.array([[0, 0, 77]]), ledger=ledger, charge=charge, memory=memory, again=True)
     assert "77" not in str(caught.value)
     assert any("The charge stays" in note for note in caught.value.__notes__) == (charge == "first")
     assert ledger.spent == (1 + (charge == "first")) * plan_of().cost
     assert caught.value.__context__ is None
     if charge == "counted":
-        rp.rap(plan_of(), RECORDS, ledger=ledger, again=True)
+        rp.fits.rap.rap(plan_of(), RECORDS, ledger=ledger, again=True)
     with pytest.raises(BudgetError, match="left"):
-        rp.rap(plan_of(), RECORDS, ledger=ledger, again=True)
+        rp.fits.rap.rap(plan_of(), RECORDS, ledger=ledger, again=True)
     with pytest.raises(BudgetError, match=r"entry 1 of the ledger is for this plan already .*has too little left"):
-        rp.rap(plan_of(), RECORDS, ledger=ledger)
+        rp.fits.rap.rap(plan_of(), RECORDS, ledger=ledger)
     with pytest.raises(BudgetError, match="neighbors"):
-        rp.rap(plan_of(), RECORDS, ledger=Ledger(rp.zcdp(1)))
+        rp.fits.rap.rap(plan_of(), RECORDS, ledger=Ledger(rp.zcdp(1)))
     assert plan_of(rounds=2).sha256 != plan_of().sha256
 
 
@@ -270,7 +271,7 @@ def test_a_run_is_charged_once_and_records_that_do_not_fit_cost_nothing_unless_t
 def test_what_can_be_refused_is_refused_before_the_charge(given, error):
     ledger = Ledger(rp.zcdp(1), neighbors="replace")
     with pytest.raises(error):
-        rp.rap(plan_of(), RECORDS, **{"ledger": ledger} | given)
+        rp.fits.rap.rap(plan_of(), RECORDS, **{"ledger": ledger} | given)
     assert not ledger.entries
 
 
@@ -285,8 +286,8 @@ def test_what_can_be_refused_is_refused_before_the_charge(given, error):
     ],
 )
 def test_a_result_refuses_what_it_cannot_tell(asked, words):
-    with pytest.raises(rp.ResidualPlannerError, match=words):
-        asked(rp.rap(plan_of(), RECORDS, seed=1))
+    with pytest.raises(rp.errors.ResidualPlannerError, match=words):
+        asked(rp.fits.rap.rap(plan_of(), RECORDS, seed=1))
 
 
 @pytest.mark.parametrize(
@@ -294,12 +295,12 @@ def test_a_result_refuses_what_it_cannot_tell(asked, words):
 )
 def test_settings_that_mean_nothing_are_refused(wrong):
     with pytest.raises(WorkloadError, match=next(iter(wrong))):
-        rp.ProjectionSettings(**wrong)
+        rp.fits.rap.ProjectionSettings(**wrong)
 
 
 def test_arguments_in_the_wrong_order_are_named():
     with pytest.raises(TypeError, match="plan must be a RapPlan"):
-        rp.rap(RECORDS, plan_of())
+        rp.fits.rap.rap(RECORDS, plan_of())
 
 
 @pytest.mark.parametrize("value", [Fraction(1, 3), Fraction(10**30, 7), Fraction(7, 10**30), Fraction(2)])
@@ -312,7 +313,9 @@ def test_weights_change_the_fit_and_neither_choices_nor_noise():
     known, past = rp.Workload(DOMAIN, [("a", "b")]), rp.Workload(DOMAIN, [("b", "c")])
     once = {"rounds": 1, "choices": 12}
     results = [
-        rp.rap(plan_of(workload=rp.with_history(known, past, history_weight=part), **once), RECORDS, seed=1)
+        rp.fits.rap.rap(
+            plan_of(workload=rp.questions.with_history(known, past, history_weight=part), **once), RECORDS, seed=1
+        )
         for part in (0.5, 0.01)
     ]
     one, other = (result.rounds[0] for result in results)

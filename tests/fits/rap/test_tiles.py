@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from residualplanner import ResourceError
 from residualplanner.fits.mixtures.mixture import OneHot
 from residualplanner.fits.rap import RelaxedRecords
 from residualplanner.fits.rap.projection import Answered
@@ -17,6 +16,7 @@ from residualplanner.fits.rap.selection import UNITS, CandidateSelection, KeptCo
 from residualplanner.fits.rap.tiles import ThresholdTable, Tile, tiles_of
 from residualplanner.gate.discrete_gaussian import InsecureTestBits
 from residualplanner.gate.sources.opening import open_source
+from residualplanner.ground.errors import ResourceError
 
 SIZES = (3, 4, 5, 2)
 DOMAIN = rp.Domain(dict(zip("abcd", SIZES, strict=True)))
@@ -112,11 +112,11 @@ def test_the_same_candidates_are_drawn_whatever_the_tiles_are(unit):
 @pytest.mark.parametrize("changes", [{}, {"unit": "table", "choices": 1}, {"rounds": 1, "choices": None}])
 def test_a_run_in_tiles_is_the_run_with_whole_tables(changes):
     workload = rp.Workload(DOMAIN, [("a", "b", "c"), rp.Threshold(("b", "c", "d"), 2)])
-    settings = rp.ProjectionSettings(relaxed_records=2, steps=20)
+    settings = rp.fits.rap.ProjectionSettings(relaxed_records=2, steps=20)
     given = {"rounds": 2, "choices": 3, "neighbors": "replace", "projection": settings} | changes
-    plan = rp.RapPlan(workload, budget=rp.zcdp(2), **given)
+    plan = rp.fits.rap.RapPlan(workload, budget=rp.zcdp(2), **given)
     assert len(tiles_of(plan.thresholds, relaxed_records=2, room=SMALL)) > 6
-    whole, tiled = (rp.rap(plan, RECORDS, seed=4, memory=memory) for memory in (2**30, 2 * SMALL))
+    whole, tiled = (rp.fits.rap.rap(plan, RECORDS, seed=4, memory=memory) for memory in (2**30, 2 * SMALL))
     for one, other in zip(whole.rounds, tiled.rounds, strict=True):
         assert one.chosen == other.chosen
         for table, answers in one.answers.items():
@@ -132,7 +132,7 @@ def test_the_most_surprising_cells_are_found_in_tiles(monkeypatch):
     noisy = np.random.default_rng(2).random(table.cells)
     active = []
     for room in (SMALL, 10**6):
-        answered = Answered(blocks, rp.ProjectionSettings(steps=1), [1.0], room)
+        answered = Answered(blocks, rp.fits.rap.ProjectionSettings(steps=1), [1.0], room)
         answered.add([table], {0: np.arange(table.cells)}, {0: noisy}, 1e4)
         answered.fit(np.zeros((blocks.count, 2), dtype=np.float32))
         active.append(answered.active[0].tolist())
@@ -144,15 +144,17 @@ def test_the_most_surprising_cells_are_found_in_tiles(monkeypatch):
 def test_a_table_larger_than_the_memory_takes_no_more_than_it():
     domain = rp.Domain({"a": 60, "b": 70, "c": 80})
     records = np.random.default_rng(3).integers(0, domain.sizes, (500, 3))
-    settings = rp.ProjectionSettings(relaxed_records=20, steps=2)
+    settings = rp.fits.rap.ProjectionSettings(relaxed_records=20, steps=2)
     memory = 2**21
     for r in (3, 2):
         workload = rp.Workload(domain, [rp.Threshold(("a", "b", "c"), r)])
-        plan = rp.RapPlan(workload, budget=rp.zcdp(1), neighbors="replace", rounds=1, choices=2, projection=settings)
+        plan = rp.fits.rap.RapPlan(
+            workload, budget=rp.zcdp(1), neighbors="replace", rounds=1, choices=2, projection=settings
+        )
         assert 8 * plan.thresholds[0].cells > memory
-        rp.rap(plan, records, seed=1)  # what is made once in a process
+        rp.fits.rap.rap(plan, records, seed=1)  # what is made once in a process
         tracemalloc.start()
-        rp.rap(plan, records, seed=1, memory=memory)
+        rp.fits.rap.rap(plan, records, seed=1, memory=memory)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert peak < memory

@@ -21,7 +21,7 @@ from residualplanner.fits.mixtures.records import even_records, independent_reco
 from residualplanner.fits.synthesis import records
 from residualplanner.fits.synthesis.synthesize import _smallest_triples
 
-SMALL = rp.Ensemble(2, 10, rp.Descent(steps=40))
+SMALL = rp.fits.Ensemble(2, 10, rp.fits.Descent(steps=40))
 
 
 def people(count=400, seed=0):
@@ -250,7 +250,7 @@ def test_an_attribute_of_many_values_fits_as_well_as_noise_explains():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 7, 20_000)
     codes = np.stack([np.clip(rng.gamma(2, 40, 20_000) + 20 * y, 0, 500).astype(int), y], axis=1)
-    made = rp.synthesize(release_of(rp.Domain({"x": 501, "y": 7}), codes, rho=0.01), ensemble=rp.Ensemble(2, 30))
+    made = rp.synthesize(release_of(rp.Domain({"x": 501, "y": 7}), codes, rho=0.01), ensemble=rp.fits.Ensemble(2, 30))
     assert made.quality.worse == made.quality_of_records.worse == []
 
 
@@ -263,7 +263,7 @@ def test_the_tables_of_a_folder_give_the_records_of_its_release(release, tmp_pat
         np.testing.assert_allclose(other.expected(query), one.expected(query), atol=1e-3)
 
 
-@pytest.mark.parametrize("saved", [{"quality": rp.Quality(reliable=1e-9, usable=2e-9, suppress=True)}, {}])
+@pytest.mark.parametrize("saved", [{"quality": rp.publish.Quality(reliable=1e-9, usable=2e-9, suppress=True)}, {}])
 def test_a_folder_gives_the_records_of_its_measurement_whatever_its_tables_are(tmp_path, saved):
     release = release_of(workload=rp.Workload(DOMAIN, [{"a": rp.Prefix(), "b": rp.Identity()}]), bases="orthogonal")
     (release if saved else rp.nonnegative(release)).save(tmp_path / "tables", **saved)
@@ -308,14 +308,18 @@ def test_values_that_nest_in_others_stay_within_them():
     county = np.random.default_rng(0).integers(0, 9, 500)
     codes = np.stack([county // 3, county, county % 2], axis=1)
     impossible = [{"state": state, "county": [each for each in range(9) if each // 3 != state]} for state in range(3)]
-    made = rp.synthesize(release_of(domain, codes), impossible=impossible, ensemble=rp.Ensemble(2, 30, rp.Descent(80)))
+    made = rp.synthesize(
+        release_of(domain, codes), impossible=impossible, ensemble=rp.fits.Ensemble(2, 30, rp.fits.Descent(80))
+    )
     assert (made.codes[:, 0] == made.codes[:, 1] // 3).all()
     assert np.abs(made.expected(["county"]) - np.bincount(county, minlength=9)).max() < 25
 
 
 def test_facts_that_leave_no_record_are_refused():
     impossible = [{"a": [0, 1], "b": [0, 1, 2]}, {"a": [2, 3], "c": [0, 1]}]
-    with pytest.raises(rp.WorkloadError, match="no record was found that is possible under all of these: impossible"):
+    with pytest.raises(
+        rp.errors.WorkloadError, match="no record was found that is possible under all of these: impossible"
+    ):
         rp.synthesize(release_of(), impossible=impossible)
 
 
@@ -325,7 +329,7 @@ def test_records_that_few_draws_find_are_searched_for():
     codes = np.stack([np.random.default_rng(seed).permutation(8) for seed in range(50)])
     impossible = [{one: code, other: code} for one, other in combinations("abcdefgh", 2) for code in range(8)]
     made = rp.synthesize(
-        release_of(domain, codes), 30, impossible=impossible, ensemble=rp.Ensemble(1, 3, rp.Descent(5))
+        release_of(domain, codes), 30, impossible=impossible, ensemble=rp.fits.Ensemble(1, 3, rp.fits.Descent(5))
     )
     assert (np.sort(made.codes, axis=1) == np.arange(8)).all()
 
@@ -358,12 +362,12 @@ def test_where_no_record_is_none_is_made(release, known, method):
     made = rp.synthesize(release, known=known, impossible=[{"a": [0, 1, 2, 3]}], method=method)
     assert (len(made), made.expected(["a", "c"]).tolist()) == (0, np.zeros((4, 2)).tolist())
     assert made.to_frame().columns.tolist() == ["a", "b", "c"] + ["weight"] * (method == "weighted")
-    with pytest.raises(rp.WorkloadError, match="there are no records by known"):
+    with pytest.raises(rp.errors.WorkloadError, match="there are no records by known"):
         made.redrawn(3)
 
 
 def test_known_tables_that_contradict_are_refused(release):
-    with pytest.raises(rp.WorkloadError, match="contradict each other"):
+    with pytest.raises(rp.errors.WorkloadError, match="contradict each other"):
         rp.synthesize(release, known={(): 400, "b": [1, 2, 3]})
 
 
@@ -381,7 +385,7 @@ def test_the_quality_of_the_truth_is_what_noise_explains():
 
 
 def test_tables_that_are_far_away_are_said_to_be(release):
-    lonely = rp.synthesize(release, ensemble=rp.Ensemble(1, 1, rp.Descent(steps=5)))
+    lonely = rp.synthesize(release, ensemble=rp.fits.Ensemble(1, 1, rp.fits.Descent(steps=5)))
     assert lonely.quality.worse[0] == ("a", "b")
     estimate = release["a", "b"].estimate
     off = lonely.expected(["a", "b"]) - estimate
@@ -427,7 +431,7 @@ def test_bins_can_be_shown_by_their_middles():
     assert set(frame["income"].dropna()) <= {5.0, 20.0, 30.0}
     assert frame["income"].isna().any()
     assert set(frame["day"]) <= {dt.date(2020, 1, 16), dt.date(2020, 2, 15), dt.date(2020, 3, 16)}
-    with pytest.raises(rp.ArgumentError, match='bins must be "labels" or "middles"'):
+    with pytest.raises(rp.errors.ArgumentError, match='bins must be "labels" or "middles"'):
         labeled_records().to_frame(bins="edges")
 
 
@@ -449,7 +453,7 @@ def test_files_hold_the_records_and_say_what_they_are(tmp_path, name, read):
 
 def test_a_file_of_another_kind_is_refused(tmp_path, release):
     made = rp.synthesize(release, 5, ensemble=SMALL)
-    with pytest.raises(rp.ArgumentError, match="must end with"):
+    with pytest.raises(rp.errors.ArgumentError, match="must end with"):
         made.save(tmp_path / "people.sas")
     assert list(tmp_path.iterdir()) == []
 
@@ -472,14 +476,14 @@ def test_a_folder_that_is_not_there_leaves_nothing_behind(tmp_path, release):
     ],
 )
 def test_bad_numbers_are_refused(release, arguments, match):
-    with pytest.raises(rp.ArgumentError, match=match):
+    with pytest.raises(rp.errors.ArgumentError, match=match):
         rp.synthesize(release, **arguments)
 
 
 def test_another_method_or_another_thing_is_refused(release):
-    with pytest.raises(rp.WorkloadError, match="method must be one of"):
+    with pytest.raises(rp.errors.WorkloadError, match="method must be one of"):
         rp.synthesize(release, method="systematic")
-    with pytest.raises(rp.ArgumentError, match="release must be unbiased, and it is non-negative"):
+    with pytest.raises(rp.errors.ArgumentError, match="release must be unbiased, and it is non-negative"):
         rp.synthesize(rp.nonnegative(release))
 
 
@@ -488,7 +492,7 @@ def test_another_method_or_another_thing_is_refused(release):
 
 def test_all_pairs_are_measured_and_single_attributes_and_small_triples_by_budget():
     domain = rp.Domain({"a": 50, "b": 3, "c": 2, "d": 4, "e": 60, "one": 1})
-    low, middle, high = (rp.synthesis_plan(domain, rp.approx_dp(epsilon, 1e-9)) for epsilon in (1, 3, 10))
+    low, middle, high = (rp.fits.synthesis_plan(domain, rp.approx_dp(epsilon, 1e-9)) for epsilon in (1, 3, 10))
     pairs = [
         ("a", "b"),
         ("a", "c"),
@@ -513,7 +517,7 @@ def test_the_smaller_the_budget_the_more_exact_are_single_attributes_beside_pair
     domain = rp.Domain({"a": 50, "b": 3, "c": 2})
     ratios = []
     for epsilon in (0.1, 1, 3):
-        plan = rp.synthesis_plan(domain, rp.approx_dp(epsilon, 1e-9))
+        plan = rp.fits.synthesis_plan(domain, rp.approx_dp(epsilon, 1e-9))
         noise = dict(zip(plan.closure, plan.noise_variances, strict=True))
         ratios.append(noise[(0, 1)] / noise[(0,)])
     assert ratios[0] > 1.5 * ratios[1] > 1.5 * ratios[2]
@@ -533,7 +537,7 @@ def test_tables_of_three_attributes_are_controlled_where_such_were_measured(monk
         return controlled_records(mixture, records, generator, order=order, report=report)
 
     monkeypatch.setattr(records, "controlled_records", seen)
-    quick = rp.Ensemble(1, 3, rp.Descent(steps=1))
+    quick = rp.fits.Ensemble(1, 3, rp.fits.Descent(steps=1))
     for order in (1, 2, 3):
         released = release_of(workload=rp.marginals(DOMAIN, order=order))
         rp.synthesize(released, 20, ensemble=quick)
@@ -542,20 +546,22 @@ def test_tables_of_three_attributes_are_controlled_where_such_were_measured(monk
 
 def test_large_pairs_are_left_out_but_not_their_attributes():
     domain = rp.Domain({"a": 500, "b": 400, "c": 2})
-    assert list(rp.synthesis_plan(domain, rp.zcdp(0.1), max_cells=900).workload) == [("a",), ("b", "c")]
+    assert list(rp.fits.synthesis_plan(domain, rp.zcdp(0.1), max_cells=900).workload) == [("a",), ("b", "c")]
 
 
 def test_a_domain_of_single_values_has_nothing_to_measure():
-    with pytest.raises(rp.WorkloadError, match="an attribute with more than one value"):
-        rp.synthesis_plan(rp.Domain({"a": 1, "b": ["only"]}), rp.zcdp(1))
+    with pytest.raises(rp.errors.WorkloadError, match="an attribute with more than one value"):
+        rp.fits.synthesis_plan(rp.Domain({"a": 1, "b": ["only"]}), rp.zcdp(1))
 
 
 def test_more_records_than_memory_holds_are_refused_before_the_fit(release):
     fitted = []
     for method in ("controlled", "sobol", "weighted", "independent"):
-        with pytest.raises(rp.ResourceError, match="1,000,000,000 synthetic records take"):
+        with pytest.raises(rp.errors.ResourceError, match="1,000,000,000 synthetic records take"):
             rp.synthesize(release, 10**9, method=method, progress=lambda *done: fitted.append(done))
-    with pytest.raises(rp.ArgumentError, match="about 2,000,000,000 records, and at most 1,000,000,000 are made"):
+    with pytest.raises(
+        rp.errors.ArgumentError, match="about 2,000,000,000 records, and at most 1,000,000,000 are made"
+    ):
         rp.synthesize(release, known={(): 2 * 10**9}, progress=lambda *done: fitted.append(done))
     assert not fitted
 
@@ -576,12 +582,12 @@ def test_progress_rises_from_the_fit_to_the_last_record(release, method, records
 
 @pytest.mark.parametrize("triples", [-1, 1.5, True, "all"])
 def test_a_bad_number_of_triples_is_refused(triples):
-    with pytest.raises(rp.ArgumentError, match="triples must be an integer from 0"):
-        rp.synthesis_plan(DOMAIN, rp.zcdp(1), triples=triples)
+    with pytest.raises(rp.errors.ArgumentError, match="triples must be an integer from 0"):
+        rp.fits.synthesis_plan(DOMAIN, rp.zcdp(1), triples=triples)
 
 
 def test_a_plan_for_records_is_paid_for_as_any_other():
-    plan = rp.synthesis_plan(DOMAIN, rp.zcdp("0.25"), neighbors="replace", triples=1)
+    plan = rp.fits.synthesis_plan(DOMAIN, rp.zcdp("0.25"), neighbors="replace", triples=1)
     assert plan.pcost == pytest.approx(0.5)
     assert plan.neighbors.notion == "replace"
     assert list(plan.workload)[-1] == ("a", "b", "c")

@@ -87,7 +87,7 @@ def counted(data, domain, keep):
     """What the counting pass counts in all, in units of the weights; None where it refuses the records."""
     try:
         return int(open_source(data, domain, records_per_person=keep).count(ALL)[0][0])
-    except rp.DataError:
+    except rp.errors.DataError:
         return None
 
 
@@ -213,9 +213,9 @@ def test_a_matrix_counts_and_frames_of_engines():
     assert rp.check(domain, {("a", "b"): np.ones((2, 3), dtype=int)})
     contradiction = {("a",): np.array([1, 2]), ("b",): np.array([1, 1, 2])}
     assert "contradict each other" in rp.check(domain, contradiction).findings[0].problem
-    with pytest.raises(rp.DataError, match=r"of Dask frame\.compute\(\), of PySpark frame\.toPandas\(\)"):
+    with pytest.raises(rp.errors.DataError, match=r"of Dask frame\.compute\(\), of PySpark frame\.toPandas\(\)"):
         rp.check(domain, dd.from_pandas(pd.DataFrame({"a": [0], "b": [1]}), npartitions=1))
-    with pytest.raises(rp.ArgumentError, match=r"write check\(domain, records\)"):
+    with pytest.raises(rp.errors.ArgumentError, match=r"write check\(domain, records\)"):
         rp.check(pd.DataFrame({"a": [0]}), domain)
 
 

@@ -13,7 +13,7 @@ from residualplanner.shell.cli.app import app
 
 WORKLOAD = rp.marginals(rp.Domain({"a": 2, "b": 3}), up_to=2)
 PLAN = rp.select(WORKLOAD, budget=rp.pcost("1/3"))
-RAP = rp.RapPlan(WORKLOAD, budget=rp.zcdp("1/6"), neighbors="add-remove", rounds=1, choices=1)
+RAP = rp.fits.rap.RapPlan(WORKLOAD, budget=rp.zcdp("1/6"), neighbors="add-remove", rounds=1, choices=1)
 RECORDS = np.array([[0, 0], [1, 2], [1, 1]] * 40)
 HELD = r"entry 1 of the ledger is for this plan already .*reconstruct the folder.*again=True, or --again"
 SPEC = """\
@@ -41,10 +41,10 @@ ROADS = {
     "measure": lambda ledger, data, folder, **again: rp.measure(PLAN, data, ledger=ledger, **again),
     "session": lambda ledger, data, folder, **again: rp.Session(data, ledger=ledger).measure(PLAN, **again),
     "release": lambda ledger, data, folder, **again: rp.Session(data, ledger=ledger).release(PLAN, **again),
-    "store": lambda ledger, data, folder, **again: rp.measure_in_store(
+    "store": lambda ledger, data, folder, **again: rp.scale.measure_in_store(
         PLAN, data, folder / f"store-{len(ledger.entries)}", ledger=ledger, **again
     ),
-    "rap": lambda ledger, data, folder, **again: rp.rap(RAP, data, ledger=ledger, **again),
+    "rap": lambda ledger, data, folder, **again: rp.fits.rap.rap(RAP, data, ledger=ledger, **again),
 }
 LEDGERS = {
     "memory": lambda folder: rp.Ledger(rp.pcost(9)),
@@ -59,7 +59,7 @@ def test_a_plan_that_the_ledger_holds_is_refused_before_records_are_looked_at(ro
     ledger, run = LEDGERS[make](tmp_path), ROADS[road]
     run(ledger, RECORDS, tmp_path)
     (entry,) = ledger.entries
-    with pytest.raises(rp.BudgetError, match=HELD):
+    with pytest.raises(rp.errors.BudgetError, match=HELD):
         run(ledger, Unread(), tmp_path)
     assert ledger.entries == (entry,)
     run(ledger, RECORDS, tmp_path, again=True)
@@ -69,10 +69,10 @@ def test_a_plan_that_the_ledger_holds_is_refused_before_records_are_looked_at(ro
 
 def test_every_road_knows_what_the_others_have_measured(tmp_path):
     ledger = rp.Ledger(rp.pcost(9))
-    rp.measure_in_store(PLAN, RECORDS, tmp_path / "store", ledger=ledger)
-    with pytest.raises(rp.BudgetError, match=HELD):
+    rp.scale.measure_in_store(PLAN, RECORDS, tmp_path / "store", ledger=ledger)
+    with pytest.raises(rp.errors.BudgetError, match=HELD):
         rp.Session(RECORDS, ledger=ledger).release(PLAN)
-    with pytest.raises(rp.BudgetError, match=HELD):
+    with pytest.raises(rp.errors.BudgetError, match=HELD):
         require_measurable(PLAN, ledger=ledger)
     other = rp.select(WORKLOAD, budget=rp.pcost("1/4"))
     assert rp.measure(other, RECORDS, ledger=ledger).noise.pcost == ledger.entries[1].cost
@@ -87,9 +87,9 @@ def test_what_a_store_holds_is_completed_and_not_measured_again(tmp_path):
     for options in ({}, {"again": True}):
         store = tmp_path / f"store-{len(ledger.entries)}"
         with pytest.raises(KeyboardInterrupt):
-            rp.measure_in_store(PLAN, RECORDS, store, ledger=ledger, progress=stop, **options)
+            rp.scale.measure_in_store(PLAN, RECORDS, store, ledger=ledger, progress=stop, **options)
         charged = ledger.spent
-        rp.resume_measuring(store, RECORDS, ledger=ledger)
+        rp.scale.resume_measuring(store, RECORDS, ledger=ledger)
         assert ledger.spent == charged
 
 
@@ -102,7 +102,7 @@ def test_of_many_who_measure_one_plan_at_once_one_is_charged(tmp_path):
         start.wait()
         try:
             found.append(rp.measure(PLAN, RECORDS, ledger=ledger))
-        except rp.BudgetError as error:
+        except rp.errors.BudgetError as error:
             found.append(error)
 
     threads = [threading.Thread(target=work) for _ in range(6)]
@@ -110,7 +110,7 @@ def test_of_many_who_measure_one_plan_at_once_one_is_charged(tmp_path):
         thread.start()
     for thread in threads:
         thread.join()
-    assert sum(isinstance(each, rp.BudgetError) for each in found) == 5
+    assert sum(isinstance(each, rp.errors.BudgetError) for each in found) == 5
     assert len(rp.Ledger.open(tmp_path / "l").entries) == 1
 
 
@@ -148,5 +148,5 @@ def test_the_command_line_asks_for_again_and_says_what_was_likely_meant(tmp_path
 def test_nothing_is_advised_that_the_ledger_has_too_little_left_for():
     ledger = rp.Ledger(rp.pcost("1/3"))
     rp.measure(PLAN, RECORDS, ledger=ledger)
-    with pytest.raises(rp.BudgetError, match=r"is for this plan already .* too little left to measure it anew$"):
+    with pytest.raises(rp.errors.BudgetError, match=r"is for this plan already .* too little left to measure it anew$"):
         rp.measure(PLAN, RECORDS, ledger=ledger)

@@ -104,11 +104,15 @@ def test_more_measurements_leave_less_noise():
 @pytest.mark.parametrize(
     ("other", "error", "words"),
     [
-        (rp.select(rp.marginals(rp.Domain({"sex": 2}), order=1), budget=rp.pcost(1)), rp.WorkloadError, "one domain"),
-        (rp.select(TWO.workload, budget=rp.pcost(1), neighbors="replace"), rp.BudgetError, "the same change"),
+        (
+            rp.select(rp.marginals(rp.Domain({"sex": 2}), order=1), budget=rp.pcost(1)),
+            rp.errors.WorkloadError,
+            "one domain",
+        ),
+        (rp.select(TWO.workload, budget=rp.pcost(1), neighbors="replace"), rp.errors.BudgetError, "the same change"),
         (
             rp.select(rp.Workload(DOMAIN, [{"age": rp.Prefix()}]), budget=rp.pcost(1)),
-            rp.WorkloadError,
+            rp.errors.WorkloadError,
             "'age' is measured in different bases; .* with bases= of the first",
         ),
     ],
@@ -124,7 +128,7 @@ def test_plans_that_do_not_fit_are_refused(other, error, words):
 )
 def test_noise_beyond_all_numbers_is_refused_without_a_warning(noise, words):
     plan = plan_by_hand(ONE.workload, ONE.strategy, np.full(len(ONE.closure), noise), budget=rp.pcost("1.5e308"))
-    with pytest.raises(rp.BudgetError, match=words):
+    with pytest.raises(rp.errors.BudgetError, match=words):
         combined_plan([plan, plan])
 
 
@@ -136,11 +140,11 @@ def test_a_second_plan_with_the_bases_of_the_first_fits():
 
 def test_a_measurement_is_not_averaged_with_itself():
     measurement = rp.measure(ONE, CODES)
-    with pytest.raises(rp.BudgetError, match="there twice"):
+    with pytest.raises(rp.errors.BudgetError, match="there twice"):
         combine([measurement, replace(measurement)])
 
 
 @pytest.mark.parametrize("measurements", [[], [rp.measure(ONE, CODES)], [ONE, TWO]])
 def test_fewer_than_two_measurements_are_refused(measurements):
-    with pytest.raises(rp.ArgumentError, match="two or more measurements"):
+    with pytest.raises(rp.errors.ArgumentError, match="two or more measurements"):
         combine(measurements)

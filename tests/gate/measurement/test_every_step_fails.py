@@ -23,13 +23,13 @@ NAMES = {"name": ["x", "y", "z"], "group": ["a", "b"], "city": ["c", "d"]}
 SOME = pd.DataFrame({name: [labels[number % len(labels)] for number in range(7)] for name, labels in NAMES.items()})
 SEVERAL = rp.select(rp.marginals(rp.Domain(NAMES), up_to=2), budget=rp.pcost("1/4"))
 LITTLE = 600  # bytes of counts and noise: several blocks
-ROUNDS = rp.RapPlan(
+ROUNDS = rp.fits.rap.RapPlan(
     rp.marginals(rp.Domain(NAMES), order=2),
     budget=rp.pcost("1/4"),
     neighbors="add-remove",
     rounds=2,
     choices=1,
-    projection=rp.ProjectionSettings(relaxed_records=2, steps=2),
+    projection=rp.fits.rap.ProjectionSettings(relaxed_records=2, steps=2),
 )
 
 
@@ -46,7 +46,7 @@ def of_session(_folder):
 
 
 def stored(data, ledger, folder, **options):
-    return rp.measure_in_store(SEVERAL, data, folder / "store", ledger=ledger, **options)
+    return rp.scale.measure_in_store(SEVERAL, data, folder / "store", ledger=ledger, **options)
 
 
 #: What is done, by name, with the records of each.
@@ -57,8 +57,8 @@ PATHS = {
     "session": of_session,
     "store": of_some(stored),
     "store, charged first": of_some(lambda *given: stored(*given, charge="first")),
-    "rap": of_some(lambda data, ledger, _: rp.rap(ROUNDS, data, ledger=ledger)),
-    "rap, recounted": of_some(lambda data, ledger, _: rp.rap(ROUNDS, data, ledger=ledger, memory=4096)),
+    "rap": of_some(lambda data, ledger, _: rp.fits.rap.rap(ROUNDS, data, ledger=ledger)),
+    "rap, recounted": of_some(lambda data, ledger, _: rp.fits.rap.rap(ROUNDS, data, ledger=ledger, memory=4096)),
 }
 #: What the gate does with an error, and with the arguments, when a step has failed or all are done.
 ENDS = {"entered", "spend", "told", "_found", "shielded", "without_history", "has_raised", "location_of"}
@@ -137,7 +137,7 @@ def check(path, folder, line, failure):
     store = Folder(folder / "store")
     if (folder / "store").exists() and store.names(RELEASE):
         answers = {name: store.read(name) for name in store.names(ANSWERS)}
-        resumed = rp.resume_measuring(store, data, ledger=ledger)
+        resumed = rp.scale.resume_measuring(store, data, ledger=ledger)
         assert [entry.cost for entry in ledger.entries] == [resumed.noise.pcost]
         assert {name: store.read(name) for name in answers} == answers
         return is_told

@@ -126,7 +126,7 @@ pages = int(open("/proc/self/statm").read().split()[0])
 resource.setrlimit(resource.RLIMIT_AS, (pages * 4096 + 2**31,) * 2)
 try:
     rp.measure(plan, np.zeros((1, 2), dtype=np.int64), ledger=ledger)
-except rp.ResourceError as error:
+except rp.errors.ResourceError as error:
     print(ledger.spent, error)
 """
 

@@ -83,7 +83,7 @@ def in_blocks(plan, records, folder, **options):
 
 
 def in_store(plan, records, folder, **options):
-    return rp.measure_in_store(plan, records, folder / "store", **options)
+    return rp.scale.measure_in_store(plan, records, folder / "store", **options)
 
 
 def in_session(plan, records, folder, *, ledger, **options):
@@ -91,8 +91,8 @@ def in_session(plan, records, folder, *, ledger, **options):
 
 
 def by_rap(plan, records, folder, **options):
-    plan = rp.RapPlan(plan.workload, budget=plan.budget, neighbors="add-remove", rounds=1, choices=1)
-    return rp.rap(plan, records, **options)
+    plan = rp.fits.rap.RapPlan(plan.workload, budget=plan.budget, neighbors="add-remove", rounds=1, choices=1)
+    return rp.fits.rap.rap(plan, records, **options)
 
 
 ROADS = [measured, in_blocks, in_store, in_session, by_rap]
@@ -106,7 +106,7 @@ def test_records_that_cannot_be_counted_cost_nothing_unless_the_charge_comes_fir
     plan = rp.select(rp.marginals(domain, up_to=1), budget=rp.pcost("1/4"))
     ledger = rp.Ledger(rp.pcost(1))
     (tmp_path / "data").mkdir()
-    with pytest.raises((rp.DataError, KeyboardInterrupt), match=words) as caught:
+    with pytest.raises((rp.errors.DataError, KeyboardInterrupt), match=words) as caught:
         road(plan, make(tmp_path / "data"), tmp_path, ledger=ledger, charge=charge)
     notes = " ".join(getattr(caught.value, "__notes__", []))
     assert len(ledger.entries) == (charge == "first")
@@ -123,7 +123,7 @@ def test_an_order_of_several_types_in_the_files_of_a_folder_costs_nothing_if_it_
     (tmp_path / "data").mkdir()
     try:
         road(plan, folder_of(tmp_path / "data", *ORDERS[types]), tmp_path, ledger=ledger)
-    except rp.DataError:
+    except rp.errors.DataError:
         assert ledger.entries == ()
     else:
         assert len(ledger.entries) == 1
@@ -145,10 +145,10 @@ def test_no_line_fails_a_run_where_every_rule_is_lenient_and_people_are_limited(
 
 @pytest.mark.parametrize("charge", ["counted", "first"])
 def test_rap_of_no_records_whose_number_is_public_costs_nothing(charge):
-    plan = rp.RapPlan(rp.marginals(PEOPLE, order=1), budget=rp.pcost("1/4"), rounds=1, choices=1, **REPLACE)
+    plan = rp.fits.rap.RapPlan(rp.marginals(PEOPLE, order=1), budget=rp.pcost("1/4"), rounds=1, choices=1, **REPLACE)
     ledger = rp.Ledger(rp.pcost(1), **REPLACE)
-    with pytest.raises(rp.DataError, match="there are no records"):
-        rp.rap(plan, np.empty((0, 1), dtype=int), ledger=ledger, charge=charge)
+    with pytest.raises(rp.errors.DataError, match="there are no records"):
+        rp.fits.rap.rap(plan, np.empty((0, 1), dtype=int), ledger=ledger, charge=charge)
     assert len(ledger.entries) == (charge == "first")
 
 
@@ -158,7 +158,7 @@ def test_counts_that_a_later_block_lacks_cost_nothing():
     counts = {("a", "b"): np.ones((6, 6), int), ("a", "c"): np.ones((6, 6), int)}
     ledger = rp.Ledger(rp.pcost(1))
     for options in ({}, {"memory": 4000}):
-        with pytest.raises(rp.DataError, match="no table of counts holds the attributes 'b' and 'c'"):
+        with pytest.raises(rp.errors.DataError, match="no table of counts holds the attributes 'b' and 'c'"):
             rp.measure(plan, counts, ledger=ledger, **options)
     assert ledger.entries == ()
 
@@ -172,7 +172,7 @@ def test_a_budget_that_another_spends_while_records_are_counted_is_not_spent_twi
         if done == 1:
             rp.Ledger.open(tmp_path / "ledger").charge(require_measurable(plan), "0" * 64, neighbors="add-remove")
 
-    with pytest.raises(rp.BudgetError, match="the ledger has") as caught:
+    with pytest.raises(rp.errors.BudgetError, match="the ledger has") as caught:
         rp.measure(plan, np.zeros((3, 1), int), ledger=ledger, progress=spend)
     assert len(ledger.entries) == 1
     assert "charge stays" not in " ".join(getattr(caught.value, "__notes__", []))

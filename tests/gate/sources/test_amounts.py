@@ -123,7 +123,7 @@ def test_one_wrong_entry_is_told_in_the_same_words_by_all(form, column, entry, m
     plan = rp.select(
         rp.Workload(DOMAIN, [{"sex": rp.Identity(), "pay": rp.Sum()}]), budget=rp.pcost(1), records_per_person=2
     )
-    with pytest.raises(rp.DataError, match=message) as caught:
+    with pytest.raises(rp.errors.DataError, match=message) as caught:
         rp.measure(plan, rp.LimitedRecords(data, person="name", order="day"))
     assert not any(word in str(caught.value) for word in ("inf", "7.5", "57", "60"))
 
@@ -135,6 +135,6 @@ def test_columns_that_hold_no_amounts_cost_nothing(form, kind):
     ledger = rp.Ledger(rp.pcost(1))
     plan = rp.select(rp.Workload(DOMAIN, [{"pay": rp.Sum()}]), budget=rp.pcost(1))
     data = duckdb.from_arrow(pa.Table.from_pandas(wrong)) if form == "DuckDB" else FORMS[form](wrong, None)
-    with pytest.raises(rp.DataError, match=r"column 'pay' is of a type that holds .* and .* are amounts"):
+    with pytest.raises(rp.errors.DataError, match=r"column 'pay' is of a type that holds .* and .* are amounts"):
         rp.measure(plan, data, ledger=ledger)
     assert not ledger.entries

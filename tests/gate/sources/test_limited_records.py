@@ -158,7 +158,9 @@ def test_weighted_records_and_amounts_are_chosen_as_whole_records():
 def test_records_of_nobody_are_refused(form, name):
     data = form({"name": name, "who": [0, 1], "what": [0, 1]})
     if form is pd.DataFrame or form is pa.table or name[0] is None:
-        with pytest.raises(rp.DataError, match="the column of persons does not say whose each record is") as caught:
+        with pytest.raises(
+            rp.errors.DataError, match="the column of persons does not say whose each record is"
+        ) as caught:
             counted(data, 1)
         assert "canary" not in str(caught.value)
     left_out = form({"name": name, "who": [0, 1], "what": [CELLS, 1]})  # its place does not matter
@@ -168,7 +170,7 @@ def test_records_of_nobody_are_refused(form, name):
 def test_objects_that_are_no_persons_are_refused():
     for name in ([1.5, "ann"], [b"ann", b"bob"], [["ann"], ["bob"]]):
         frame = pd.DataFrame({"name": pd.Series(name, dtype=object), "who": [0, 1], "what": [0, 1]})
-        with pytest.raises(rp.DataError, match=r"whose each record is|says whose a record is"):
+        with pytest.raises(rp.errors.DataError, match=r"whose each record is|says whose a record is"):
             counted(frame, 1)
 
 
@@ -188,9 +190,9 @@ def test_what_is_bound_to_fail_is_refused_before_the_charge():
     }
     arrow = pa.table({**frame.to_dict("list"), "half": [0.5], "list": [[1]]})
     for message, options in refused.items():
-        with pytest.raises(rp.DataError, match=message):
+        with pytest.raises(rp.errors.DataError, match=message):
             rp.measure(plan_of(2), rp.LimitedRecords(arrow, **options), ledger=ledger)
-    with pytest.raises(rp.DataError, match="does not say whose a record is; give a frame"):
+    with pytest.raises(rp.errors.DataError, match="does not say whose a record is; give a frame"):
         rp.measure(plan_of(2), rp.LimitedRecords(np.zeros((1, 2), dtype=int), person="name"), ledger=ledger)
     assert not ledger.entries
 
@@ -207,7 +209,7 @@ def test_what_is_bound_to_fail_is_refused_before_the_charge():
     ],
 )
 def test_bad_declarations_are_refused(options, message):
-    with pytest.raises(rp.DataError, match=message):
+    with pytest.raises(rp.errors.DataError, match=message):
         rp.LimitedRecords("records.csv", **options)
 
 
@@ -217,7 +219,7 @@ def test_records_in_the_plan_and_measured_in_blocks_or_a_store_are_the_same_as_a
     plan = rp.select(rp.marginals(DOMAIN, order=1), budget=rp.pcost(10**9), records_per_person=2)
     limited = rp.LimitedRecords(frame, person="name")
     assert repr(limited) == "LimitedRecords(..., person='name', keep=None)"
-    measurements = [rp.measure(plan, limited), rp.measure_in_store(plan, limited, tmp_path / "store")]
+    measurements = [rp.measure(plan, limited), rp.scale.measure_in_store(plan, limited, tmp_path / "store")]
     tables = [rp.reconstruct(each)[("what",)].estimate.round().tolist() for each in measurements]
     assert tables[0] == tables[1]
     assert sum(tables[0]) == 2 * PEOPLE
@@ -229,13 +231,15 @@ def test_where_the_number_of_records_is_public_none_are_left_out(tmp_path):
     domain = rp.Domain({"who": PEOPLE, "what": CELLS})
     plan = rp.select(rp.marginals(domain, order=1), budget=rp.pcost(1), neighbors="replace", records_per_person=2)
     limited = rp.LimitedRecords(frame_of([(0, 1, 2)] * 4321), person="name")
-    projection = rp.RapPlan(plan.workload, budget=rp.zcdp(1), neighbors="replace", rounds=1, choices=1)
+    projection = rp.fits.rap.RapPlan(plan.workload, budget=rp.zcdp(1), neighbors="replace", rounds=1, choices=1)
     for attempt in (
         lambda: rp.measure(plan, limited, ledger=ledger),
-        lambda: rp.measure_in_store(plan, limited, tmp_path / "store", ledger=ledger),
-        lambda: rp.rap(projection, limited),
+        lambda: rp.scale.measure_in_store(plan, limited, tmp_path / "store", ledger=ledger),
+        lambda: rp.fits.rap.rap(projection, limited),
     ):
-        with pytest.raises(rp.BudgetError, match=r"how many records .* are kept is not; plan LimitedRecords with"):
+        with pytest.raises(
+            rp.errors.BudgetError, match=r"how many records .* are kept is not; plan LimitedRecords with"
+        ):
             attempt()
     assert not ledger.entries
 

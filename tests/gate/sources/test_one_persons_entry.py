@@ -150,7 +150,7 @@ def test_two_entries_are_one_person_by_their_own_values_alone():
         own = pd.DataFrame({"name": pd.Series([entry] * 4, dtype=object), "who": 0, "what": [0, 1, 2, 3], "day": 1})
         both = pd.concat([own, frame], ignore_index=True)
         if text is None:
-            with pytest.raises(rp.DataError, match="does not say whose each record is"):
+            with pytest.raises(rp.errors.DataError, match="does not say whose each record is"):
                 kept(both)
             both.loc[both.who == 0, "what"] = CELLS
             assert (kept(both)[1:] == kept(frame)[1:]).all()
@@ -382,5 +382,7 @@ def test_where_the_order_of_categories_is_not_kept_it_is_refused(tmp_path):
     unknown["day"] = unknown["day"].cat.as_unknown()
     arrow = frame.astype({"day": pd.ArrowDtype(pa.dictionary(pa.int8(), pa.string(), ordered=True))})
     for data in (pa.Table.from_pandas(frame), tmp_path / "a.parquet", tmp_path, unknown, arrow):
-        with pytest.raises(rp.DataError, match=r"column 'day' holds ordered categories, .* a column of integers"):
+        with pytest.raises(
+            rp.errors.DataError, match=r"column 'day' holds ordered categories, .* a column of integers"
+        ):
             kept(data)

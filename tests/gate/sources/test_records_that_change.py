@@ -15,7 +15,7 @@ from residualplanner.scale.stored import measuring
 DOMAIN = rp.Domain({"a": 4, "b": 3, "c": rp.Numeric(0, 20, bins=[10]), "d": 5, "e": 5})
 PLAN = rp.select(rp.marginals(DOMAIN, up_to=2), budget=rp.pcost(1))
 RECORDS = pd.DataFrame(np.random.default_rng(0).integers(0, (4, 3, 20, 5, 5), (50, 5)), columns=list("abcde"))
-FEW = rp.ProjectionSettings(relaxed_records=2, steps=20)
+FEW = rp.fits.rap.ProjectionSettings(relaxed_records=2, steps=20)
 MESSAGE = "the records changed while they were read; measure a copy of them that stays as it is"
 
 
@@ -63,8 +63,8 @@ def into_a_store(path, ledger):
 
 def by_rap(path, ledger, memory=100_000):
     pairs = rp.marginals(rp.Domain({"a": 40, "b": 30, "c": 20}), order=3)
-    plan = rp.RapPlan(pairs, budget=rp.pcost(1), neighbors="add-remove", rounds=2, choices=2, projection=FEW)
-    rp.rap(plan, path, ledger=ledger, memory=memory)
+    plan = rp.fits.rap.RapPlan(pairs, budget=rp.pcost(1), neighbors="add-remove", rounds=2, choices=2, projection=FEW)
+    rp.fits.rap.rap(plan, path, ledger=ledger, memory=memory)
 
 
 @pytest.mark.parametrize("measured", [in_blocks, into_a_store, by_rap])
@@ -72,7 +72,7 @@ def test_records_that_change_after_the_first_reading_give_no_answers(measured, c
     monkeypatch.setattr(cluster, "PASS_CELLS", 1)
     path, ledger = tmp_path / "records.csv", rp.Ledger(rp.pcost(9))
     change_after_the_first_reading(change, path, monkeypatch)
-    with pytest.raises(rp.DataError) as caught:
+    with pytest.raises(rp.errors.DataError) as caught:
         measured(path, ledger)
     assert str(caught.value).startswith(MESSAGE)
     assert any("The charge stays" in note for note in caught.value.__notes__)
@@ -82,7 +82,7 @@ def test_records_that_change_before_the_charge_cost_nothing(change, tmp_path, mo
     """With much memory adaptive projection checks the records, counts them, and is charged."""
     path, ledger = tmp_path / "records.csv", rp.Ledger(rp.pcost(9))
     change_after_the_first_reading(change, path, monkeypatch)
-    with pytest.raises(rp.DataError, match=MESSAGE):
+    with pytest.raises(rp.errors.DataError, match=MESSAGE):
         by_rap(path, ledger, memory=2**30)
     assert ledger.entries == ()
 
@@ -104,5 +104,5 @@ def test_records_of_an_engine_are_compared_by_their_number(tmp_path):
     source = open_source(dd.read_parquet(tmp_path / "parts"), DOMAIN)
     source.count([np.array([[2]])])
     RECORDS[1:].to_parquet(tmp_path / "parts" / "0.parquet")
-    with pytest.raises(rp.DataError, match=MESSAGE):
+    with pytest.raises(rp.errors.DataError, match=MESSAGE):
         source.count([np.array([[0, 1]])])

@@ -11,7 +11,9 @@ from residualplanner.method.plan.error_table import ErrorTable
 DOMAIN = rp.Domain({"a": 3, "b": ["x", 'say "y"'], "c": 4, "d, e": 5})
 QUERIES = [("c", "a"), {"d, e": rp.Prefix(), "b": rp.Identity()}, {"c": rp.Range(), "a": rp.Identity()}]
 PLAN = rp.select(rp.marginals(DOMAIN, up_to=3) + rp.Workload(DOMAIN, QUERIES), budget=rp.pcost(1))
-WITH_TARGETS = rp.select(rp.marginals(DOMAIN, up_to=2), budget=rp.pcost(1), loss=rp.Targets({("a",): 9.0, ("b",): 0.1}))
+WITH_TARGETS = rp.select(
+    rp.marginals(DOMAIN, up_to=2), budget=rp.pcost(1), loss=rp.losses.Targets({("a",): 9.0, ("b",): 0.1})
+)
 
 
 @pytest.fixture(params=[1, 5, 10**6])

@@ -9,9 +9,9 @@ import residualplanner as rp
 QUERIES = [("a",), ("a", "b"), {"b": rp.Identity(), "pay": rp.Sum()}, {"a": rp.Identity(), "pay": rp.Mean()}]
 LOSSES = {
     "sum": "sum",
-    "equal weights": rp.SumOfVariances("equal"),
+    "equal weights": rp.losses.SumOfVariances("equal"),
     "max": "max",
-    "targets": rp.Targets([(("a",), 3.0), (("a", "b"), 2.0)]),
+    "targets": rp.losses.Targets([(("a",), 3.0), (("a", "b"), 2.0)]),
     "norm": lambda variances: cvxpy.norm(variances, 4),
     "squares": cvxpy.sum_squares,
 }

@@ -11,18 +11,8 @@ from scipy.integrate import simpson
 from scipy.special import erf
 
 from random_plans import plans, table_covariance
-from residualplanner import (
-    Domain,
-    Prefix,
-    Range,
-    Workload,
-    WorkloadError,
-    marginals,
-    measure,
-    reconstruct,
-    select,
-    zcdp,
-)
+from residualplanner import Domain, Prefix, Range, Workload, marginals, measure, reconstruct, select, zcdp
+from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.strategy import accuracy
 from residualplanner.more.bounds import max_abs_error
 from residualplanner.more.bounds.max_abs_error import independent_mean_max, mean_max_bound

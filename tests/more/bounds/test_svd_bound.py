@@ -107,7 +107,9 @@ def test_plans_for_marginals_reach_the_bound(case, loss):
     assert svd_bound(case.workload, loss=loss) == pytest.approx(plan.loss_value, rel=2e-5)
 
 
-@pytest.mark.parametrize("loss", [rp.SumOfVariances("equal"), rp.SumOfVariances("sqrt"), rp.MaxVariance([1, 4, 9])])
+@pytest.mark.parametrize(
+    "loss", [rp.losses.SumOfVariances("equal"), rp.losses.SumOfVariances("sqrt"), rp.losses.MaxVariance([1, 4, 9])]
+)
 def test_losses_with_weights_of_their_own_are_reached_too(loss):
     workload = rp.Workload(rp.Domain({"a": 3, "b": 4, "c": 1}), ["a", ("a", "b"), ("b", "c")], weights=[2, 1, 3])
     plan = rp.select(workload, budget=rp.pcost(1), loss=loss)
@@ -221,5 +223,5 @@ def test_a_plan_says_how_far_it_is_above_the_bound(loss):
 
 def test_the_bound_is_not_for_replaced_records():
     plan = rp.select(rp.marginals(rp.Domain({"a": 6, "b": 3}), up_to=2), budget=rp.pcost(1), neighbors="replace")
-    with pytest.raises(rp.BudgetError, match="adding or removing"):
+    with pytest.raises(rp.errors.BudgetError, match="adding or removing"):
         plan.above_svd_bound()

@@ -32,15 +32,15 @@ from residualplanner import (
     Plan,
     Prefix,
     Range,
-    SumOfVariances,
     Workload,
-    WorkloadError,
     marginals,
     pcost,
     select,
 )
+from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.bases.matrix import integer_basis
 from residualplanner.method.bases.subtraction import subtraction_basis
+from residualplanner.method.losses import SumOfVariances
 from residualplanner.method.strategy import accuracy, cells
 from residualplanner.method.strategy.accuracy import Accuracy
 from residualplanner.method.strategy.costs import cost_parts

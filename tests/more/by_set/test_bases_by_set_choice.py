@@ -173,7 +173,7 @@ def test_scaled_plans_and_parts_of_plans_have_the_cost_they_state(plan):
 
 def test_sweeps_plan_by_set():
     budgets = [rp.zcdp("0.1"), rp.zcdp("0.37")]
-    table = rp.sweep(TINY, budgets, bases=BY_SET)
+    table = rp.questions.sweep(TINY, budgets, bases=BY_SET)
     assert table["loss_value"].to_numpy() == pytest.approx(
         [planned("tiny").loss_value * 3.7, planned("tiny").loss_value], rel=1e-9
     )
@@ -182,14 +182,14 @@ def test_sweeps_plan_by_set():
 
 def test_estimates_count_the_search():
     case = workload((120, 100), [{0: PREFIX}, {1: PREFIX}, {0: IDENTITY, 1: IDENTITY}])
-    without, by_set = (rp.resource_estimate(case, by_set=by_set).planning_seconds for by_set in (False, True))
+    without, by_set = (rp.questions.resource_estimate(case, by_set=by_set).planning_seconds for by_set in (False, True))
     assert without + 1 < by_set < without + 60
 
 
 def test_a_search_that_gains_nothing_ends_where_it_started():
     case = workload((6, 5), [{0: PREFIX, 1: PREFIX}])
     problem = by_set_problem(case, np.ones(1))
-    one = rp.select(case, budget=rp.pcost(1), loss=rp.SumOfVariances([1.0]))
+    one = rp.select(case, budget=rp.pcost(1), loss=rp.losses.SumOfVariances([1.0]))
     found = choose_by_set(problem, one.strategy.of_attributes, Neighbors())
     assert one.loss_value * (1 - 1e-4) < found.loss < one.loss_value * (1 + 1e-4)
 
@@ -198,7 +198,7 @@ def test_a_search_that_gains_nothing_ends_where_it_started():
     ("arguments", "words"),
     [
         ({"loss": "max"}, r"is for the losses \"sum\" and SumOfVariances\(\.\.\.\), not for the maximum variance"),
-        ({"loss": rp.Targets(5.0)}, "not for the largest margin of error"),
+        ({"loss": rp.losses.Targets(5.0)}, "not for the largest margin of error"),
         ({"loss": sum}, "not for the convex loss"),
         (
             {"neighbors": "replace"},

@@ -71,7 +71,7 @@ def test_the_singular_value_bound_is_that_of_all_rows(problem):
     distinct = {workload.number_of(written_query(workload.domain, query)): rows for query, rows in queries}
     rows = np.vstack(list(distinct.values()))
     expected = np.linalg.svd(rows, compute_uv=False).sum() ** 2 / rows.shape[1]
-    assert rp.svd_bound(workload) == pytest.approx(expected, rel=1e-6)
+    assert rp.losses.svd_bound(workload) == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize("weight", [1.0, 0.25, 9.0])

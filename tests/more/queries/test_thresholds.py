@@ -112,7 +112,7 @@ def test_thresholds_and_marginals_reach_the_singular_value_bound(problem):
     workload, _ = problem
     plan = rp.select(workload, budget=rp.pcost(1))
     expected = dense_bound(workload)
-    assert rp.svd_bound(workload) == pytest.approx(expected, rel=1e-7)
+    assert rp.losses.svd_bound(workload) == pytest.approx(expected, rel=1e-7)
     assert plan.loss_value == pytest.approx(expected, rel=1e-7)
 
 
@@ -126,7 +126,7 @@ def test_the_largest_variance_reaches_the_greatest_bound(problem):
         for query, weight in zip(workload, workload.weights, strict=True)
     )
     assert largest == pytest.approx(plan.loss_value, rel=1e-4)
-    assert plan.loss_value <= rp.svd_bound(workload, loss="max") * (1 + 3e-4)
+    assert plan.loss_value <= rp.losses.svd_bound(workload, loss="max") * (1 + 3e-4)
 
 
 def test_the_largest_cell_beside_other_kinds_has_no_better_noise():
@@ -169,7 +169,7 @@ def test_a_search_for_bases_of_the_largest_cell_weighs_cells_by_their_variances(
 def test_a_convex_loss_has_no_better_noise_of_the_same_cost(problem, seed):
     workload, _ = problem
     weights = workload.weights
-    plan = rp.select(workload, budget=rp.pcost(1), loss=rp.ConvexLoss(lambda v: weights @ v))
+    plan = rp.select(workload, budget=rp.pcost(1), loss=rp.losses.ConvexLoss(lambda v: weights @ v))
     moved = plan.noise_variances * np.exp(np.random.default_rng(seed).normal(scale=0.3, size=len(plan.closure)))
     other = plan_by_hand(workload, plan.strategy, moved)
     mine, theirs = (each.average_variances @ workload.weights * each.pcost for each in (plan, other))
@@ -179,7 +179,7 @@ def test_a_convex_loss_has_no_better_noise_of_the_same_cost(problem, seed):
 def test_targets_for_thresholds_are_met():
     either = rp.Threshold(("a", "b"), 1)
     workload = rp.Workload(TRIPLE, [either, ("b", "c")])
-    targets = rp.Targets([(either, 2.0), (("b", "c"), 3.0)])
+    targets = rp.losses.Targets([(either, 2.0), (("b", "c"), 3.0)])
     plan = rp.select(workload, at_most=1, loss=targets)
     margins = dict(zip(plan.workload, plan.errors()["moe"], strict=True))
     assert plan.meets_targets

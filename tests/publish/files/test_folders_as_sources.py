@@ -24,7 +24,7 @@ def measured(plan=PLAN, **options):
 SAVED = {
     "csv": lambda release, folder: release.save(folder, "csv"),
     "workbook": lambda release, folder: release.save(folder, "workbook", profile="acs", level=0.8),
-    "left out": lambda release, folder: release.save(folder, quality=rp.Quality(reliable=0.01, suppress=True)),
+    "left out": lambda release, folder: release.save(folder, quality=rp.publish.Quality(reliable=0.01, suppress=True)),
     "parts": lambda release, folder: release.save(folder, "parts"),
     "some parts": lambda release, folder: release.save(folder, "parts", only=[0]),
     "non-negative": lambda release, folder: rp.nonnegative(release).save(folder, with_unbiased=True),
@@ -70,7 +70,7 @@ def test_a_release_of_several_measurements_is_averaged_anew_with_another_one(tmp
     assert found.noise.pcost == expected.noise.pcost
     for query in expected:
         assert (found[query].estimate == expected[query].estimate).all()
-    with pytest.raises(rp.BudgetError, match="a measurement is there twice"):
+    with pytest.raises(rp.errors.BudgetError, match="a measurement is there twice"):
         rp.reconstruct([rp.load_tables(tmp_path / "a"), second])
 
 
@@ -154,5 +154,5 @@ def test_a_folder_is_read_whole_and_not_saved_again(tmp_path):
         with pytest.raises(ArgumentError, match=r"is in .* already; copy the folder, or write reconstruct\(tables\)"):
             saved.save(tmp_path / "again")
         with pytest.raises(ArgumentError, match=r"errors are simulated for numbers that were made here"):
-            rp.published_errors(saved)
+            rp.fits.published_errors(saved)
     assert not (tmp_path / "again").exists()

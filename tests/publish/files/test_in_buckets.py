@@ -94,7 +94,7 @@ def test_an_interrupted_release_in_parts_is_none_and_goes_on_from_its_parts(meas
     with pytest.raises(type(error) if isinstance(error, OSError) else error) as caught:
         release.save(str(bucket), "parts", progress=interrupt)
     assert any("goes on from there" in note for note in caught.value.__notes__)
-    with pytest.raises(rp.FileFormatError, match=r"has no manifest\.json"):
+    with pytest.raises(rp.errors.FileFormatError, match=r"has no manifest\.json"):
         rp.load_tables(str(bucket))
     with pytest.raises(FileExistsError, match="is not empty"):  # another release does not
         rp.reconstruct(rp.measure(measurement.plan, RECORDS)).save(str(bucket), "parts")
@@ -110,14 +110,14 @@ def test_an_object_that_was_altered_is_refused_by_its_address(measurement, bucke
     content[len(content) // 2] ^= 1
     with bucket.writing(name) as file:
         file.write(content)
-    with pytest.raises(rp.FileFormatError, match=f"{bucket}/{name} was altered"):
+    with pytest.raises(rp.errors.FileFormatError, match=f"{bucket}/{name} was altered"):
         [table.estimate for table in rp.load_tables(str(bucket)).values()]
 
 
 def test_a_damaged_measurement_is_refused_by_its_address(measurement, bucket):
     with bucket.writing("people.measurement") as file:
         file.write(b"PK nothing")
-    with pytest.raises(rp.FileFormatError, match=rf"{bucket}/people\.measurement: this is"):
+    with pytest.raises(rp.errors.FileFormatError, match=rf"{bucket}/people\.measurement: this is"):
         rp.load_measurement(f"{bucket}/people.measurement")
     with pytest.raises(FileNotFoundError, match=r"there is no object .*other\.measurement'"):
         rp.load_measurement(f"{bucket}/other.measurement")
@@ -130,12 +130,12 @@ def test_a_report_is_about_tables_in_a_bucket(measurement, bucket, tmp_path):
     figures = []
     for name, folder in (("there", str(bucket)), ("here", tmp_path / bucket.address.rpartition("/")[2])):
         (tmp_path / name).mkdir()
-        rp.write_report(folder, tmp_path / name / "page.html")
+        rp.publish.write_report(folder, tmp_path / name / "page.html")
         figures.append(files_in(tmp_path / name / "page-figures"))
     assert figures[0] == figures[1] != {}
 
 
 def test_without_obstore_an_address_says_what_to_install(measurement, monkeypatch):
     monkeypatch.setitem(sys.modules, "obstore", None)
-    with pytest.raises(rp.MissingExtraError, match=r"pip install 'residualplanner\[s3\]'"):
+    with pytest.raises(rp.errors.MissingExtraError, match=r"pip install 'residualplanner\[s3\]'"):
         rp.reconstruct(measurement).save("s3://bucket/tables", "parts")

@@ -46,7 +46,7 @@ def test_the_files_are_the_same(release, tmp_path, is_mapped):
         release = rp.reconstruct(rp.load_measurement(tmp_path / "some.measurement"))
     release.save(tmp_path / "one", "parts")
     with dask.config.set(scheduler="threads"):
-        release.save(tmp_path / "workers", "parts", workers=rp.DaskWorkers())
+        release.save(tmp_path / "workers", "parts", workers=rp.scale.DaskWorkers())
     assert contents(tmp_path / "workers") == contents(tmp_path / "one")
     assert not (tmp_path / "workers" / "answers.measurement").exists()
 

@@ -110,7 +110,7 @@ def test_a_run_that_is_killed_after_the_release_has_its_name_does_not_disturb_th
 
 @pytest.mark.parametrize("is_alone_first", [True, False])
 def test_a_run_goes_on_with_another_number_of_workers(release, tmp_path, is_alone_first):
-    target, workers = tmp_path / "out", {"workers": rp.DaskWorkers()}
+    target, workers = tmp_path / "out", {"workers": rp.scale.DaskWorkers()}
     with dask.config.set(scheduler="threads", num_workers=2):
         first, second = ({}, workers) if is_alone_first else (workers, {})
         times = interrupted(release, target, **first)

@@ -58,12 +58,14 @@ def test_a_script_without_a_guard_spends_once_and_is_told_what_to_do(tmp_path):
     ("name", "call"),
     [
         ("measure", lambda ledger, _: rp.measure(PLAN, CODES, ledger=ledger)),
-        ("measure_in_store", lambda ledger, path: rp.measure_in_store(PLAN, CODES, path, ledger=ledger)),
-        ("resume_measuring", lambda ledger, path: rp.resume_measuring(path, CODES, ledger=ledger)),
+        ("measure_in_store", lambda ledger, path: rp.scale.measure_in_store(PLAN, CODES, path, ledger=ledger)),
+        ("resume_measuring", lambda ledger, path: rp.scale.resume_measuring(path, CODES, ledger=ledger)),
         (
             "rap",
-            lambda ledger, _: rp.rap(
-                rp.RapPlan(PLAN.workload, budget=rp.zcdp(1), neighbors="replace", rounds=1), CODES, ledger=ledger
+            lambda ledger, _: rp.fits.rap.rap(
+                rp.fits.rap.RapPlan(PLAN.workload, budget=rp.zcdp(1), neighbors="replace", rounds=1),
+                CODES,
+                ledger=ledger,
             ),
         ),
         ("save", lambda _, path: rp.reconstruct(MEASUREMENT).save(path, format="parts")),
@@ -72,7 +74,7 @@ def test_a_script_without_a_guard_spends_once_and_is_told_what_to_do(tmp_path):
 def test_a_process_that_imports_its_parents_script_neither_measures_nor_saves(monkeypatch, tmp_path, name, call):
     ledger = rp.Ledger(rp.zcdp(9))
     monkeypatch.setattr(multiprocessing.current_process(), "_inheriting", True, raising=False)
-    with pytest.raises(rp.ArgumentError, match=f"^{name} was reached in a process .* if __name__ == "):
+    with pytest.raises(rp.errors.ArgumentError, match=f"^{name} was reached in a process .* if __name__ == "):
         call(ledger, tmp_path / "new")
     assert not ledger.entries
     assert not list(tmp_path.iterdir())
@@ -80,7 +82,7 @@ def test_a_process_that_imports_its_parents_script_neither_measures_nor_saves(mo
 
 def test_workers_that_die_are_told_with_the_two_reasons(monkeypatch):
     monkeypatch.setattr(processes, "ProcessPoolExecutor", BrokenPool)
-    with pytest.raises(rp.ResourceError, match="killed, as where memory runs out; or this script has no guard"):
+    with pytest.raises(rp.errors.ResourceError, match="killed, as where memory runs out; or this script has no guard"):
         list(ProcessWorkers(2).map(bytes, [1, 2]))
 
 
@@ -96,5 +98,7 @@ class LimitedPool(BrokenPool):
 
 def test_workers_that_cannot_be_started_are_told_with_the_limit(monkeypatch):
     monkeypatch.setattr(processes, "ProcessPoolExecutor", LimitedPool)
-    with pytest.raises(rp.ResourceError, match=r"could not be started: can't start new thread; .* \(ulimit -u\)"):
+    with pytest.raises(
+        rp.errors.ResourceError, match=r"could not be started: can't start new thread; .* \(ulimit -u\)"
+    ):
         ProcessWorkers(2).map(bytes, [1, 2])

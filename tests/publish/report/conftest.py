@@ -21,7 +21,7 @@ def plan():
 def marginals_plan():
     """A plan for marginals alone."""
     domain = rp.Domain({"age": rp.Bins([0, 18, 65, 120]), "sex": ["F", "M"], "region": 30, "income": 40})
-    return rp.select(rp.marginals(domain, up_to=3), budget=rp.zcdp("0.5"), loss=rp.SumOfVariances("sqrt"))
+    return rp.select(rp.marginals(domain, up_to=3), budget=rp.zcdp("0.5"), loss=rp.losses.SumOfVariances("sqrt"))
 
 
 @pytest.fixture(scope="session")

@@ -244,8 +244,8 @@ def test_colors_follow_the_reader_and_texts_stand_out(browser, address, scheme):
 def published(release, tmp_path_factory):
     """The page on a saved release of 15 tables, of which it holds those of up to 90 cells."""
     folder = tmp_path_factory.mktemp("published")
-    about = rp.Publication(title='Ages <in> "2026"', author="An office")
-    release.save(folder / "release", "csv", quality=rp.Quality(), publication=about)
+    about = rp.publish.Publication(title='Ages <in> "2026"', author="An office")
+    release.save(folder / "release", "csv", quality=rp.publish.Quality(), publication=about)
     write_report(folder / "release", folder / "report.html", cells=560)
     return folder / "report.html"
 

@@ -52,7 +52,9 @@ def test_a_manifest_whose_words_about_noise_are_not_true_of_the_plan_is_refused(
     change(manifest["noise"])
     path.write_text(json.dumps(manifest))
     for read in (rp.load_tables, lambda folder: subject_of(folder, level=0.9)):
-        with pytest.raises(rp.FileFormatError, match=r"manifest\.json: what it says of the noise is not true of rel"):
+        with pytest.raises(
+            rp.errors.FileFormatError, match=r"manifest\.json: what it says of the noise is not true of rel"
+        ):
             read(exact_folder)
 
 
@@ -62,7 +64,9 @@ def test_a_manifest_whose_words_about_the_plan_are_not_true_of_it_is_refused(exa
     manifest = json.loads(path.read_text())
     manifest["plan"][field] = {"budget": rp.zcdp("0.000001").to_json(), "pcost": 2e-6}.get(field, "nothing")
     path.write_text(json.dumps(manifest))
-    with pytest.raises(rp.FileFormatError, match=f"says of the plan's '{field}' something other than release.plan"):
+    with pytest.raises(
+        rp.errors.FileFormatError, match=f"says of the plan's '{field}' something other than release.plan"
+    ):
         subject_of(exact_folder, level=0.9)
 
 
@@ -72,7 +76,9 @@ def test_metadata_with_another_sentence_are_refused_though_their_hash_is_right(e
     told = json.loads(manifest.read_text())
     told["files"]["metadata.json"] = hashlib.sha256(metadata.read_bytes()).hexdigest()
     manifest.write_text(json.dumps(told))
-    with pytest.raises(rp.FileFormatError, match=r"metadata\.json: its 'privacy' is not what follows from release"):
+    with pytest.raises(
+        rp.errors.FileFormatError, match=r"metadata\.json: its 'privacy' is not what follows from release"
+    ):
         subject_of(exact_folder, level=0.9)
 
 

@@ -22,7 +22,7 @@ PLACES = rp.Hierarchy.from_frame(
 def shapes(codes):
     """Squares in a row."""
     ring = np.array([[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]])
-    return rp.Boundaries({code: (ring + np.array([number, 0.0]),) for number, code in enumerate(codes)})
+    return rp.publish.Boundaries({code: (ring + np.array([number, 0.0]),) for number, code in enumerate(codes)})
 
 
 def released(*queries):
@@ -40,7 +40,7 @@ def drawn(release, boundaries):
 
 
 def written(release, path, **options):
-    rp.write_report(release, path / "r.html", **options)
+    rp.publish.write_report(release, path / "r.html", **options)
     return (path / "r.html").read_text(), path / "r-figures"
 
 
@@ -87,7 +87,7 @@ def test_tables_of_some_records_only_are_not_taken_for_all():
     assert found == pytest.approx(release[TOWNS].estimate[3:])
     with pytest.raises(WorkloadError, match="maps: no table of 'town' has areas with a shape"):
         drawn(released(some), shapes(CODES))
-    assert rp.choropleth(release[some], shapes(CODES)).title == "estimate by town"
+    assert rp.publish.choropleth(release[some], shapes(CODES)).title == "estimate by town"
 
 
 def test_plain_labels_are_codes_too():
@@ -107,27 +107,27 @@ def test_plain_labels_are_codes_too():
 )
 def test_maps_that_cannot_be_drawn_are_refused_before_anything_is_written(tmp_path, maps, error, message):
     with pytest.raises(error, match=message):
-        rp.write_report(released(TOWNS), tmp_path / "r.html", maps=maps)
+        rp.publish.write_report(released(TOWNS), tmp_path / "r.html", maps=maps)
     assert not list(tmp_path.iterdir())
 
 
 def test_maps_of_a_plan_are_refused(tmp_path):
     with pytest.raises(WorkloadError, match="maps are for the report on a release, not on a plan"):
-        rp.write_report(released(TOWNS).plan, tmp_path / "r.html", maps={"town": shapes(CODES)})
+        rp.publish.write_report(released(TOWNS).plan, tmp_path / "r.html", maps={"town": shapes(CODES)})
 
 
 def test_one_map_by_itself_is_a_picture(tmp_path):
     table, boundaries = released(TOWNS)[TOWNS], shapes([*CODES, "W"])
-    picture = rp.choropleth(table, boundaries, "cv")
+    picture = rp.publish.choropleth(table, boundaries, "cv")
     picture.save(tmp_path / "map.svg")
     assert ">coefficient of variation<" in (tmp_path / "map.svg").read_text()
-    assert rp.choropleth(table, boundaries).title == "estimate by town"
-    assert rp.choropleth(table, boundaries, level="side").title == "estimate by side"
+    assert rp.publish.choropleth(table, boundaries).title == "estimate by town"
+    assert rp.publish.choropleth(table, boundaries, level="side").title == "estimate by side"
 
 
 def test_the_classes_of_a_map_of_variation_are_those_of_a_given_quality(tmp_path):
-    quality = rp.Quality(reliable=0.1, usable=0.2)
-    rp.choropleth(released(TOWNS)[TOWNS], shapes(CODES), "cv", quality=quality).save(tmp_path / "map.svg")
+    quality = rp.publish.Quality(reliable=0.1, usable=0.2)
+    rp.publish.choropleth(released(TOWNS)[TOWNS], shapes(CODES), "cv", quality=quality).save(tmp_path / "map.svg")
     legend = (tmp_path / "map.svg").read_text()
     assert ">10% to 20%<" in legend
     assert ">15% to 30%<" not in legend
@@ -137,14 +137,14 @@ def test_maps_of_nothing_are_refused():
     release = released(TOWNS, {"town": PLACES, "sex": rp.Identity()})
     table = release[TOWNS]
     with pytest.raises(WorkloadError, match=r"no area has a shape: the codes of the table are '00', .*'99'; choose"):
-        rp.choropleth(table, shapes(["99"]))
+        rp.publish.choropleth(table, shapes(["99"]))
     with pytest.raises(WorkloadError, match=r"no area of the level 'side' has a shape"):
-        rp.choropleth(table, shapes(CODES), level="side")
+        rp.publish.choropleth(table, shapes(CODES), level="side")
     with pytest.raises(WorkloadError, match=r"level must be .*'side'.*, got 'county'"):
-        rp.choropleth(table, shapes(CODES), level="county")
+        rp.publish.choropleth(table, shapes(CODES), level="county")
     with pytest.raises(WorkloadError, match="show must be 'estimate' or 'cv', got 'moe'"):
-        rp.choropleth(table, shapes(CODES), "moe")
+        rp.publish.choropleth(table, shapes(CODES), "moe")
     with pytest.raises(WorkloadError, match=r"a map is of a table of one attribute, got \['town', 'sex'\]; sum over"):
-        rp.choropleth(release[{"town": PLACES, "sex": rp.Identity()}], shapes(CODES))
+        rp.publish.choropleth(release[{"town": PLACES, "sex": rp.Identity()}], shapes(CODES))
     with pytest.raises(TypeError, match=r"write Boundaries.from_geojson"):
-        rp.choropleth(table, {})
+        rp.publish.choropleth(table, {})

@@ -129,14 +129,14 @@ def wrong(page, folder, report, level):
 def test_every_number_of_a_page_is_that_of_the_files(page, request, world, product, level, tmp_path):
     tables = PRODUCTS[product](request.getfixturevalue(world))
     tables.save(tmp_path / "out", "csv", level=level)
-    rp.write_report(tmp_path / "out", tmp_path / "report.html", level=level)
+    rp.publish.write_report(tmp_path / "out", tmp_path / "report.html", level=level)
     assert wrong(page, tmp_path / "out", tmp_path / "report.html", level) == []
 
 
 @pytest.mark.slow
 def test_a_page_of_another_level_than_the_files_has_their_numbers(page, large, tmp_path):
     large.save(tmp_path / "out", "parquet", level=0.9)
-    rp.write_report(tmp_path / "out", tmp_path / "report.html", level=0.99)
+    rp.publish.write_report(tmp_path / "out", tmp_path / "report.html", level=0.99)
     assert wrong(page, tmp_path / "out", tmp_path / "report.html", 0.99) == []
 
 
@@ -144,22 +144,22 @@ def test_a_page_of_another_level_than_the_files_has_their_numbers(page, large, t
 def test_a_page_on_parts_has_the_numbers_of_the_files(page, large, tmp_path):
     large.save(tmp_path / "parts", "parts")
     large.save(tmp_path / "out", "csv")
-    rp.write_report(tmp_path / "parts", tmp_path / "report.html")
+    rp.publish.write_report(tmp_path / "parts", tmp_path / "report.html")
     assert wrong(page, tmp_path / "out", tmp_path / "report.html", 0.95) == []
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("quality", [None, rp.Quality(reliable=0.1, usable=0.2, suppress=True)])
+@pytest.mark.parametrize("quality", [None, rp.publish.Quality(reliable=0.1, usable=0.2, suppress=True)])
 def test_unbiased_estimates_and_published_errors_beside_change_nothing(page, large, quality, tmp_path):
     made = both(large)
-    errors = rp.published_errors(made, simulations=10)
+    errors = rp.fits.published_errors(made, simulations=10)
     made.save(tmp_path / "out", "csv", with_unbiased=True, errors=errors, quality=quality)
-    rp.write_report(tmp_path / "out", tmp_path / "report.html")
+    rp.publish.write_report(tmp_path / "out", tmp_path / "report.html")
     assert wrong(page, tmp_path / "out", tmp_path / "report.html", 0.95) == []
 
 
 def test_a_large_estimate_is_shown_with_the_digits_of_its_error(large, tmp_path):
-    rp.write_report(large, tmp_path / "report.html")
+    rp.publish.write_report(large, tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     held = f"{large['region', 'sex'].estimate[0, 0]:.1f}"
     assert held in text
@@ -167,7 +167,7 @@ def test_a_large_estimate_is_shown_with_the_digits_of_its_error(large, tmp_path)
 
 
 def test_charts_show_means_and_quantiles_in_their_unit(kinds, tmp_path):
-    rp.write_report(kinds, tmp_path / "report.html")
+    rp.publish.write_report(kinds, tmp_path / "report.html")
     data = pd.read_csv(tmp_path / "report-figures" / "table-2.csv")
     svg = (tmp_path / "report-figures" / "table-2.svg").read_text(encoding="utf-8")
     assert "above 0" not in svg

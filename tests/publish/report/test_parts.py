@@ -48,7 +48,7 @@ def test_the_other_weightings_are_plans_of_the_same_budget_that_do_best_at_their
 
 def test_a_plan_with_another_loss_stands_beside_all_three_weightings():
     domain = rp.Domain({"a": 3, "b": 40})
-    plan = rp.select(rp.marginals(domain, up_to=2), budget=rp.gdp(1), loss="max")
+    plan = rp.select(rp.marginals(domain, up_to=2), budget=rp.privacy.gdp(1), loss="max")
     assert list(fairness_of(subject_of(plan, level=0.95))) == ["plan", "equal", "cells", "sqrt"]
 
 
@@ -83,7 +83,7 @@ def test_the_workload_of_a_folder_is_that_of_its_plan(plan, tmp_path):
 def with_targets():
     """A plan that meets one of its two targets, which are for margins of 90%."""
     domain = rp.Domain({"age": 10, "sex": 2, "region": 30})
-    targets = rp.Targets({("age",): 4.0, ("sex",): 1000.0}, level=0.9)
+    targets = rp.losses.Targets({("age",): 4.0, ("sex",): 1000.0}, level=0.9)
     workload = rp.Workload(domain, [("age",), ("sex",), ("region",)])
     return replace(rp.select(workload, budget=rp.zcdp("0.01")), loss=targets)
 
@@ -251,7 +251,7 @@ def test_where_records_are_replaced_the_public_total_is_not_compared():
 
 @pytest.mark.parametrize("sizes", [{"a": 1}, {"a": 2**40, "b": 2**40, "c": 3}])
 def test_very_small_and_very_large_tables_have_reports(sizes, tmp_path):
-    plan = rp.select(rp.marginals(rp.Domain(sizes), up_to=2), budget=rp.gdp("0.1"))
+    plan = rp.select(rp.marginals(rp.Domain(sizes), up_to=2), budget=rp.privacy.gdp("0.1"))
     write_report(plan, tmp_path / "report.html")
     data = json.loads(read_page(tmp_path / "report.html").one("script", id="data").text)
     assert data["values"]["cells"] == plan.workload.cells.tolist()

@@ -46,7 +46,7 @@ def test_a_plan_and_its_exact_release_claim_no_more_than_a_total_with_discrete_n
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("budget", [rp.gdp("1"), rp.approx_dp("3", "0.01", noise="gaussian")], ids=repr)
+@pytest.mark.parametrize("budget", [rp.privacy.gdp("1"), rp.approx_dp("3", "0.01", noise="gaussian")], ids=repr)
 def test_a_plan_for_continuous_noise_says_that_its_claims_are_for_that(budget, marginals_plan, tmp_path):
     plan = rp.select(marginals_plan.workload, budget=budget)
     promise = promise_of(subject_of(plan, level=0.95))
@@ -61,7 +61,7 @@ def test_a_plan_for_continuous_noise_says_that_its_claims_are_for_that(budget, m
 
 @pytest.mark.slow
 def test_an_older_release_with_such_a_budget_is_told_in_zcdp(marginals_plan, tmp_path, monkeypatch):
-    plan = rp.select(marginals_plan.workload, budget=rp.gdp("1"))
+    plan = rp.select(marginals_plan.workload, budget=rp.privacy.gdp("1"))
     # as older versions measured
     monkeypatch.setattr(
         import_module("residualplanner.gate.measurement.discrete"), "require_discrete", lambda budget: None

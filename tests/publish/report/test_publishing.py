@@ -13,7 +13,9 @@ from residualplanner.publish.report import write_report
 from residualplanner.publish.report.subject import subject_of
 from residualplanner.publish.report.tables import page_tables
 
-ABOUT = rp.Publication(title="Ages <2026>", author='"An" office', date="2026-11-22", contact="a@b.org", source="A&B")
+ABOUT = rp.publish.Publication(
+    title="Ages <2026>", author='"An" office', date="2026-11-22", contact="a@b.org", source="A&B"
+)
 
 
 def tables_in(page):
@@ -37,14 +39,14 @@ def test_title_author_date_contact_and_source_stand_on_top(release, tmp_path):
 @pytest.mark.slow
 def test_a_publication_that_is_given_goes_before_that_of_the_folder(release, tmp_path):
     release.save(tmp_path / "out", publication=ABOUT)
-    write_report(tmp_path / "out", tmp_path / "report.html", publication=rp.Publication(title="Another"))
+    write_report(tmp_path / "out", tmp_path / "report.html", publication=rp.publish.Publication(title="Another"))
     assert read_page(tmp_path / "report.html").one("h1").text == "Another"
     assert "office" not in (tmp_path / "report.html").read_text()
 
 
 def test_no_title_can_end_the_style_of_the_page(plan, tmp_path):
     title = 'x"; } </style><script>alert(1)</script> \\ \n @import'
-    write_report(plan, tmp_path / "report.html", publication=rp.Publication(title=title))
+    write_report(plan, tmp_path / "report.html", publication=rp.publish.Publication(title=title))
     page = read_page(tmp_path / "report.html")
     assert page.one("h1").text == title
     assert "@import" not in page.one("style").text
@@ -102,7 +104,7 @@ def test_tables_in_a_page_have_the_numbers_of_the_release(release):
 
 @pytest.mark.slow
 def test_estimates_that_are_left_out_are_dashes(release, tmp_path):
-    quality = rp.Quality(reliable=0.5, usable=0.9, suppress=True)
+    quality = rp.publish.Quality(reliable=0.5, usable=0.9, suppress=True)
     release.save(tmp_path / "out", "csv", quality=quality)
     write_report(tmp_path / "out", tmp_path / "report.html")
     page = read_page(tmp_path / "report.html")
@@ -125,7 +127,7 @@ def assert_shown(shown, values):
 @pytest.mark.slow
 def test_both_errors_stand_in_the_table_of_errors(release, tmp_path):
     made = rp.nonnegative(release)
-    made.save(tmp_path / "out", "csv", errors=rp.published_errors(made, simulations=10))
+    made.save(tmp_path / "out", "csv", errors=rp.fits.published_errors(made, simulations=10))
     loaded = rp.load_tables(tmp_path / "out")
     errors = loaded.numbers.published_errors
     write_report(loaded, tmp_path / "report.html")
@@ -193,7 +195,7 @@ def test_columns_of_tables_in_a_page_have_the_titles_of_their_attributes(tmp_pat
 
 @pytest.mark.parametrize("cells", [-1, True, 1.5, "9"])
 def test_a_number_of_cells_that_is_none_is_refused(plan, tmp_path, cells):
-    with pytest.raises(rp.WorkloadError, match="cells must be how many cells a page holds"):
+    with pytest.raises(rp.errors.WorkloadError, match="cells must be how many cells a page holds"):
         write_report(plan, tmp_path / "report.html", cells=cells)
 
 

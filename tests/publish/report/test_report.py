@@ -233,7 +233,7 @@ def test_a_folder_that_was_altered_is_refused(release, file, tmp_path):
     release.save(tmp_path / "tables", "csv")
     with open(tmp_path / "tables" / file, "a") as altered:
         altered.write("x")
-    with pytest.raises(rp.FileFormatError, match=file.replace("/", ".")):
+    with pytest.raises(rp.errors.FileFormatError, match=file.replace("/", ".")):
         write_report(tmp_path / "tables", tmp_path / "report.html")
     assert [path.name for path in tmp_path.iterdir()] == ["tables"]
 
@@ -252,7 +252,7 @@ def test_a_manifest_of_another_form_is_refused(release, change, tmp_path):
     release.save(tmp_path / "tables")
     path = tmp_path / "tables" / "manifest.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    with pytest.raises(rp.FileFormatError, match="tables"):
+    with pytest.raises(rp.errors.FileFormatError, match="tables"):
         subject_of(tmp_path / "tables", level=0.9)
 
 
@@ -305,18 +305,18 @@ def test_a_report_that_fails_leaves_nothing(plan, tmp_path, monkeypatch):
 def test_levels_that_are_none_are_refused(plan, release, level, tmp_path):
     release.save(tmp_path / "tables")
     for source in (tmp_path / "tables", release):
-        with pytest.raises((rp.BudgetError, TypeError)):
+        with pytest.raises((rp.errors.BudgetError, TypeError)):
             write_report(source, tmp_path / "report.html", level=level)
     assert [path.name for path in tmp_path.iterdir()] == ["tables"]
 
 
 def test_sources_of_other_kinds_are_refused(plan, tmp_path):
-    with pytest.raises(rp.WorkloadError, match="a Plan, a Release, a Ledger or the path of one, got int"):
+    with pytest.raises(rp.errors.WorkloadError, match="a Plan, a Release, a Ledger or the path of one, got int"):
         write_report(3, tmp_path / "report.html")
-    with pytest.raises(rp.FileFormatError, match=r"holds no manifest\.json; name a plan file"):
+    with pytest.raises(rp.errors.FileFormatError, match=r"holds no manifest\.json; name a plan file"):
         write_report(tmp_path, tmp_path / "report.html")
     (tmp_path / "other").write_text("x")
-    with pytest.raises(rp.FileFormatError, match="this is not a residualplanner file"):
+    with pytest.raises(rp.errors.FileFormatError, match="this is not a residualplanner file"):
         write_report(tmp_path / "other", tmp_path / "report.html")
 
 
@@ -324,7 +324,9 @@ def test_missing_packages_are_named(plan, tmp_path, monkeypatch):
     for package in ("matplotlib", "jinja2"):
         with monkeypatch.context() as patch:
             patch.setitem(sys.modules, package, None)
-            with pytest.raises(rp.MissingExtraError, match=rf"needs {package}, .*residualplanner\[report\]") as caught:
+            with pytest.raises(
+                rp.errors.MissingExtraError, match=rf"needs {package}, .*residualplanner\[report\]"
+            ) as caught:
                 write_report(plan, tmp_path / "report.html")
             assert caught.value.extra == "report"
     assert list(tmp_path.iterdir()) == []

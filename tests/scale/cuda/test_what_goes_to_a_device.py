@@ -108,7 +108,7 @@ def test_measuring_puts_nothing_on_a_device_and_makes_no_array_of_another_librar
     ids=["integers", "floats", "counts", "list", "measurement", "plan", "none"],
 )
 def test_only_the_noisy_answers_of_a_measurement_go_to_a_device_as_answers(exact):
-    with pytest.raises(rp.ArgumentError, match="only noisy answers go to a device"):
+    with pytest.raises(rp.errors.ArgumentError, match="only noisy answers go to a device"):
         DeviceAnswers(exact, KEEPING)
 
 

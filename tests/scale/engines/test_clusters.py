@@ -113,7 +113,7 @@ def test_what_is_measured_into_a_store_is_about_these_records(records_in, tmp_pa
     codes = np.random.default_rng(3).integers(0, (2, 3, 4), (500, 3))
     plan = rp.select(rp.marginals(rp.Domain({"a": 2, "b": 3, "c": 4}), up_to=2), budget=rp.pcost(1e9))
     data, ledger = records_in(pd.DataFrame(codes, columns=["a", "b", "c"])), rp.Ledger(rp.pcost(1e9))
-    measurement = rp.measure_in_store(plan, data, str(tmp_path / "store"), ledger=ledger)
+    measurement = rp.scale.measure_in_store(plan, data, str(tmp_path / "store"), ledger=ledger)
     release = rp.reconstruct(measurement)
     assert ledger.spent == measurement.noise.pcost
     for first, last in combinations(range(3), 2):
@@ -127,7 +127,7 @@ def test_records_that_do_not_fit_are_found_at_the_workers_before_the_charge(clie
     plan, ledger = rp.select(rp.marginals(rp.Domain({"a": 2}), up_to=1), budget=rp.pcost(1)), rp.Ledger(rp.pcost(1))
     frame = dd.from_pandas(pd.DataFrame({"a": [0] * 40 + [9]}), npartitions=3)
     with pytest.raises(DataError, match="column 'a' has values outside its schema"):
-        rp.measure_in_store(plan, frame, tmp_path / "store", ledger=ledger, **options)
+        rp.scale.measure_in_store(plan, frame, tmp_path / "store", ledger=ledger, **options)
     assert len(ledger.entries) == entries
     assert (tmp_path / "store" / "release.json").exists() == bool(entries)
 
@@ -140,11 +140,11 @@ def test_a_run_that_is_resumed_before_anything_was_drawn_checks_the_records_befo
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rp.Ledger, "charge", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            rp.measure_in_store(plan, fits, tmp_path / "store", ledger=begun)
+            rp.scale.measure_in_store(plan, fits, tmp_path / "store", ledger=begun)
     with pytest.raises(DataError):
-        rp.resume_measuring(tmp_path / "store", misfits, ledger=ledger)
+        rp.scale.resume_measuring(tmp_path / "store", misfits, ledger=ledger)
     assert ledger.entries == begun.entries == ()
-    assert rp.resume_measuring(tmp_path / "store", fits, ledger=ledger).noise.pcost == ledger.spent
+    assert rp.scale.resume_measuring(tmp_path / "store", fits, ledger=ledger).noise.pcost == ledger.spent
 
 
 def interrupted(*_arguments, **_options):
@@ -202,9 +202,12 @@ PLAN = rp.select(WORKLOAD, budget=rp.zcdp(1))
 @pytest.mark.parametrize(
     "measure",
     [
-        lambda frame, **options: rp.measure_in_store(PLAN, frame, "store", **options),
+        lambda frame, **options: rp.scale.measure_in_store(PLAN, frame, "store", **options),
         partial(rp.measure, PLAN),
-        partial(rp.rap, rp.RapPlan(WORKLOAD, budget=rp.zcdp(1), neighbors="add-remove", rounds=1, choices=None)),
+        partial(
+            rp.fits.rap.rap,
+            rp.fits.rap.RapPlan(WORKLOAD, budget=rp.zcdp(1), neighbors="add-remove", rounds=1, choices=None),
+        ),
     ],
     ids=["measure_in_store", "measure", "rap"],
 )

@@ -314,7 +314,7 @@ def test_noise_drawn_by_workers_is_charged_once_and_its_tables_are_about_the_rec
     """With a budget so large that the noise hardly matters."""
     plan = select(marginals(Domain({"a": 2, "b": 3}), up_to=2), budget=pcost(1e9))
     frame, ledger = session.range(100).selectExpr("id % 2 as a", "id % 3 as b"), rp.Ledger(pcost(1e9))
-    measurement = rp.measure_in_store(plan, frame, str(tmp_path / "store"), ledger=ledger)
+    measurement = rp.scale.measure_in_store(plan, frame, str(tmp_path / "store"), ledger=ledger)
     assert ledger.spent == measurement.noise.pcost
     table = rp.reconstruct(measurement)["a", "b"]
     assert np.abs(table.estimate - [[17, 16, 17], [17, 17, 16]]).max() < 0.1
@@ -326,7 +326,7 @@ def test_a_session_that_starts_slow_tasks_again_is_refused_before_the_charge(ses
     session.conf.set("spark.speculation", "true")
     try:
         with pytest.raises(ResourceError, match=r"spark\.speculation=false\.  Nothing was charged"):
-            rp.measure_in_store(plan, session.range(3), str(tmp_path / "store"), ledger=ledger)
+            rp.scale.measure_in_store(plan, session.range(3), str(tmp_path / "store"), ledger=ledger)
     finally:
         session.conf.unset("spark.speculation")
         session.conf.unset("spark.sql.legacy.setCommandRejectsSparkCoreConfs")
@@ -344,7 +344,7 @@ PLAN = select(marginals(Domain({"id": 3}), up_to=1), budget=pcost(1))
 def test_workers_that_lack_a_module_are_told_of_before_the_charge(session, tmp_path):
     ledger = rp.Ledger(pcost(1))
     with pytest.raises(ResourceError, match=r"Spark's worker .* lacks the module .*; .*PYSPARK_PYTHON"):
-        rp.measure_in_store(PLAN, session.range(3), OwnStore(tmp_path / "store"), ledger=ledger)
+        rp.scale.measure_in_store(PLAN, session.range(3), OwnStore(tmp_path / "store"), ledger=ledger)
     assert ledger.entries == ()
 
 
@@ -353,7 +353,7 @@ def test_workers_that_do_not_have_the_folder_are_told_of_before_the_charge(sessi
     monkeypatch.chdir(tmp_path)
     ledger = rp.Ledger(pcost(1))
     with pytest.raises(ResourceError, match=r"Spark's worker .* does not reach /proc/self/cwd/store: .*have under the"):
-        rp.measure_in_store(PLAN, session.range(3), "/proc/self/cwd/store", ledger=ledger)
+        rp.scale.measure_in_store(PLAN, session.range(3), "/proc/self/cwd/store", ledger=ledger)
     assert ledger.entries == ()
 
 
@@ -368,7 +368,7 @@ def test_workers_without_the_variables_of_a_bucket_are_told_of_before_the_charge
         with pytest.raises(
             ResourceError, match=r"AWS_SECRET_ACCESS_KEY must be set there as here: spark\.executorEnv"
         ) as found:
-            rp.measure_in_store(PLAN, session.range(3), store, ledger=ledger)
+            rp.scale.measure_in_store(PLAN, session.range(3), store, ledger=ledger)
         assert bucket("store").names("") == []
     assert "secret-of-the-test" not in str(found.value)
     assert ledger.entries == ()
@@ -376,11 +376,11 @@ def test_workers_without_the_variables_of_a_bucket_are_told_of_before_the_charge
 
 def test_progress_counts_tasks_of_spark_and_what_it_raises_ends_the_run(session, tmp_path):
     frame, steps = session.range(30).selectExpr("id % 3 as id").repartition(3), []
-    rp.measure_in_store(PLAN, frame, tmp_path / "a", progress=lambda done, total: steps.append((done, total)))
+    rp.scale.measure_in_store(PLAN, frame, tmp_path / "a", progress=lambda done, total: steps.append((done, total)))
     assert steps[-1][0] == steps[-1][1] >= 1
     assert all(0 <= done <= total for done, total in steps)
     with pytest.raises(ZeroDivisionError):
-        rp.measure_in_store(PLAN, frame, tmp_path / "b", progress=lambda done, total: 1 // 0)
+        rp.scale.measure_in_store(PLAN, frame, tmp_path / "b", progress=lambda done, total: 1 // 0)
 
 
 def test_an_interrupt_is_an_interrupt_and_says_what_was_charged(session, tmp_path):
@@ -395,7 +395,9 @@ def test_an_interrupt_is_an_interrupt_and_says_what_was_charged(session, tmp_pat
     timer = threading.Timer(5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt) as found:
-        rp.measure_in_store(PLAN, session.range(3).mapInArrow(slowly, "id long"), tmp_path / "store", ledger=ledger)
+        rp.scale.measure_in_store(
+            PLAN, session.range(3).mapInArrow(slowly, "id long"), tmp_path / "store", ledger=ledger
+        )
     timer.cancel()
     assert (len(ledger.entries) == 1) == any("The charge stays" in note for note in found.value.__notes__)
 

@@ -52,34 +52,34 @@ def test_of_a_store_and_its_snapshot_the_second_to_resume_is_refused(ledger, tmp
     begin(tmp_path / "store", ledger, tasks)
     shutil.copytree(tmp_path / "store", tmp_path / "copy")
     second = "copy" if first == "store" else "store"
-    measured = rp.resume_measuring(tmp_path / first, RECORDS, ledger=ledger)
+    measured = rp.scale.resume_measuring(tmp_path / first, RECORDS, ledger=ledger)
     before = answers(tmp_path / second)
     for _ in range(2):  # it is not forgotten
-        with pytest.raises(rp.BudgetError, match=COPY.format("(generation 1|answers)")):
-            rp.resume_measuring(tmp_path / second, RECORDS, ledger=ledger)
+        with pytest.raises(rp.errors.BudgetError, match=COPY.format("(generation 1|answers)")):
+            rp.scale.resume_measuring(tmp_path / second, RECORDS, ledger=ledger)
         assert answers(tmp_path / second) == before
         with pytest.raises(FileFormatError, match="is not complete"):
-            rp.load_stored_measurement(tmp_path / second)
+            rp.scale.load_stored_measurement(tmp_path / second)
     assert ledger.spent == measured.noise.pcost
-    again = rp.resume_measuring(tmp_path / first, RECORDS, ledger=ledger)
+    again = rp.scale.resume_measuring(tmp_path / first, RECORDS, ledger=ledger)
     assert again.answers_sha256 == measured.answers_sha256
 
 
 def test_a_snapshot_that_went_on_keeps_the_store_from_being_completed(ledger, tmp_path):
     begin(tmp_path / "store", ledger, 1)
     shutil.copytree(tmp_path / "store", tmp_path / "copy")
-    rp.resume_measuring(tmp_path / "copy", RECORDS, ledger=ledger)
+    rp.scale.resume_measuring(tmp_path / "copy", RECORDS, ledger=ledger)
     (tmp_path / "copy" / "manifest.json").unlink()
-    with pytest.raises(rp.BudgetError, match=COPY.format("(generation 1|answers)")):
-        rp.resume_measuring(tmp_path / "store", RECORDS, ledger=ledger)
-    rp.resume_measuring(tmp_path / "copy", RECORDS, ledger=ledger)
+    with pytest.raises(rp.errors.BudgetError, match=COPY.format("(generation 1|answers)")):
+        rp.scale.resume_measuring(tmp_path / "store", RECORDS, ledger=ledger)
+    rp.scale.resume_measuring(tmp_path / "copy", RECORDS, ledger=ledger)
 
 
 def test_a_copy_of_what_is_complete_has_the_same_answers(ledger, tmp_path):
-    measured = rp.measure_in_store(PLAN, RECORDS, tmp_path / "store", ledger=ledger)
+    measured = rp.scale.measure_in_store(PLAN, RECORDS, tmp_path / "store", ledger=ledger)
     shutil.copytree(tmp_path / "store", tmp_path / "copy")
     (tmp_path / "copy" / "manifest.json").unlink()  # as if the run had been killed just before it was written
-    again = rp.resume_measuring(tmp_path / "copy", RECORDS, ledger=ledger)
+    again = rp.scale.resume_measuring(tmp_path / "copy", RECORDS, ledger=ledger)
     assert again.answers_sha256 == measured.answers_sha256
     assert len(ledger.entries) == 1
 
@@ -87,7 +87,7 @@ def test_a_copy_of_what_is_complete_has_the_same_answers(ledger, tmp_path):
 def test_another_release_of_the_same_plan_is_no_copy(tmp_path):
     ledger = rp.Ledger(rp.pcost(3))
     for number in range(2):
-        rp.measure_in_store(PLAN, RECORDS, tmp_path / str(number), ledger=ledger, again=True)
+        rp.scale.measure_in_store(PLAN, RECORDS, tmp_path / str(number), ledger=ledger, again=True)
     assert len(ledger.entries) == 2
 
 
@@ -118,7 +118,7 @@ def test_stages_cost_nothing_and_are_read_back(tmp_path):
     assert again.spent == Fraction(1, 2)
     assert [entry.sequence for entry in again.entries] == [1]
     assert again.last_sha256 == ledger.last_sha256
-    with pytest.raises(rp.BudgetError, match=COPY.format("generation 0")):
+    with pytest.raises(rp.errors.BudgetError, match=COPY.format("generation 0")):
         again.record_stage("0" * 32, "generation 1", "cd" * 32, known={"generation 1": "cd" * 32})
 
 
@@ -167,5 +167,5 @@ def test_a_stage_that_was_torn_counts_for_nothing_and_needs_no_settlement(tmp_pa
 
 @pytest.mark.parametrize("given", [("0", "answers", "ab" * 32), ("0" * 32, "end", "ab" * 32), ("0" * 32, "answers", 3)])
 def test_what_is_no_stage_is_refused(given):
-    with pytest.raises(rp.BudgetError, match="a stage of a release has its identifier"):
+    with pytest.raises(rp.errors.BudgetError, match="a stage of a release has its identifier"):
         LedgerStage(*given)

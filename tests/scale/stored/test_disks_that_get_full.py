@@ -24,14 +24,14 @@ def test_what_was_published_stays_and_the_rest_is_drawn_for_the_same_charge(tmp_
             if done == 2:
                 disk.enter_context(files_of_at_most(200))
 
-        with pytest.raises(rp.StoreError, match=r"see that .* has room") as caught:
+        with pytest.raises(rp.errors.StoreError, match=r"see that .* has room") as caught:
             begun(PLAN, RECORDS, store, Options(ledger, progress=WatchedProgress(fill), task_cells=40))
     assert "resume_measuring(store, records) has the others drawn" in "".join(caught.value.__notes__)
     there = {name: store.read(name) for name in store.names(ANSWERS) if len(store.read(name)) > 200}
     assert len(there) == 2
     spent = ledger.spent
-    with pytest.raises(rp.FileFormatError, match="is not complete"):
-        rp.load_stored_measurement(store)
-    measurement = rp.resume_measuring(store, RECORDS, ledger=ledger)
+    with pytest.raises(rp.errors.FileFormatError, match="is not complete"):
+        rp.scale.load_stored_measurement(store)
+    measurement = rp.scale.resume_measuring(store, RECORDS, ledger=ledger)
     assert ledger.spent == spent == measurement.noise.pcost
     assert {name: store.read(name) for name in there} == there

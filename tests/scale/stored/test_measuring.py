@@ -47,7 +47,7 @@ def stored(plan, records, store, **options):
     return measuring.begun(plan, records, store, measuring.Options(**options))
 
 
-def begin(store, monkeypatch, *, ledger=None, draws=1, error=rp.DataError("the engine failed"), **options):  # noqa: B008
+def begin(store, monkeypatch, *, ledger=None, draws=1, error=rp.errors.DataError("the engine failed"), **options):  # noqa: B008
     """A run that ends after some tasks were drawn."""
     draw = LocalCluster.draw
 
@@ -110,20 +110,23 @@ def test_one_task_gives_the_very_integers_of_measure_from_the_same_bits(budget, 
 
 def test_what_may_be_claimed_is_what_may_be_claimed_of_measure(tmp_path):
     ledger = rp.Ledger.unlimited("a test")
-    found = rp.measure_in_store(PLAN, RECORDS, tmp_path / "store", ledger=ledger)
+    found = rp.scale.measure_in_store(PLAN, RECORDS, tmp_path / "store", ledger=ledger)
     assert found.noise == rp.measure(PLAN, RECORDS, ledger=rp.Ledger.unlimited("a test")).noise
     assert "a test" in found.noise.sentence
-    assert rp.load_stored_measurement(tmp_path / "store").noise == found.noise
+    assert rp.scale.load_stored_measurement(tmp_path / "store").noise == found.noise
     assert ledger.spent == found.noise.pcost
 
 
 def test_a_measurement_from_a_store_is_saved_and_read_as_any_other(tmp_path):
     found = stored(PLAN, RECORDS, tmp_path / "store", task_cells=LITTLE)
     found.save(tmp_path / "some.measurement")
-    for again in (rp.load_measurement(tmp_path / "some.measurement"), rp.load_stored_measurement(tmp_path / "store")):
+    for again in (
+        rp.load_measurement(tmp_path / "some.measurement"),
+        rp.scale.load_stored_measurement(tmp_path / "store"),
+    ):
         assert (again.residuals.integers == found.residuals.integers).all()
         assert again.noise == found.noise
-    rp.reconstruct(rp.load_stored_measurement(tmp_path / "store")).save(tmp_path / "tables")
+    rp.reconstruct(rp.scale.load_stored_measurement(tmp_path / "store")).save(tmp_path / "tables")
 
 
 @pytest.mark.slow
@@ -131,8 +134,8 @@ def test_an_object_store_holds_a_release(tmp_path, monkeypatch):
     with s3_server() as bucket:  # all servers of a process have the same objects
         store = bucket(tmp_path.name)
         begin(store, monkeypatch)
-        found = rp.resume_measuring(store, RECORDS)
-        again = rp.load_stored_measurement(store)
+        found = rp.scale.resume_measuring(store, RECORDS)
+        again = rp.scale.load_stored_measurement(store)
     assert (again.residuals.integers == found.residuals.integers).all()
 
 
@@ -163,7 +166,7 @@ def test_what_is_sent_to_workers_can_be_pickled_and_is_small(tmp_path, monkeypat
 
     monkeypatch.setattr(measuring, "open_cluster", lambda data, domain, **_: Remote(open_source(data, domain), domain))
     found = stored(PLAN, RECORDS, tmp_path / "store", task_cells=LITTLE)
-    assert (found.residuals.integers == rp.load_stored_measurement(tmp_path / "store").residuals.integers).all()
+    assert (found.residuals.integers == rp.scale.load_stored_measurement(tmp_path / "store").residuals.integers).all()
     assert len(sent[1]) < 1000
 
 
@@ -185,31 +188,35 @@ def test_records_are_read_once_for_as_many_tasks_as_fit(monkeypatch, tmp_path):
 
 def test_progress_counts_tasks(tmp_path):
     steps = []
-    rp.measure_in_store(PLAN, RECORDS, tmp_path / "s", progress=lambda done, total: steps.append((done, total)))
+    rp.scale.measure_in_store(PLAN, RECORDS, tmp_path / "s", progress=lambda done, total: steps.append((done, total)))
     assert steps == [(1, 1)]
     with pytest.raises(ZeroDivisionError):
-        rp.measure_in_store(PLAN, RECORDS, tmp_path / "t", progress=lambda done, _: 1 // (done - 1))
+        rp.scale.measure_in_store(PLAN, RECORDS, tmp_path / "t", progress=lambda done, _: 1 // (done - 1))
 
 
 class Unready(LocalCluster):
     def require_ready(self):
-        raise rp.ResourceError("spark.speculation is true")
+        raise rp.errors.ResourceError("spark.speculation is true")
 
 
 REFUSED = {
-    "a plan of another kind": (lambda: {"plan": RECORDS}, rp.ArgumentError, "plan must be a Plan"),
-    "no store": (lambda: {"store": 3}, rp.ArgumentError, "a store must be the path"),
-    "too little left": (lambda: {"ledger": rp.Ledger(rp.pcost("1/2"))}, rp.BudgetError, "the ledger has"),
-    "strict without a ledger": (lambda: {"ledger": None, "is_strict": True}, rp.BudgetError, "a ledger is needed"),
+    "a plan of another kind": (lambda: {"plan": RECORDS}, rp.errors.ArgumentError, "plan must be a Plan"),
+    "no store": (lambda: {"store": 3}, rp.errors.ArgumentError, "a store must be the path"),
+    "too little left": (lambda: {"ledger": rp.Ledger(rp.pcost("1/2"))}, rp.errors.BudgetError, "the ledger has"),
+    "strict without a ledger": (
+        lambda: {"ledger": None, "is_strict": True},
+        rp.errors.BudgetError,
+        "a ledger is needed",
+    ),
     "continuous noise": (
-        lambda: {"plan": rp.select(PLAN.workload, budget=rp.gdp(1))},
-        rp.BudgetError,
+        lambda: {"plan": rp.select(PLAN.workload, budget=rp.privacy.gdp(1))},
+        rp.errors.BudgetError,
         "continuous",
     ),
-    "a column is missing": (lambda: {"records": pd.DataFrame({"a": [1]})}, rp.DataError, "column"),
+    "a column is missing": (lambda: {"records": pd.DataFrame({"a": [1]})}, rp.errors.DataError, "column"),
     "records that are gone when read": (
         lambda: {"records": pa.table(dict(zip("abcd", RECORDS.T, strict=True))).to_reader()},
-        rp.ResourceError,
+        rp.errors.ResourceError,
         "can be read only once",
     ),
 }
@@ -221,7 +228,7 @@ def test_what_can_be_foreseen_costs_nothing_and_opens_nothing(case, tmp_path):
     given = {"plan": PLAN, "records": RECORDS, "store": tmp_path / "s", "ledger": rp.Ledger(rp.pcost(9))} | changed()
     plan, records, store = given.pop("plan"), given.pop("records"), given.pop("store")
     with pytest.raises(error, match=words) as caught:
-        rp.measure_in_store(plan, records, store, **given)
+        rp.scale.measure_in_store(plan, records, store, **given)
     assert leaks_of_error(caught.value, records) == []
     assert given["ledger"] is None or given["ledger"].entries == ()
     if store != 3:
@@ -231,8 +238,8 @@ def test_what_can_be_foreseen_costs_nothing_and_opens_nothing(case, tmp_path):
 def test_a_cluster_that_is_not_ready_is_refused_before_the_charge(tmp_path, monkeypatch):
     monkeypatch.setattr(measuring, "open_cluster", lambda data, domain, **_: Unready(open_source(data, domain), domain))
     ledger = rp.Ledger(rp.pcost(9))
-    with pytest.raises(rp.ResourceError, match="speculation"):
-        rp.measure_in_store(PLAN, RECORDS, tmp_path / "s", ledger=ledger)
+    with pytest.raises(rp.errors.ResourceError, match="speculation"):
+        rp.scale.measure_in_store(PLAN, RECORDS, tmp_path / "s", ledger=ledger)
     assert ledger.entries == ()
 
 
@@ -241,19 +248,21 @@ def test_too_little_memory_or_disk_and_stores_that_overwrite_are_refused_before_
     ledger = rp.Ledger(rp.pcost(9))
     with monkeypatch.context() as patch:
         patch.setattr(Folder, "free_bytes", lambda self: 100)
-        with pytest.raises(rp.ResourceError, match=r"too little room: the answers and .* take .*nothing was charged"):
-            rp.measure_in_store(PLAN, RECORDS, tmp_path / "s", ledger=ledger)
+        with pytest.raises(
+            rp.errors.ResourceError, match=r"too little room: the answers and .* take .*nothing was charged"
+        ):
+            rp.scale.measure_in_store(PLAN, RECORDS, tmp_path / "s", ledger=ledger)
     with monkeypatch.context() as patch:
         patch.setattr(
             import_module("residualplanner.scale.workers.workers"), "memory_left", lambda: iter([(10, "the machine")])
         )
-        with pytest.raises(rp.ResourceError, match="too little memory"):
-            rp.measure_in_store(PLAN, RECORDS, tmp_path / "s", ledger=ledger)
-    with s3_server(ignores_conditions=True) as bucket, pytest.raises(rp.ResourceError, match="If-None-Match"):
-        rp.measure_in_store(PLAN, RECORDS, bucket("s"), ledger=ledger)
+        with pytest.raises(rp.errors.ResourceError, match="too little memory"):
+            rp.scale.measure_in_store(PLAN, RECORDS, tmp_path / "s", ledger=ledger)
+    with s3_server(ignores_conditions=True) as bucket, pytest.raises(rp.errors.ResourceError, match="If-None-Match"):
+        rp.scale.measure_in_store(PLAN, RECORDS, bucket("s"), ledger=ledger)
     (tmp_path / "file").write_text("")
-    with pytest.raises(rp.StoreError, match="could not be read or written"):
-        rp.measure_in_store(PLAN, RECORDS, tmp_path / "file", ledger=ledger)
+    with pytest.raises(rp.errors.StoreError, match="could not be read or written"):
+        rp.scale.measure_in_store(PLAN, RECORDS, tmp_path / "file", ledger=ledger)
     assert ledger.entries == ()
 
 
@@ -277,13 +286,13 @@ def test_files_that_others_leave_in_a_store_are_no_part_of_a_release(tmp_path, m
         path.write_text("left behind")
     ledger = rp.Ledger(rp.pcost(9))
     begin(tmp_path / "s", monkeypatch, ledger=ledger)
-    measurement = rp.resume_measuring(tmp_path / "s", RECORDS, ledger=ledger)
+    measurement = rp.scale.resume_measuring(tmp_path / "s", RECORDS, ledger=ledger)
     assert ledger.spent == measurement.noise.pcost
-    found = rp.load_stored_measurement(tmp_path / "s")
+    found = rp.scale.load_stored_measurement(tmp_path / "s")
     assert (found.residuals.integers == measurement.residuals.integers).all()
     begin(tmp_path / "t", monkeypatch)
     (tmp_path / "t" / "answers" / ".nfs0001").write_text("left behind")
-    rp.abort_measuring(tmp_path / "t")
+    rp.scale.abort_measuring(tmp_path / "t")
     assert (tmp_path / "t" / "answers" / ".nfs0001").exists()
 
 
@@ -300,14 +309,14 @@ def test_the_room_that_is_asked_for_is_what_a_release_takes_and_little_more(tmp_
 def test_a_run_is_completed_on_a_disk_that_has_room_for_no_more_than_the_rest(tmp_path, monkeypatch):
     begin(tmp_path / "s", monkeypatch)
     monkeypatch.setattr(Folder, "free_bytes", lambda self: 100)
-    assert len(rp.resume_measuring(tmp_path / "s", RECORDS).plan.closure) == len(PLAN.closure)
+    assert len(rp.scale.resume_measuring(tmp_path / "s", RECORDS).plan.closure) == len(PLAN.closure)
 
 
 def test_a_report_of_progress_that_cannot_be_called_is_refused_before_the_charge(tmp_path):
     ledger = rp.Ledger(rp.pcost(9))
-    with pytest.raises(rp.ArgumentError, match="progress must be a function of two numbers, got 3"):
-        rp.measure_in_store(PLAN, RECORDS, tmp_path / "s", ledger=ledger, progress=3)
-    with pytest.raises(rp.ArgumentError, match="progress must be a function of two numbers, got 3"):
+    with pytest.raises(rp.errors.ArgumentError, match="progress must be a function of two numbers, got 3"):
+        rp.scale.measure_in_store(PLAN, RECORDS, tmp_path / "s", ledger=ledger, progress=3)
+    with pytest.raises(rp.errors.ArgumentError, match="progress must be a function of two numbers, got 3"):
         rp.measure(PLAN, RECORDS, ledger=ledger, progress=3)
     assert ledger.entries == ()
 
@@ -316,16 +325,16 @@ def test_a_report_of_progress_that_cannot_be_called_is_refused_before_the_charge
 def test_a_folder_for_answers_that_cannot_be_used_is_refused_before_the_charge(tmp_path, scratch):
     (tmp_path / "file").write_text("")
     ledger = rp.Ledger(rp.pcost(9))
-    with pytest.raises(rp.ResourceError, match=r"cannot be put into a file in .*nothing was charged.* scratch="):
-        rp.measure_in_store(PLAN, RECORDS, tmp_path / "s", ledger=ledger, scratch=tmp_path / scratch)
+    with pytest.raises(rp.errors.ResourceError, match=r"cannot be put into a file in .*nothing was charged.* scratch="):
+        rp.scale.measure_in_store(PLAN, RECORDS, tmp_path / "s", ledger=ledger, scratch=tmp_path / scratch)
     assert ledger.entries == ()
 
 
 def test_a_store_holds_one_release(tmp_path):
-    rp.measure_in_store(PLAN, RECORDS, tmp_path / "s")
+    rp.scale.measure_in_store(PLAN, RECORDS, tmp_path / "s")
     ledger = rp.Ledger(rp.pcost(9))
-    with pytest.raises(rp.StoreError, match="holds a release already"):
-        rp.measure_in_store(PLAN, RECORDS, tmp_path / "s", ledger=ledger)
+    with pytest.raises(rp.errors.StoreError, match="holds a release already"):
+        rp.scale.measure_in_store(PLAN, RECORDS, tmp_path / "s", ledger=ledger)
     assert ledger.entries == ()
 
 
@@ -334,11 +343,11 @@ def test_a_run_that_ended_early_is_gone_on_with_for_the_same_charge(tmp_path, mo
     error = begin(store, monkeypatch, ledger=ledger, draws=2)
     assert any("The charge stays" in note for note in error.__notes__)
     assert any("resume_measuring" in note for note in error.__notes__)
-    with pytest.raises(rp.FileFormatError, match="is not complete"):
-        rp.load_stored_measurement(store)
+    with pytest.raises(rp.errors.FileFormatError, match="is not complete"):
+        rp.scale.load_stored_measurement(store)
     first = {name: store.read(name) for name in store.names(ANSWERS)}
     assert len(first) == 2
-    found = rp.resume_measuring(store, RECORDS, ledger=ledger)
+    found = rp.scale.resume_measuring(store, RECORDS, ledger=ledger)
     assert [entry.cost for entry in ledger.entries] == [found.noise.pcost]
     assert {name: store.read(name) for name in first} == first
     assert store.read("claims/000000.000000") != CLOSED
@@ -346,8 +355,8 @@ def test_a_run_that_ended_early_is_gone_on_with_for_the_same_charge(tmp_path, mo
 
 
 def test_a_release_that_is_complete_is_resumed_without_its_records(tmp_path):
-    found = rp.measure_in_store(PLAN, RECORDS, tmp_path / "s", ledger=rp.Ledger(rp.pcost(9)))
-    again = rp.resume_measuring(tmp_path / "s", None)
+    found = rp.scale.measure_in_store(PLAN, RECORDS, tmp_path / "s", ledger=rp.Ledger(rp.pcost(9)))
+    again = rp.scale.resume_measuring(tmp_path / "s", None)
     assert (again.residuals.integers == found.residuals.integers).all()
 
 
@@ -356,27 +365,27 @@ def test_a_run_that_ended_before_its_charge_is_charged_when_it_is_resumed(tmp_pa
     with monkeypatch.context() as patch:
         patch.setattr(rp.Ledger, "charge", lambda *_, **__: 1 // 0)
         with pytest.raises(ZeroDivisionError):
-            rp.measure_in_store(PLAN, RECORDS, tmp_path / "s", ledger=ledger)
-    with pytest.raises(rp.BudgetError, match="this release is charged to a ledger; give the same one again"):
-        rp.resume_measuring(tmp_path / "s", RECORDS)
+            rp.scale.measure_in_store(PLAN, RECORDS, tmp_path / "s", ledger=ledger)
+    with pytest.raises(rp.errors.BudgetError, match="this release is charged to a ledger; give the same one again"):
+        rp.scale.resume_measuring(tmp_path / "s", RECORDS)
     assert Folder(tmp_path / "s").names(ANSWERS) == []
-    found = rp.resume_measuring(tmp_path / "s", RECORDS, ledger=ledger)
+    found = rp.scale.resume_measuring(tmp_path / "s", RECORDS, ledger=ledger)
     assert ledger.spent == found.noise.pcost
 
 
 def test_a_release_that_is_charged_to_one_ledger_is_not_charged_to_another(tmp_path, monkeypatch):
     first, second = rp.Ledger(rp.pcost(9)), rp.Ledger(rp.pcost(9))
     begin(tmp_path / "s", monkeypatch, ledger=first)
-    with pytest.raises(rp.BudgetError, match=r"was charged to another ledger.* give that one.* abort_measuring"):
-        rp.resume_measuring(tmp_path / "s", RECORDS, ledger=second)
+    with pytest.raises(rp.errors.BudgetError, match=r"was charged to another ledger.* give that one.* abort_measuring"):
+        rp.scale.resume_measuring(tmp_path / "s", RECORDS, ledger=second)
     assert second.entries == ()
-    assert rp.resume_measuring(tmp_path / "s", RECORDS, ledger=first).noise.pcost == first.spent
+    assert rp.scale.resume_measuring(tmp_path / "s", RECORDS, ledger=first).noise.pcost == first.spent
 
 
 def test_a_ledger_in_a_file_is_charged_once_by_two_runs(tmp_path, monkeypatch):
     rp.Ledger.create(tmp_path / "l", budget=rp.pcost(9), data_set="people")
     begin(tmp_path / "s", monkeypatch, ledger=rp.Ledger.open(tmp_path / "l"))
-    rp.resume_measuring(tmp_path / "s", RECORDS, ledger=rp.Ledger.open(tmp_path / "l"))
+    rp.scale.resume_measuring(tmp_path / "s", RECORDS, ledger=rp.Ledger.open(tmp_path / "l"))
     (entry,) = rp.Ledger.open(tmp_path / "l").entries
     assert entry.label.startswith("release ")
 
@@ -386,7 +395,7 @@ def test_a_strict_release_is_charged_again_for_what_may_have_been_drawn(tmp_path
     ledger, store = rp.Ledger(rp.pcost(9)), Folder(tmp_path / "s")
     begin(store, monkeypatch, ledger=ledger, draws=2, is_strict=True)
     store.remove("answers/000001.000000")  # as if the worker had died after the claim
-    found = rp.resume_measuring(store, RECORDS, ledger=ledger)
+    found = rp.scale.resume_measuring(store, RECORDS, ledger=ledger)
     first, again = ledger.entries
     tasks = tasks_of_noise(exact_noise(PLAN), LITTLE)
     sets = list(PLAN.closure)
@@ -403,8 +412,8 @@ def test_a_strict_release_that_cannot_be_charged_again_is_not_drawn_again(tmp_pa
     ledger, store = rp.Ledger(rp.pcost("2.0001")), Folder(tmp_path / "s")
     begin(store, monkeypatch, ledger=ledger, is_strict=True)
     store.remove("answers/000000.000000")
-    with pytest.raises(rp.BudgetError, match="the ledger has"):
-        rp.resume_measuring(store, RECORDS, ledger=ledger)
+    with pytest.raises(rp.errors.BudgetError, match="the ledger has"):
+        rp.scale.resume_measuring(store, RECORDS, ledger=ledger)
     assert all(store.read(name) == CLOSED for name in store.names(ANSWERS))
     assert store.names("generations/") == ["generations/000000"]
 
@@ -413,15 +422,15 @@ def test_a_release_that_is_given_up_loses_its_answers_and_is_never_complete(tmp_
     store = Folder(tmp_path / "s")
     begin(store, monkeypatch, draws=2)
     for _ in range(2):
-        rp.abort_measuring(store)
+        rp.scale.abort_measuring(store)
     assert all(store.read(name) == CLOSED for name in store.names(ANSWERS))
-    for use in (lambda: rp.resume_measuring(store, RECORDS), lambda: rp.load_stored_measurement(store)):
-        with pytest.raises(rp.StoreError, match="was given up"):
+    for use in (lambda: rp.scale.resume_measuring(store, RECORDS), lambda: rp.scale.load_stored_measurement(store)):
+        with pytest.raises(rp.errors.StoreError, match="was given up"):
             use()
-    rp.measure_in_store(PLAN, RECORDS, tmp_path / "t")
-    with pytest.raises(rp.StoreError, match="holds a complete release"):
-        rp.abort_measuring(tmp_path / "t")
-    rp.load_stored_measurement(tmp_path / "t")
+    rp.scale.measure_in_store(PLAN, RECORDS, tmp_path / "t")
+    with pytest.raises(rp.errors.StoreError, match="holds a complete release"):
+        rp.scale.abort_measuring(tmp_path / "t")
+    rp.scale.load_stored_measurement(tmp_path / "t")
 
 
 def test_a_release_that_is_given_up_while_a_generation_is_issued_is_not_drawn(tmp_path, monkeypatch):
@@ -429,11 +438,11 @@ def test_a_release_that_is_given_up_while_a_generation_is_issued_is_not_drawn(tm
 
     def given_up_before(self, name, content):
         if name == "generations/000000":
-            rp.abort_measuring(store)
+            rp.scale.abort_measuring(store)
         return create(self, name, content)
 
     monkeypatch.setattr(Folder, "create_if_absent", given_up_before)
-    with pytest.raises(rp.StoreError, match="was given up"):
+    with pytest.raises(rp.errors.StoreError, match="was given up"):
         stored(PLAN, RECORDS, store, task_cells=LITTLE)
     assert store.names("claims/") == []
 
@@ -443,7 +452,7 @@ def test_an_entry_of_a_lower_cost_does_not_count_as_the_charge(tmp_path, monkeyp
     begin(store, monkeypatch)
     release = measuring.opened_release(store)
     ledger.charge(Fraction(1, 9), "0" * 64, neighbors="add-remove", label=release.purpose)
-    found = rp.resume_measuring(store, RECORDS, ledger=ledger)
+    found = rp.scale.resume_measuring(store, RECORDS, ledger=ledger)
     assert ledger.spent == found.noise.pcost + Fraction(1, 9)
 
 
@@ -456,20 +465,20 @@ def test_a_driver_that_another_has_followed_gives_up(tmp_path, monkeypatch):
         return draw(self, tasks[:1], function)
 
     monkeypatch.setattr(LocalCluster, "draw", followed)
-    with pytest.raises(rp.StoreError, match="another run draws the same release"):
+    with pytest.raises(rp.errors.StoreError, match="another run draws the same release"):
         stored(PLAN, RECORDS, store, task_cells=LITTLE)
 
 
 def test_machines_that_were_cloned_are_found_out(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "urandom", lambda count: b"a" * count)
-    with pytest.raises(rp.ResidualPlannerError, match="two tasks have the same random bytes"):
+    with pytest.raises(rp.errors.ResidualPlannerError, match="two tasks have the same random bytes"):
         stored(PLAN, RECORDS, tmp_path / "s", task_cells=LITTLE, source=InsecureTestBits(0))
     assert Folder(tmp_path / "s").names(MANIFEST) == []
 
 
 def test_a_worker_whose_noise_failed_a_check_ends_the_run(tmp_path):
     bits = SimpleNamespace(is_secure=False, mark="os.urandom", read=bytes)
-    with pytest.raises(rp.ResidualPlannerError, match="nothing may be released"):
+    with pytest.raises(rp.errors.ResidualPlannerError, match="nothing may be released"):
         stored(PLAN, RECORDS, tmp_path / "s", source=bits)
     assert Folder(tmp_path / "s").names(ANSWERS) == []
 
@@ -480,14 +489,15 @@ def test_workers_that_cannot_write_are_told_of_after_three_attempts(tmp_path, mo
     def failing(self, name, content):
         if name.startswith(ANSWERS) and content != CLOSED:
             generations.append(name[-1])
-            raise rp.StoreError("the disk is full")
+            raise rp.errors.StoreError("the disk is full")
         return create(self, name, content)
 
     monkeypatch.setattr(Folder, "create_if_absent", failing)
     with pytest.raises(
-        rp.StoreError, match=r"some tasks could not be drawn in 3 attempts; see that .* has room, and that all workers"
+        rp.errors.StoreError,
+        match=r"some tasks could not be drawn in 3 attempts; see that .* has room, and that all workers",
     ):
-        rp.measure_in_store(PLAN, RECORDS, tmp_path / "s")
+        rp.scale.measure_in_store(PLAN, RECORDS, tmp_path / "s")
     assert generations == ["0", "1", "2"]
 
 
@@ -504,8 +514,8 @@ def test_errors_lead_to_no_record_and_cost_nothing_where_records_are_counted(nam
         monkeypatch.setattr(import_module("residualplanner.gate.sources.source").Source, "count", fail)
     else:
         monkeypatch.setattr(Driver, "receipts", fail)
-    with pytest.raises(rp.UnexpectedError, match="unexpected ValueError at residualplanner/") as caught:
-        rp.measure_in_store(plan, data, tmp_path / "s", ledger=ledger, charge=charge)
+    with pytest.raises(rp.errors.UnexpectedError, match="unexpected ValueError at residualplanner/") as caught:
+        rp.scale.measure_in_store(plan, data, tmp_path / "s", ledger=ledger, charge=charge)
     assert leaks_of_error(caught.value, data) == []
     is_charged = (name, charge) != ("count", "counted")
     assert bool(ledger.entries) == bool(Folder(tmp_path / "s").names("release.json")) == is_charged
@@ -515,7 +525,7 @@ def test_errors_lead_to_no_record_and_cost_nothing_where_records_are_counted(nam
 def test_records_that_do_not_fit_the_schema_draw_nothing(tmp_path):
     bad = RECORDS.copy()
     bad[17, 1] = 987_654
-    with pytest.raises(rp.DataError) as caught:
+    with pytest.raises(rp.errors.DataError) as caught:
         stored(PLAN, bad, tmp_path / "s", task_cells=LITTLE)
     assert "987" not in str(caught.value)
     assert Folder(tmp_path / "s").names(ANSWERS) == Folder(tmp_path / "s").names("claims/") == []
@@ -553,7 +563,7 @@ def test_a_process_that_is_killed_leaves_what_another_goes_on_with(tmp_path):
             seen.add(len(store.names(ANSWERS)))
             opened += 1
             kept = {name: store.read(name) for name in store.names(ANSWERS)}
-            rp.resume_measuring(store, np.zeros((10, 4), dtype=np.int64), ledger=ledger)
+            rp.scale.resume_measuring(store, np.zeros((10, 4), dtype=np.int64), ledger=ledger)
             assert {name: store.read(name) for name in kept} == kept
             assert not os.path.exists(store.path / ".unfinished")
         assert len(ledger.entries) == opened

@@ -40,8 +40,8 @@ def frame(client):
 def refused(frame, store, words):
     """The message with which measuring into a store is refused, at no cost."""
     ledger = rp.Ledger(rp.pcost(9))
-    with pytest.raises(rp.ResourceError, match=words) as found:
-        rp.measure_in_store(PLAN, frame, store, ledger=ledger)
+    with pytest.raises(rp.errors.ResourceError, match=words) as found:
+        rp.scale.measure_in_store(PLAN, frame, store, ledger=ledger)
     assert ledger.entries == ()
     assert "Nothing was charged or read" in str(found.value)
     return str(found.value)
@@ -59,7 +59,7 @@ def test_one_worker_that_does_not_have_the_folder_is_named(client, frame, tmp_pa
     assert workers[1 - number] not in message
     assert not os.listdir(tmp_path / "elsewhere")
     client.run(os.chdir, str(tmp_path))
-    assert len(rp.measure_in_store(PLAN, frame, STORE, ledger=rp.Ledger(rp.pcost(9))).plan.closure) == 2
+    assert len(rp.scale.measure_in_store(PLAN, frame, STORE, ledger=rp.Ledger(rp.pcost(9))).plan.closure) == 2
 
 
 def test_workers_that_cannot_write_to_the_folder_are_told_of(client, frame, tmp_path, monkeypatch):
@@ -93,22 +93,22 @@ def test_an_operator_is_told_all_that_does_not_serve_and_nothing_stays_in_the_st
         for name, value in settings.items():
             monkeypatch.setenv(name, value)
         client.run(_set_variables, settings)
-        for engine in (frame, rp.DaskWorkers(), rp.LimitedRecords(frame, person="a")):
-            found = rp.check_engine(engine, "s3://curator/store", plan=PLAN)
+        for engine in (frame, rp.scale.DaskWorkers(), rp.LimitedRecords(frame, person="a")):
+            found = rp.scale.check_engine(engine, "s3://curator/store", plan=PLAN)
             assert found
             assert (len(found.rooms) > 0, found.findings) == (True, ())
             assert repr(found).startswith("The engine serves; least memory has Dask's worker tcp://")
-        (finding,) = rp.check_engine(frame, "s3://curator/store", plan=large).findings
+        (finding,) = rp.scale.check_engine(frame, "s3://curator/store", plan=large).findings
         assert finding.startswith("too little memory")
         assert "charged" not in finding
         client.run(_set_variables, {"AWS_ENDPOINT": "http://127.0.0.1:9"})
-        found = rp.check_engine(frame, "s3://curator/store")
+        found = rp.scale.check_engine(frame, "s3://curator/store")
         assert not found
         assert "does not reach s3://curator/store" in repr(found)
         assert bucket("store").names("") == []
     with s3_server(ignores_conditions=True) as bucket:
         monkeypatch.setenv("AWS_ENDPOINT", dict(bucket("store").settings)["endpoint"])
-        found = rp.check_engine(frame, "s3://curator/store")
+        found = rp.scale.check_engine(frame, "s3://curator/store")
         assert [("If-None-Match" in each, "does not reach" in each) for each in found.findings] == [
             (True, False),
             (False, True),
@@ -117,8 +117,10 @@ def test_an_operator_is_told_all_that_does_not_serve_and_nothing_stays_in_the_st
 
 @pytest.mark.parametrize("engine", [None, "dask", pd.DataFrame({"a": [0]})])
 def test_what_is_no_engine_is_refused(engine, tmp_path):
-    with pytest.raises(rp.ArgumentError, match=r"check_engine: engine must be SparkWorkers\(spark\), DaskWorkers"):
-        rp.check_engine(engine, tmp_path)
+    with pytest.raises(
+        rp.errors.ArgumentError, match=r"check_engine: engine must be SparkWorkers\(spark\), DaskWorkers"
+    ):
+        rp.scale.check_engine(engine, tmp_path)
 
 
 def test_a_table_too_large_for_the_workers_is_refused_and_memory_is_the_reason(client):
@@ -126,9 +128,9 @@ def test_a_table_too_large_for_the_workers_is_refused_and_memory_is_the_reason(c
     pairs = dd.from_pandas(pd.DataFrame({"a": [0, 1], "b": [0, 1]}), npartitions=1)
     ledger = rp.Ledger(rp.pcost(9))
     with pytest.raises(
-        rp.ResourceError, match=r"too little memory: .*Dask's worker tcp://.* has .* left; nothing was"
+        rp.errors.ResourceError, match=r"too little memory: .*Dask's worker tcp://.* has .* left; nothing was"
     ) as e:
-        rp.measure_in_store(plan, pairs, "store", ledger=ledger)
+        rp.scale.measure_in_store(plan, pairs, "store", ledger=ledger)
     assert "memory=" not in str(e.value)
     assert ledger.entries == ()
 
@@ -137,9 +139,9 @@ def test_a_driver_that_holds_no_counts_needs_no_memory_for_them(client, frame, t
     """The workers are other processes, where the machine's memory is what it is."""
     module = import_module("residualplanner.scale.workers.workers")
     monkeypatch.setattr(module, "memory_left", lambda: iter([(10, "the machine")]))
-    with pytest.raises(rp.ResourceError, match=r"too little memory: .*the machine has "):
-        rp.measure_in_store(PLAN, pd.DataFrame({"a": [0]}), tmp_path / "here")
-    assert len(rp.measure_in_store(PLAN, frame, tmp_path / "there").plan.closure) == 2
+    with pytest.raises(rp.errors.ResourceError, match=r"too little memory: .*the machine has "):
+        rp.scale.measure_in_store(PLAN, pd.DataFrame({"a": [0]}), tmp_path / "here")
+    assert len(rp.scale.measure_in_store(PLAN, frame, tmp_path / "there").plan.closure) == 2
 
 
 def test_tasks_are_made_as_small_as_the_memory_for_them(tmp_path, monkeypatch):
@@ -148,7 +150,9 @@ def test_tasks_are_made_as_small_as_the_memory_for_them(tmp_path, monkeypatch):
     tasks = {}
     for left in (3 * 2**23, 2**34):
         monkeypatch.setattr(module, "memory_left", lambda left=left: iter([(left, "the machine")]))
-        rp.measure_in_store(plan, np.zeros((1, 4), dtype=int), tmp_path / str(left), ledger=rp.Ledger(rp.pcost(9)))
+        rp.scale.measure_in_store(
+            plan, np.zeros((1, 4), dtype=int), tmp_path / str(left), ledger=rp.Ledger(rp.pcost(9))
+        )
         tasks[left] = len(os.listdir(tmp_path / str(left) / "answers"))
     assert tasks[3 * 2**23] > tasks[2**34] == 1
 
@@ -161,13 +165,17 @@ def test_workers_that_are_killed_while_they_count_are_told_of_as_want_of_memory(
     ledger, scheduler = rp.Ledger(rp.pcost(9)), client.cluster.scheduler
     fails, scheduler.allowed_failures = scheduler.allowed_failures, 0
     try:
-        with pytest.raises(rp.ResourceError, match="killed or lost, which is mostly for lack of memory") as found:
-            rp.measure_in_store(PLAN, frame.map_partitions(killed, meta=frame._meta), tmp_path / "s", ledger=ledger)
+        with pytest.raises(
+            rp.errors.ResourceError, match="killed or lost, which is mostly for lack of memory"
+        ) as found:
+            rp.scale.measure_in_store(
+                PLAN, frame.map_partitions(killed, meta=frame._meta), tmp_path / "s", ledger=ledger
+            )
     finally:
         scheduler.allowed_failures = fails
     assert any("The charge stays" in note for note in found.value.__notes__) == (len(ledger.entries) == 1)
     client.wait_for_workers(2)
-    assert len(rp.resume_measuring(tmp_path / "s", frame, ledger=ledger).plan.closure) == 2
+    assert len(rp.scale.resume_measuring(tmp_path / "s", frame, ledger=ledger).plan.closure) == 2
 
 
 @pytest.mark.parametrize("scheduler", ["distributed", "threads"])
@@ -175,10 +183,10 @@ def test_progress_of_dask_counts_tasks_and_what_it_raises_ends_the_run(request, 
     if scheduler == "distributed":
         request.getfixturevalue("client")
     data, steps = dd.from_pandas(pd.DataFrame({"a": [0, 1, 1]}), npartitions=2), []
-    rp.measure_in_store(PLAN, data, tmp_path / "a", progress=lambda done, total: steps.append((done, total)))
+    rp.scale.measure_in_store(PLAN, data, tmp_path / "a", progress=lambda done, total: steps.append((done, total)))
     assert steps == [(1, 1)]
     with pytest.raises(ZeroDivisionError):
-        rp.measure_in_store(PLAN, data, tmp_path / "b", progress=lambda done, total: 1 // 0)
+        rp.scale.measure_in_store(PLAN, data, tmp_path / "b", progress=lambda done, total: 1 // 0)
 
 
 def _limit_files():

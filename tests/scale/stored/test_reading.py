@@ -49,7 +49,7 @@ def test_a_byte_that_was_changed_anywhere_changes_no_answer(name, place, by):
     content = bytearray(STORE.read(name))
     content[int(place * len(content))] ^= by
     try:
-        found = rp.load_stored_measurement(copy({name: bytes(content)}))
+        found = rp.scale.load_stored_measurement(copy({name: bytes(content)}))
     except ResidualPlannerError:
         return
     assert (found.residuals.integers == INTEGERS).all()
@@ -60,19 +60,19 @@ def test_an_object_that_was_removed_cut_off_or_replaced_is_refused(name):
     other, _ = new_store(OTHER)
     twin = name if name in other.names("") else other.names("plans/")[0]
     for content in (None, b"", STORE.read(name)[:-1], b"closed", other.read(twin), b"\xff" * 100, b"[" * 10**5):
-        with pytest.raises((FileFormatError, rp.StoreError)):
-            rp.load_stored_measurement(copy({name: content}))
+        with pytest.raises((FileFormatError, rp.errors.StoreError)):
+            rp.scale.load_stored_measurement(copy({name: content}))
 
 
 def test_answers_of_one_task_are_not_read_as_those_of_another():
     first, second = STORE.names(ANSWERS)[:2]
     with pytest.raises(FileFormatError, match="belong to another release or task"):
-        rp.load_stored_measurement(copy({first: STORE.read(second), second: STORE.read(first)}))
+        rp.scale.load_stored_measurement(copy({first: STORE.read(second), second: STORE.read(first)}))
 
 
 def test_answers_that_the_manifest_does_not_list_are_not_read():
     store = copy({"answers/000000.000007": STORE.read("answers/000000.000000")})
-    assert (rp.load_stored_measurement(store).residuals.integers == INTEGERS).all()
+    assert (rp.scale.load_stored_measurement(store).residuals.integers == INTEGERS).all()
 
 
 CHANGES = {
@@ -98,7 +98,7 @@ def test_a_manifest_that_says_something_else_is_refused(change):
         inner = inner[word]
     inner[last] = value
     with pytest.raises(ResidualPlannerError):
-        rp.load_stored_measurement(copy({MANIFEST: json.dumps(stated).encode()}))
+        rp.scale.load_stored_measurement(copy({MANIFEST: json.dumps(stated).encode()}))
 
 
 @pytest.mark.parametrize(
@@ -112,11 +112,15 @@ def test_terms_that_this_library_never_writes_are_refused(field, value):
     stated = json.loads(STORE.read(RELEASE)) | {field: value}
     message = "of this version|missing or unknown fields|never writes"
     with pytest.raises(FileFormatError, match=message):
-        rp.load_stored_measurement(copy({RELEASE: json.dumps(stated).encode()}))
+        rp.scale.load_stored_measurement(copy({RELEASE: json.dumps(stated).encode()}))
 
 
 def test_an_empty_store_holds_no_release():
-    for use in (rp.load_stored_measurement, rp.abort_measuring, lambda store: rp.resume_measuring(store, RECORDS)):
+    for use in (
+        rp.scale.load_stored_measurement,
+        rp.scale.abort_measuring,
+        lambda store: rp.scale.resume_measuring(store, RECORDS),
+    ):
         with pytest.raises(FileFormatError, match="holds no release"):
             use(MemoryStore())
 
@@ -125,24 +129,24 @@ def test_answers_that_were_damaged_before_the_manifest_end_the_run(monkeypatch):
     store = MemoryStore()
     with monkeypatch.context() as patch:
         patch.setattr(measuring, "write_manifest", lambda *_: 1 // 0)
-        with pytest.raises(rp.UnexpectedError):
+        with pytest.raises(rp.errors.UnexpectedError):
             measuring.begun(PLAN, RECORDS, store, measuring.Options(task_cells=12))
     name = store.names(ANSWERS)[0]
     content = store.read(name)
     store.remove(name)
     store.create_if_absent(name, content[:-5])
     with pytest.raises(FileFormatError):
-        rp.resume_measuring(store, RECORDS)
+        rp.scale.resume_measuring(store, RECORDS)
     assert store.names(MANIFEST) == []
 
 
 def test_the_answers_are_put_together_in_the_folder_that_is_named(tmp_path, monkeypatch):
-    found = rp.load_stored_measurement(STORE, scratch=tmp_path)
+    found = rp.scale.load_stored_measurement(STORE, scratch=tmp_path)
     assert os.listdir(tmp_path) == []
     assert (found.residuals.integers == INTEGERS).all()
     monkeypatch.setattr(blocks.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 10}))
     with pytest.raises(ResourceError, match="too little room"):
-        rp.load_stored_measurement(STORE, scratch=tmp_path)
+        rp.scale.load_stored_measurement(STORE, scratch=tmp_path)
 
 
 RECEIPT = Receipt(3, Outcome.ANSWERED, 1, "a" * 64, "b" * 64)

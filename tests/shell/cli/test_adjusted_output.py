@@ -262,7 +262,7 @@ def test_whether_facts_can_be_true_together_does_not_depend_on_what_is_measured(
     wrong = Adjustments(
         is_nonnegative=True, known=(StatedTable("a", [3, 5]), StatedTable("b", [4, 4])), impossible=zeros
     )
-    with pytest.raises(rp.WorkloadError, match="no non-negative tables that agree with all of these"):
+    with pytest.raises(rp.errors.WorkloadError, match="no non-negative tables that agree with all of these"):
         wrong.require_possible(plan)
 
 

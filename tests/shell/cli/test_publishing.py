@@ -38,8 +38,10 @@ def test_a_spec_says_how_tables_are_published(run, files):
     tables = rp.load_tables(files / "out")
     assert tables.product.name == "rounded"
     assert tables.product.base == 5
-    assert tables.numbers.quality == rp.Quality(reliable=0.1, usable=0.2, suppress=True)
-    assert tables.numbers.publication == rp.Publication(title="Ages & sexes", author="An office", date="2026-11-22")
+    assert tables.numbers.quality == rp.publish.Quality(reliable=0.1, usable=0.2, suppress=True)
+    assert tables.numbers.publication == rp.publish.Publication(
+        title="Ages & sexes", author="An office", date="2026-11-22"
+    )
     estimate = tables["age", "sex"].estimate
     assert (estimate[~np.isnan(estimate)] % 5 == 0).all()
 

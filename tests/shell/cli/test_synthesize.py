@@ -19,7 +19,7 @@ impossible = [{ sex = "F", grade = [3, 4] }]
 @pytest.fixture(autouse=True)
 def small_model(monkeypatch):
     """A model that is fitted in no time."""
-    small = rp.Ensemble(2, 20, rp.Descent(steps=60), rp.Descent(steps=30, rate=0.1))
+    small = rp.fits.Ensemble(2, 20, rp.fits.Descent(steps=60), rp.fits.Descent(steps=30, rate=0.1))
     monkeypatch.setattr(fitted_mixture, "ensemble_for", lambda _doublings: small)
 
 

@@ -54,10 +54,12 @@ def test_a_release_counts_the_weights_of_the_records_that_are_kept(written, run)
 
 def test_contradictions_are_refused(written, run):
     (written / "spec.toml").write_text(SPEC.format(pcost=1, more="records_per_person = 3"))
-    with pytest.raises(rp.FileFormatError, match=r"people\.keep and records_per_person say different things"):
+    with pytest.raises(rp.errors.FileFormatError, match=r"people\.keep and records_per_person say different things"):
         read_spec(written / "spec.toml")
     (written / "spec.toml").write_text(SPEC.format(pcost=1, more="").replace('order = "day"', 'order = "hours"'))
-    with pytest.raises(rp.FileFormatError, match="the column of weights is neither that of persons nor their order"):
+    with pytest.raises(
+        rp.errors.FileFormatError, match="the column of weights is neither that of persons nor their order"
+    ):
         read_spec(written / "spec.toml")
     (written / "spec.toml").write_text(SPEC.format(pcost=1, more=""))
     run("plan", "spec.toml", "-o", "p.plan")
@@ -140,7 +142,7 @@ def test_whatever_is_published_says_which_records_of_a_person_are_counted(writte
     assert SAYS in manifest["noise"]["guarantee"]
     assert SAYS in json.dumps(metadata)
     assert SAYS in rp.load_tables("new").noise.sentence
-    rp.write_report("new", "page.html")
+    rp.publish.write_report("new", "page.html")
     assert SAYS.replace("'", "&#39;") in (written / "page.html").read_text()
 
 
@@ -160,7 +162,7 @@ def test_a_manifest_that_states_another_rule_for_people_is_refused(written, run,
     manifest = json.loads(path.read_text())
     manifest["noise"]["people"] = people
     path.write_text(json.dumps(manifest))
-    with pytest.raises(rp.FileFormatError):
+    with pytest.raises(rp.errors.FileFormatError):
         rp.load_tables("new")
 
 
@@ -179,7 +181,7 @@ def test_a_key_makes_the_choice_that_it_makes_in_python(written, run):
     run(*command.replace("DATA", "records.csv").split()[1:], "--quiet", status=0)
     assert rp.reconstruct(rp.load_measurement("spec.measurement"))["job"].estimate == pytest.approx(estimates, abs=0.3)
     (written / "spec.toml").write_text(spec.replace('key = "7f', 'key = "0x'))
-    with pytest.raises(rp.FileFormatError, match="people, key: 64 hexadecimal digits"):
+    with pytest.raises(rp.errors.FileFormatError, match="people, key: 64 hexadecimal digits"):
         read_spec(written / "spec.toml")
 
 

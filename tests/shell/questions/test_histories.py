@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from residualplanner import ArgumentError, Domain, Threshold, Workload, WorkloadError, with_history
+from residualplanner import Domain, Threshold, Workload
+from residualplanner.ground.errors import ArgumentError, WorkloadError
+from residualplanner.shell.questions import with_history
 
 DOMAIN = Domain({"a": 2, "b": 3, "c": 4})
 QUERIES = [("a",), ("a", "b"), ("b", "c"), Threshold(("a", "b"), 1), Threshold(("a", "b", "c"), 2)]

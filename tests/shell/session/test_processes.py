@@ -107,10 +107,10 @@ def test_a_store_killed_at_any_step_is_resumed_for_the_same_charge_and_the_same_
         seen.add((charges, has_begun, bool(answers)))
         ledger = rp.Ledger.open(folder / "ledger")
         if has_begun:
-            rp.resume_measuring(folder / "store", RECORDS, ledger=ledger)
+            rp.scale.resume_measuring(folder / "store", RECORDS, ledger=ledger)
             assert {name: store.read(name) for name in answers} == answers
         else:
-            rp.measure_in_store(PLAN, RECORDS, folder / "store", ledger=ledger)
+            rp.scale.measure_in_store(PLAN, RECORDS, folder / "store", ledger=ledger)
         assert ledger.spent == COST
     every = {(0, False, False), (0, True, False), (1, True, False), (1, True, True)}
     assert seen == every if told.are_all else len(seen) > 2

@@ -256,8 +256,8 @@ print([(each.category.__name__, each.lineno) for each in found])
     "call",
     [
         "rp.measure(plan, records)",
-        "rp.measure_in_store(plan, records, 'store')",
-        "rp.rap(rp.RapPlan(plan.workload, budget=rp.zcdp(9), rounds=1, neighbors='replace'), np.zeros((99, 2), int))",
+        "rp.scale.measure_in_store(plan, records, 'store')",
+        "rp.fits.rap.rap(rp.fits.rap.RapPlan(plan.workload, budget=rp.zcdp(9), rounds=1, neighbors='replace'), np.zeros((99, 2), int))",
     ],
 )
 @pytest.mark.slow
