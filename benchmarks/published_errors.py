@@ -5,7 +5,7 @@
 
 Adult ships with the package.  FILE is salary.csv, FOLDER holds histograms of race by origin, ``ST_*.csv``.  All pairs
 of attributes are measured again and again.  Actual errors and coverage are those over all measurements; errors are
-stated from each of the first few by `residualplanner.fits.published_errors`, which does not see the records.  Data sets of
+stated from each of the first few by `rp.fits.published_errors`, which does not see the records.  Data sets of
 few cells are measured ten times as often, with errors stated from four times as many of these and twice as many
 simulations each.  Every measurement and every simulation of every data set has noise of its own.
 

@@ -5,7 +5,9 @@ The list is made of the pages and of the first lines of docstrings.  On GitHub t
 
 import inspect
 import re
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from contents import ROW
@@ -16,31 +18,40 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 INDEX = "api/index"
-BLOCK = re.compile(r"^```\{eval-rst\}\n\.\. currentmodule:: residualplanner\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
-NAME = re.compile(r"^\.\. auto(?:class|function|exception):: (\w+)", flags=re.MULTILINE)
+DIRECTIVE = re.compile(r"^\.\. (?:(currentmodule)|auto(?:class|function|exception)):: ([\w.]+)", flags=re.MULTILINE)
 TABLE = re.compile(r"^\|.*\|\n(?:^\|.*\|\n)*", flags=re.MULTILINE)
+_ROOMS = (getattr(residualplanner, name) for name in residualplanner.__all__)
+#: The package and its rooms, and how a user writes them.
+MODULES = {room.__name__: f"{room.__name__.rpartition('.')[2]}." for room in _ROOMS if isinstance(room, ModuleType)}
+MODULES |= {"residualplanner": "", "residualplanner.fits.rap": "fits.rap."}
 
 
-def names_of_page(text: str) -> list[str]:
-    r"""The names of the package itself that a page documents.
+def names_of_page(text: str) -> list[tuple[str, str]]:
+    r"""The names of the package and of its rooms that a page documents, each after its module.
 
     Example:
         >>> names_of_page("```{eval-rst}\n.. currentmodule:: residualplanner\n\n.. autoclass:: Plan()\n```\n")
-        ['Plan']
+        [('residualplanner', 'Plan')]
     """
-    return [name for block in BLOCK.findall(text) for name in NAME.findall(block)]
+    found, module = [], ""
+    for is_module, name in DIRECTIVE.findall(text):
+        if is_module:
+            module = name
+        elif module in MODULES:
+            found.append((module, name))
+    return found
 
 
-def line_of(name: str) -> str:
+def line_of(module: str, name: str) -> str:
     """The line of a public name: a link, and the first line of its docstring up to a semicolon or a full stop.
 
     Example:
-        >>> line_of("Domain")
+        >>> line_of("residualplanner", "Domain")
         '- {py:obj}`Domain <residualplanner.Domain>` – The attributes of a table, in order.'
     """
-    summary = (inspect.getdoc(getattr(residualplanner, name)) or "").splitlines()[0]
+    summary = (inspect.getdoc(getattr(import_module(module), name)) or "").splitlines()[0]
     plain = re.split(r"; |\. |\.$", summary)[0].replace("``", "`") + "."
-    return f"- {{py:obj}}`{name} <residualplanner.{name}>` – {plain}"
+    return f"- {{py:obj}}`{MODULES[module]}{name} <{module}.{name}>` – {plain}"
 
 
 def list_names(app: "Sphinx", page: str, source: list[str]) -> None:
@@ -49,7 +60,7 @@ def list_names(app: "Sphinx", page: str, source: list[str]) -> None:
         return
     folder = Path(app.srcdir, INDEX).parent
     pages = [(folder / f"{name}.md").read_text(encoding="utf-8") for _, name in ROW.findall(source[0])]
-    lines = "\n".join(line_of(name) for text in pages for name in names_of_page(text))
+    lines = "\n".join(line_of(*name) for text in pages for name in names_of_page(text))
     source[0] = TABLE.sub(lambda _: lines + "\n", source[0], count=1)
 
 

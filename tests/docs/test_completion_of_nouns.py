@@ -15,7 +15,9 @@ from residualplanner.ground.completion import hidden_names
 
 API = Path(__file__).resolve().parents[2] / "docs" / "api"
 DIRECTIVE = re.compile(r"^\.\. (currentmodule|autoclass):: (\w[\w.]*)(?:\(\))?\n((?:   :.*\n)*)", re.MULTILINE)
-NOUNS = [noun for noun in (getattr(rp, name) for name in rp.__all__) if isinstance(noun, type)]
+ROOMS = (rp, rp.fits, rp.fits.rap, rp.publish, rp.scale, rp.strategies)
+NOUNS = [noun for room in ROOMS for noun in (getattr(room, name) for name in dir(room)) if isinstance(noun, type)]
+NOUNS += [rp.losses.ConvexLoss, rp.losses.MaxVariance, rp.losses.SumOfVariances, rp.losses.Targets, rp.privacy.Budget]
 #: Names of errors and mappings are Python's own.
 OURS = [noun for noun in NOUNS if not issubclass(noun, BaseException)]
 
