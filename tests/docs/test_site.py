@@ -19,7 +19,7 @@ import residualplanner
 ROOT = Path(__file__).resolve().parents[2]
 MANUAL = ROOT / "docs"
 DIRECTIVE = re.compile(
-    r"^\.\. (?:(currentmodule)|auto(?:class|function|exception|data)):: (?:residualplanner\.(?=\w+$))?([\w.]+)",
+    r"^\.\. (?:(currentmodule)|auto(?:class|function|exception|data)):: (?:residualplanner\.(?=__version__))?([\w.]+)",
     flags=re.MULTILINE,
 )
 READ_ON_GITHUB = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]

@@ -1,6 +1,7 @@
 """The statistics of a release in parts: a file for each sort, all means say, with rows as many as its tables have."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.ground.stores import AnyPath
+from residualplanner.method.queries.kind import statistic_among
 from residualplanner.method.strategy.accuracy import Accuracy
 from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.more.amounts.statistics import Statistic
@@ -79,7 +81,10 @@ def _rows(described: Description, batch: TableBatch, published: FloatArray, vari
     import pyarrow as pa
 
     form = form_of(described, WrittenQuery(tuple(batch.attributes[0].tolist()), batch.kinds))
+    axis = statistic_among(batch.kinds)
     assert form is not None
+    assert axis is not None
+    form = replace(form, axis=axis - len(batch.kinds))  # batches have axes of one cell for a universe, tables have none
     axes, tables, rows = form.kind.more_axes, len(batch.queries), form.rows
     entries = int(np.prod([len(labels) for labels in axes.values()], dtype=np.int64))
     values = form.values(published, batch.estimates, variances, described.level)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from residualplanner.gate.measurement.noisy_answers import combine_words, float_identifies, products_modulo
+from residualplanner.gate.measurement.double_word import combine_words, float_identifies, products_modulo
 from residualplanner.method.kron import integer_products
 
 #: Around where int64, and a word more, end.

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from residualplanner.gate.measurement.noisy_answers import products_modulo
+from residualplanner.gate.measurement.double_word import products_modulo
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.bases.matrix import integer_basis
 from residualplanner.method.domain.attribute import Attribute
