@@ -35,6 +35,7 @@ INTERNAL = [
     "Candidate",
     "Centered",
     "Closure",
+    "Days",
     "Description",
     "EqualWeights",
     "Estimates",
@@ -79,8 +80,8 @@ INTERNAL = [
 #: Types of Python and of other libraries have their pages elsewhere.
 nitpick_ignore_regex = [
     ("py:.*", r"(ArrayLike|NDArray|Figure)"),
-    ("py:.*", r"(collections|datetime|decimal|fractions|numpy|os|pathlib|pandas|pd|pl|scipy|xr)\..*"),
-    ("py:.*", rf"(.*\.)?({'|'.join(INTERNAL)}|ObjectStore(\.\w+)?)"),
+    ("py:.*", r"(collections|concurrent|datetime|decimal|fractions|numpy|os|pathlib|pandas|pd|pl|scipy|xr)\..*"),
+    ("py:.*", rf"(.*\.)?({'|'.join(INTERNAL)}|NumberScale|ObjectStore(\.\w+)?)"),
 ]
 
 myst_enable_extensions = ["dollarmath"]

@@ -63,8 +63,10 @@ def find_by_name(app: "Sphinx", env: "BuildEnvironment", node: "pending_xref", c
         return None
     domain = env.domains.python_domain
     name = str(node["reftarget"]).split(".")[-1]
+    members = f".{node['reftarget']}" if "." in node["reftarget"] else None  # `Plan.errors` from another room's page
     for full, entry in domain.objects.items():
-        if full.split(".")[-1] == name and entry.objtype in ("class", "exception", "function"):
+        is_found = full.split(".")[-1] == name and entry.objtype in ("class", "exception", "function")
+        if is_found or (members and full.endswith(members)):
             return domain.resolve_xref(env, node["refdoc"], app.builder, "obj", full, node, content)
     if node["reftype"] == "obj" and name.islower() and "." not in node["reftarget"]:
         return content  # an argument or an attribute, which have no place of their own to link to
