@@ -108,19 +108,26 @@ def controlled_records(
 
     Cost: some ten times the number of records times the square of the number of attributes, or its cube.
     """
-    codes, classes = even_records_by_class(mixture, records, generator, points=independent_points)
-    correct_margins(mixture, codes, classes, generator)
-    rows = codes + mixture.blocks.offsets[:-1]
-    fractions = np.full(codes.shape[1], _FRACTION)
-    beside = tables_beside(mixture, records) if order > 2 else {}
     # Tables with all others are not too large; with a single attribute there are none.
     most, sizes = _MOST_CELLS // mixture.blocks.count, mixture.blocks.sizes
     attributes = [attribute for attribute, size in enumerate(sizes) if 1 < size <= most and len(sizes) > 1]
     rounds = min(max(_RECORDS[order] // records, _FEWEST), _MOST) if records > 1 else 0
-    total = 1 + rounds * len(attributes)
+    begun = 2 * len(sizes)  # what is drawn and corrected before, counted by attributes, too
+    total = begun + rounds * len(attributes)
+    codes, classes = even_records_by_class(
+        mixture,
+        records,
+        generator,
+        points=independent_points,
+        report=lambda done, of: report(done * len(sizes) // of, total),
+    )
+    correct_margins(mixture, codes, classes, generator, report=lambda done, of: report(of + done, total))
+    rows = codes + mixture.blocks.offsets[:-1]
+    fractions = np.full(codes.shape[1], _FRACTION)
+    beside = tables_beside(mixture, records) if order > 2 else {}
     for turn in range(rounds):
         pairs = _pairs_within(classes, generator)
-        for number, attribute in enumerate(attributes, start=1 + turn * len(attributes)):
+        for number, attribute in enumerate(attributes, start=begun + turn * len(attributes)):
             report(number, total)
             tables, seen = _tables_of(mixture, attribute, records), rows
             if attribute in beside:

@@ -149,7 +149,14 @@ def _values(mixture: Mixture, attribute: int, classes: IntArray, uniforms: Float
     return np.asarray(indices - own * size, dtype=np.int64)
 
 
-def correct_margins(mixture: Mixture, codes: IntArray, classes: IntArray, generator: np.random.Generator) -> None:
+def correct_margins(
+    mixture: Mixture,
+    codes: IntArray,
+    classes: IntArray,
+    generator: np.random.Generator,
+    *,
+    report: Progress = unreported,
+) -> None:
     """Change as few codes (n, d) as it takes, in place: each value is as often there as expected, to one record.
 
     In the records of many classes the errors of rounding add up.  A record of a value that there is too often gets one
@@ -164,6 +171,7 @@ def correct_margins(mixture: Mixture, codes: IntArray, classes: IntArray, genera
         wanted = np.diff(np.floor(ends + generator.random()).astype(np.int64), prepend=0)
         over = np.bincount(codes[:, attribute], minlength=len(wanted)) - np.minimum(wanted, len(codes))
         _correct(codes[:, attribute], classes, probabilities, over, generator)
+        report(attribute + 1, codes.shape[1])
 
 
 def _correct(
